@@ -1,0 +1,113 @@
+//! The flags that every program has.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::units::Bytes;
+
+/// How much to measure, and what to do with the result. Programs flatten it into their own
+/// arguments; a program whose usual size differs says so in [`crate::Program::DEFAULTS`].
+#[derive(Clone, Debug, clap::Args, Serialize)]
+pub struct Run {
+    /// How many tasks
+    #[arg(long, visible_alias = "threads", value_name = "N", default_value = "500", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tasks: u32,
+
+    /// How many iterations to time
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u64).range(1..))]
+    pub iters: u64,
+
+    /// How many iterations to run first, untimed
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub warmups: u64,
+
+    /// Print no result
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    /// How to print the result on standard output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Run this by sh -c after the measurement, while every task is still alive; {pid} is
+    /// replaced by this process's id. With --format json its output goes to standard error
+    #[arg(long, value_name = "CMD")]
+    pub command: Option<String>,
+
+    /// Measure nothing: say whether the limits of this system allow the run, print the commands
+    /// that raise those that do not, and exit with status 0 or 1
+    #[arg(long)]
+    pub check_limits: bool,
+}
+
+/// The stack of each thread.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+pub struct Stack {
+    /// Stack of each thread. Only touched pages become resident, but from 2MiB on each stack
+    /// needs a page table of its own (4 KiB)
+    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = stack_size)]
+    pub stack_size: Bytes,
+}
+
+/// The smallest stack that the C library accepts for a thread: PTHREAD_STACK_MIN, on x86-64.
+/// (On other architectures the system's own check may ask for more.)
+const SMALLEST_STACK: Bytes = Bytes(16 * 1024);
+
+fn stack_size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        size if size < SMALLEST_STACK => Err(format!("a thread needs at least {SMALLEST_STACK}")),
+        Bytes(size) if size > 1 << 46 => Err("that is more than the address space".to_owned()),
+        size => Ok(size),
+    }
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// for people
+    Text,
+    /// one line, a record
+    Json,
+}
+
+/// How large a program's usual run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// `--tasks`
+    pub tasks: u32,
+    /// `--iters`
+    pub iters: u64,
+    /// `--warmups`
+    pub warmups: u64,
+}
+
+impl Defaults {
+    /// What the original experiment used for its brigades.
+    pub const BRIGADE: Defaults = Defaults {
+        tasks: 500,
+        iters: 10_000,
+        warmups: 100,
+    };
+
+    /// Puts these defaults into a command that has the flags of [`Run`].
+    pub(crate) fn apply(self, command: clap::Command) -> clap::Command {
+        let set = |command: clap::Command, flag: &'static str, value: u64| {
+            command.mut_arg(flag, |arg| arg.default_value(value.to_string()))
+        };
+        let command = set(command, "tasks", u64::from(self.tasks));
+        let command = set(command, "iters", self.iters);
+        set(command, "warmups", self.warmups)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Text => "text",
+            Format::Json => "json",
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! The user's `--command`, run while every task is alive.
+
+use std::io;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+use crate::args::Format;
+use crate::{children, signals};
+
+/// Runs the user's command and waits for it; a signal to this process ends it as well.
+pub(crate) fn run(line: &str, format: Format) -> anyhow::Result<()> {
+    let line = line.replace("{pid}", &std::process::id().to_string());
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(&line);
+    if format == Format::Json {
+        command.stdout(Stdio::from(io::stderr()));
+    }
+    let status = children::run(&mut command).context("--command: cannot run sh")?;
+    if !status.success() {
+        match signals::received() {
+            Some(_) => bail!("--command was interrupted: {line}"),
+            None => bail!("--command ended with {status}: {line}"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! What the things that benchmarks are made of need of the system.
+//!
+//! The sizes in memory are rounded up from what `switchcost` measures, user and kernel together,
+//! so that a run which passes the check does not meet the OOM killer. They decide about nothing
+//! else.
+
+use crate::limits::{Demand, Need};
+use crate::units::Bytes;
+
+/// A link that has carried a byte: two open files, an inode, and a page of buffer.
+const MEMORY_PER_LINK: u64 = 8 * 1024;
+
+/// Stacks of the runtime's worker threads.
+const WORKER_STACK: u64 = 2 << 20;
+
+impl Demand {
+    /// Nothing but a part for each task.
+    const fn each(per_task: Need) -> Self {
+        Demand {
+            fixed: Need::NONE,
+            per_task,
+        }
+    }
+
+    /// N + 1 links between N tasks, and the descriptors for reading /proc and for epoll.
+    pub fn links() -> Self {
+        let link = Need {
+            descriptors: 2,
+            memory: MEMORY_PER_LINK,
+            ..Need::NONE
+        };
+        Demand {
+            fixed: Need {
+                descriptors: link.descriptors + 8,
+                ..link
+            },
+            per_task: link,
+        }
+    }
+
+    /// N threads with stacks of this size.
+    pub fn threads(stack: Bytes) -> Self {
+        // The allocator's arenas are bounded, and few beside the threads: room for all of them.
+        Demand::std_threads(stack.0, u64::MAX)
+    }
+
+    /// A runtime's worker threads, whatever the number of tasks.
+    pub fn workers(count: u64) -> Self {
+        Demand {
+            fixed: Need::std_thread(WORKER_STACK).times(count) + Need::malloc_arenas(count),
+            per_task: Need::NONE,
+        }
+    }
+
+    /// N async tasks that read from one link and write to another.
+    pub fn io_tasks() -> Self {
+        Demand::each(Need {
+            memory: 2048,
+            ..Need::NONE
+        })
+    }
+
+    /// N async tasks, each with a channel.
+    pub fn channel_tasks() -> Self {
+        Demand::each(Need {
+            memory: 1600,
+            ..Need::NONE
+        })
+    }
+
+    /// N async tasks that hold nothing.
+    pub fn bare_tasks() -> Self {
+        Demand::each(Need {
+            memory: 512,
+            ..Need::NONE
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! The frame of a timed loop: which lap comes next, and where its time goes.
+//!
+//! A program's loop reads
+//!
+//! ```ignore
+//! while let Some(lap) = laps.advance()? {
+//!     let clock = Instant::now();
+//!     // one iteration, and nothing else
+//!     laps.record(clock.elapsed());
+//! }
+//! ```
+//!
+//! so that all that this module does happens while the clock stands.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crate::args::Run;
+use crate::recorder::Recorder;
+use crate::signals;
+use crate::units::Nanos;
+use crate::usage::{Interference, Usage};
+
+/// The warm-up laps and the timed ones, one after the other.
+#[derive(Debug)]
+pub struct Laps {
+    warmups: u64,
+    iters: u64,
+    begun: u64,
+    recorder: Recorder,
+    progress: Option<Progress>,
+    first_at: Option<Instant>,
+    before: Option<(Usage, Interference)>,
+    used: Option<(Usage, Interference)>,
+}
+
+impl Laps {
+    /// The laps that `run` asks for. A `label` is shown with the progress.
+    pub fn new(run: &Run, label: &str) -> Self {
+        Laps {
+            warmups: run.warmups,
+            iters: run.iters,
+            begun: 0,
+            recorder: Recorder::new(run.iters),
+            progress: Progress::on_terminal(run, label),
+            first_at: None,
+            before: None,
+            used: None,
+        }
+    }
+
+    /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
+    /// or at a signal. What the system counts is read before the first timed lap and after the
+    /// last one.
+    ///
+    /// # Errors
+    /// What getrusage(2) reports.
+    pub fn advance(&mut self) -> nix::Result<Option<u64>> {
+        let all = self.warmups.saturating_add(self.iters);
+        if self.begun == all || signals::received().is_some() {
+            self.close()?;
+            return Ok(None);
+        }
+        if self.begun == 0 {
+            self.first_at = Some(Instant::now());
+        }
+        if self.begun == self.warmups {
+            self.before = Some((Usage::now()?, Interference::now()));
+        }
+        self.begun += 1;
+        Ok(Some(self.begun - 1))
+    }
+
+    /// Takes the time of the lap that was begun last; a warm-up's is dropped.
+    pub fn record(&mut self, elapsed: Duration) {
+        if self.begun > self.warmups {
+            self.recorder.record(elapsed);
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.lap(elapsed, self.begun, self.warmups.saturating_add(self.iters));
+        }
+    }
+
+    /// Reads what the timed laps used, also where an error has cut them short.
+    pub(crate) fn close(&mut self) -> nix::Result<()> {
+        if let (Some((usage, interference)), None) = (self.before, self.used) {
+            self.used = Some((
+                Usage::now()?.since(usage),
+                Interference::now().since(interference),
+            ));
+        }
+        if self
+            .progress
+            .take()
+            .is_some_and(|p| p.drawn > Duration::ZERO)
+        {
+            draw(format_args!(""));
+        }
+        Ok(())
+    }
+
+    /// How many laps were begun, warm-ups included.
+    pub fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Whether every lap asked for was timed.
+    pub(crate) fn complete(&self) -> bool {
+        self.recorder.count() == self.iters
+    }
+
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    pub(crate) fn used(&self) -> Option<(Usage, Interference)> {
+        self.used
+    }
+
+    /// When the first lap, timed or not, was begun: set-up ends there.
+    pub(crate) fn first_at(&self) -> Option<Instant> {
+        self.first_at
+    }
+}
+
+/// A line on the terminal, redrawn between laps.
+#[derive(Debug)]
+struct Progress {
+    label: String,
+    spent: Duration,
+    drawn: Duration,
+}
+
+impl Progress {
+    /// So much lap time passes between two drawings.
+    const PERIOD: Duration = Duration::from_millis(200);
+
+    fn on_terminal(run: &Run, label: &str) -> Option<Self> {
+        (std::io::stderr().is_terminal() && !run.quiet).then(|| Progress {
+            label: label.to_owned(),
+            spent: Duration::ZERO,
+            drawn: Duration::ZERO,
+        })
+    }
+
+    fn lap(&mut self, elapsed: Duration, done: u64, all: u64) {
+        self.spent += elapsed;
+        if self.spent - self.drawn < Self::PERIOD {
+            return;
+        }
+        self.drawn = self.spent;
+        let left = self.spent.as_nanos() as f64 / done as f64 * (all - done) as f64;
+        draw(format_args!(
+            "{}: {done} of {all} iterations, about {:.1} left",
+            self.label,
+            Nanos(left)
+        ));
+    }
+}
+
+/// Replaces the progress line.
+fn draw(line: std::fmt::Arguments<'_>) {
+    // A terminal that has gone away is no reason to stop a measurement.
+    let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Format;
+
+    fn laps(warmups: u64, iters: u64) -> Laps {
+        let run = Run {
+            tasks: 1,
+            iters,
+            warmups,
+            quiet: true,
+            format: Format::Text,
+            command: None,
+            check_limits: false,
+        };
+        Laps::new(&run, "test")
+    }
+
+    #[test]
+    fn warm_ups_are_not_recorded() {
+        let mut laps = laps(2, 3);
+        let mut numbers = Vec::new();
+        while let Some(lap) = laps.advance().unwrap() {
+            numbers.push(lap);
+            laps.record(Duration::from_nanos(100 + lap));
+        }
+        assert_eq!(numbers, [0, 1, 2, 3, 4]);
+        let summary = laps.recorder().summary().unwrap();
+        assert_eq!((summary.count, summary.min, summary.max), (3, 102, 104));
+        assert!(laps.complete() && laps.used().is_some());
+    }
+
+    #[test]
+    fn laps_that_were_cut_short_are_not_complete() {
+        let mut laps = laps(0, 3);
+        laps.advance().unwrap();
+        laps.record(Duration::from_nanos(5));
+        laps.advance().unwrap();
+        laps.close().unwrap();
+        assert!(!laps.complete() && laps.used().is_some());
+        assert_eq!(laps.begun(), 2);
+    }
+}

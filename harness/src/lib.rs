@@ -1,0 +1,39 @@
+//! The toolbox that every benchmark program shares: arguments, limits, links, a recorder, a
+//! record. It is a library, not a framework: each program keeps its own timed loop in plain
+//! sight, and nothing of this crate runs inside the timed region.
+//!
+//! A program's `main` is one call of [`main`], with the function that measures:
+//!
+//! 1. parse the command line ([`args`]), confine the process to its CPUs ([`placement`]);
+//! 2. compare what the run needs with what the system allows ([`Session::require`], [`limits`]);
+//! 3. build the chain and wait until every task is there ([`ready`]);
+//! 4. time the laps ([`laps`]);
+//! 5. look at the memory while every task is alive ([`Session::at_rest`]);
+//! 6. tear down, verify, and report ([`record`], [`report`]).
+
+pub mod args;
+pub mod children;
+mod command;
+mod console;
+pub mod delays;
+mod demand;
+mod fault;
+pub mod laps;
+pub mod limits;
+pub mod links;
+pub mod machine;
+pub mod notes;
+pub mod panics;
+pub mod placement;
+pub mod ready;
+pub mod record;
+pub mod recorder;
+pub mod report;
+mod session;
+pub mod signals;
+pub mod tally;
+pub mod units;
+pub mod usage;
+
+pub use fault::{BadUsage, Interrupted, root_cause};
+pub use session::{Program, Session, main};

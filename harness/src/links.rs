@@ -1,0 +1,209 @@
+//! What a chain is made of: pipes and socket pairs, and the check of what came through them.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
+
+use anyhow::{Context, bail, ensure};
+use nix::fcntl::OFlag;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::unistd::pipe2;
+use serde::Serialize;
+
+use crate::BadUsage;
+
+/// The flags of a chain over I/O.
+#[derive(Clone, Debug, clap::Args, Serialize)]
+pub struct Chain {
+    /// What a link is made of
+    #[arg(long, value_enum, default_value_t = Transport::Pipe)]
+    pub transport: Transport,
+
+    /// How many tokens are in flight at once
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub tokens: u32,
+}
+
+/// What a link is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// pipe(2)
+    Pipe,
+    /// a connected pair of Unix stream sockets
+    Socketpair,
+}
+
+/// The two ends of a link.
+#[derive(Debug)]
+pub struct Link {
+    /// The end that is read from.
+    pub reader: OwnedFd,
+    /// The end that is written to.
+    pub writer: OwnedFd,
+}
+
+/// Whether a read of an empty link waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The calling thread sleeps.
+    Blocking,
+    /// The call returns EAGAIN.
+    NonBlocking,
+}
+
+impl Transport {
+    /// Makes one link. Both ends close on exec, so that no child keeps a chain open.
+    ///
+    /// # Errors
+    /// What pipe2(2) or socketpair(2) reports: EMFILE and ENFILE mean too few descriptors.
+    pub fn link(self, mode: Mode) -> io::Result<Link> {
+        let blocking = mode == Mode::Blocking;
+        let (reader, writer) = match self {
+            Transport::Pipe => {
+                let flags = if blocking {
+                    OFlag::empty()
+                } else {
+                    OFlag::O_NONBLOCK
+                };
+                pipe2(OFlag::O_CLOEXEC | flags)?
+            }
+            Transport::Socketpair => {
+                let flags = if blocking {
+                    SockFlag::empty()
+                } else {
+                    SockFlag::SOCK_NONBLOCK
+                };
+                socketpair(
+                    AddressFamily::Unix,
+                    SockType::Stream,
+                    None,
+                    SockFlag::SOCK_CLOEXEC | flags,
+                )?
+            }
+        };
+        Ok(Link { reader, writer })
+    }
+
+    /// How many one-byte tokens a link holds before a write would block, found by filling one.
+    ///
+    /// A pipe merges them into pages; a socket keeps a buffer with its own overhead for each, so
+    /// the figure differs a hundredfold and is not to be computed from any documented size.
+    fn capacity(self) -> anyhow::Result<u64> {
+        let Link {
+            reader: _reader,
+            writer,
+        } = self.link(Mode::NonBlocking)?;
+        let mut writer = File::from(writer);
+        let mut held = 0;
+        loop {
+            match writer.write(&[0]) {
+                Ok(_) => held += 1,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(held),
+                Err(e) => return Err(e).context("cannot fill a link to learn its capacity"),
+            }
+        }
+    }
+}
+
+impl Chain {
+    /// Checks that the tokens in flight find room in `links` links: the driver sends all of them
+    /// before it takes the first one back, and with less room it would wait for ever.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error that names the largest `--tokens` that fits.
+    pub fn check_room(&self, links: u64) -> anyhow::Result<()> {
+        if self.tokens == 1 {
+            return Ok(());
+        }
+        let most = self.transport.capacity()?.saturating_mul(links);
+        if u64::from(self.tokens) > most {
+            return Err(BadUsage::new(format!(
+                "--tokens {} is more than the links hold (at most {most}): lower it{}",
+                self.tokens,
+                match self.transport {
+                    Transport::Pipe => "",
+                    Transport::Socketpair => ", or use --transport pipe, which holds more",
+                }
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Checks the tokens that came out of a chain of `tasks` tasks: the `k`th set out as
+/// `start + k`, and each task added one.
+///
+/// # Errors
+/// Says which token is wrong: some task was skipped, or visited twice.
+pub fn verify(tokens: &[u8], start: u8, tasks: u32) -> anyhow::Result<()> {
+    for (k, &token) in tokens.iter().enumerate() {
+        let expected = start.wrapping_add(k as u8).wrapping_add(tasks as u8);
+        ensure!(
+            token == expected,
+            "token {k} came out as {token}, expected {expected}: it did not visit each of the {tasks} tasks once"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the tasks together passed on what was sent through each of them.
+///
+/// # Errors
+/// Where a token was lost or made up on the way.
+pub(crate) fn verify_passed(passed: u64, tasks: u32, sent: u64) -> anyhow::Result<()> {
+    let expected = u128::from(tasks) * u128::from(sent);
+    if u128::from(passed) != expected {
+        bail!("the tasks passed on {passed} tokens, expected {expected}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_link_carries_bytes_one_way() {
+        for transport in [Transport::Pipe, Transport::Socketpair] {
+            let Link { reader, writer } = transport.link(Mode::Blocking).unwrap();
+            let (mut reader, mut writer) = (File::from(reader), File::from(writer));
+            writer.write_all(&[1, 2]).unwrap();
+            drop(writer);
+            let mut all = Vec::new();
+            reader.read_to_end(&mut all).unwrap();
+            assert_eq!(all, [1, 2]);
+        }
+    }
+
+    #[test]
+    fn a_nonblocking_link_does_not_wait() {
+        for transport in [Transport::Pipe, Transport::Socketpair] {
+            let link = transport.link(Mode::NonBlocking).unwrap();
+            let error = File::from(link.reader).read(&mut [0]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        }
+    }
+
+    #[test]
+    fn more_tokens_than_the_links_hold_are_refused() {
+        let chain = |tokens| Chain {
+            transport: Transport::Socketpair,
+            tokens,
+        };
+        assert!(chain(2).check_room(1).is_ok());
+        let error = chain(u32::MAX).check_room(1).unwrap_err();
+        assert!(error.downcast_ref::<BadUsage>().is_some(), "{error}");
+        assert!(error.to_string().contains("--tokens"), "{error}");
+    }
+
+    #[test]
+    fn a_token_that_skipped_a_task_is_found() {
+        assert!(verify(&[250, 251], 245, 5).is_ok());
+        assert!(verify(&[4], 255, 5).is_ok());
+        assert!(verify(&[5], 255, 5).is_err());
+        assert!(verify_passed(30, 5, 6).is_ok());
+        assert!(verify_passed(29, 5, 6).is_err());
+    }
+}

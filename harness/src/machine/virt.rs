@@ -1,0 +1,77 @@
+//! Whether the machine is a real one, and what it calls itself.
+
+use super::cpu::Info;
+use super::source::Source;
+
+/// What the firmware says about the machine, from `/sys/class/dmi/id`.
+pub(super) struct Dmi {
+    vendor: Option<String>,
+    product: Option<String>,
+}
+
+impl Dmi {
+    pub(super) fn read(source: &Source) -> Self {
+        Self {
+            vendor: source.text("sys/class/dmi/id/sys_vendor"),
+            product: source.text("sys/class/dmi/id/product_name"),
+        }
+    }
+
+    pub(super) fn hardware(&self) -> Option<String> {
+        match (&self.vendor, &self.product) {
+            (Some(vendor), Some(product)) => Some(format!("{vendor} {product}")),
+            (one, other) => one.clone().or_else(|| other.clone()),
+        }
+    }
+
+    /// The hypervisor, where the firmware is the hypervisor's own. Clouds that rent whole
+    /// machines under the same vendor string are not listed, save the one that tells them apart.
+    fn hypervisor(&self) -> Option<&'static str> {
+        let vendor = self.vendor.as_deref().unwrap_or_default();
+        let product = self.product.as_deref().unwrap_or_default();
+        Some(match (vendor, product) {
+            ("Amazon EC2", product) if product.contains(".metal") => "none",
+            ("Amazon EC2", product) if !product.is_empty() => "Amazon EC2",
+            ("Microsoft Corporation", "Virtual Machine") => "Hyper-V",
+            ("Xen", _) => "Xen",
+            ("BHYVE", _) => "bhyve",
+            ("innotek GmbH", _) | (_, "VirtualBox") => "VirtualBox",
+            ("Apple Inc.", product) if product.contains("Virtualization") => "Apple",
+            (vendor, _) if vendor.starts_with("VMware") => "VMware",
+            (vendor, _) if vendor.starts_with("Parallels") => "Parallels",
+            (_, product) if product.contains("KVM") => "KVM",
+            ("QEMU", _) => "QEMU",
+            _ => return None,
+        })
+    }
+}
+
+/// The hypervisor below, in the order of how much each source can be trusted.
+pub(super) fn hypervisor(source: &Source, info: &Info, dmi: &Dmi) -> Option<String> {
+    // Xen shows itself here to its privileged domain too, whose CPU may hide it.
+    let name = match source.text("sys/hypervisor/type").as_deref() {
+        Some("xen") => Some("Xen"),
+        _ => None,
+    };
+    let name = match (name, info.hypervisor_flag()) {
+        (Some(name), _) => Some(name),
+        (None, Some(false)) => Some("none"),
+        (None, Some(true)) => paravirtual_clock(source)
+            .or_else(|| dmi.hypervisor().filter(|&name| name != "none"))
+            .or(Some("unnamed")),
+        (None, None) => dmi.hypervisor(),
+    };
+    name.map(str::to_owned)
+}
+
+/// The kernel offers these clocks only after it has talked to the hypervisor they belong to.
+fn paravirtual_clock(source: &Source) -> Option<&'static str> {
+    let clocks =
+        source.text("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
+    clocks.split_whitespace().find_map(|clock| match clock {
+        "kvm-clock" => Some("KVM"),
+        "xen" => Some("Xen"),
+        clock if clock.starts_with("hyperv_clocksource") => Some("Hyper-V"),
+        _ => None,
+    })
+}

@@ -1,0 +1,145 @@
+//! What a reader should know before trusting the figures.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::Record;
+use crate::units::{Bytes, Nanos};
+
+/// What a reader should know before trusting the figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Note {
+    /// The last third of the iterations differs from the first by more than three standard errors.
+    NotSteady {
+        /// Last third over first third, less one.
+        relative: f64,
+    },
+    /// A sample was shorter than a thousand steps of the clock.
+    ShortSamples {
+        /// The shortest sample, in ns.
+        shortest: u64,
+        /// The clock's step, in ns.
+        clock_step: u64,
+    },
+    /// The scheduler took the CPU from running threads, in more than one hop of a hundred.
+    InvoluntarySwitches {
+        /// Involuntary switches for each hop (or each task, where there are no hops).
+        each: f64,
+    },
+    /// The hypervisor gave the CPU to others.
+    Steal {
+        /// Stolen time, in ns.
+        time: u64,
+        /// As a share of the timed iterations.
+        share: f64,
+    },
+    /// A CPU quota stopped the process.
+    Throttled {
+        /// Throttled time, in ns.
+        time: u64,
+    },
+    /// Transparent huge pages hold part of the memory: sizes per task mean little.
+    HugePages {
+        /// Bytes in huge pages.
+        bytes: u64,
+    },
+    /// The program was built without optimisation.
+    DebugBuild,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::NotSteady { relative } => write!(
+                f,
+                "not steady: the last third took {:+.1} % against the first; try more --warmups",
+                relative * 100.0
+            ),
+            Note::ShortSamples {
+                shortest,
+                clock_step,
+            } => write!(
+                f,
+                "short samples: the shortest, {}, is under 1000 steps of the clock ({}); more --tasks make it longer",
+                Nanos(*shortest as f64),
+                Nanos(*clock_step as f64)
+            ),
+            Note::InvoluntarySwitches { each } => write!(
+                f,
+                "{each:.2} involuntary switches for each hop: a woken thread preempts its waker, or others need the CPU"
+            ),
+            Note::Steal { time, share } => write!(
+                f,
+                "the hypervisor took {} ({:.1} % of the measurement) for others",
+                Nanos(*time as f64),
+                share * 100.0
+            ),
+            Note::Throttled { time } => write!(
+                f,
+                "a CPU quota (cpu.max) stopped this process for {}",
+                Nanos(*time as f64)
+            ),
+            Note::HugePages { bytes } => write!(
+                f,
+                "{} are in transparent huge pages: memory per task means little",
+                Bytes(*bytes)
+            ),
+            Note::DebugBuild => f.write_str("built without optimisation: use --release"),
+        }
+    }
+}
+
+/// What the figures of a record themselves give cause to note.
+pub(crate) fn of(record: &Record) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if record.build.opt_level.as_deref() == Some("0") {
+        notes.push(Note::DebugBuild);
+    }
+    let Some(samples) = &record.samples else {
+        return notes;
+    };
+    if let Some(drift) = samples.drift()
+        && !drift.steady
+    {
+        notes.push(Note::NotSteady {
+            relative: drift.relative,
+        });
+    }
+    if let Some(step) = record.machine.clock_step_ns
+        && samples.min < step.saturating_mul(1000)
+    {
+        notes.push(Note::ShortSamples {
+            shortest: samples.min,
+            clock_step: step,
+        });
+    }
+    let timed = samples.mean * samples.count as f64;
+    if let Some(usage) = record.usage {
+        let each = record.hops.or(record.tasks()).unwrap_or(1) * samples.count;
+        let each = usage.involuntary_switches as f64 / each as f64;
+        if each > 0.01 {
+            notes.push(Note::InvoluntarySwitches { each });
+        }
+    }
+    if let Some(interference) = record.interference {
+        if let Some(time) = interference.steal.filter(|&t| t as f64 > timed / 100.0) {
+            notes.push(Note::Steal {
+                time,
+                share: time as f64 / timed,
+            });
+        }
+        if let Some(time) = interference.throttled.filter(|&t| t > 0) {
+            notes.push(Note::Throttled { time });
+        }
+    }
+    if let Some(bytes) = record
+        .memory
+        .and_then(|m| m.at_rest?.huge)
+        .filter(|&bytes| bytes > 0)
+    {
+        notes.push(Note::HugePages { bytes });
+    }
+    notes
+}

@@ -1,0 +1,29 @@
+//! Panics end in a message like any other error.
+
+use std::any::Any;
+use std::panic;
+use std::sync::Mutex;
+
+use anyhow::anyhow;
+
+/// The first panic of the process, with its place: later ones mostly follow from it.
+static FIRST: Mutex<Option<String>> = Mutex::new(None);
+
+/// Keeps the default hook from writing to standard error.
+pub(crate) fn keep_quiet() {
+    panic::set_hook(Box::new(|info| {
+        if let Ok(mut first) = FIRST.lock() {
+            first.get_or_insert_with(|| info.to_string().replace('\n', " "));
+        }
+    }));
+}
+
+/// What a thread or a task died of, from what its join returned.
+pub fn error(payload: &(dyn Any + Send)) -> anyhow::Error {
+    let first = FIRST.lock().ok().and_then(|first| first.clone());
+    let text = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or(payload.downcast_ref::<&str>().copied());
+    anyhow!("{}", first.as_deref().or(text).unwrap_or("panicked"))
+}

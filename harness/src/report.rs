@@ -1,0 +1,102 @@
+//! A record as text for people or as one line of JSON, into any writer.
+
+use std::io::{self, Write};
+
+use crate::args::Format;
+use crate::record::Record;
+use crate::recorder::Summary;
+use crate::units::Nanos;
+
+/// Writes a record in the form asked for.
+///
+/// # Errors
+/// What the writer reports.
+pub fn write(record: &Record, format: Format, out: &mut impl Write) -> io::Result<()> {
+    match format {
+        Format::Json => {
+            serde_json::to_writer(&mut *out, record)?;
+            writeln!(out)
+        }
+        Format::Text => write_text(record, out),
+    }
+}
+
+/// The original experiment's two lines first, then what explains them.
+fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
+    let (Some(samples), Some(tasks)) = (&record.samples, record.tasks()) else {
+        return Ok(());
+    };
+    let asked = record.param("iters").unwrap_or(samples.count);
+    if record.partial {
+        writeln!(out, "partial: {} of {asked} iterations", samples.count)?;
+    }
+    writeln!(out, "{tasks} tasks, {} iterations:", samples.count)?;
+    writeln!(
+        out,
+        "mean {:.3} per iteration, stddev {:.3} ({:.3} per task per iter)",
+        Nanos(samples.mean),
+        Nanos(samples.stddev),
+        Nanos(record.per_task.unwrap_or(samples.mean / tasks as f64)),
+    )?;
+    if let (Some(per_hop), Some(hops)) = (record.per_hop, record.hops) {
+        row(
+            out,
+            "per hop",
+            &format!("{} ({hops} hops per iteration)", Nanos(per_hop)),
+        )?;
+    }
+    row(out, "iteration", &percentiles(samples))?;
+    for (name, summary) in &record.distributions {
+        row(
+            out,
+            name,
+            &format!("mean {}, {}", Nanos(summary.mean), percentiles(summary)),
+        )?;
+    }
+    write_usage(record, samples, out)?;
+    if let Some(memory) = record.memory_added() {
+        row(out, "memory", &memory)?;
+    }
+    for note in &record.notes {
+        row(out, "note", &note.to_string())?;
+    }
+    Ok(())
+}
+
+fn write_usage(record: &Record, samples: &Summary, out: &mut impl Write) -> io::Result<()> {
+    let Some(usage) = record.usage else {
+        return Ok(());
+    };
+    row(
+        out,
+        "cpu time",
+        &format!(
+            "user {}, system {}",
+            Nanos(usage.user as f64),
+            Nanos(usage.system as f64)
+        ),
+    )?;
+    let (each, what) = match record.hops {
+        Some(hops) => (hops, "hop"),
+        None => (record.tasks().unwrap_or(1), "task"),
+    };
+    let all = (each * samples.count) as f64;
+    row(
+        out,
+        "switches",
+        &format!(
+            "{:.3} voluntary, {:.3} involuntary per {what}",
+            usage.voluntary_switches as f64 / all,
+            usage.involuntary_switches as f64 / all
+        ),
+    )
+}
+
+fn percentiles(s: &Summary) -> String {
+    let [min, p50, p90, p99, max] = [s.min, s.p50, s.p90, s.p99, s.max].map(|ns| Nanos(ns as f64));
+    format!("min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}")
+}
+
+fn row(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
+    writeln!(out, "  {:<16}{text}", name.replace('_', " "))
+}

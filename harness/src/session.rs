@@ -1,0 +1,303 @@
+//! From the command line to the exit status.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, anyhow, bail};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::args::{Defaults, Format, Run};
+use crate::console::{complain, print};
+use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
+use crate::laps::Laps;
+use crate::limits::{self, Demand, Exceeded, Limits};
+use crate::machine::{Build, Machine};
+use crate::record::{MemoryChange, Record, Runtime, SCHEMA};
+use crate::recorder::{Recorder, Summary};
+use crate::usage::Memory;
+use crate::{command, notes, panics, report, signals};
+
+/// A benchmark program's command line.
+pub trait Program: clap::Parser + Serialize {
+    /// Its usual size.
+    const DEFAULTS: Defaults = Defaults::BRIGADE;
+
+    /// The flags that every program has.
+    fn run(&self) -> &Run;
+}
+
+/// One run of a program: what it is asked for, and what it has found out so far.
+pub struct Session {
+    name: String,
+    run: Run,
+    params: Map<String, Value>,
+    started: SystemTime,
+    born: Instant,
+    machine: Machine,
+    before: Memory,
+    at_rest: Option<Memory>,
+    rested_at: Option<Instant>,
+    laps: Option<Laps>,
+    hops: Option<u64>,
+    tokens: u64,
+    distributions: BTreeMap<String, Summary>,
+    runtime: Option<Runtime>,
+    command_fault: Option<anyhow::Error>,
+}
+
+/// Parses the command line, measures, prints the result and returns the exit status: 0 measured,
+/// 1 could not measure, 2 bad usage, 128 + signal interrupted.
+///
+/// Whatever `measure` has given to its session before it failed is printed all the same.
+pub fn main<P: Program>(measure: fn(&P, &mut Session) -> anyhow::Result<()>) -> ExitCode {
+    let born = Instant::now();
+    let command = P::DEFAULTS.apply(P::command());
+    let name = command.get_name().to_owned();
+    let program = match P::from_arg_matches(&command.get_matches()) {
+        Ok(program) => program,
+        Err(e) => e.exit(),
+    };
+    panics::keep_quiet();
+    let mut session = match Session::new(name, &program, born) {
+        Ok(session) => session,
+        Err(e) => return complain("", &e),
+    };
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| measure(&program, &mut session)))
+        .unwrap_or_else(|panic| Err(panics::error(&*panic)));
+    session.finish(outcome)
+}
+
+impl Session {
+    fn new(name: String, program: &impl Program, born: Instant) -> anyhow::Result<Self> {
+        signals::install().context("cannot install the signal handlers")?;
+        let params = match serde_json::to_value(program)? {
+            Value::Object(params) => params,
+            other => bail!("the flags serialise to {other}, not to an object"),
+        };
+        Ok(Session {
+            name,
+            run: program.run().clone(),
+            params,
+            started: SystemTime::now(),
+            born,
+            machine: Machine::read(),
+            before: Memory::now(),
+            at_rest: None,
+            rested_at: None,
+            laps: None,
+            hops: None,
+            tokens: 1,
+            distributions: BTreeMap::new(),
+            runtime: None,
+            command_fault: None,
+        })
+    }
+
+    /// Compares what the run is going to build with what the system allows, before it is built.
+    /// Raises the soft descriptor limit to the hard one.
+    ///
+    /// # Errors
+    /// Names every limit that is too low and the command that raises it. With `--check-limits`
+    /// the run ends here in any case.
+    pub fn require(&self, demand: &Demand) -> anyhow::Result<()> {
+        limits::raise_descriptors().context("cannot raise the soft descriptor limit")?;
+        let limits = Limits::read();
+        let tasks = u64::from(self.run.tasks);
+        let verdict = limits.check(demand, tasks);
+        if self.run.check_limits {
+            let largest = limits.largest(demand);
+            return Err(anyhow::Error::new(LimitsChecked {
+                verdict,
+                tasks,
+                largest,
+            }));
+        }
+        Ok(verdict?)
+    }
+
+    /// The laps to time. Give them back by [`Session::timed`], also after an error.
+    pub fn laps(&self) -> Laps {
+        Laps::new(&self.run, &self.name)
+    }
+
+    /// Keeps the laps that were timed.
+    pub fn timed(&mut self, laps: Laps) {
+        self.laps = Some(laps);
+    }
+
+    /// Declares how many tokens an iteration carries, each over `tasks + 1` hops.
+    pub fn carries(&mut self, tokens: u32) {
+        self.tokens = u64::from(tokens);
+        self.hops = Some((u64::from(self.run.tasks) + 1) * self.tokens);
+    }
+
+    /// Keeps the runtime that the tasks ran on.
+    pub fn runs_on(&mut self, runtime: Runtime) {
+        self.runtime = Some(runtime);
+    }
+
+    /// Keeps a distribution beside that of the iterations.
+    pub fn distribution(&mut self, name: &str, recorder: &Recorder) {
+        if let Some(summary) = recorder.summary() {
+            self.distributions.insert(name.to_owned(), summary);
+        }
+    }
+
+    /// Reads the memory and runs the user's `--command`. Call it when the last iteration is done
+    /// and every task is still alive. A command that fails does not stop the teardown: it makes
+    /// the program end with status 1.
+    pub fn at_rest(&mut self) {
+        self.at_rest = Some(Memory::now());
+        if let Some(command) = &self.run.command
+            && signals::received().is_none()
+        {
+            self.command_fault = command::run(command, self.run.format).err();
+        }
+        self.rested_at = Some(Instant::now());
+    }
+
+    /// Whether the user wants something run while every task is alive.
+    pub fn has_command(&self) -> bool {
+        self.run.command.is_some()
+    }
+
+    /// Prints the result and the error, and decides about the exit status.
+    fn finish(mut self, outcome: anyhow::Result<()>) -> ExitCode {
+        if let Err(e) = &outcome {
+            if let Some(checked) = e.downcast_ref::<LimitsChecked>() {
+                return checked.print(&self);
+            }
+            if e.downcast_ref::<BadUsage>().is_some() {
+                return complain(&self.name, e);
+            }
+        }
+        let error = outcome.err().or(self.command_fault.take());
+        let teardown = self.rested_at.map(|at| at.elapsed());
+        let record = self.record(error.as_ref(), teardown);
+        let printed = match self.run.quiet {
+            true => Ok(()),
+            false => print(|out| report::write(&record, self.run.format, out)),
+        };
+        let mut status = ExitCode::SUCCESS;
+        if let Err(e) = printed {
+            status = complain(&self.name, &anyhow!(e).context("cannot print the result"));
+        }
+        if let Some(e) = &error
+            && e.downcast_ref::<Interrupted>().is_none()
+        {
+            status = complain(&self.name, e);
+        }
+        if let Some(signal) = signals::received() {
+            eprintln!(
+                "{}: interrupted after {} of {} iterations",
+                self.name,
+                record.samples.as_ref().map_or(0, |s| s.count),
+                self.run.iters
+            );
+            status = ExitCode::from(128 + signal as u8);
+        }
+        status
+    }
+
+    fn record(&mut self, error: Option<&anyhow::Error>, teardown: Option<Duration>) -> Record {
+        let laps = self.laps.take();
+        let samples = laps.as_ref().and_then(|laps| laps.recorder().summary());
+        let used = laps.as_ref().and_then(Laps::used);
+        let mean = samples.as_ref().map(|s| s.mean);
+        let ns = |d: Duration| d.as_nanos() as u64;
+        let mut record = Record {
+            schema: SCHEMA,
+            benchmark: self.name.clone(),
+            plan: None,
+            params: std::mem::take(&mut self.params),
+            command_line: std::env::args_os()
+                .map(|arg| arg.to_string_lossy().into_owned())
+                .collect(),
+            started: self
+                .started
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .map_or(0, |d| d.as_millis() as u64),
+            build: Build::current(),
+            machine: std::mem::take(&mut self.machine),
+            runtime: self.runtime.take(),
+            partial: !laps.as_ref().is_some_and(Laps::complete),
+            hops: self.hops,
+            per_hop: mean.zip(self.hops).map(|(mean, hops)| mean / hops as f64),
+            per_task: mean.map(|mean| mean / (f64::from(self.run.tasks) * self.tokens as f64)),
+            samples,
+            distributions: std::mem::take(&mut self.distributions),
+            usage: used.map(|(usage, _)| usage),
+            interference: used.map(|(_, interference)| interference),
+            counters: None,
+            memory: Some(MemoryChange {
+                before: self.before,
+                at_rest: self.at_rest,
+            }),
+            setup: laps
+                .as_ref()
+                .and_then(Laps::first_at)
+                .map(|at| ns(at.duration_since(self.born))),
+            teardown: teardown.map(ns),
+            notes: Vec::new(),
+            error: error.map(|e| format!("{e:#}")),
+        };
+        record.notes = notes::of(&record);
+        record
+    }
+}
+
+/// The answer to `--check-limits`; an error only in that it ends the run.
+#[derive(Debug)]
+struct LimitsChecked {
+    verdict: Result<(), Exceeded>,
+    tasks: u64,
+    largest: u64,
+}
+
+impl std::fmt::Display for LimitsChecked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("only the limits were checked")
+    }
+}
+
+impl std::error::Error for LimitsChecked {}
+
+impl LimitsChecked {
+    fn print(&self, session: &Session) -> ExitCode {
+        let printed = print(|out| match session.run.format {
+            Format::Json => {
+                let shortages = self.verdict.as_ref().err().map(|e| &e.shortages);
+                let answer = serde_json::json!({
+                    "benchmark": session.name,
+                    "tasks": self.tasks,
+                    "largest": self.largest,
+                    "shortages": shortages.map_or(&[][..], Vec::as_slice),
+                });
+                writeln!(out, "{answer}")
+            }
+            Format::Text => {
+                writeln!(
+                    out,
+                    "# {} with {} tasks: this system allows at most {}",
+                    session.name, self.tasks, self.largest
+                )?;
+                match &self.verdict {
+                    Ok(()) => Ok(()),
+                    Err(exceeded) => exceeded.write_commands(out),
+                }
+            }
+        });
+        match (printed, &self.verdict) {
+            (Err(e), _) => complain(
+                &session.name,
+                &anyhow!(e).context("cannot print the limits"),
+            ),
+            (Ok(()), Ok(())) => ExitCode::SUCCESS,
+            (Ok(()), Err(_)) => ExitCode::from(COULD_NOT_MEASURE),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Quantities as types, with the way people read them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A span of time in nanoseconds.
+///
+/// It is a float because a mean has a fraction; samples themselves stay integers until they are
+/// printed. Displays in the largest unit that leaves a whole part: with four significant figures,
+/// or with as many decimals as a precision asks for.
+///
+/// ```
+/// use harness::units::Nanos;
+/// assert_eq!(Nanos(1_795_123.0).to_string(), "1.795ms");
+/// assert_eq!(format!("{:.3}", Nanos(82_016.4)), "82.016µs");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub f64);
+
+impl Nanos {
+    /// The value in the unit that suits its size, and that unit's name.
+    fn scaled(self) -> (f64, &'static str) {
+        // The bounds sit below the next unit by half of the last digit shown, so that 999.96 ns
+        // reads 1.000µs and not 1000ns.
+        let Nanos(ns) = self;
+        match ns.abs() {
+            a if a < 999.95 => (ns, "ns"),
+            a if a < 999.95e3 => (ns / 1e3, "µs"),
+            a if a < 999.95e6 => (ns / 1e6, "ms"),
+            _ => (ns / 1e9, "s"),
+        }
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = self.scaled();
+        let decimals = f.precision().unwrap_or_else(|| significant(value));
+        f.pad_integral_free(&format!("{value:.decimals$}{unit}"))
+    }
+}
+
+/// A quantity of memory in bytes. Displays in binary units with four significant figures; reads
+/// `65536`, `64k`, `64K`, `64KiB`, `1M`, `1MiB`, `2G`, `2GiB` (all units are powers of 1024).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// The binary units from the smallest up, each 1024 times the one before.
+const BYTE_UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad_integral_free(&bytes(self.0 as f64))
+    }
+}
+
+/// Bytes with a fraction, such as a mean per task, as people read them.
+pub fn bytes(value: f64) -> String {
+    let mut scaled = value;
+    let mut unit = 0;
+    while scaled.abs() >= 1024.0 && unit + 1 < BYTE_UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    let decimals = if unit == 0 && value.fract() == 0.0 {
+        0
+    } else {
+        significant(scaled)
+    };
+    format!("{scaled:.decimals$} {}", BYTE_UNITS[unit])
+}
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "" | "b" => 0,
+            "k" | "kib" => 10,
+            "m" | "mib" => 20,
+            "g" | "gib" => 30,
+            "t" | "tib" => 40,
+            unit => {
+                return Err(format!(
+                    "unknown unit '{unit}': write bytes, or KiB, MiB, GiB"
+                ));
+            }
+        };
+        let count: u64 = digits
+            .parse()
+            .map_err(|_| format!("'{digits}' is not a whole number of bytes"))?;
+        count
+            .checked_mul(1 << shift)
+            .map(Bytes)
+            .ok_or_else(|| format!("'{text}' is more than 2^64 bytes"))
+    }
+}
+
+/// How many decimals leave four significant figures.
+pub fn significant(value: f64) -> usize {
+    match value.abs() {
+        a if a >= 999.95 => 0,
+        a if a >= 99.995 => 1,
+        a if a >= 9.9995 => 2,
+        _ => 3,
+    }
+}
+
+/// Pads to the width that the caller asked for, as numbers do: to the right.
+trait PadRight {
+    fn pad_integral_free(&mut self, text: &str) -> fmt::Result;
+}
+
+impl PadRight for fmt::Formatter<'_> {
+    fn pad_integral_free(&mut self, text: &str) -> fmt::Result {
+        match self.width() {
+            Some(width) => write!(self, "{text:>width$}"),
+            None => self.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_read_in_the_unit_that_suits_them() {
+        for (ns, text) in [
+            (0.0, "0.000ns"),
+            (7.25, "7.250ns"),
+            (112.34, "112.3ns"),
+            (999.97, "1.000µs"),
+            (1_795.0, "1.795µs"),
+            (82_016.0, "82.02µs"),
+            (1.5e6, "1.500ms"),
+            (12.5e9, "12.50s"),
+            (-1_500.0, "-1.500µs"),
+        ] {
+            assert_eq!(Nanos(ns).to_string(), text);
+        }
+        assert_eq!(format!("{:>9}", Nanos(1_795.0)), "  1.795µs");
+    }
+
+    #[test]
+    fn bytes_read_and_print() {
+        for (text, value) in [
+            ("0", 0),
+            ("65536", 65_536),
+            ("64k", 65_536),
+            ("1MiB", 1 << 20),
+            ("2G", 2 << 30),
+            ("12b", 12),
+        ] {
+            assert_eq!(text.parse(), Ok(Bytes(value)), "{text}");
+        }
+        for text in ["", "MiB", "-1", "1.5M", "1Q", "99999999999T", "1 M"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+        assert_eq!(Bytes(512).to_string(), "512 B");
+        assert_eq!(Bytes(9_728).to_string(), "9.500 KiB");
+        assert_eq!(bytes(371.5), "371.5 B");
+    }
+}

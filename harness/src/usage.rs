@@ -1,0 +1,217 @@
+//! What a run took from the system: CPU time, switches, faults, memory.
+
+use std::fs;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+use serde::{Deserialize, Serialize};
+
+/// CPU time, context switches and page faults of the whole process, all its threads included,
+/// as getrusage(2) counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// CPU time in user mode, in ns (the kernel counts in µs).
+    pub user: u64,
+    /// CPU time in the kernel, in ns.
+    pub system: u64,
+    /// Times a thread gave up its CPU by itself: it waited for something.
+    pub voluntary_switches: u64,
+    /// Times the scheduler took a CPU from a thread that could have gone on.
+    pub involuntary_switches: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that read from a disk.
+    pub major_faults: u64,
+}
+
+impl Usage {
+    /// Reads the counters of this process.
+    ///
+    /// # Errors
+    /// What getrusage(2) reports.
+    pub fn now() -> nix::Result<Self> {
+        let u = getrusage(UsageWho::RUSAGE_SELF)?;
+        let ns = |t: TimeVal| {
+            (Duration::from_secs(t.tv_sec().unsigned_abs())
+                + Duration::from_micros(t.tv_usec().unsigned_abs()))
+            .as_nanos() as u64
+        };
+        Ok(Usage {
+            user: ns(u.user_time()),
+            system: ns(u.system_time()),
+            voluntary_switches: u.voluntary_context_switches().unsigned_abs(),
+            involuntary_switches: u.involuntary_context_switches().unsigned_abs(),
+            minor_faults: u.minor_page_faults().unsigned_abs(),
+            major_faults: u.major_page_faults().unsigned_abs(),
+        })
+    }
+
+    /// What was used since `before`.
+    pub fn since(self, before: Usage) -> Usage {
+        Usage {
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(before.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(before.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+        }
+    }
+}
+
+/// What others took from this process in the meantime, where the kernel tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interference {
+    /// Time that the hypervisor gave to others, all CPUs together, in ns (counted in ticks).
+    pub steal: Option<u64>,
+    /// Time for which a CPU quota of the control group stopped its threads, in ns.
+    pub throttled: Option<u64>,
+}
+
+impl Interference {
+    /// Reads the totals so far.
+    pub fn now() -> Self {
+        Interference {
+            steal: fs::read_to_string("/proc/stat")
+                .ok()
+                .and_then(|text| steal(&text)),
+            throttled: throttled(),
+        }
+    }
+
+    /// What was added since `before`; a figure that is missing on either side stays missing.
+    pub fn since(self, before: Interference) -> Interference {
+        let difference = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Interference {
+            steal: difference(self.steal, before.steal),
+            throttled: difference(self.throttled, before.throttled),
+        }
+    }
+}
+
+/// The eighth number of the `cpu` line of /proc/stat (proc_stat(5)), in ns.
+fn steal(stat: &str) -> Option<u64> {
+    let ticks: u64 = stat
+        .lines()
+        .next()?
+        .strip_prefix("cpu ")?
+        .split_whitespace()
+        .nth(7)?
+        .parse()
+        .ok()?;
+    let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
+    Some(ticks.saturating_mul(1_000_000_000 / per_second.unsigned_abs()))
+}
+
+/// The throttled time of this process's CPU control group: `throttled_usec` in version 2,
+/// `throttled_time` (ns) in version 1.
+fn throttled() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        if controllers.is_empty() {
+            let text = fs::read_to_string(format!("/sys/fs/cgroup{path}/cpu.stat")).ok()?;
+            return Some(field(&text, "throttled_usec")?.saturating_mul(1000));
+        }
+        if !controllers.split(',').any(|c| c == "cpu") {
+            return None;
+        }
+        let text = fs::read_to_string(format!("/sys/fs/cgroup/cpu{path}/cpu.stat")).ok()?;
+        field(&text, "throttled_time")
+    })
+}
+
+/// The number after `name` in a file of `name value` or `name: value kB` lines.
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next()?.trim_end_matches(':') == name)
+            .then(|| words.next()?.parse().ok())
+            .flatten()
+    })
+}
+
+/// The memory of this process, and the kernel's memory of the whole system, in bytes.
+///
+/// Resident sizes come from `smaps_rollup`: the counters behind VmRSS and statm lag, since each
+/// thread keeps its own until it has 64 pages to add (Documentation/filesystems/proc.rst).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Resident set.
+    pub resident: Option<u64>,
+    /// Resident set, shared pages divided by their users.
+    pub proportional: Option<u64>,
+    /// Resident anonymous memory: heap and stacks.
+    pub anonymous: Option<u64>,
+    /// The part of it in transparent huge pages.
+    pub huge: Option<u64>,
+    /// Reserved address space.
+    pub virtual_size: Option<u64>,
+    /// Page tables of this process.
+    pub page_tables: Option<u64>,
+    /// Kernel stacks of the whole system.
+    pub system_kernel_stacks: Option<u64>,
+    /// Page tables of the whole system.
+    pub system_page_tables: Option<u64>,
+    /// Slab memory of the whole system that cannot be reclaimed.
+    pub system_slab: Option<u64>,
+}
+
+impl Memory {
+    /// Reads all that this system offers.
+    pub fn now() -> Self {
+        let kib = |text: &str, name: &str| Some(field(text, name)?.saturating_mul(1024));
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        let rollup = read("/proc/self/smaps_rollup");
+        let status = read("/proc/self/status");
+        let meminfo = read("/proc/meminfo");
+        Memory {
+            resident: kib(&rollup, "Rss"),
+            proportional: kib(&rollup, "Pss"),
+            anonymous: kib(&rollup, "Anonymous"),
+            huge: kib(&rollup, "AnonHugePages"),
+            virtual_size: kib(&status, "VmSize"),
+            page_tables: kib(&status, "VmPTE"),
+            system_kernel_stacks: kib(&meminfo, "KernelStack"),
+            system_page_tables: kib(&meminfo, "PageTables"),
+            system_slab: kib(&meminfo, "SUnreclaim"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let text =
+            "SwapTotal: 5 kB\nRss:                2384 kB\nPss_Dirty: 3 kB\nPss: 4 kB\nbroken\n";
+        assert_eq!(field(text, "Rss"), Some(2384));
+        assert_eq!(field(text, "Pss"), Some(4));
+        assert_eq!(field(text, "broken"), None);
+        assert_eq!(field("throttled_usec 7\n", "throttled_usec"), Some(7));
+    }
+
+    #[test]
+    fn steal_is_the_eighth_number() {
+        // 100 ticks a second on every architecture that Linux runs on today.
+        assert_eq!(steal("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1"), Some(80_000_000));
+        assert_eq!(steal("cpu  1 2 3"), None);
+        assert_eq!(steal(""), None);
+    }
+
+    #[test]
+    fn this_process_has_memory_and_has_used_time() {
+        assert!(Memory::now().resident.unwrap() > 100 * 1024);
+        let before = Usage::now().unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(Usage::now().unwrap().since(before).voluntary_switches >= 1);
+    }
+}

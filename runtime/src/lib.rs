@@ -1,0 +1,126 @@
+//! The Tokio runtime that the async benchmarks run on: its flags, and how it is built. It is a
+//! crate of its own so that the thread benchmarks do not link Tokio.
+
+use anyhow::Context;
+use clap::ValueEnum;
+use harness::limits::Demand;
+use harness::machine::Build;
+use harness::placement::Seats;
+use harness::{BadUsage, panics, record};
+use serde::Serialize;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// How many workers the multi-thread scheduler has. (`--flavor` is each program's own flag,
+/// since their defaults differ.)
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+pub struct Workers {
+    /// Worker threads of the multi-thread scheduler [default: one for each CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32768))]
+    pub workers: Option<u32>,
+}
+
+/// Tokio's schedulers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flavor {
+    /// tasks move between worker threads
+    MultiThread,
+    /// all tasks on the main thread
+    CurrentThread,
+}
+
+/// A scheduler as it will be built.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    flavor: Flavor,
+    workers: u32,
+    seats: Seats,
+}
+
+impl Plan {
+    /// Settles how many workers there will be.
+    ///
+    /// # Errors
+    /// Where `--workers` is given for a scheduler that has none.
+    pub fn new(flavor: Flavor, workers: Workers, seats: Seats) -> anyhow::Result<Self> {
+        if flavor == Flavor::CurrentThread && workers.workers.is_some() {
+            return Err(BadUsage::new(
+                "--workers: the current-thread scheduler has no workers: drop it, or use --flavor multi-thread",
+            ));
+        }
+        let workers = match flavor {
+            Flavor::CurrentThread => 1,
+            Flavor::MultiThread => workers.workers.unwrap_or(seats.cpus() as u32),
+        };
+        Ok(Plan {
+            flavor,
+            workers,
+            seats,
+        })
+    }
+
+    /// What the runtime itself needs of the system.
+    pub fn demand(&self) -> Demand {
+        match self.flavor {
+            Flavor::CurrentThread => Demand::workers(0),
+            Flavor::MultiThread => Demand::workers(u64::from(self.workers)),
+        }
+    }
+
+    /// Builds the runtime, with I/O where `io` is set and without timers.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
+        let mut builder = match self.flavor {
+            Flavor::CurrentThread => Builder::new_current_thread(),
+            Flavor::MultiThread => Builder::new_multi_thread(),
+        };
+        if self.flavor == Flavor::MultiThread {
+            let (seats, workers) = (self.seats.clone(), self.workers);
+            let next = std::sync::atomic::AtomicU32::new(0);
+            builder
+                .worker_threads(workers as usize)
+                .on_thread_start(move || {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    // CPUs can be taken offline between the check of --cpus and this.
+                    if let Err(e) = seats.seat(index % workers, workers).take() {
+                        eprintln!("cannot pin a worker thread: {e}");
+                    }
+                });
+        }
+        if io {
+            builder.enable_io();
+        }
+        builder.build().context("cannot build the runtime")
+    }
+
+    /// How the record names it.
+    pub fn describe(&self) -> record::Runtime {
+        record::Runtime {
+            name: "tokio".to_owned(),
+            version: Build::current().tokio,
+            flavor: match self.flavor {
+                Flavor::MultiThread => "multi-thread",
+                Flavor::CurrentThread => "current-thread",
+            }
+            .to_owned(),
+            workers: self.workers,
+        }
+    }
+}
+
+/// Awaits a task; one that panicked is an error.
+///
+/// # Errors
+/// The task's own error, or its panic.
+pub async fn join<T>(task: JoinHandle<anyhow::Result<T>>) -> anyhow::Result<T> {
+    match task.await {
+        Ok(result) => result,
+        Err(died) => Err(match died.try_into_panic() {
+            Ok(panic) => panics::error(&*panic),
+            Err(cancelled) => cancelled.into(),
+        }),
+    }
+}

@@ -1,0 +1,313 @@
+//! What to run: sections of rows and columns, read from TOML.
+
+use std::collections::HashSet;
+
+use anyhow::{Context, bail, ensure};
+use harness::record::{Metric, PlanPosition};
+use serde::Deserialize;
+
+/// The plan that runs when no other is named.
+const DEFAULT: &str = include_str!("../plans/default.toml");
+
+/// Sections to measure, in rounds.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// How often each case runs, each time in a fresh process.
+    pub rounds: u32,
+    /// The tables, in order.
+    #[serde(rename = "section")]
+    pub sections: Vec<Section>,
+}
+
+/// One table.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// What it shows of a record.
+    pub metric: Metric,
+    /// Variants of every row.
+    #[serde(rename = "column", default)]
+    pub columns: Vec<Column>,
+    /// What is compared.
+    #[serde(rename = "row")]
+    pub rows: Vec<Row>,
+}
+
+/// A variant of every row of a section.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its heading.
+    pub name: String,
+    /// Flags that make the variant.
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+/// One thing to measure.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its name in the table.
+    pub name: String,
+    /// The benchmark program.
+    pub program: String,
+    /// Its flags, besides those below.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Timed iterations in each process.
+    pub iters: u64,
+    /// Iterations before them.
+    pub warmups: u64,
+    /// Task counts, for a slope over them; each is run three times.
+    #[serde(default)]
+    pub tasks: Vec<u32>,
+    /// The row to subtract in each round.
+    pub baseline: Option<String>,
+    /// The row to divide by in each round.
+    pub versus: Option<String>,
+}
+
+/// One command to run in some rounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The benchmark program.
+    pub program: String,
+    /// All its flags.
+    pub flags: Vec<String>,
+    /// In how many rounds it runs.
+    pub rounds: u32,
+    /// Where its records belong; round and order are filled in when it runs.
+    pub position: PlanPosition,
+}
+
+/// How often each task count of a slope is run.
+const REPEATS_OF_A_COUNT: u32 = 3;
+
+/// How many task counts a slope needs.
+const COUNTS_OF_A_SLOPE: usize = 8;
+
+impl Plan {
+    /// The plan that is built in.
+    ///
+    /// # Errors
+    /// None but for a fault in the built-in text, which a test excludes.
+    pub fn built_in() -> anyhow::Result<Self> {
+        Plan::parse(DEFAULT).context("the built-in plan")
+    }
+
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// Says which line or which name is wrong.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let plan: Plan = toml::from_str(text)?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.rounds > 0, "rounds: at least one");
+        ensure!(!self.sections.is_empty(), "there is no [[section]]");
+        let mut titles = HashSet::new();
+        for section in &self.sections {
+            ensure!(
+                titles.insert(&section.title),
+                "two sections have the title '{}'",
+                section.title
+            );
+            section
+                .check()
+                .with_context(|| format!("section '{}'", section.title))?;
+        }
+        Ok(())
+    }
+
+    /// The same plan in a sixth of the time: fewer rounds, shorter ones, one run for each task
+    /// count. Its intervals are wider.
+    pub fn quickened(mut self) -> Self {
+        self.rounds = self.rounds.min(5);
+        for row in self.sections.iter_mut().flat_map(|s| &mut s.rows) {
+            if row.tasks.is_empty() {
+                row.iters = row.iters.div_ceil(4);
+                row.warmups = row.warmups.div_ceil(4);
+            }
+        }
+        self
+    }
+
+    /// The cases in the plan's order.
+    pub fn cases(&self, quick: bool, seed: u64) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for section in &self.sections {
+            let plain = [Column {
+                name: String::new(),
+                flags: Vec::new(),
+            }];
+            let columns = match section.columns.is_empty() {
+                true => &plain[..],
+                false => &section.columns[..],
+            };
+            for row in &section.rows {
+                for column in columns {
+                    let index = cases.len() as u32;
+                    let position = section.position(row, column, index, seed);
+                    if row.tasks.is_empty() {
+                        cases.push(row.case(column, None, self.rounds, position));
+                        continue;
+                    }
+                    let rounds = if quick { 1 } else { REPEATS_OF_A_COUNT };
+                    for &tasks in &row.tasks {
+                        cases.push(row.case(column, Some(tasks), rounds, position.clone()));
+                    }
+                }
+            }
+        }
+        cases
+    }
+}
+
+impl Section {
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(!self.rows.is_empty(), "it has no [[section.row]]");
+        let mut names = HashSet::new();
+        for row in &self.rows {
+            ensure!(names.insert(row.name.as_str()), "two rows are named '{}'", row.name);
+        }
+        let mut columns = HashSet::new();
+        for column in &self.columns {
+            ensure!(columns.insert(&column.name), "two columns are named '{}'", column.name);
+        }
+        for row in &self.rows {
+            for other in row.baseline.iter().chain(&row.versus) {
+                ensure!(
+                    names.contains(other.as_str()) && *other != row.name,
+                    "row '{}' refers to '{other}', which is no other row of this section",
+                    row.name
+                );
+            }
+            ensure!(row.iters > 0, "row '{}': iters: at least one", row.name);
+            if self.metric == Metric::Memory {
+                ensure!(
+                    row.tasks.len() >= COUNTS_OF_A_SLOPE,
+                    "row '{}': tasks: a slope needs at least {COUNTS_OF_A_SLOPE} counts",
+                    row.name
+                );
+                ensure!(row.baseline.is_none(), "row '{}': a slope has no baseline", row.name);
+            } else if !row.tasks.is_empty() {
+                bail!("row '{}': tasks: only for the metric \"memory\"; write it into flags", row.name);
+            }
+        }
+        Ok(())
+    }
+
+    fn position(&self, row: &Row, column: &Column, index: u32, seed: u64) -> PlanPosition {
+        PlanPosition {
+            section: self.title.clone(),
+            metric: self.metric,
+            row: row.name.clone(),
+            column: column.name.clone(),
+            baseline: row.baseline.clone(),
+            versus: row.versus.clone(),
+            index,
+            round: 0,
+            order: 0,
+            seed,
+        }
+    }
+}
+
+impl Row {
+    fn case(&self, column: &Column, tasks: Option<u32>, rounds: u32, position: PlanPosition) -> Case {
+        let mut flags = self.flags.clone();
+        flags.extend(column.flags.iter().cloned());
+        let numbers = [
+            ("--iters", Some(self.iters)),
+            ("--warmups", Some(self.warmups)),
+            ("--tasks", tasks.map(u64::from)),
+        ];
+        for (flag, value) in numbers {
+            if let Some(value) = value {
+                flags.extend([flag.to_owned(), value.to_string()]);
+            }
+        }
+        Case {
+            program: self.program.clone(),
+            flags,
+            rounds,
+            position,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_plan_is_sound() {
+        let plan = Plan::built_in().unwrap();
+        let cases = plan.cases(false, 1);
+        assert!(cases.len() > 10);
+        let quick = plan.clone().quickened();
+        assert!(quick.rounds >= 5, "an interval needs five rounds");
+        assert_eq!(quick.cases(true, 1).len(), cases.len());
+    }
+
+    #[test]
+    fn a_row_becomes_a_command_line() {
+        let plan = Plan::parse(
+            r#"
+            rounds = 2
+            [[section]]
+            title = "t"
+            metric = "hop"
+            [[section.column]]
+            name = "one CPU"
+            flags = ["--placement", "one-cpu"]
+            [[section.row]]
+            name = "r"
+            program = "thread-brigade"
+            flags = ["--tasks", "5"]
+            iters = 3
+            warmups = 1
+            "#,
+        )
+        .unwrap();
+        let [case] = &plan.cases(false, 7)[..] else {
+            panic!("one case expected")
+        };
+        assert_eq!(
+            case.flags,
+            ["--tasks", "5", "--placement", "one-cpu", "--iters", "3", "--warmups", "1"]
+        );
+        assert_eq!((case.rounds, case.position.seed), (2, 7));
+    }
+
+    #[test]
+    fn a_faulty_plan_is_refused_with_its_reason() {
+        let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmups=0\n";
+        let section = format!("[[section]]\ntitle='t'\nmetric='hop'\n{row}");
+        for (text, reason) in [
+            ("".to_owned(), "rounds"),
+            ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
+            (format!("rounds = 0\n{section}"), "at least one"),
+            (format!("rounds = 1\n{section}{row}"), "two rows"),
+            (format!("rounds = 1\n{section}baseline='x'"), "refers to 'x'"),
+            (format!("rounds = 1\n{section}baseline='r'"), "refers to 'r'"),
+            (format!("rounds = 1\n{section}speed=3"), "unknown field"),
+            (format!("rounds = 1\n{section}tasks=[1,2]"), "only for the metric"),
+            (format!("rounds = 1\n{section}\n{section}"), "two sections"),
+            (
+                format!("rounds = 1\n{section}").replace("'hop'", "'memory'"),
+                "at least 8 counts",
+            ),
+        ] {
+            let error = format!("{:#}", Plan::parse(&text).unwrap_err());
+            assert!(error.contains(reason), "{text}\n{error}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The benchmark executables: where they are, and how they come to be there.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+/// The folder that holds the benchmark executables.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    folder: PathBuf,
+}
+
+impl Programs {
+    /// The executables beside this one, after cargo has brought them up to date.
+    ///
+    /// Cargo decides what is missing or older than its sources. Where this executable is not in a
+    /// cargo target folder whose workspace is still there, or cargo is not installed, the
+    /// executables are taken as they are.
+    ///
+    /// # Errors
+    /// When the build fails, or an executable that `wanted` names is not there.
+    pub fn up_to_date<'a>(wanted: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Self> {
+        let this = env::current_exe().context("cannot find this executable")?;
+        let folder = this.parent().context("this executable is in no folder")?.to_owned();
+        let wanted: BTreeSet<&str> = wanted.into_iter().collect();
+        if let Some(checkout) = Checkout::of(&folder) {
+            checkout.build(&wanted)?;
+        }
+        let programs = Programs { folder };
+        for name in wanted {
+            programs.path(name)?;
+        }
+        Ok(programs)
+    }
+
+    /// Where a program's executable is.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn path(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = self.folder.join(name);
+        if !path.is_file() {
+            bail!(
+                "the program '{name}' is not in {}: build it there by `cargo build --release --workspace`, or copy it beside switchcost",
+                self.folder.display()
+            );
+        }
+        Ok(path)
+    }
+}
+
+/// A cargo workspace that the executables can be built from.
+struct Checkout {
+    manifest: PathBuf,
+    target: PathBuf,
+    profile: OsString,
+}
+
+impl Checkout {
+    /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
+    fn of(folder: &Path) -> Option<Self> {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join("Cargo.toml");
+        let target = folder.parent()?;
+        // Cargo puts this file into each target folder that it makes.
+        if !manifest.is_file() || !target.join("CACHEDIR.TAG").is_file() {
+            return None;
+        }
+        Some(Checkout {
+            manifest,
+            target: target.to_owned(),
+            profile: match folder.file_name()?.to_str()? {
+                "debug" => "dev".into(),
+                other => other.into(),
+            },
+        })
+    }
+
+    /// Has cargo build what is missing or out of date; its messages go to standard error.
+    fn build(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<()> {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(&cargo);
+        command
+            .args(["build", "--quiet", "--locked", "--manifest-path"])
+            .arg(&self.manifest)
+            .arg("--target-dir")
+            .arg(&self.target)
+            .arg("--profile")
+            .arg(&self.profile)
+            .stdin(Stdio::null());
+        for name in wanted {
+            command.args(["--package", name]);
+        }
+        match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => bail!("cargo could not build the benchmarks: {status}"),
+            Err(e) => {
+                eprintln!("switchcost: cannot run {}: {e}; using the programs as they are", cargo.display());
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the unit tests share, and the simulation behind "the process is the sample".
+
+use super::{mean, t_interval};
+
+/// Ten rounds of one case, nanoseconds; 'A' in the comments that name a reference.
+pub(super) const ROUNDS_A: [f64; 10] = [
+    1523.4, 1498.2, 1610.9, 1555.0, 1472.8, 1539.1, 1587.6, 1501.3, 1566.7, 1530.2,
+];
+
+/// The same ten rounds of another case; 'B'.
+pub(super) const ROUNDS_B: [f64; 10] = [
+    212.5, 205.1, 224.8, 219.9, 203.3, 214.0, 223.7, 208.2, 216.6, 210.4,
+];
+
+/// Eight rounds of another run; 'C'.
+pub(super) const ROUNDS_C: [f64; 8] = [
+    1601.2, 1480.5, 1655.3, 1720.8, 1590.1, 1533.9, 1689.4, 1612.0,
+];
+
+/// Eight task counts, three processes each; 'X'.
+#[rustfmt::skip]
+pub(super) const MEMORY_X: [f64; 24] = [
+    100.0, 100.0, 100.0, 200.0, 200.0, 200.0, 350.0, 350.0, 350.0, 500.0, 500.0, 500.0,
+    700.0, 700.0, 700.0, 1000.0, 1000.0, 1000.0, 1500.0, 1500.0, 1500.0, 2000.0, 2000.0, 2000.0,
+];
+
+/// Resident bytes at those task counts; 'Y'.
+#[rustfmt::skip]
+pub(super) const MEMORY_Y: [f64; 24] = [
+    3_096_576.0, 3_100_672.0, 3_088_384.0, 4_067_328.0, 4_075_520.0, 4_063_232.0,
+    5_529_600.0, 5_537_792.0, 5_525_504.0, 7_000_064.0, 6_987_776.0, 6_995_968.0,
+    8_957_952.0, 8_949_760.0, 8_966_144.0, 11_894_784.0, 11_890_688.0, 11_907_072.0,
+    16_789_504.0, 16_805_888.0, 16_797_696.0, 21_700_608.0, 21_692_416.0, 21_704_704.0,
+];
+
+/// Fails unless `actual` is within `tolerance` of `expected`, relative to it.
+#[track_caller]
+pub(super) fn close(actual: f64, expected: f64, tolerance: f64) {
+    let error = (actual - expected).abs();
+    assert!(
+        error <= tolerance * expected.abs(),
+        "{actual} is not {expected}: off by {error:e}"
+    );
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014): enough for a simulation, and the same everywhere.
+pub(super) struct Rng(pub(super) u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform inside 0..1, both ends excluded.
+    pub(super) fn uniform(&mut self) -> f64 {
+        ((self.next() >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
+    }
+
+    /// Standard normal, by Box and Muller.
+    pub(super) fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Exponential with mean 1.
+    pub(super) fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+}
+
+/// One process of the simulation: a placement of its own (sd 20 around `truth`), then samples that
+/// remember the one before (AR(1), coefficient 0.8, sd 30).
+fn process(rng: &mut Rng, truth: f64, samples: usize) -> Vec<f64> {
+    const MEMORY: f64 = 0.8;
+    let centre = truth + 20.0 * rng.normal();
+    let mut noise = 30.0 * rng.normal();
+    (0..samples)
+        .map(|_| {
+            noise = MEMORY * noise + 30.0 * (1.0 - MEMORY * MEMORY).sqrt() * rng.normal();
+            centre + noise
+        })
+        .collect()
+}
+
+#[test]
+fn process_means_cover_the_truth_and_pooled_iterations_do_not() {
+    const TRIALS: u32 = 2000;
+    const TRUTH: f64 = 1500.0;
+    let mut rng = Rng(2024);
+    let (mut by_process, mut pooled) = (0, 0);
+    for _ in 0..TRIALS {
+        let processes: Vec<Vec<f64>> = (0..10).map(|_| process(&mut rng, TRUTH, 100)).collect();
+        let means: Vec<f64> = processes.iter().filter_map(|p| mean(p)).collect();
+        by_process += u32::from(t_interval(&means, 0.95).unwrap().contains(TRUTH));
+        pooled += u32::from(
+            t_interval(&processes.concat(), 0.95)
+                .unwrap()
+                .contains(TRUTH),
+        );
+    }
+    let by_process = f64::from(by_process) / f64::from(TRIALS);
+    let pooled = f64::from(pooled) / f64::from(TRIALS);
+    println!("process means cover {by_process}, pooled iterations {pooled}");
+    assert!(
+        (0.93..=0.97).contains(&by_process),
+        "process means cover {by_process}"
+    );
+    assert!(pooled < 0.60, "pooled iterations cover {pooled}");
+}

@@ -1,0 +1,196 @@
+//! What it takes to create OS threads.
+//!
+//! One iteration: create N threads, one after the other, each of which returns its own number at
+//! once. Timed: the N calls of `spawn` (allocating and mapping the stack, clone(2), and whatever
+//! the new threads do to their creator meanwhile). Left out: the joins, which follow.
+//!
+//! The same number of iterations is then repeated with one more clock reading for each thread,
+//! which gives two distributions, apart so that those readings (some 20 ns each) burden no sample:
+//! - `creation`: one call of `spawn`;
+//! - `spawn_to_body`: from that call to the first instruction of the thread's body.
+//!
+//! Threads end while others are being created, so this is not the price of holding N threads at
+//! once; nor does it contain the join.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use anyhow::ensure;
+use clap::Parser;
+use harness::args::{Defaults, Run, Stack};
+use harness::delays::Delays;
+use harness::laps::Laps;
+use harness::limits::{self, Demand};
+use harness::placement::{Layout, Place};
+use harness::ready::Muster;
+use harness::{Program, Session, panics, signals};
+use serde::Serialize;
+
+/// Time the creation of OS threads
+#[derive(Parser, Serialize)]
+#[command(version)]
+struct Cli {
+    #[command(flatten)]
+    #[serde(flatten)]
+    run: Run,
+    #[command(flatten)]
+    #[serde(flatten)]
+    place: Place,
+    #[command(flatten)]
+    #[serde(flatten)]
+    stack: Stack,
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults {
+        tasks: 1000,
+        iters: 100,
+        warmups: 10,
+    };
+
+    fn run(&self) -> &Run {
+        &self.run
+    }
+}
+
+fn main() -> ExitCode {
+    harness::main(measure)
+}
+
+fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
+    cli.place.confine(Layout::Single)?;
+    session.require(&demand(cli))?;
+
+    let mut laps = session.laps();
+    let result = create(cli, &mut laps);
+    session.timed(laps);
+    result?;
+
+    let mut delays = Delays::new(&cli.run);
+    let result = create_stamped(cli, &mut delays);
+    delays.report(session);
+    result?;
+
+    hold(cli, session)
+}
+
+/// What the run needs of the system.
+fn demand(cli: &Cli) -> Demand {
+    Demand::threads(cli.stack.stack_size)
+}
+
+/// Creates N threads in each lap and times that.
+fn create(cli: &Cli, laps: &mut Laps) -> anyhow::Result<()> {
+    let mut threads = Threads::new(cli);
+    while let Some(_lap) = laps.advance()? {
+        let clock = Instant::now();
+        for k in 0..cli.run.tasks {
+            threads.spawn(k, move || k)?;
+        }
+        laps.record(clock.elapsed());
+
+        for (k, returned) in (0..).zip(threads.join()?) {
+            ensure!(returned == k, "thread {k} returned {returned}");
+        }
+    }
+    Ok(())
+}
+
+/// Creates as many again, reading the clock between the calls and first thing in each thread.
+fn create_stamped(cli: &Cli, delays: &mut Delays) -> anyhow::Result<()> {
+    let mut threads = Threads::new(cli);
+    while delays.advance() {
+        let mut called = Instant::now();
+        for k in 0..cli.run.tasks {
+            threads.spawn(k, move || called.elapsed())?;
+            called = delays.returned(called);
+        }
+        for to_body in threads.join()? {
+            delays.began(to_body);
+        }
+    }
+    Ok(())
+}
+
+/// Holds N threads at once, all asleep, for the look at the memory and the user's command.
+fn hold(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
+    if signals::received().is_some() {
+        return Ok(());
+    }
+    let mut threads = Threads::new(cli);
+    let mut muster = Muster::of(cli.run.tasks);
+    let released = Arc::new(AtomicBool::new(false));
+    let result = (0..cli.run.tasks)
+        .try_for_each(|k| {
+            let (arrival, released) = (muster.arrival(), Arc::clone(&released));
+            threads.spawn(k, move || {
+                arrival.arrive();
+                while !released.load(Ordering::Acquire) {
+                    thread::park();
+                }
+            })
+        })
+        .and_then(|()| muster.wait());
+    if result.is_ok() {
+        session.at_rest();
+    }
+    released.store(true, Ordering::Release);
+    for thread in &threads.alive {
+        thread.thread().unpark();
+    }
+    threads.join()?;
+    result
+}
+
+/// Threads that are to be joined, also when creating one more fails.
+struct Threads<'a, T> {
+    cli: &'a Cli,
+    alive: Vec<JoinHandle<T>>,
+}
+
+impl<'a, T: Send + 'static> Threads<'a, T> {
+    fn new(cli: &'a Cli) -> Self {
+        Threads {
+            cli,
+            alive: Vec::with_capacity(cli.run.tasks as usize),
+        }
+    }
+
+    /// Creates the `k`th thread.
+    fn spawn(&mut self, k: u32, body: impl FnOnce() -> T + Send + 'static) -> anyhow::Result<()> {
+        let thread = thread::Builder::new()
+            .stack_size(self.cli.stack.stack_size.0 as usize)
+            .spawn(body)
+            .map_err(|e| {
+                limits::explain(
+                    "create a thread",
+                    k,
+                    self.cli.run.tasks,
+                    e,
+                    &demand(self.cli),
+                )
+            })?;
+        self.alive.push(thread);
+        Ok(())
+    }
+
+    /// Awaits all threads and returns what they returned, in their order.
+    fn join(&mut self) -> anyhow::Result<Vec<T>> {
+        let joined = self.alive.drain(..).map(JoinHandle::join);
+        joined
+            .map(|result| result.map_err(|panic| panics::error(&*panic)))
+            .collect()
+    }
+}
+
+impl<T> Drop for Threads<'_, T> {
+    fn drop(&mut self) {
+        for thread in self.alive.drain(..) {
+            // Only an error leaves threads here, and that error is the one to report.
+            let _ = thread.join();
+        }
+    }
+}
