@@ -23,7 +23,7 @@ extern "C" fn look_at_stdout() {
 static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
 
 /// Writes to standard output in one go. A reader that has gone away is no error.
-pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+pub fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
     let mut text = Vec::new();
     write(&mut text)?;
     if STDOUT_CLOSED.load(Ordering::Relaxed) && !text.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::R
 }
 
 /// Says on standard error what went wrong.
-pub(crate) fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
+pub fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
     // Nothing is left to be done where standard error is gone too.
     let _ = writeln!(io::stderr(), "{name}: {error:#}");
     ExitCode::from(match error.downcast_ref::<BadUsage>() {

@@ -14,7 +14,7 @@
 pub mod args;
 pub mod children;
 mod command;
-mod console;
+pub mod console;
 pub mod delays;
 mod demand;
 mod fault;

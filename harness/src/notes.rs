@@ -25,8 +25,10 @@ pub enum Note {
     },
     /// The scheduler took the CPU from running threads, in more than one hop of a hundred.
     InvoluntarySwitches {
-        /// Involuntary switches for each hop (or each task, where there are no hops).
+        /// Involuntary switches for each of what follows.
         each: f64,
+        /// `hop`, or `task` where nothing is handed over.
+        per: String,
     },
     /// The hypervisor gave the CPU to others.
     Steal {
@@ -66,9 +68,9 @@ impl fmt::Display for Note {
                 Nanos(*shortest as f64),
                 Nanos(*clock_step as f64)
             ),
-            Note::InvoluntarySwitches { each } => write!(
+            Note::InvoluntarySwitches { each, per } => write!(
                 f,
-                "{each:.2} involuntary switches for each hop: a woken thread preempts its waker, or others need the CPU"
+                "{each:.2} involuntary switches per {per}: a woken thread preempts its waker, or others need the CPU"
             ),
             Note::Steal { time, share } => write!(
                 f,
@@ -116,11 +118,13 @@ pub(crate) fn of(record: &Record) -> Vec<Note> {
         });
     }
     let timed = samples.mean * samples.count as f64;
-    if let Some(usage) = record.usage {
-        let each = record.hops.or(record.tasks()).unwrap_or(1) * samples.count;
-        let each = usage.involuntary_switches as f64 / each as f64;
+    if let Some((usage, (repeats, per))) = record.usage.zip(record.repeats()) {
+        let each = usage.involuntary_switches as f64 / (repeats * samples.count) as f64;
         if each > 0.01 {
-            notes.push(Note::InvoluntarySwitches { each });
+            notes.push(Note::InvoluntarySwitches {
+                each,
+                per: per.to_owned(),
+            });
         }
     }
     if let Some(interference) = record.interference {

@@ -10,7 +10,7 @@ use anyhow::anyhow;
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Keeps the default hook from writing to standard error.
-pub(crate) fn keep_quiet() {
+pub fn keep_quiet() {
     panic::set_hook(Box::new(|info| {
         if let Ok(mut first) = FIRST.lock() {
             first.get_or_insert_with(|| info.to_string().replace('\n', " "));

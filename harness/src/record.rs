@@ -1,6 +1,7 @@
 //! One run's result: the only thing that goes over a wire or into a file.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::machine::{Build, Machine};
 use crate::notes::Note;
 use crate::recorder::Summary;
-use crate::units::{Bytes, bytes};
 use crate::usage::{Interference, Memory, Usage};
 
 /// The version of this layout; it grows when the meaning of a field changes.
@@ -84,7 +84,7 @@ pub struct Record {
 
 /// Where a run stands in the runner's plan. It holds all that is needed to make the plan's tables
 /// from the records alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanPosition {
     /// The title of the table.
     pub section: String,
@@ -143,6 +143,35 @@ pub struct MemoryChange {
 }
 
 impl Record {
+    /// A record with nothing measured yet.
+    pub fn empty(benchmark: &str, command_line: Vec<String>) -> Self {
+        Record {
+            schema: SCHEMA,
+            benchmark: benchmark.to_owned(),
+            plan: None,
+            params: Map::new(),
+            command_line,
+            started: milliseconds(SystemTime::now()),
+            build: Build::default(),
+            machine: Machine::default(),
+            runtime: None,
+            partial: true,
+            samples: None,
+            hops: None,
+            per_hop: None,
+            per_task: None,
+            distributions: BTreeMap::new(),
+            usage: None,
+            interference: None,
+            counters: None,
+            memory: None,
+            setup: None,
+            teardown: None,
+            notes: Vec::new(),
+            error: None,
+        }
+    }
+
     /// A numeric flag's value.
     pub fn param(&self, name: &str) -> Option<u64> {
         self.params.get(name)?.as_u64()
@@ -153,19 +182,28 @@ impl Record {
         self.param("tasks")
     }
 
-    /// A sentence for people about the memory that the tasks added, where it is known.
-    pub fn memory_added(&self) -> Option<String> {
+    /// What is done over and over in an iteration, and how often: hops, or tasks where nothing is
+    /// handed over.
+    pub fn repeats(&self) -> Option<(u64, &'static str)> {
+        match self.hops {
+            Some(hops) => Some((hops, "hop")),
+            None => Some((self.tasks()?, "task")),
+        }
+    }
+
+    /// How much resident memory the process has gained from its start until every task is at
+    /// rest, in bytes: the tasks' and the program's own.
+    pub fn resident_gain(&self) -> Option<u64> {
         let memory = self.memory?;
-        let added = memory
+        memory
             .at_rest?
             .resident?
-            .checked_sub(memory.before.resident?)?;
-        let tasks = self.tasks()?;
-        Some(format!(
-            "resident {}, of which the tasks added {} ({} per task)",
-            Bytes(memory.at_rest?.resident?),
-            Bytes(added),
-            bytes(added as f64 / tasks as f64)
-        ))
+            .checked_sub(memory.before.resident?)
     }
+}
+
+/// A point of time as ms since 1970.
+pub(crate) fn milliseconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| d.as_millis() as u64)
 }

@@ -216,7 +216,8 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn recorded(samples: impl ExactSizeIterator<Item = u64>) -> Summary {
+    fn recorded(samples: impl IntoIterator<Item = u64>) -> Summary {
+        let samples: Vec<u64> = samples.into_iter().collect();
         let mut recorder = Recorder::new(samples.len() as u64);
         for ns in samples {
             recorder.record(Duration::from_nanos(ns));

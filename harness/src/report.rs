@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::args::Format;
 use crate::record::Record;
 use crate::recorder::Summary;
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos};
 
 /// Writes a record in the form asked for.
 ///
@@ -54,8 +54,17 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     write_usage(record, samples, out)?;
-    if let Some(memory) = record.memory_added() {
-        row(out, "memory", &memory)?;
+    let at_rest = record.memory.and_then(|m| m.at_rest?.resident);
+    if let Some((resident, gain)) = at_rest.zip(record.resident_gain()) {
+        row(
+            out,
+            "memory",
+            &format!(
+                "resident {} at rest, {} of it since the start",
+                Bytes(resident),
+                Bytes(gain)
+            ),
+        )?;
     }
     for note in &record.notes {
         row(out, "note", &note.to_string())?;
@@ -76,11 +85,8 @@ fn write_usage(record: &Record, samples: &Summary, out: &mut impl Write) -> io::
             Nanos(usage.system as f64)
         ),
     )?;
-    let (each, what) = match record.hops {
-        Some(hops) => (hops, "hop"),
-        None => (record.tasks().unwrap_or(1), "task"),
-    };
-    let all = (each * samples.count) as f64;
+    let (repeats, what) = record.repeats().unwrap_or((1, "iteration"));
+    let all = (repeats * samples.count) as f64;
     row(
         out,
         "switches",

@@ -16,7 +16,7 @@ use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
-use crate::record::{MemoryChange, Record, Runtime, SCHEMA};
+use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
 use crate::usage::Memory;
 use crate::{command, notes, panics, report, signals};
@@ -209,18 +209,12 @@ impl Session {
         let used = laps.as_ref().and_then(Laps::used);
         let mean = samples.as_ref().map(|s| s.mean);
         let ns = |d: Duration| d.as_nanos() as u64;
+        let command_line = std::env::args_os()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect();
         let mut record = Record {
-            schema: SCHEMA,
-            benchmark: self.name.clone(),
-            plan: None,
             params: std::mem::take(&mut self.params),
-            command_line: std::env::args_os()
-                .map(|arg| arg.to_string_lossy().into_owned())
-                .collect(),
-            started: self
-                .started
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .map_or(0, |d| d.as_millis() as u64),
+            started: milliseconds(self.started),
             build: Build::current(),
             machine: std::mem::take(&mut self.machine),
             runtime: self.runtime.take(),
@@ -232,7 +226,6 @@ impl Session {
             distributions: std::mem::take(&mut self.distributions),
             usage: used.map(|(usage, _)| usage),
             interference: used.map(|(_, interference)| interference),
-            counters: None,
             memory: Some(MemoryChange {
                 before: self.before,
                 at_rest: self.at_rest,
@@ -242,8 +235,8 @@ impl Session {
                 .and_then(Laps::first_at)
                 .map(|at| ns(at.duration_since(self.born))),
             teardown: teardown.map(ns),
-            notes: Vec::new(),
             error: error.map(|e| format!("{e:#}")),
+            ..Record::empty(&self.name, command_line)
         };
         record.notes = notes::of(&record);
         record

@@ -21,23 +21,30 @@ use serde::{Deserialize, Serialize};
 pub struct Nanos(pub f64);
 
 impl Nanos {
-    /// The value in the unit that suits its size, and that unit's name.
-    fn scaled(self) -> (f64, &'static str) {
+    /// The unit that suits its size: how many ns it has, and its name.
+    fn unit(self) -> (f64, &'static str) {
         // The bounds sit below the next unit by half of the last digit shown, so that 999.96 ns
         // reads 1.000µs and not 1000ns.
-        let Nanos(ns) = self;
-        match ns.abs() {
-            a if a < 999.95 => (ns, "ns"),
-            a if a < 999.95e3 => (ns / 1e3, "µs"),
-            a if a < 999.95e6 => (ns / 1e6, "ms"),
-            _ => (ns / 1e9, "s"),
+        match self.0.abs() {
+            a if a < 999.95 => (1.0, "ns"),
+            a if a < 999.95e3 => (1e3, "µs"),
+            a if a < 999.95e6 => (1e6, "ms"),
+            _ => (1e9, "s"),
         }
+    }
+
+    /// Another time in the unit and with the decimals that this one is shown with, but without
+    /// the unit's name: for the bounds of an interval.
+    pub fn like(self, other: f64) -> String {
+        let (size, _) = self.unit();
+        format!("{:.*}", significant(self.0 / size), other / size)
     }
 }
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, unit) = self.scaled();
+        let (size, unit) = self.unit();
+        let value = self.0 / size;
         let decimals = f.precision().unwrap_or_else(|| significant(value));
         f.pad_integral_free(&format!("{value:.decimals$}{unit}"))
     }
@@ -60,18 +67,29 @@ impl fmt::Display for Bytes {
 
 /// Bytes with a fraction, such as a mean per task, as people read them.
 pub fn bytes(value: f64) -> String {
-    let mut scaled = value;
+    let (_, unit) = byte_unit(value);
+    format!("{} {unit}", bytes_like(value, value))
+}
+
+/// Bytes in the unit and with the decimals that `model` is shown with, but without the unit's
+/// name: for the bounds of an interval.
+pub fn bytes_like(value: f64, model: f64) -> String {
+    let (size, unit) = byte_unit(model);
+    let decimals = match unit {
+        "B" if model.fract() == 0.0 => 0,
+        _ => significant(model / size),
+    };
+    format!("{:.decimals$}", value / size)
+}
+
+fn byte_unit(value: f64) -> (f64, &'static str) {
+    let mut size = 1.0;
     let mut unit = 0;
-    while scaled.abs() >= 1024.0 && unit + 1 < BYTE_UNITS.len() {
-        scaled /= 1024.0;
+    while value.abs() >= 1024.0 * size && unit + 1 < BYTE_UNITS.len() {
+        size *= 1024.0;
         unit += 1;
     }
-    let decimals = if unit == 0 && value.fract() == 0.0 {
-        0
-    } else {
-        significant(scaled)
-    };
-    format!("{scaled:.decimals$} {}", BYTE_UNITS[unit])
+    (size, BYTE_UNITS[unit])
 }
 
 impl FromStr for Bytes {
@@ -145,6 +163,7 @@ mod tests {
             assert_eq!(Nanos(ns).to_string(), text);
         }
         assert_eq!(format!("{:>9}", Nanos(1_795.0)), "  1.795µs");
+        assert_eq!(Nanos(1_795.0).like(950.0), "0.950");
     }
 
     #[test]
@@ -165,5 +184,6 @@ mod tests {
         assert_eq!(Bytes(512).to_string(), "512 B");
         assert_eq!(Bytes(9_728).to_string(), "9.500 KiB");
         assert_eq!(bytes(371.5), "371.5 B");
+        assert_eq!(bytes_like(512.0, 9_728.0), "0.500");
     }
 }

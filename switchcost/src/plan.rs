@@ -175,11 +175,19 @@ impl Section {
         ensure!(!self.rows.is_empty(), "it has no [[section.row]]");
         let mut names = HashSet::new();
         for row in &self.rows {
-            ensure!(names.insert(row.name.as_str()), "two rows are named '{}'", row.name);
+            ensure!(
+                names.insert(row.name.as_str()),
+                "two rows are named '{}'",
+                row.name
+            );
         }
         let mut columns = HashSet::new();
         for column in &self.columns {
-            ensure!(columns.insert(&column.name), "two columns are named '{}'", column.name);
+            ensure!(
+                columns.insert(&column.name),
+                "two columns are named '{}'",
+                column.name
+            );
         }
         for row in &self.rows {
             for other in row.baseline.iter().chain(&row.versus) {
@@ -196,9 +204,16 @@ impl Section {
                     "row '{}': tasks: a slope needs at least {COUNTS_OF_A_SLOPE} counts",
                     row.name
                 );
-                ensure!(row.baseline.is_none(), "row '{}': a slope has no baseline", row.name);
+                ensure!(
+                    row.baseline.is_none(),
+                    "row '{}': a slope has no baseline",
+                    row.name
+                );
             } else if !row.tasks.is_empty() {
-                bail!("row '{}': tasks: only for the metric \"memory\"; write it into flags", row.name);
+                bail!(
+                    "row '{}': tasks: only for the metric \"memory\"; write it into flags",
+                    row.name
+                );
             }
         }
         Ok(())
@@ -221,7 +236,13 @@ impl Section {
 }
 
 impl Row {
-    fn case(&self, column: &Column, tasks: Option<u32>, rounds: u32, position: PlanPosition) -> Case {
+    fn case(
+        &self,
+        column: &Column,
+        tasks: Option<u32>,
+        rounds: u32,
+        position: PlanPosition,
+    ) -> Case {
         let mut flags = self.flags.clone();
         flags.extend(column.flags.iter().cloned());
         let numbers = [
@@ -282,7 +303,16 @@ mod tests {
         };
         assert_eq!(
             case.flags,
-            ["--tasks", "5", "--placement", "one-cpu", "--iters", "3", "--warmups", "1"]
+            [
+                "--tasks",
+                "5",
+                "--placement",
+                "one-cpu",
+                "--iters",
+                "3",
+                "--warmups",
+                "1"
+            ]
         );
         assert_eq!((case.rounds, case.position.seed), (2, 7));
     }
@@ -296,10 +326,19 @@ mod tests {
             ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
             (format!("rounds = 0\n{section}"), "at least one"),
             (format!("rounds = 1\n{section}{row}"), "two rows"),
-            (format!("rounds = 1\n{section}baseline='x'"), "refers to 'x'"),
-            (format!("rounds = 1\n{section}baseline='r'"), "refers to 'r'"),
+            (
+                format!("rounds = 1\n{section}baseline='x'"),
+                "refers to 'x'",
+            ),
+            (
+                format!("rounds = 1\n{section}baseline='r'"),
+                "refers to 'r'",
+            ),
             (format!("rounds = 1\n{section}speed=3"), "unknown field"),
-            (format!("rounds = 1\n{section}tasks=[1,2]"), "only for the metric"),
+            (
+                format!("rounds = 1\n{section}tasks=[1,2]"),
+                "only for the metric",
+            ),
             (format!("rounds = 1\n{section}\n{section}"), "two sections"),
             (
                 format!("rounds = 1\n{section}").replace("'hop'", "'memory'"),

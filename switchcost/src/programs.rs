@@ -25,7 +25,10 @@ impl Programs {
     /// When the build fails, or an executable that `wanted` names is not there.
     pub fn up_to_date<'a>(wanted: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Self> {
         let this = env::current_exe().context("cannot find this executable")?;
-        let folder = this.parent().context("this executable is in no folder")?.to_owned();
+        let folder = this
+            .parent()
+            .context("this executable is in no folder")?
+            .to_owned();
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
         if let Some(checkout) = Checkout::of(&folder) {
             checkout.build(&wanted)?;
@@ -63,7 +66,9 @@ struct Checkout {
 impl Checkout {
     /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
     fn of(folder: &Path) -> Option<Self> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join("Cargo.toml");
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()?
+            .join("Cargo.toml");
         let target = folder.parent()?;
         // Cargo puts this file into each target folder that it makes.
         if !manifest.is_file() || !target.join("CACHEDIR.TAG").is_file() {
@@ -98,7 +103,10 @@ impl Checkout {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => bail!("cargo could not build the benchmarks: {status}"),
             Err(e) => {
-                eprintln!("switchcost: cannot run {}: {e}; using the programs as they are", cargo.display());
+                eprintln!(
+                    "switchcost: cannot run {}: {e}; using the programs as they are",
+                    cargo.display()
+                );
                 Ok(())
             }
         }

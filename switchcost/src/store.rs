@@ -24,7 +24,12 @@ impl Store {
             .append(true)
             .create(true)
             .open(path)
-            .with_context(|| format!("cannot write {}: name another file by --out", path.display()))?;
+            .with_context(|| {
+                format!(
+                    "cannot write {}: name another file by --out",
+                    path.display()
+                )
+            })?;
         Ok(Store {
             path: path.to_owned(),
             file,
@@ -76,7 +81,9 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
     let contents = parse(&bytes);
     if contents.records.is_empty() {
         match contents.faults.first() {
-            Some((line, fault)) => bail!("{} holds no record; line {line}: {fault}", path.display()),
+            Some((line, fault)) => {
+                bail!("{} holds no record; line {line}: {fault}", path.display())
+            }
             None => bail!("{} is empty", path.display()),
         }
     }
@@ -93,7 +100,10 @@ fn parse(bytes: &[u8]) -> Contents {
             Ok(record) if record.schema == SCHEMA => contents.records.push(record),
             Ok(record) => contents.faults.push((
                 number,
-                format!("it has schema {}, and this program reads {SCHEMA}", record.schema),
+                format!(
+                    "it has schema {}, and this program reads {SCHEMA}",
+                    record.schema
+                ),
             )),
             Err(e) => contents.faults.push((number, e.to_string())),
         }

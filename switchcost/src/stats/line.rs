@@ -110,6 +110,27 @@ pub fn halves(x: &[f64], y: &[f64], confidence: f64) -> Option<Halves> {
     })
 }
 
+/// One slope divided by another, from lines fitted to different runs. The interval is made on the
+/// logarithms from the relative standard errors of both (the delta method), so `None` unless both
+/// slopes are clearly positive.
+pub fn slope_ratio(a: &Line, b: &Line, confidence: f64) -> Option<Interval> {
+    if a.slope.low <= 0.0 || b.slope.low <= 0.0 {
+        return None;
+    }
+    let relative = |line: &Line| line.slope_se / line.slope.estimate;
+    // Each line has used up two degrees of freedom.
+    let freedom = (a.n + b.n) as f64 - 4.0;
+    let reach = t_critical(confidence, freedom)? * relative(a).hypot(relative(b));
+    let estimate = a.slope.estimate / b.slope.estimate;
+    Some(Interval {
+        estimate,
+        low: estimate * (-reach).exp(),
+        high: estimate * reach.exp(),
+        n: a.n.min(b.n),
+        confidence,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,5 +263,21 @@ mod tests {
         let line = fit_line(&[1.0, 2.0, 3.0, 4.0], &[7.0; 4], 0.95).unwrap();
         assert_eq!((line.slope.estimate, line.intercept.estimate), (0.0, 7.0));
         assert_eq!(line.r_squared, None);
+    }
+
+    #[test]
+    fn a_slope_divided_by_itself_is_one_within_its_error() {
+        let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let y = [2.1, 3.9, 6.2, 7.8, 10.1, 11.9];
+        let line = fit_line(&x, &y, 0.95).unwrap();
+        let ratio = slope_ratio(&line, &line, 0.95).unwrap();
+        assert_eq!(ratio.estimate, 1.0);
+        // The error of one slope counts twice: sqrt(2) times, at t(0.975, 8) = 2.306004135 (scipy).
+        let reach = 2.306_004_135 * 2f64.sqrt() * line.slope_se / line.slope.estimate;
+        assert!((ratio.high.ln() - reach).abs() < 1e-9);
+        assert!((ratio.low * ratio.high - 1.0).abs() < 1e-12);
+        let falling: Vec<f64> = y.iter().map(|y| -y).collect();
+        let falling = fit_line(&x, &falling, 0.95).unwrap();
+        assert_eq!(slope_ratio(&line, &falling, 0.95), None);
     }
 }

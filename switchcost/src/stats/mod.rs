@@ -30,7 +30,7 @@ pub use interval::{
     Interval, difference_interval, ratio_interval, t_interval, welch_difference_interval,
     welch_ratio_interval,
 };
-pub use line::{Halves, Line, fit_line, halves};
+pub use line::{Halves, Line, fit_line, halves, slope_ratio};
 pub use modes::{Mode, modes};
 pub use rank::{MannWhitney, mann_whitney};
 pub use theil_sen::{TheilSen, theil_sen};

@@ -26,8 +26,8 @@ const MIN_GAP: f64 = 2.0;
 /// too: of ten values it asks for 5 standard deviations, of twenty for 2.5. Simulated (`survey`
 /// below, 100,000 sets a cell; normal, log-normal, exponential and uniform values with a spread of
 /// 15 % or more), one mode is called two in under 0.8 % of sets of 10 to 30 values, and in 1.8 % at
-/// worst of sets of 5. Two modes at 1 : 2 that spread by 5 % each are found in 97.8 % of sets of ten
-/// or more; in 61 % of sets of five, where little can be known.
+/// worst of sets of 5. Two modes at 1 : 2 that spread by 5 % each are found in at least 97.8 % of
+/// sets of ten or more; in 61 % of sets of five, where little can be known.
 const GAP_BY_COUNT: f64 = 50.0;
 
 /// One of two clusters of process means.
@@ -181,7 +181,8 @@ mod tests {
         }
     }
 
-    /// The figures in the comment of `GAP_BY_COUNT`: `cargo test --release -- --ignored --nocapture`.
+    /// The figures in the comment of `GAP_BY_COUNT`; half a minute with
+    /// `cargo test --release survey -- --ignored --nocapture`.
     #[test]
     #[ignore = "a survey to read, not a check"]
     fn survey() {

@@ -1,0 +1,55 @@
+//! The command line: one verb, one file of [`crate::verbs`].
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use harness::{console, panics, signals};
+
+use crate::verbs::{fit, list, report, run};
+
+/// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    run: run::Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a plan and print its tables (what happens when no verb is named)
+    Run(run::Args),
+    /// Print the tables of a file of records
+    Report(report::Args),
+    /// Print the cases of a plan with their commands
+    List(list::Args),
+    /// Fit a line to two columns of numbers, as the scripts do
+    Fit(fit::Args),
+}
+
+/// Parses the command line, does what it says and returns the exit status: 0 done, 1 could not,
+/// 2 bad usage, 128 + signal interrupted.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    panics::keep_quiet();
+    let outcome = signals::install()
+        .map_err(anyhow::Error::from)
+        .and_then(|()| match cli.verb {
+            None => run::main(&cli.run),
+            Some(Verb::Run(args)) => run::main(&args),
+            Some(Verb::Report(args)) => report::main(&args),
+            Some(Verb::List(args)) => list::main(&args),
+            Some(Verb::Fit(args)) => fit::main(&args),
+        });
+    match (outcome, signals::received()) {
+        (Err(e), None) => console::complain("switchcost", &e),
+        (Err(e), Some(signal)) => {
+            console::complain("switchcost", &e);
+            ExitCode::from(128 + signal as u8)
+        }
+        (Ok(()), Some(signal)) => ExitCode::from(128 + signal as u8),
+        (Ok(()), None) => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,15 @@
+//! The runner: plan -> run -> analyse -> render, each stage a module, each able to start from
+//! what the one before has left in a file.
+
+pub mod analysis;
+pub mod cli;
+pub mod execute;
+pub mod memory;
+pub mod plan;
+pub mod programs;
+pub mod render;
+pub mod rounds;
+pub mod stats;
+pub mod store;
+mod verbs;
+mod warnings;

@@ -1,0 +1,87 @@
+//! `switchcost fit`: a line through two columns of numbers.
+
+use std::io::{Read, Write};
+
+use anyhow::{Context, ensure};
+use harness::console;
+use harness::units;
+
+use crate::analysis::CONFIDENCE;
+use crate::stats;
+
+/// Reads rows of numbers from standard input; lines that begin with # and an optional line of
+/// headings are passed over
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The column that the line runs over, from 1
+    #[arg(long, value_name = "COLUMN", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    x: u16,
+
+    /// The column that follows it, from 1
+    #[arg(long, value_name = "COLUMN", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    y: u16,
+
+    /// The second column is in KiB: print the slope in bytes, too
+    #[arg(long)]
+    kib: bool,
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("cannot read standard input")?;
+    let (x, y) = columns(&text, args)?;
+    let line = stats::fit_line(&x, &y, CONFIDENCE)
+        .context("a line needs at least three rows with different values in its first column")?;
+    let r_squared = line
+        .r_squared
+        .map_or("unknown".to_owned(), |r| format!("{r:.6}"));
+    console::print(|out| {
+        let scale = if args.kib { 1024.0 } else { 1.0 };
+        let show = |v: f64| match args.kib {
+            true => units::bytes(v * scale),
+            false => format!("{v:.6}"),
+        };
+        let s = &line.slope;
+        writeln!(
+            out,
+            "slope\t{}\t(95 %: {} to {})",
+            show(s.estimate),
+            show(s.low),
+            show(s.high)
+        )?;
+        if args.kib {
+            writeln!(out, "slope, bytes\t{:.1}", s.estimate * scale)?;
+        }
+        writeln!(out, "standard error\t{}", show(line.slope_se))?;
+        writeln!(out, "intercept\t{}", show(line.intercept.estimate))?;
+        writeln!(out, "R2\t{r_squared}")
+    })?;
+    Ok(())
+}
+
+/// The two columns of a table separated by white space.
+fn columns(text: &str, args: &Args) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
+    let mut points = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        if fields.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let value = |column: u16| fields.get(usize::from(column) - 1)?.parse::<f64>().ok();
+        match (value(args.x), value(args.y)) {
+            (Some(x), Some(y)) => {
+                points.0.push(x);
+                points.1.push(y);
+            }
+            _ => ensure!(
+                points.0.is_empty(),
+                "line {number} has no numbers in columns {} and {}: {line}",
+                args.x,
+                args.y
+            ),
+        }
+    }
+    Ok(points)
+}

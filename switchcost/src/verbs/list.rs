@@ -1,0 +1,36 @@
+//! `switchcost list`: what a plan would run.
+
+use std::io::Write;
+
+use harness::console;
+
+use super::run::PlanArgs;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    plan: PlanArgs,
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let plan = args.plan.load()?;
+    let cases = plan.cases(args.plan.quick, 0);
+    console::print(|out| {
+        for case in &cases {
+            let p = &case.position;
+            let name = match p.column.as_str() {
+                "" => p.row.clone(),
+                column => format!("{}, {column}", p.row),
+            };
+            writeln!(
+                out,
+                "{name}: {} x {} {}",
+                case.rounds,
+                case.program,
+                case.flags.join(" ")
+            )?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! What a reader of a whole file of records should know.
+
+use std::collections::BTreeMap;
+
+use harness::notes::Note;
+use harness::record::Record;
+
+/// Warnings about records as a set, and the notes that most runs of a case agree on.
+pub(crate) fn of(records: &[Record]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let Some(first) = records.first() else {
+        return warnings;
+    };
+    let others = || records.iter().skip(1);
+    let differing =
+        |differences: Vec<&'static str>| (!differences.is_empty()).then(|| differences.join(", "));
+    if let Some(what) = others().find_map(|r| differing(first.machine.same_machine(&r.machine))) {
+        warnings.push(format!(
+            "the records come from different machines or settings: {what}"
+        ));
+    }
+    if let Some(what) = others().find_map(|r| differing(first.build.same_build(&r.build))) {
+        warnings.push(format!("the records come from different builds: {what}"));
+    } else if first.build.dirty == Some(true) {
+        warnings.push("built from sources that were changed since their revision".to_owned());
+    }
+    warnings.extend(common_notes(records));
+    warnings
+}
+
+/// A note counts for a case when more than half of its runs have it: one run that drifted is
+/// noise, and the intervals show it.
+fn common_notes(records: &[Record]) -> Vec<String> {
+    let mut cases: BTreeMap<u32, (String, Vec<&Record>)> = BTreeMap::new();
+    for record in records {
+        if let Some(plan) = &record.plan {
+            let name = match plan.column.as_str() {
+                "" => plan.row.clone(),
+                column => format!("{}, {column}", plan.row),
+            };
+            let case = cases.entry(plan.index).or_insert((name, Vec::new()));
+            case.1.push(record);
+        }
+    }
+    type Kind = (fn(&Note) -> bool, &'static str);
+    let kinds: [Kind; 6] = [
+        (
+            |n| matches!(n, Note::NotSteady { .. }),
+            "not steady: the last third of the iterations differs from the first",
+        ),
+        (
+            |n| matches!(n, Note::ShortSamples { .. }),
+            "samples shorter than 1000 steps of the clock",
+        ),
+        (
+            |n| matches!(n, Note::Steal { .. }),
+            "the hypervisor took CPU time for others",
+        ),
+        (
+            |n| matches!(n, Note::Throttled { .. }),
+            "a CPU quota stopped the process",
+        ),
+        (
+            |n| matches!(n, Note::HugePages { .. }),
+            "transparent huge pages: the memory per task means little",
+        ),
+        (
+            |n| matches!(n, Note::DebugBuild),
+            "built without optimisation",
+        ),
+    ];
+    let mut warnings = Vec::new();
+    for (is_kind, text) in kinds {
+        let has = |record: &&&Record| record.notes.iter().any(is_kind);
+        let names: Vec<&str> = cases
+            .values()
+            .filter(|(_, runs)| 2 * runs.iter().filter(has).count() > runs.len())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        match names.len() {
+            0 => {}
+            n if n == cases.len() => warnings.push(format!("{text} (every case)")),
+            _ => warnings.push(format!("{text} ({})", names.join("; "))),
+        }
+    }
+    warnings
+}
