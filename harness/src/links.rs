@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 use anyhow::{Context, bail, ensure};
-use nix::fcntl::OFlag;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::pipe2;
 use serde::Serialize;
@@ -128,6 +128,22 @@ impl Chain {
             )));
         }
         Ok(())
+    }
+}
+
+/// Makes the kernel's table of this process's descriptors as large as it is going to be.
+///
+/// The table doubles when it is full, and once the process has threads each doubling waits until
+/// no CPU reads the old one (`expand_fdtable` in the kernel's fs/file.c calls `synchronize_rcu`):
+/// tens of milliseconds, which would make up most of the set-up of a small chain.
+pub(crate) fn make_room(descriptors: u64) {
+    let Ok(highest) = i32::try_from(descriptors) else {
+        return;
+    };
+    // Nothing depends on it: where it fails, the table grows as it always does.
+    if let Ok(fd) = fcntl(io::stderr(), FcntlArg::F_DUPFD_CLOEXEC(highest)) {
+        // SAFETY: the call has just made this descriptor, and nobody else knows of it.
+        drop(unsafe { OwnedFd::from_raw_fd(fd) });
     }
 }
 

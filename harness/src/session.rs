@@ -19,7 +19,7 @@ use crate::machine::{Build, Machine};
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
 use crate::usage::Memory;
-use crate::{command, notes, panics, report, signals};
+use crate::{command, links, notes, panics, report, signals};
 
 /// A benchmark program's command line.
 pub trait Program: clap::Parser + Serialize {
@@ -116,7 +116,9 @@ impl Session {
                 largest,
             }));
         }
-        Ok(verdict?)
+        verdict?;
+        links::make_room(demand.of(tasks).descriptors);
+        Ok(())
     }
 
     /// The laps to time. Give them back by [`Session::timed`], also after an error.

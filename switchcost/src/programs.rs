@@ -25,10 +25,12 @@ impl Programs {
     /// When the build fails, or an executable that `wanted` names is not there.
     pub fn up_to_date<'a>(wanted: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Self> {
         let this = env::current_exe().context("cannot find this executable")?;
-        let folder = this
-            .parent()
-            .context("this executable is in no folder")?
-            .to_owned();
+        let mut folder = this.parent().context("this executable is in no folder")?;
+        if folder.ends_with("deps") {
+            // Tests and benchmarks are one level further down.
+            folder = folder.parent().unwrap_or(folder);
+        }
+        let folder = folder.to_owned();
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
         if let Some(checkout) = Checkout::of(&folder) {
             checkout.build(&wanted)?;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, Table as Grid, presets};
+use comfy_table::{CellAlignment, LineStyle, Table as Grid, TableStyle};
 use harness::record::{Metric, Record};
-use harness::units::{self, Bytes, Nanos};
+use harness::units::{self, Nanos};
 
 use crate::analysis::{Analysis, Cell, Table, Time};
 use crate::memory::{Fit, Slopes};
@@ -16,6 +16,10 @@ struct Lines {
     head: Vec<String>,
     body: Vec<Vec<String>>,
 }
+
+/// A table without frames: only its head is underlined.
+const RULE_BELOW_HEAD: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Writes an analysis for a terminal.
 ///
@@ -29,7 +33,7 @@ pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
         writeln!(out, "\n{}", table.title)?;
         let lines = lines(table);
         let mut grid = Grid::new();
-        grid.load_style(presets::UTF8_HORIZONTAL_ONLY)
+        grid.load_style(RULE_BELOW_HEAD)
             .set_header(&lines.head)
             .add_rows(&lines.body);
         for column in grid.column_iter_mut().skip(1) {
@@ -143,10 +147,10 @@ fn time_lines(table: &Table) -> Lines {
             });
         }
         if let Some(versus) = &row.versus {
-            line(format!("  / {versus}"), &|cell| {
+            line(format!("  ÷ {versus}"), &|cell| {
                 derived(cell, |t| t.ratio).map(|e| factor(&e))
             });
-            line("  / the same, both less their I/O".to_owned(), &|cell| {
+            line("  ÷ the same, both less their I/O".to_owned(), &|cell| {
                 derived(cell, |t| t.net_ratio).map(|e| factor(&e))
             });
         }
@@ -155,7 +159,7 @@ fn time_lines(table: &Table) -> Lines {
 }
 
 fn memory_lines(table: &Table) -> Lines {
-    let head = ["", "user", "kernel", "together", "fixed, user", "R²"];
+    let head = ["", "user", "kernel", "together"];
     let mut body = Vec::new();
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
@@ -175,7 +179,7 @@ fn memory_lines(table: &Table) -> Lines {
             };
             body.push(memory_line(name, slopes));
             if let (Some(versus), Some(ratio)) = (&row.versus, &slopes.ratio) {
-                let mut line = vec![format!("  / {versus}"), String::new(), String::new()];
+                let mut line = vec![format!("  ÷ {versus}"), String::new(), String::new()];
                 line.push(factor_in(ratio.estimate, Some(ratio)));
                 line.resize(head.len(), String::new());
                 body.push(line);
@@ -198,14 +202,11 @@ fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
         )
     };
     let unknown = || "unknown".to_owned();
-    let r_squared = slopes.user.line.r_squared;
     vec![
         name,
         size(&slopes.user),
         slopes.kernel.as_ref().map_or_else(unknown, size),
         slopes.all.as_ref().map_or_else(unknown, size),
-        Bytes(slopes.user.line.intercept.estimate.max(0.0) as u64).to_string(),
-        r_squared.map_or_else(unknown, |r| format!("{r:.4}")),
     ]
 }
 

@@ -19,9 +19,16 @@ pub(crate) fn of(records: &[Record]) -> Vec<String> {
             "the records come from different machines or settings: {what}"
         ));
     }
-    if let Some(what) = others().find_map(|r| differing(first.build.same_build(&r.build))) {
+    let of_build = |r: &Record| {
+        let mut what = first.build.same_build(&r.build);
+        // Said by itself below.
+        what.retain(|&what| what != "dirty");
+        differing(what)
+    };
+    if let Some(what) = others().find_map(of_build) {
         warnings.push(format!("the records come from different builds: {what}"));
-    } else if first.build.dirty == Some(true) {
+    }
+    if records.iter().any(|r| r.build.dirty == Some(true)) {
         warnings.push("built from sources that were changed since their revision".to_owned());
     }
     warnings.extend(common_notes(records));
