@@ -98,6 +98,13 @@ pub struct PlanPosition {
     pub baseline: Option<String>,
     /// The row that this one is divided by in each round.
     pub versus: Option<String>,
+    /// The flag that is swept, without its dashes: the record's params have its value. Null where
+    /// the case is a cell of a table and not a point of a curve.
+    #[serde(default)]
+    pub over: Option<String>,
+    /// Whether this is the second of two equal runs of a round, made to learn the noise.
+    #[serde(default)]
+    pub twin: bool,
     /// The case's place in the plan, from 0: rows and columns are shown in this order.
     pub index: u32,
     /// The round, from 0.
@@ -106,6 +113,16 @@ pub struct PlanPosition {
     pub order: u32,
     /// The seed that the rounds were shuffled by.
     pub seed: u64,
+}
+
+impl PlanPosition {
+    /// The case's name for people.
+    pub fn name(&self) -> String {
+        match self.column.as_str() {
+            "" => self.row.clone(),
+            column => format!("{}, {column}", self.row),
+        }
+    }
 }
 
 /// What a table shows of a record.

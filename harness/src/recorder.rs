@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_deviation_keeps_its_digits_beside_a_large_mean() {
-        let s = recorded([10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003].into_iter());
+        let s = recorded([10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]);
         assert_eq!(s.mean, 10_000_000_000_002.0);
         assert!((s.stddev - (2.0f64 / 3.0).sqrt()).abs() < 1e-9);
         assert_eq!(s.max, 10_000_000_000_003);
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_long_run_is_kept_as_batches() {
-        let s = recorded(vec![7; 10_050].into_iter());
+        let s = recorded(vec![7; 10_050]);
         assert_eq!(s.series.batch, 101);
         assert_eq!(s.series.sums.len(), 100);
         assert_eq!(s.series.sums[0], 707);
@@ -264,14 +264,9 @@ mod tests {
     #[test]
     fn drift_is_seen_and_noise_is_not() {
         let noise = |i: u64| 1000 + i * 7919 % 13;
-        let steady = recorded((0..300).map(noise).collect::<Vec<_>>().into_iter());
+        let steady = recorded((0..300).map(noise));
         assert!(steady.drift().unwrap().steady);
-        let rising = recorded(
-            (0..300)
-                .map(|i| noise(i) + i)
-                .collect::<Vec<_>>()
-                .into_iter(),
-        );
+        let rising = recorded((0..300).map(|i| noise(i) + i));
         let drift = rising.drift().unwrap();
         assert!(!drift.steady && drift.relative > 0.15);
         assert_eq!(recorded(1..5).drift(), None);

@@ -1,13 +1,11 @@
 //! From records to estimates with intervals. The process is the sample: what is averaged here are
 //! the means of whole processes, never their iterations.
 
-use std::collections::BTreeMap;
-
 use harness::record::{Metric, PlanPosition, Record};
 use serde::Serialize;
 
+use crate::cases::{Cases, Key, Runs, Time};
 use crate::memory::{self, Slopes};
-use crate::stats::{self, Estimate, Mode};
 
 /// How sure the intervals are.
 pub const CONFIDENCE: f64 = 0.95;
@@ -17,7 +15,9 @@ pub const CONFIDENCE: f64 = 0.95;
 pub struct Analysis {
     /// One for each section of the plan.
     pub tables: Vec<Table>,
-    /// How many records there are, and from how many machines and builds.
+    /// One for each sweep.
+    pub curves: Vec<Curve>,
+    /// How many records there are.
     pub records: usize,
     /// What a reader should know before trusting the figures.
     pub warnings: Vec<String>,
@@ -63,81 +63,66 @@ pub enum Cell {
     Memory(Box<Slopes>),
 }
 
-/// The time of a case, for each hop or task, in ns.
+/// How a time moves with a flag.
 #[derive(Clone, Debug, Serialize)]
-pub struct Time {
-    /// The mean of the process means.
-    pub mean: Estimate,
-    /// The median of the process medians.
-    pub median: f64,
-    /// The shortest iteration of all.
-    pub min: f64,
-    /// Two clusters of process means, where one mean would tell of neither.
-    pub modes: Option<[Mode; 2]>,
-    /// How many process means lie outside Tukey's fences. None is dropped.
-    pub outliers: usize,
-    /// How many runs failed.
-    pub failed: usize,
-    /// Less the baseline, round by round.
-    pub net: Option<Estimate>,
-    /// Divided by the row it is compared with, round by round.
-    pub ratio: Option<Estimate>,
-    /// The same, each less its own baseline.
-    pub net_ratio: Option<Estimate>,
+pub struct Curve {
+    /// Its heading.
+    pub title: String,
+    /// What is shown of each record.
+    pub metric: Metric,
+    /// The flag that is swept.
+    pub over: String,
+    /// One for each row and column.
+    pub series: Vec<Series>,
 }
 
-/// The runs of one case.
-#[derive(Default)]
-struct Runs<'a> {
-    /// By round; in a round that was repeated the later run counts.
-    good: BTreeMap<u32, &'a Record>,
-    all: Vec<&'a Record>,
-    failed: usize,
-    reason: Option<&'a str>,
+/// One line of a curve.
+#[derive(Clone, Debug, Serialize)]
+pub struct Series {
+    /// The row's and the column's name.
+    pub name: String,
+    /// The points in ascending order: the flag's value, and what was measured there.
+    pub points: Vec<(u64, Cell)>,
 }
-
-/// A case's place in the tables.
-type Key<'a> = (&'a str, &'a str, &'a str);
 
 /// Analyses the records of a plan; those of runs by hand are passed over.
 pub fn analyse(records: &[Record]) -> Analysis {
-    let mut runs: BTreeMap<Key<'_>, Runs<'_>> = BTreeMap::new();
-    let mut positions: Vec<&PlanPosition> = Vec::new();
-    for record in records {
-        let Some(position) = &record.plan else {
-            continue;
-        };
-        let case = runs.entry(key(position)).or_insert_with(|| {
-            positions.push(position);
-            Runs::default()
-        });
-        case.add(position.round, record);
-    }
-    positions.sort_by_key(|p| p.index);
+    let cases = Cases::of(records);
     let mut analysis = Analysis {
         tables: Vec::new(),
-        records: runs.values().map(|r| r.all.len() + r.failed).sum(),
+        curves: Vec::new(),
+        records: records.len(),
         warnings: crate::warnings::of(records),
     };
-    for position in positions {
-        let table = analysis.table(position);
-        let cell = runs[&key(position)].cell(position, &runs);
-        table.put(position, cell);
+    for (key, runs) in cases.in_order() {
+        let cell = cell(&cases, key, runs);
+        match (&runs.position.over, key.x) {
+            (Some(over), Some(x)) => {
+                analysis
+                    .curve(runs.position, over)
+                    .put(runs.position, x, cell)
+            }
+            _ => analysis.table(runs.position).put(runs.position, cell),
+        }
     }
     analysis
 }
 
-fn key(position: &PlanPosition) -> Key<'_> {
-    (&position.section, &position.row, &position.column)
-}
-
-/// The runs of another row of the same section and column.
-fn neighbour<'m>(
-    runs: &'m BTreeMap<Key<'m>, Runs<'m>>,
-    position: &'m PlanPosition,
-    row: &'m Option<String>,
-) -> Option<&'m Runs<'m>> {
-    runs.get(&(&position.section, row.as_deref()?, &position.column))
+fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
+    if runs.all.is_empty() {
+        return Cell::Failed(runs.reason.unwrap_or("interrupted").to_owned());
+    }
+    if runs.position.metric == Metric::Memory {
+        let versus = cases.versus(key).map(|(_, versus)| &versus.all[..]);
+        return match memory::slopes(&runs.all, versus) {
+            Some(slopes) => Cell::Memory(Box::new(slopes)),
+            None => Cell::Failed("too few task counts for a slope".to_owned()),
+        };
+    }
+    match cases.time(key) {
+        Some(time) => Cell::Time(Box::new(time)),
+        None => Cell::Failed("the records hold no samples".to_owned()),
+    }
 }
 
 impl Analysis {
@@ -153,6 +138,33 @@ impl Analysis {
             self.tables.len() - 1
         });
         &mut self.tables[index]
+    }
+
+    fn curve(&mut self, position: &PlanPosition, over: &str) -> &mut Curve {
+        let index = self.curves.iter().position(|c| c.title == position.section);
+        let index = index.unwrap_or_else(|| {
+            self.curves.push(Curve {
+                title: position.section.clone(),
+                metric: position.metric,
+                over: over.to_owned(),
+                series: Vec::new(),
+            });
+            self.curves.len() - 1
+        });
+        &mut self.curves[index]
+    }
+}
+
+impl Curve {
+    fn put(&mut self, position: &PlanPosition, x: u64, cell: Cell) {
+        let name = position.name();
+        match self.series.iter_mut().find(|series| series.name == name) {
+            Some(series) => series.points.push((x, cell)),
+            None => self.series.push(Series {
+                name,
+                points: vec![(x, cell)],
+            }),
+        }
     }
 }
 
@@ -178,126 +190,4 @@ impl Table {
             row.cells[column] = cell;
         }
     }
-}
-
-impl<'a> Runs<'a> {
-    fn add(&mut self, round: u32, record: &'a Record) {
-        match &record.error {
-            // What a run measured before it failed stays in the file, but it is no sample.
-            Some(error) => {
-                self.failed += 1;
-                self.reason = Some(error);
-            }
-            None if record.partial => self.failed += 1,
-            None => {
-                self.good.insert(round, record);
-                self.all.push(record);
-            }
-        }
-    }
-
-    fn cell(&self, position: &PlanPosition, runs: &BTreeMap<Key<'_>, Runs<'_>>) -> Cell {
-        if self.all.is_empty() {
-            return Cell::Failed(self.reason.unwrap_or("interrupted").to_owned());
-        }
-        let versus = neighbour(runs, position, &position.versus);
-        if position.metric == Metric::Memory {
-            return match memory::slopes(&self.all, versus.map(|v| &v.all[..])) {
-                Some(slopes) => Cell::Memory(Box::new(slopes)),
-                None => Cell::Failed("too few task counts for a slope".to_owned()),
-            };
-        }
-        let metric = position.metric;
-        let baseline = neighbour(runs, position, &position.baseline);
-        let versus_baseline = versus.and_then(|versus| {
-            let position = versus.all.first()?.plan.as_ref()?;
-            neighbour(runs, position, &position.baseline)
-        });
-        match self.time(metric, baseline, versus, versus_baseline) {
-            Some(time) => Cell::Time(Box::new(time)),
-            None => Cell::Failed("the records hold no samples".to_owned()),
-        }
-    }
-
-    fn time(
-        &self,
-        metric: Metric,
-        baseline: Option<&Runs<'_>>,
-        versus: Option<&Runs<'_>>,
-        versus_baseline: Option<&Runs<'_>>,
-    ) -> Option<Time> {
-        let own = self.means(metric);
-        let means: Vec<f64> = own.values().copied().collect();
-        let net = baseline.map(|b| paired(&own, &b.means(metric), |a, b| a - b));
-        let ratio = versus.and_then(|v| {
-            let (a, b) = pairs(&own, &v.means(metric));
-            Estimate::ratio(&a, &b, CONFIDENCE)
-        });
-        let net_ratio = net.as_ref().zip(versus).and_then(|(net, versus)| {
-            let other = paired(
-                &versus.means(metric),
-                &versus_baseline?.means(metric),
-                |a, b| a - b,
-            );
-            let (a, b) = pairs(net, &other);
-            Estimate::ratio(&a, &b, CONFIDENCE)
-        });
-        let medians: Vec<f64> = self.each(metric, |s| s.p50 as f64).into_values().collect();
-        let minima = self.each(metric, |s| s.min as f64);
-        Some(Time {
-            mean: Estimate::mean(&means, CONFIDENCE)?,
-            median: stats::median(&medians)?,
-            min: minima.into_values().reduce(f64::min)?,
-            modes: stats::modes(&means),
-            outliers: stats::tukey_outliers(&means).map_or(0, |o| o.total()),
-            failed: self.failed,
-            net: net.and_then(|net| {
-                let net: Vec<f64> = net.into_values().collect();
-                Estimate::mean(&net, CONFIDENCE)
-            }),
-            ratio,
-            net_ratio,
-        })
-    }
-
-    fn means(&self, metric: Metric) -> BTreeMap<u32, f64> {
-        self.each(metric, |samples| samples.mean)
-    }
-
-    /// A figure of the iterations of each process, for each hop or task, by round.
-    fn each(
-        &self,
-        metric: Metric,
-        figure: impl Fn(&harness::recorder::Summary) -> f64,
-    ) -> BTreeMap<u32, f64> {
-        let value = |record: &Record| {
-            let parts = match metric {
-                Metric::Hop => record.hops?,
-                Metric::Task | Metric::Memory => record.tasks()?,
-            };
-            Some(figure(record.samples.as_ref()?) / parts as f64)
-        };
-        self.good
-            .iter()
-            .filter_map(|(&round, record)| Some((round, value(record)?)))
-            .collect()
-    }
-}
-
-/// The values of the rounds that both have.
-fn pairs(a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>) -> (Vec<f64>, Vec<f64>) {
-    a.iter()
-        .filter_map(|(round, &a)| Some((a, *b.get(round)?)))
-        .unzip()
-}
-
-/// Combines the values of the rounds that both have.
-fn paired(
-    a: &BTreeMap<u32, f64>,
-    b: &BTreeMap<u32, f64>,
-    combine: impl Fn(f64, f64) -> f64,
-) -> BTreeMap<u32, f64> {
-    a.iter()
-        .filter_map(|(round, &a)| Some((*round, combine(a, *b.get(round)?))))
-        .collect()
 }

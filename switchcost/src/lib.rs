@@ -2,6 +2,7 @@
 //! what the one before has left in a file.
 
 pub mod analysis;
+pub mod cases;
 pub mod cli;
 pub mod execute;
 pub mod memory;

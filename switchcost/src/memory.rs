@@ -16,6 +16,8 @@ pub struct Slopes {
     pub kernel: Option<Fit>,
     /// Both together.
     pub all: Option<Fit>,
+    /// Each run: its tasks, its user memory and its kernel memory in bytes.
+    pub points: Vec<(u64, f64, Option<f64>)>,
     /// The number of runs in which transparent huge pages held part of the memory.
     pub huge: usize,
     /// `all`, or else `user`, divided by that of the row it is compared with.
@@ -59,6 +61,10 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
         user: Fit::of(runs, user)?,
         kernel: Fit::of(runs, kernel),
         all: Fit::of(runs, |record| Some(user(record)? + kernel(record)?)),
+        points: runs
+            .iter()
+            .filter_map(|record| Some((record.tasks()?, user(record)?, kernel(record))))
+            .collect(),
         huge: runs.iter().filter(huge).count(),
         ratio: None,
     })

@@ -227,6 +227,8 @@ impl Section {
             column: column.name.clone(),
             baseline: row.baseline.clone(),
             versus: row.versus.clone(),
+            over: None,
+            twin: false,
             index,
             round: 0,
             order: 0,

@@ -41,11 +41,7 @@ fn common_notes(records: &[Record]) -> Vec<String> {
     let mut cases: BTreeMap<u32, (String, Vec<&Record>)> = BTreeMap::new();
     for record in records {
         if let Some(plan) = &record.plan {
-            let name = match plan.column.as_str() {
-                "" => plan.row.clone(),
-                column => format!("{}, {column}", plan.row),
-            };
-            let case = cases.entry(plan.index).or_insert((name, Vec::new()));
+            let case = cases.entry(plan.index).or_insert((plan.name(), Vec::new()));
             case.1.push(record);
         }
     }

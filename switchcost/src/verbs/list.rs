@@ -17,14 +17,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let cases = plan.cases(args.plan.quick, 0);
     console::print(|out| {
         for case in &cases {
-            let p = &case.position;
-            let name = match p.column.as_str() {
-                "" => p.row.clone(),
-                column => format!("{}, {column}", p.row),
-            };
             writeln!(
                 out,
-                "{name}: {} x {} {}",
+                "{}: {} x {} {}",
+                case.position.name(),
                 case.rounds,
                 case.program,
                 case.flags.join(" ")

@@ -1,0 +1,265 @@
+//! Records sorted into cases, and what the runs of one case come to.
+
+use std::collections::BTreeMap;
+
+use harness::record::{Metric, PlanPosition, Record};
+use harness::recorder::Summary;
+use serde::Serialize;
+
+use crate::analysis::CONFIDENCE;
+use crate::stats::{self, Estimate, Interval, Mode};
+
+/// The time of a case, for each hop or task, in ns.
+#[derive(Clone, Debug, Serialize)]
+pub struct Time {
+    /// The mean of the process means.
+    pub mean: Estimate,
+    /// The process means, in the order of the rounds.
+    pub means: Vec<f64>,
+    /// The median of the process medians.
+    pub median: f64,
+    /// The shortest iteration of all.
+    pub min: f64,
+    /// 50th, 90th and 99th percentile and maximum of the iteration: medians of the processes'.
+    pub percentiles: [f64; 4],
+    /// Two clusters of process means, where one mean would tell of neither.
+    pub modes: Option<[Mode; 2]>,
+    /// How many process means lie outside Tukey's fences. None is dropped.
+    pub outliers: usize,
+    /// How many runs failed.
+    pub failed: usize,
+    /// Less the baseline, round by round.
+    pub net: Option<Estimate>,
+    /// Divided by the row it is compared with, round by round.
+    pub ratio: Option<Estimate>,
+    /// The same, each less its own baseline.
+    pub net_ratio: Option<Estimate>,
+    /// Divided by its twin, round by round: what nothing but noise amounts to.
+    pub noise: Option<Interval>,
+}
+
+/// A case, as far as it tells its records from those of other cases.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The section's title.
+    pub section: String,
+    /// The row.
+    pub row: String,
+    /// The column.
+    pub column: String,
+    /// The value of the swept flag.
+    pub x: Option<u64>,
+}
+
+/// A round of a file: files can hold several runs of a plan, told apart by their seeds.
+type Round = (u64, u32);
+
+/// The runs of one case.
+#[derive(Clone, Debug)]
+pub struct Runs<'a> {
+    /// Where the case stands; of the first record.
+    pub position: &'a PlanPosition,
+    /// The runs that measured what they should, by round. Where a round was repeated, the later
+    /// run counts.
+    good: BTreeMap<Round, &'a Record>,
+    /// The second runs of the rounds that have two.
+    twins: BTreeMap<Round, &'a Record>,
+    /// Every run that measured what it should. Unlike `good`, it has several of a round where
+    /// they differ in a flag, as task counts of a slope do.
+    pub all: Vec<&'a Record>,
+    /// How many runs did not.
+    pub failed: usize,
+    /// Why the last of them did not.
+    pub reason: Option<&'a str>,
+}
+
+/// All cases of some records.
+#[derive(Clone, Debug, Default)]
+pub struct Cases<'a>(BTreeMap<Key, Runs<'a>>);
+
+impl Key {
+    /// The case that a record belongs to.
+    pub fn of(position: &PlanPosition, record: &Record) -> Self {
+        Key {
+            section: position.section.clone(),
+            row: position.row.clone(),
+            column: position.column.clone(),
+            x: position.over.as_ref().and_then(|flag| record.param(flag)),
+        }
+    }
+}
+
+impl<'a> Cases<'a> {
+    /// Sorts records; those of runs by hand are passed over.
+    pub fn of(records: &'a [Record]) -> Self {
+        let mut cases = BTreeMap::new();
+        for record in records {
+            if let Some(position) = &record.plan {
+                cases
+                    .entry(Key::of(position, record))
+                    .or_insert_with(|| Runs::at(position))
+                    .add(position, record);
+            }
+        }
+        Cases(cases)
+    }
+
+    /// The cases in the plan's order, points of a curve by what it runs over.
+    pub fn in_order(&self) -> Vec<(&Key, &Runs<'a>)> {
+        let mut cases: Vec<_> = self.0.iter().collect();
+        cases.sort_by_key(|(key, runs)| (runs.position.index, key.x));
+        cases
+    }
+
+    /// One case.
+    pub fn get(&self, key: &Key) -> Option<&Runs<'a>> {
+        self.0.get(key)
+    }
+
+    /// The same case of another row.
+    fn neighbour(&self, key: &Key, row: Option<&String>) -> Option<(Key, &Runs<'a>)> {
+        let key = Key {
+            row: row?.clone(),
+            ..key.clone()
+        };
+        let runs = self.0.get(&key)?;
+        Some((key, runs))
+    }
+
+    /// The row that a case is compared with.
+    pub fn versus(&self, key: &Key) -> Option<(Key, &Runs<'a>)> {
+        self.neighbour(key, self.0.get(key)?.position.versus.as_ref())
+    }
+
+    fn baseline(&self, key: &Key) -> Option<&Runs<'a>> {
+        let (_, runs) = self.neighbour(key, self.0.get(key)?.position.baseline.as_ref())?;
+        Some(runs)
+    }
+
+    /// What the runs of a case come to; `None` where there are no samples.
+    pub fn time(&self, key: &Key) -> Option<Time> {
+        let runs = self.0.get(key)?;
+        let own = runs.means();
+        let means: Vec<f64> = own.values().copied().collect();
+        let net = self.net(key);
+        let versus = self.versus(key);
+        let ratio = versus
+            .as_ref()
+            .and_then(|(_, versus)| quotient(&own, &versus.means()));
+        let net_ratio = versus
+            .and_then(|(versus, _)| self.net(&versus))
+            .and_then(|other| quotient(net.as_ref()?, &other));
+        Some(Time {
+            mean: Estimate::mean(&means, CONFIDENCE)?,
+            median: runs.median_of(|s| s.p50)?,
+            min: runs.each(|s| s.min as f64).into_values().reduce(f64::min)?,
+            percentiles: [
+                runs.median_of(|s| s.p50)?,
+                runs.median_of(|s| s.p90)?,
+                runs.median_of(|s| s.p99)?,
+                runs.median_of(|s| s.max)?,
+            ],
+            modes: stats::modes(&means),
+            outliers: stats::tukey_outliers(&means).map_or(0, |o| o.total()),
+            failed: runs.failed,
+            net: net.and_then(|net| {
+                let net: Vec<f64> = net.into_values().collect();
+                Estimate::mean(&net, CONFIDENCE)
+            }),
+            ratio,
+            net_ratio,
+            noise: ratio_of_twins(runs),
+            means,
+        })
+    }
+
+    /// A case less its baseline, by round.
+    fn net(&self, key: &Key) -> Option<BTreeMap<Round, f64>> {
+        let baseline = self.baseline(key)?.means();
+        let own = self.0.get(key)?.means();
+        Some(
+            own.into_iter()
+                .filter_map(|(round, own)| Some((round, own - baseline.get(&round)?)))
+                .collect(),
+        )
+    }
+}
+
+impl<'a> Runs<'a> {
+    fn at(position: &'a PlanPosition) -> Self {
+        Runs {
+            position,
+            good: BTreeMap::new(),
+            twins: BTreeMap::new(),
+            all: Vec::new(),
+            failed: 0,
+            reason: None,
+        }
+    }
+
+    fn add(&mut self, position: &PlanPosition, record: &'a Record) {
+        let round = (position.seed, position.round);
+        match &record.error {
+            // What a run measured before it failed stays in the file, but it is no sample.
+            Some(error) => {
+                self.failed += 1;
+                self.reason = Some(error);
+            }
+            None if record.partial => self.failed += 1,
+            None if position.twin => {
+                self.twins.insert(round, record);
+            }
+            None => {
+                self.good.insert(round, record);
+                self.all.push(record);
+            }
+        }
+    }
+
+    /// The process means, for each hop or task, in ns.
+    pub fn means(&self) -> BTreeMap<Round, f64> {
+        self.each(|samples| samples.mean)
+    }
+
+    /// A figure of the iterations of each process, for each hop or task.
+    fn each(&self, figure: impl Fn(&Summary) -> f64) -> BTreeMap<Round, f64> {
+        self.figures(&self.good, figure)
+    }
+
+    fn figures(
+        &self,
+        records: &BTreeMap<Round, &Record>,
+        figure: impl Fn(&Summary) -> f64,
+    ) -> BTreeMap<Round, f64> {
+        let value = |record: &Record| {
+            let parts = match self.position.metric {
+                Metric::Hop => record.hops?,
+                Metric::Task | Metric::Memory => record.tasks()?,
+            };
+            Some(figure(record.samples.as_ref()?) / parts as f64)
+        };
+        records
+            .iter()
+            .filter_map(|(&round, record)| Some((round, value(record)?)))
+            .collect()
+    }
+
+    fn median_of(&self, figure: impl Fn(&Summary) -> u64) -> Option<f64> {
+        let figures: Vec<f64> = self.each(|s| figure(s) as f64).into_values().collect();
+        stats::median(&figures)
+    }
+}
+
+/// One case divided by another in the rounds that both have.
+fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estimate> {
+    let (a, b): (Vec<f64>, Vec<f64>) = a
+        .iter()
+        .filter_map(|(round, &a)| Some((a, *b.get(round)?)))
+        .unzip();
+    Estimate::ratio(&a, &b, CONFIDENCE)
+}
+
+fn ratio_of_twins(runs: &Runs<'_>) -> Option<Interval> {
+    let twins = runs.figures(&runs.twins, |samples| samples.mean);
+    quotient(&runs.means(), &twins)?.interval
+}

@@ -1,0 +1,67 @@
+//! Estimates as people read them.
+
+use harness::units::{self, Nanos};
+
+use crate::cases::Time;
+use crate::stats::{Estimate, Interval, MIN_ROUNDS, Mode};
+
+/// A time, or two where it has two modes.
+pub fn headline(time: &Time) -> String {
+    let failed = match time.failed {
+        0 => String::new(),
+        n => format!(", {n} failed"),
+    };
+    match &time.modes {
+        Some(modes) => {
+            let [low, high] = modes.map(|Mode { centre, weight, .. }| {
+                format!("{} ({:.0} %)", Nanos(centre), weight * 100.0)
+            });
+            format!("{low} or {high}{failed}")
+        }
+        None => format!("{}{failed}", nanos(&time.mean)),
+    }
+}
+
+/// A time with its interval.
+pub fn nanos(estimate: &Estimate) -> String {
+    let value = Nanos(estimate.value);
+    match &estimate.interval {
+        Some(interval) => format!("{value} {}", bracketed(interval, |v| value.like(v))),
+        None => format!("{value} ({} of {MIN_ROUNDS} runs)", estimate.n),
+    }
+}
+
+/// A difference: nothing is clamped, and one that may be nothing says so.
+pub fn net(estimate: &Estimate) -> String {
+    match &estimate.interval {
+        Some(interval) if interval.contains(0.0) => {
+            format!("{}, not distinguishable", nanos(estimate))
+        }
+        _ => nanos(estimate),
+    }
+}
+
+/// A ratio with its interval.
+pub fn factor(estimate: &Estimate) -> String {
+    factor_in(estimate.value, estimate.interval.as_ref())
+}
+
+/// A ratio with an interval that was made elsewhere.
+pub fn factor_in(value: f64, interval: Option<&Interval>) -> String {
+    let decimals = units::significant(value).saturating_sub(1);
+    let number = |v: f64| format!("{v:.decimals$}");
+    match interval {
+        Some(interval) => format!("{}x {}", number(value), bracketed(interval, number)),
+        None => format!("{}x", number(value)),
+    }
+}
+
+/// The bounds of an interval.
+pub fn bracketed(interval: &Interval, show: impl Fn(f64) -> String) -> String {
+    format!("[{}, {}]", show(interval.low), show(interval.high))
+}
+
+/// What there is room for of a reason.
+pub fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
