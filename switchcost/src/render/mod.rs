@@ -1,0 +1,188 @@
+//! An analysis as text for a terminal or as Markdown.
+
+use std::io::{self, Write};
+
+use harness::record::{Metric, Record};
+use harness::units;
+
+use crate::analysis::{Analysis, Cell, Table};
+use crate::cases::Time;
+use crate::memory::{Fit, Slopes};
+use crate::stats::Estimate;
+
+mod figures;
+mod grid;
+
+use figures::{bracketed, factor, factor_in, first_line, headline, net};
+pub use grid::Grid;
+
+/// Writes an analysis for a terminal.
+///
+/// # Errors
+/// What the writer reports.
+pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    for line in provenance(records) {
+        writeln!(out, "{line}")?;
+    }
+    for table in &analysis.tables {
+        writeln!(out, "\n{}", table.title)?;
+        grid(table).write_text(out)?;
+    }
+    remarks(analysis, out)
+}
+
+/// Writes an analysis as Markdown.
+///
+/// # Errors
+/// What the writer reports.
+pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    for line in provenance(records) {
+        writeln!(out, "{line}  ")?;
+    }
+    for table in &analysis.tables {
+        writeln!(out, "\n**{}**\n", table.title)?;
+        grid(table).write_markdown(out)?;
+    }
+    remarks(analysis, out)
+}
+
+/// What holds for all tables.
+fn remarks(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "\nIn brackets: 95 % intervals from whole processes as samples."
+    )?;
+    for warning in &analysis.warnings {
+        writeln!(out, "Note: {warning}.")?;
+    }
+    Ok(())
+}
+
+/// Where the records come from.
+fn provenance(records: &[Record]) -> Vec<String> {
+    let Some(first) = records.first() else {
+        return Vec::new();
+    };
+    let rounds = records
+        .iter()
+        .filter_map(|r| r.plan.as_ref())
+        .map(|p| p.round + 1);
+    let seed = first.plan.as_ref().map_or(0, |p| p.seed);
+    let tokio = first.build.tokio.as_deref().unwrap_or("of unknown version");
+    let rustc = first
+        .build
+        .rustc
+        .as_deref()
+        .unwrap_or("rustc of unknown version");
+    vec![
+        first.machine.summary(),
+        format!(
+            "{} runs in {} rounds (seed {seed}), Tokio {tokio}, {rustc}",
+            records.len(),
+            rounds.max().unwrap_or(1),
+        ),
+    ]
+}
+
+/// A table of the analysis as text.
+pub fn grid(table: &Table) -> Grid {
+    match table.metric {
+        Metric::Memory => memory_grid(table),
+        Metric::Hop | Metric::Task => time_grid(table),
+    }
+}
+
+fn time_grid(table: &Table) -> Grid {
+    let mut head = vec![String::new()];
+    head.extend(table.columns.iter().map(|name| match name.as_str() {
+        "" => "time".to_owned(),
+        name => name.to_owned(),
+    }));
+    let mut body = Vec::new();
+    for row in &table.rows {
+        let mut line = |name: String, show: &dyn Fn(&Cell) -> Option<String>| {
+            let texts: Vec<Option<String>> = row.cells.iter().map(show).collect();
+            if texts.iter().any(Option::is_some) {
+                let texts = texts
+                    .into_iter()
+                    .map(|text| text.unwrap_or_else(|| "-".to_owned()));
+                body.push([name].into_iter().chain(texts).collect());
+            }
+        };
+        line(row.name.clone(), &|cell| match cell {
+            Cell::Time(time) => Some(headline(time)),
+            Cell::Failed(reason) => Some(format!("failed: {}", first_line(reason))),
+            Cell::Absent | Cell::Memory(_) => None,
+        });
+        let derived = |cell: &Cell, pick: fn(&Time) -> Option<Estimate>| match cell {
+            Cell::Time(time) => pick(time),
+            _ => None,
+        };
+        if let Some(baseline) = &row.baseline {
+            line(format!("  less {baseline}"), &|cell| {
+                derived(cell, |t| t.net).map(|e| net(&e))
+            });
+        }
+        if let Some(versus) = &row.versus {
+            line(format!("  ÷ {versus}"), &|cell| {
+                derived(cell, |t| t.ratio).map(|e| factor(&e))
+            });
+            line("  ÷ the same, both less their I/O".to_owned(), &|cell| {
+                derived(cell, |t| t.net_ratio).map(|e| factor(&e))
+            });
+        }
+    }
+    Grid { head, body }
+}
+
+fn memory_grid(table: &Table) -> Grid {
+    let head = ["", "user", "kernel", "together"];
+    let mut body = Vec::new();
+    for row in &table.rows {
+        for (cell, column) in row.cells.iter().zip(&table.columns) {
+            let name = match column.as_str() {
+                "" => row.name.clone(),
+                column => format!("{}, {column}", row.name),
+            };
+            let slopes = match cell {
+                Cell::Memory(slopes) => slopes,
+                Cell::Failed(reason) => {
+                    let mut line = vec![name, format!("failed: {}", first_line(reason))];
+                    line.resize(head.len(), String::new());
+                    body.push(line);
+                    continue;
+                }
+                Cell::Absent | Cell::Time(_) => continue,
+            };
+            body.push(memory_line(name, slopes));
+            if let (Some(versus), Some(ratio)) = (&row.versus, &slopes.ratio) {
+                let mut line = vec![format!("  ÷ {versus}"), String::new(), String::new()];
+                line.push(factor_in(ratio.estimate, Some(ratio)));
+                line.resize(head.len(), String::new());
+                body.push(line);
+            }
+        }
+    }
+    Grid {
+        head: head.map(str::to_owned).to_vec(),
+        body,
+    }
+}
+
+fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
+    let size = |fit: &Fit| {
+        let slope = &fit.line.slope;
+        format!(
+            "{} {}",
+            units::bytes(slope.estimate),
+            bracketed(slope, |v| units::bytes_like(v, slope.estimate))
+        )
+    };
+    let unknown = || "unknown".to_owned();
+    vec![
+        name,
+        size(&slopes.user),
+        slopes.kernel.as_ref().map_or_else(unknown, size),
+        slopes.all.as_ref().map_or_else(unknown, size),
+    ]
+}
