@@ -10,7 +10,7 @@ use crate::cases::Time;
 use crate::memory::{Fit, Slopes};
 use crate::stats::Estimate;
 
-mod figures;
+pub mod figures;
 mod grid;
 
 use figures::{bracketed, factor, factor_in, first_line, headline, net};
