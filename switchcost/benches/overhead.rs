@@ -189,6 +189,7 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
     ] {
         flags.extend([flag.to_owned(), value.to_string()]);
     }
+    flags.extend(["--format", "json"].map(str::to_owned));
     match execute::run(&programs.path(pair.program)?, &flags)? {
         Outcome::Measured(record) => Ok(record.samples.context("no samples")?.mean),
         Outcome::Failed(reason) => anyhow::bail!("{}: {reason}", pair.program),

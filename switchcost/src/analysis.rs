@@ -126,6 +126,26 @@ fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
 }
 
 impl Analysis {
+    /// The case in which two equal runs differ most, and by what share: the bound of the A/A
+    /// ratio's interval that lies farther from one. `None` where no case was run twice a round.
+    pub fn noise_floor(&self) -> Option<(String, f64)> {
+        let mut floors = Vec::new();
+        for table in &self.tables {
+            for row in &table.rows {
+                for (cell, column) in row.cells.iter().zip(&table.columns) {
+                    if let Cell::Time(time) = cell
+                        && let Some(noise) = &time.noise
+                    {
+                        let name = format!("{}, {column}", row.name);
+                        let name = name.trim_end_matches(", ").to_owned();
+                        floors.push((name, (noise.high - 1.0).max(1.0 - noise.low)));
+                    }
+                }
+            }
+        }
+        floors.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
     fn table(&mut self, position: &PlanPosition) -> &mut Table {
         let index = self.tables.iter().position(|t| t.title == position.section);
         let index = index.unwrap_or_else(|| {

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use harness::{console, panics, signals};
 
-use crate::verbs::{fit, list, report, run};
+use crate::verbs::{fit, list, report, run, shell};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -27,6 +27,10 @@ enum Verb {
     List(list::Args),
     /// Fit a line to two columns of numbers, as the scripts do
     Fit(fit::Args),
+    /// Print completions for a shell
+    Completions(shell::CompletionArgs),
+    /// Print the manual page
+    Man(shell::ManArgs),
 }
 
 /// Parses the command line, does what it says and returns the exit status: 0 done, 1 could not,
@@ -42,6 +46,8 @@ pub fn main() -> ExitCode {
             Some(Verb::Report(args)) => report::main(&args),
             Some(Verb::List(args)) => list::main(&args),
             Some(Verb::Fit(args)) => fit::main(&args),
+            Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),
+            Some(Verb::Man(args)) => shell::man(&args, Cli::command()),
         });
     match (outcome, signals::received()) {
         (Err(e), None) => console::complain("switchcost", &e),

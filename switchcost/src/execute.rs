@@ -18,7 +18,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// Runs a program until it ends.
+/// Runs a program until it ends. Its flags must ask for a record.
 ///
 /// Its output goes to files, so that this process sleeps in waitpid(2) meanwhile and takes no CPU
 /// from what is measured.
@@ -31,7 +31,6 @@ pub fn run(program: &Path, flags: &[String]) -> anyhow::Result<Outcome> {
     let mut command = Command::new(program);
     command
         .args(flags)
-        .args(["--format", "json"])
         .stdin(Stdio::null())
         .stdout(Stdio::from(stdout.try_clone()?))
         .stderr(Stdio::from(stderr.try_clone()?));

@@ -2,9 +2,11 @@
 //! what the one before has left in a file.
 
 pub mod analysis;
+mod args;
 pub mod cases;
 pub mod cli;
 pub mod execute;
+pub mod extension;
 pub mod memory;
 pub mod plan;
 pub mod programs;

@@ -170,6 +170,24 @@ impl Plan {
     }
 }
 
+impl Case {
+    /// Whether its section, row or column contains `text`, in any case of letters.
+    pub fn matches(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        let position = &self.position;
+        [&position.section, &position.row, &position.column]
+            .iter()
+            .any(|name| name.to_lowercase().contains(&text))
+    }
+
+    /// The same case again, to learn the noise; slopes have their own.
+    pub fn twin(&self) -> Option<Case> {
+        let mut twin = self.clone();
+        twin.position.twin = true;
+        (self.position.metric != Metric::Memory).then_some(twin)
+    }
+}
+
 impl Section {
     fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.rows.is_empty(), "it has no [[section.row]]");

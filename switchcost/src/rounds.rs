@@ -1,78 +1,170 @@
 //! Rounds: every case once, each in a fresh process, one at a time, in a shuffled order.
 
+use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use anyhow::{bail, ensure};
 use harness::machine::{Build, Machine};
 use harness::record::{PlanPosition, Record};
 use harness::signals;
-use harness::units::Nanos;
 
 use crate::execute::{self, Outcome};
 use crate::plan::Case;
 use crate::programs::Programs;
 use crate::store::Store;
 
-/// Runs all rounds and returns the records, each of which was stored as soon as it existed. A
-/// signal ends it early: the run under way is stored as a partial record.
-///
-/// # Errors
-/// When a program cannot be started or a record cannot be stored; a program that fails is a
-/// record with an error.
-pub fn run(
-    cases: &[Case],
-    programs: &Programs,
-    store: &mut Store,
+/// What every program is given besides its case's flags.
+const OUTPUT: [&str; 2] = ["--format", "json"];
+
+/// A run of a plan: what it writes to, and what it has so far.
+#[derive(Debug)]
+pub struct Rounds {
+    programs: Programs,
+    store: Store,
     seed: u64,
-) -> anyhow::Result<Vec<Record>> {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let mut records = Vec::new();
-    let mut progress = Progress::new(cases);
-    let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-    for round in 0..last {
-        let mut order: Vec<&Case> = cases.iter().filter(|case| round < case.rounds).collect();
-        rng.shuffle(&mut order);
-        for (place, case) in (0..).zip(order) {
-            if signals::received().is_some() {
-                progress.clear();
-                return Ok(records);
-            }
-            progress.show(round, last, case);
-            let position = PlanPosition {
-                round,
-                order: place,
-                ..case.position.clone()
-            };
-            let record = one(case, programs, position)?;
-            store.append(&record)?;
-            records.push(record);
-            progress.done += 1;
+    records: Vec<Record>,
+    done: HashSet<Place>,
+}
+
+/// A run's place in the plan: the command's flags, the round, and whether it is a twin.
+type Place = (Vec<String>, u32, bool);
+
+impl Rounds {
+    /// A run that begins.
+    pub fn new(programs: Programs, store: Store, seed: u64) -> Self {
+        Rounds {
+            programs,
+            store,
+            seed,
+            records: Vec::new(),
+            done: HashSet::new(),
         }
     }
-    progress.clear();
-    Ok(records)
+
+    /// A run that goes on after `records`. Those that are partial or failed are run again.
+    ///
+    /// # Errors
+    /// When a record is of none of the `cases`: it was made by another plan, or by other options.
+    pub fn resume(mut self, records: Vec<Record>, cases: &[Case]) -> anyhow::Result<Self> {
+        for record in &records {
+            let Some(position) = &record.plan else {
+                bail!("it holds a run by hand: {}", record.command_line.join(" "));
+            };
+            let flags = flags_of(record);
+            let known =
+                |case: &&Case| case.flags == flags && case.position.name() == position.name();
+            ensure!(
+                cases.iter().any(|case| known(&case)),
+                "it was made by another plan or with other options: {}",
+                position.name()
+            );
+            if record.error.is_none() && !record.partial {
+                self.done.insert((flags, position.round, position.twin));
+            }
+        }
+        self.records = records;
+        Ok(self)
+    }
+
+    /// Runs these rounds of the cases that have them. Each record is stored as soon as it exists.
+    /// A signal ends it early, and the run under way is stored as a partial record.
+    ///
+    /// # Errors
+    /// When a program cannot be started or a record cannot be stored; a program that fails is a
+    /// record with an error.
+    pub fn run(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
+        let schedule = schedule(cases, rounds.clone(), self.seed);
+        let left: Vec<_> = schedule
+            .into_iter()
+            .filter(|(round, _, case)| !self.done.contains(&place(case, *round)))
+            .collect();
+        let mut progress = Progress::new(left.len(), rounds.end);
+        for (round, order, case) in left {
+            if signals::received().is_some() {
+                break;
+            }
+            progress.show(round, case);
+            let record = self.one(case, round, order)?;
+            self.store.append(&record)?;
+            self.records.push(record);
+            progress.done += 1;
+        }
+        progress.clear();
+        Ok(())
+    }
+
+    /// Runs a case once.
+    fn one(&self, case: &Case, round: u32, order: u32) -> anyhow::Result<Record> {
+        let path = self.programs.path(&case.program)?;
+        let mut flags = case.flags.clone();
+        flags.extend(OUTPUT.map(str::to_owned));
+        let mut record = match execute::run(&path, &flags)? {
+            Outcome::Measured(record) => *record,
+            Outcome::Failed(reason) => failed(&case.program, flags, reason),
+        };
+        record.plan = Some(PlanPosition {
+            round,
+            order,
+            ..case.position.clone()
+        });
+        Ok(record)
+    }
+
+    /// The records so far.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The file they are in.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
 }
 
-/// Runs a case once.
-fn one(case: &Case, programs: &Programs, position: PlanPosition) -> anyhow::Result<Record> {
-    let path = programs.path(&case.program)?;
-    let mut record = match execute::run(&path, &case.flags)? {
-        Outcome::Measured(record) => *record,
-        Outcome::Failed(reason) => failed(case, reason),
+/// The runs of some rounds with their place in the round, shuffled. A round's order depends on the
+/// seed and the round alone, so that a run that is resumed keeps it.
+fn schedule(cases: &[Case], rounds: Range<u32>, seed: u64) -> Vec<(u32, u32, &Case)> {
+    let mut runs = Vec::new();
+    for round in rounds {
+        let mut order: Vec<&Case> = cases.iter().filter(|case| round < case.rounds).collect();
+        let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(u64::from(round) << 32));
+        rng.shuffle(&mut order);
+        runs.extend((0..).zip(order).map(|(place, case)| (round, place, case)));
+    }
+    runs
+}
+
+fn place(case: &Case, round: u32) -> Place {
+    (case.flags.clone(), round, case.position.twin)
+}
+
+/// The flags of the case that a record was made by.
+fn flags_of(record: &Record) -> Vec<String> {
+    let flags = record.command_line.get(1..).unwrap_or_default();
+    flags
+        .strip_suffix(&OUTPUT.map(str::to_owned))
+        .unwrap_or(flags)
+        .to_vec()
+}
+
+/// A record of a run that left none. Of its parameters it has the numbers, so that a point of a
+/// curve is still known as the one it is.
+fn failed(program: &str, flags: Vec<String>, reason: String) -> Record {
+    let number = |pair: &[String]| {
+        let name = pair[0].strip_prefix("--")?.replace('-', "_");
+        Some((name, pair[1].parse::<u64>().ok()?.into()))
     };
-    record.plan = Some(position);
-    Ok(record)
-}
-
-/// A record of a run that left none.
-fn failed(case: &Case, reason: String) -> Record {
-    let mut command_line = vec![case.program.clone()];
-    command_line.extend(case.flags.iter().cloned());
+    let params = flags.windows(2).filter_map(number).collect();
+    let mut command_line = vec![program.to_owned()];
+    command_line.extend(flags);
     Record {
+        params,
         machine: Machine::read(),
         build: Build::current(),
         error: Some(reason),
-        ..Record::empty(&case.program, command_line)
+        ..Record::empty(program, command_line)
     }
 }
 
@@ -80,33 +172,36 @@ fn failed(case: &Case, reason: String) -> Record {
 struct Progress {
     terminal: bool,
     begun: Instant,
-    done: u32,
-    all: u32,
+    rounds: u32,
+    done: usize,
+    all: usize,
 }
 
 impl Progress {
-    fn new(cases: &[Case]) -> Self {
+    fn new(all: usize, rounds: u32) -> Self {
         Progress {
             terminal: std::io::stderr().is_terminal(),
             begun: Instant::now(),
+            rounds,
             done: 0,
-            all: cases.iter().map(|case| case.rounds).sum(),
+            all,
         }
     }
 
-    fn show(&self, round: u32, rounds: u32, case: &Case) {
+    fn show(&self, round: u32, case: &Case) {
         let left = match self.done {
             0 => String::new(),
             done => {
-                let each = self.begun.elapsed() / done;
-                format!(", about {:.0} left", seconds(each * (self.all - done)))
+                let each = self.begun.elapsed().as_secs_f64() / done as f64;
+                let left = Duration::from_secs_f64(each * (self.all - done) as f64);
+                format!(", about {} s left", left.as_secs() + 1)
             }
         };
         self.draw(&format!(
-            "round {} of {rounds}{left}: {} {}",
+            "round {} of {}{left}: {}",
             round + 1,
-            case.position.row,
-            case.position.column
+            self.rounds,
+            case.position.name()
         ));
     }
 
@@ -122,6 +217,44 @@ impl Progress {
     }
 }
 
-fn seconds(time: Duration) -> Nanos {
-    Nanos(time.as_secs_f64().ceil() * 1e9)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    fn cases() -> Vec<Case> {
+        Plan::built_in().unwrap().cases(false, 1)
+    }
+
+    #[test]
+    fn a_round_has_every_case_once_in_an_order_of_its_own() {
+        let cases = cases();
+        let names = |round| -> Vec<String> {
+            let runs = schedule(&cases, round..round + 1, 5);
+            assert_eq!(runs.iter().map(|r| r.1).max(), Some(runs.len() as u32 - 1));
+            runs.iter()
+                .map(|(_, _, case)| format!("{:?}", case.flags))
+                .collect()
+        };
+        let (first, second) = (names(0), names(1));
+        assert_ne!(first, second);
+        let sorted = |mut names: Vec<String>| {
+            names.sort();
+            names
+        };
+        assert_eq!(sorted(first.clone()), sorted(second));
+        assert_eq!(first.len(), cases.len());
+        // The same seed gives the same order again, whatever was run before.
+        assert_eq!(first, names(0));
+    }
+
+    #[test]
+    fn a_case_runs_in_as_many_rounds_as_it_has() {
+        let cases = cases();
+        let runs = schedule(&cases, 0..10, 5);
+        assert_eq!(
+            runs.len() as u32,
+            cases.iter().map(|case| case.rounds).sum::<u32>()
+        );
+    }
 }

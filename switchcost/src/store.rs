@@ -1,6 +1,6 @@
 //! A file of records, one JSON line each, appended to as they come.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -41,6 +41,17 @@ impl Store {
         &self.path
     }
 
+    /// Removes the file again if nothing has been written to it.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn remove_if_empty(&self) -> std::io::Result<()> {
+        match self.file.metadata()?.len() {
+            0 => fs::remove_file(&self.path),
+            _ => Ok(()),
+        }
+    }
+
     /// Appends a record in one write, so that a reader never sees a part of it unless the disk is
     /// full or the machine stops.
     ///
@@ -70,15 +81,7 @@ pub struct Contents {
 /// When it cannot be read, or holds no record at all. A faulty line is no error: it is skipped
 /// and told.
 pub fn read(path: &Path) -> anyhow::Result<Contents> {
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes)?;
-    } else {
-        File::open(path)
-            .and_then(|mut file| file.read_to_end(&mut bytes))
-            .with_context(|| format!("cannot read {}", path.display()))?;
-    }
-    let contents = parse(&bytes);
+    let contents = read_any(path)?;
     if contents.records.is_empty() {
         match contents.faults.first() {
             Some((line, fault)) => {
@@ -88,6 +91,22 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
         }
     }
     Ok(contents)
+}
+
+/// Reads a file of records that may not have any yet; `-` is standard input.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_any(path: &Path) -> anyhow::Result<Contents> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes)?;
+    } else {
+        File::open(path)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .with_context(|| format!("cannot read {}", path.display()))?;
+    }
+    Ok(parse(&bytes))
 }
 
 fn parse(bytes: &[u8]) -> Contents {

@@ -52,6 +52,13 @@ fn remarks(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
         out,
         "\nIn brackets: 95 % intervals from whole processes as samples."
     )?;
+    if let Some((name, floor)) = analysis.noise_floor() {
+        writeln!(
+            out,
+            "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
+            floor * 100.0
+        )?;
+    }
     for warning in &analysis.warnings {
         writeln!(out, "Note: {warning}.")?;
     }

@@ -13,14 +13,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let plan = args.plan.load()?;
-    let cases = plan.cases(args.plan.quick, 0);
+    print(&args.plan)
+}
+
+/// Prints one line for each case.
+pub(crate) fn print(plan: &PlanArgs) -> anyhow::Result<()> {
+    let (_, cases) = plan.cases(0)?;
     console::print(|out| {
         for case in &cases {
             writeln!(
                 out,
-                "{}: {} x {} {}",
+                "{}{}: {} x {} {}",
                 case.position.name(),
+                if case.position.twin { " (A/A)" } else { "" },
                 case.rounds,
                 case.program,
                 case.flags.join(" ")

@@ -4,3 +4,4 @@ pub(crate) mod fit;
 pub(crate) mod list;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod shell;

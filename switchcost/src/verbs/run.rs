@@ -1,32 +1,53 @@
 //! `switchcost run`: runs a plan and prints its tables.
 
 use std::fs;
-use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
-use harness::BadUsage;
+use harness::record::Metric;
+use harness::{BadUsage, signals};
 use jiff::Timestamp;
 
+use super::list;
 use super::report::{self, Format};
-use crate::analysis;
-use crate::plan::Plan;
+use crate::extension::{self, Goal};
+use crate::plan::{Case, Plan};
 use crate::programs::Programs;
-use crate::rounds;
-use crate::store::Store;
+use crate::rounds::Rounds;
+use crate::store::{self, Store};
+use crate::{analysis, args};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
 
+    /// Run nothing: print the cases with their commands
+    #[arg(long)]
+    list: bool,
+
     /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     out: Option<PathBuf>,
+
+    /// Go on where the run that wrote this file was stopped; give the same options again
+    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
+    resume: Option<PathBuf>,
 
     /// Shuffle each round's cases by this number [default: drawn from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+
+    /// Extend the run once, after the plan's rounds, until each interval is within this share of
+    /// its mean, or the budget is used up
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = args::percent)]
+    target: f64,
+
+    /// Time for the whole run, builds apart; the plan's rounds are run in any case [default: 100s,
+    /// or 0s with --quick]
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    budget: Option<Duration>,
 
     /// How to print the tables
     #[arg(long, value_enum, default_value = "text")]
@@ -42,23 +63,32 @@ pub(crate) struct PlanArgs {
 
     /// A short run: five rounds of a quarter of the iterations; wider intervals
     #[arg(long)]
-    pub(crate) quick: bool,
+    quick: bool,
 
     /// How many rounds, instead of the plan's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
+
+    /// Only cases whose section, row or column contains this text, in any case of letters
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+
+    /// Run each timed case twice in each round: how far two equal runs differ is the noise that a
+    /// difference must exceed
+    #[arg(long)]
+    a_a: bool,
 }
 
 impl PlanArgs {
-    pub(crate) fn load(&self) -> anyhow::Result<Plan> {
+    /// The plan, and its cases to be shuffled by `seed`.
+    pub(crate) fn cases(&self, seed: u64) -> anyhow::Result<(Plan, Vec<Case>)> {
         let mut plan = match &self.plan {
             None => Plan::built_in()?,
             Some(path) => {
-                let text = fs::read_to_string(path).map_err(|e| {
-                    BadUsage::new(format!("--plan: cannot read {}: {e}", path.display()))
-                })?;
-                Plan::parse(&text)
-                    .map_err(|e| BadUsage::new(format!("--plan: {}: {e:#}", path.display())))?
+                let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
+                let text = fs::read_to_string(path)
+                    .map_err(|e| fault(format!("cannot read {}: {e}", path.display())))?;
+                Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?
             }
         };
         if self.quick {
@@ -67,24 +97,98 @@ impl PlanArgs {
         if let Some(rounds) = self.rounds {
             plan.rounds = rounds;
         }
-        Ok(plan)
+        let mut cases = plan.cases(self.quick, seed);
+        if let Some(filter) = &self.filter {
+            cases.retain(|case| case.matches(filter));
+            if cases.is_empty() {
+                return Err(BadUsage::new(format!(
+                    "--filter: no case has '{filter}' in its section, row or column; --list shows all"
+                )));
+            }
+        }
+        if self.a_a {
+            let twins: Vec<Case> = cases.iter().filter_map(Case::twin).collect();
+            cases.extend(twins);
+        }
+        Ok((plan, cases))
     }
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let plan = args.plan.load()?;
-    let seed = args.seed.unwrap_or_else(drawn_seed);
-    let cases = plan.cases(args.plan.quick, seed);
-    let path = args.out.clone().unwrap_or_else(default_path);
+    if args.list {
+        return list::print(&args.plan);
+    }
+    let earlier = match &args.resume {
+        Some(path) => store::read_any(path)?.records,
+        None => Vec::new(),
+    };
+    let seed = earlier.iter().find_map(|r| Some(r.plan.as_ref()?.seed));
+    let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
+    let (plan, mut cases) = args.plan.cases(seed)?;
+    let path = args.out.clone().or(args.resume.clone());
+    let path = path.unwrap_or_else(default_path);
     // The file first: nothing may be measured that cannot be kept.
-    let mut store = Store::append_to(&path)?;
+    let store = Store::append_to(&path)?;
     let programs = Programs::up_to_date(cases.iter().map(|case| case.program.as_str()))?;
-    let records = rounds::run(&cases, &programs, &mut store, seed)?;
+    let mut rounds = Rounds::new(programs, store, seed)
+        .resume(earlier, &cases)
+        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
+
+    let goal = Goal {
+        target: args.target,
+        budget: args
+            .budget
+            .unwrap_or(Duration::from_secs(match args.plan.quick {
+                true => 0,
+                false => 100,
+            })),
+    };
+    let begun = Instant::now();
+    rounds.run(&cases, 0..plan.rounds)?;
+    extend(&mut rounds, &mut cases, plan.rounds, begun.elapsed(), goal)?;
+    conclude(&rounds, args.format, goal, &path)
+}
+
+/// Runs as many rounds more as the first ones ask for and the budget allows.
+fn extend(
+    rounds: &mut Rounds,
+    cases: &mut Vec<Case>,
+    pilot: u32,
+    elapsed: Duration,
+    goal: Goal,
+) -> anyhow::Result<()> {
+    let all = extension::rounds(rounds.records(), pilot, elapsed, goal);
+    if all == pilot || signals::received().is_some() {
+        return Ok(());
+    }
+    cases.retain(|case| case.position.metric != Metric::Memory);
+    for case in &mut *cases {
+        case.rounds = all;
+    }
+    rounds.run(cases, pilot..all)
+}
+
+/// Prints the tables, what they leave to be desired, and where the records are.
+fn conclude(rounds: &Rounds, format: Format, goal: Goal, path: &Path) -> anyhow::Result<()> {
+    let records = rounds.records();
     if records.is_empty() {
+        rounds.store().remove_if_empty()?;
         bail!("nothing was measured");
     }
-    report::print(&analysis::analyse(&records), &records, args.format)?;
-    eprintln!("records: {}", store.path().display());
+    report::print(&analysis::analyse(records), records, format)?;
+    let missed = extension::missed(records, goal.target);
+    if !missed.is_empty() && goal.budget > Duration::ZERO {
+        let cases: Vec<String> = missed
+            .iter()
+            .map(|(name, reached)| format!("{name} (±{:.1} %)", reached * 100.0))
+            .collect();
+        eprintln!(
+            "the target of ±{} % was not reached by: {}; a larger --budget allows more rounds",
+            goal.target * 100.0,
+            cases.join("; ")
+        );
+    }
+    eprintln!("records: {}", path.display());
     if records.iter().all(|record| record.samples.is_none()) {
         bail!("every case failed; the records say why");
     }

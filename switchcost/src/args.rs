@@ -1,0 +1,40 @@
+//! Values of flags that more than one verb takes.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// A share such as `2%`, `0.5%` or `2`, all in per cent.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value / 100.0),
+        _ => Err(format!("'{text}' is not a share: write one such as 2%")),
+    }
+}
+
+/// A span of time such as `90s` or `2m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let fault = || format!("'{text}' is not a span of time: write one such as 90s or 2m");
+    let span: SignedDuration = text.parse().map_err(|_| fault())?;
+    Duration::try_from(span).map_err(|_| fault())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_spans_are_read() {
+        assert_eq!(percent("2%"), Ok(0.02));
+        assert_eq!(percent("0.5"), Ok(0.005));
+        for text in ["", "%", "-1%", "0", "inf", "two"] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        for text in ["", "90", "-5s", "soon"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

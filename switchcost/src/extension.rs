@@ -1,0 +1,58 @@
+//! The single planned extension: how many more rounds a pilot asks for, and what the time allows.
+
+use std::time::Duration;
+
+use harness::record::{Metric, Record};
+
+use crate::analysis::CONFIDENCE;
+use crate::cases::{Cases, Time};
+use crate::stats;
+
+/// How precise an estimate is to be, and how long it may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Goal {
+    /// Half of the interval's width over the mean.
+    pub target: f64,
+    /// Time for the whole run.
+    pub budget: Duration,
+}
+
+/// How many rounds there are to be in all, after a pilot of `pilot` rounds which took `elapsed`.
+///
+/// Each case asks for `n = (t · s / (target · mean))²` rounds; all cases get as many as the most
+/// demanding one asks for, so that differences and ratios stay paired. A case with two modes asks
+/// for none: more rounds would not turn two values into one.
+pub fn rounds(records: &[Record], pilot: u32, elapsed: Duration, goal: Goal) -> u32 {
+    let wanted = timed(records)
+        .into_iter()
+        .filter(|(_, time)| time.modes.is_none())
+        .map(|(_, time)| stats::planned_rounds(&time.means, goal.target, CONFIDENCE))
+        .max()
+        .unwrap_or(0);
+    let each = elapsed.as_secs_f64() / f64::from(pilot);
+    let left = goal.budget.saturating_sub(elapsed).as_secs_f64();
+    let affordable = f64::from(pilot) + (left / each).floor().max(0.0);
+    (wanted as f64).min(affordable).max(f64::from(pilot)) as u32
+}
+
+/// The cases that miss the target, with the half width that they have reached.
+pub fn missed(records: &[Record], target: f64) -> Vec<(String, f64)> {
+    timed(records)
+        .into_iter()
+        .filter_map(|(name, time)| {
+            let reached = time.mean.interval?.relative_half_width()?;
+            (reached > target).then_some((name, reached))
+        })
+        .collect()
+}
+
+/// The cases whose time is estimated from rounds.
+fn timed(records: &[Record]) -> Vec<(String, Time)> {
+    let cases = Cases::of(records);
+    cases
+        .in_order()
+        .into_iter()
+        .filter(|(_, runs)| runs.position.metric != Metric::Memory)
+        .filter_map(|(key, runs)| Some((runs.position.name(), cases.time(key)?)))
+        .collect()
+}
