@@ -71,7 +71,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     session.carries(cli.chain.tokens);
     session.runs_on(plan.describe());
     session.require(&demand)?;
-    cli.chain.check_room(u64::from(cli.run.tasks) + 1)?;
+    cli.chain.check_room()?;
 
     let runtime = plan.build(true)?;
     match cli.chain.transport {

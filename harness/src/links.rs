@@ -107,19 +107,22 @@ impl Transport {
 }
 
 impl Chain {
-    /// Checks that the tokens in flight find room in `links` links: the driver sends all of them
-    /// before it takes the first one back, and with less room it would wait for ever.
+    /// Checks that the tokens in flight find room in a single link: the driver sends all of them
+    /// before it takes the first one back, and with less room it could wait for ever. A chain holds
+    /// more than one link does, but not reliably: a socket whose buffer was full is reported as
+    /// writable only when three quarters of it are free again (`unix_writable` in the kernel's
+    /// net/unix/af_unix.c).
     ///
     /// # Errors
     /// A [`BadUsage`] error that names the largest `--tokens` that fits.
-    pub fn check_room(&self, links: u64) -> anyhow::Result<()> {
+    pub fn check_room(&self) -> anyhow::Result<()> {
         if self.tokens == 1 {
             return Ok(());
         }
-        let most = self.transport.capacity()?.saturating_mul(links);
+        let most = self.transport.capacity()?;
         if u64::from(self.tokens) > most {
             return Err(BadUsage::new(format!(
-                "--tokens {} is more than the links hold (at most {most}): lower it{}",
+                "--tokens {} is more than a link holds (at most {most}): lower it{}",
                 self.tokens,
                 match self.transport {
                     Transport::Pipe => "",
@@ -208,8 +211,8 @@ mod tests {
             transport: Transport::Socketpair,
             tokens,
         };
-        assert!(chain(2).check_room(1).is_ok());
-        let error = chain(u32::MAX).check_room(1).unwrap_err();
+        assert!(chain(2).check_room().is_ok());
+        let error = chain(u32::MAX).check_room().unwrap_err();
         assert!(error.downcast_ref::<BadUsage>().is_some(), "{error}");
         assert!(error.to_string().contains("--tokens"), "{error}");
     }

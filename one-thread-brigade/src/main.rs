@@ -62,8 +62,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     session.carries(cli.chain.tokens);
     let demand = Demand::links();
     session.require(&demand)?;
-    // All tokens are in one link at a time.
-    cli.chain.check_room(1)?;
+    cli.chain.check_room()?;
 
     let links = form(cli, &demand)?;
     let mut laps = session.laps();

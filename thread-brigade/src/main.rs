@@ -62,7 +62,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let seats = cli.place.confine(Layout::Chain)?;
     session.carries(cli.chain.tokens);
     session.require(&demand(cli))?;
-    cli.chain.check_room(u64::from(cli.run.tasks) + 1)?;
+    cli.chain.check_room()?;
 
     let mut laps = session.laps();
     let mut threads = Vec::new();
