@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -29,6 +30,11 @@ pub fn run(program: &Path, flags: &[String]) -> anyhow::Result<Outcome> {
     let mut stdout = tempfile::tempfile().context("cannot make a temporary file")?;
     let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
     let mut command = Command::new(program);
+    if let Some(name) = program.file_name() {
+        // The record holds the command line, and in which folder this user builds is nobody's
+        // business.
+        command.arg0(name);
+    }
     command
         .args(flags)
         .stdin(Stdio::null())
