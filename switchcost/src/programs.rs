@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -101,7 +102,16 @@ impl Checkout {
         for name in wanted {
             command.args(["--package", name]);
         }
-        match command.status() {
+        let show = |line: &str| {
+            if io::stderr().is_terminal() {
+                // A terminal that has gone away is no reason to stop.
+                let _ = write!(io::stderr(), "\r\x1b[K{line}");
+            }
+        };
+        show("bringing the benchmark programs up to date …");
+        let status = command.status();
+        show("");
+        match status {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => bail!("cargo could not build the benchmarks: {status}"),
             Err(e) => {
