@@ -22,6 +22,8 @@ pub enum Span {
     Words(String),
     /// A figure that answers something.
     Figure(String),
+    /// A figure that the answer is made of.
+    Part(String),
 }
 
 /// The sentences about one table or curve.
@@ -35,7 +37,7 @@ pub struct Paragraph {
 
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Span::Words(text) | Span::Figure(text) in &self.0 {
+        for Span::Words(text) | Span::Figure(text) | Span::Part(text) in &self.0 {
             f.write_str(text)?;
         }
         Ok(())
@@ -50,6 +52,11 @@ impl Sentence {
 
     fn figure(mut self, text: impl Into<String>) -> Self {
         self.0.push(Span::Figure(text.into()));
+        self
+    }
+
+    fn part(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Part(text.into()));
         self
     }
 
@@ -312,16 +319,17 @@ fn memory(table: &Table, row: &Row) -> Vec<Sentence> {
 fn held(slopes: &Slopes) -> Sentence {
     let own = size(&slopes.user);
     match (&slopes.kernel, &slopes.all) {
-        (Some(kernel), Some(all)) if !kernel.line.slope.contains(0.0) => {
-            Sentence::default().figure(size(all)).words(format!(
-                ": {own} of its own and {} in the kernel",
-                size(kernel)
-            ))
-        }
-        (Some(kernel), _) => Sentence::default().figure(own).words(format!(
-            " of its own; what it holds in the kernel is not distinguishable from nothing ({})",
-            size(kernel)
-        )),
+        (Some(kernel), Some(all)) if !kernel.line.slope.contains(0.0) => Sentence::default()
+            .figure(size(all))
+            .words(": ")
+            .part(own)
+            .words(" of its own and ")
+            .part(size(kernel))
+            .words(" in the kernel"),
+        (Some(kernel), _) => Sentence::default()
+            .figure(own)
+            .words(" of its own; what it holds in the kernel is not distinguishable from nothing: ")
+            .part(size(kernel)),
         (None, _) => Sentence::default()
             .figure(own)
             .words(" of its own; what it holds in the kernel is not known"),

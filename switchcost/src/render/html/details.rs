@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use harness::record::Record;
+use harness::record::{Metric, Record};
 use harness::units::Nanos;
 
-use super::markup::Escaped;
+use super::markup::{Escaped, Figure};
 use crate::cases::{Cases, Key, Runs, Time};
 
-/// The columns of the table of cases, after the names.
-const HEAD: [&str; 10] = [
-    "runs", "failed", "median", "min", "p50", "p90", "p99", "max", "outliers", "A/A",
+/// The columns of the table of cases, after the names; the last only where a case ran twice in a
+/// round.
+const HEAD: [&str; 9] = [
+    "runs", "failed", "median", "min", "p90", "p99", "max", "outliers", "A/A",
 ];
 
 /// A case's name with its place on a curve.
@@ -23,60 +24,73 @@ fn name(key: &Key, runs: &Runs<'_>) -> String {
     }
 }
 
-/// Writes the table of cases, section by section.
-pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    let cases = Cases::of(records);
-    let mut section = None;
-    for (key, runs) in cases.in_order() {
-        let time = cases.time(key);
-        let failed = failures(records, key);
-        if time.is_none() && failed.is_empty() {
-            // A slope of memory has no distribution.
-            continue;
+/// One section's cases.
+#[derive(Default)]
+struct Group<'a> {
+    title: &'a str,
+    /// Each with its time, if it has one, and its failed runs.
+    cases: Vec<(String, Option<Time>, Vec<&'a Record>)>,
+}
+
+impl Group<'_> {
+    fn head(&self) -> &'static [&'static str] {
+        let has_noise = |time: &Option<Time>| time.as_ref().is_some_and(|t| t.noise.is_some());
+        match self.cases.iter().any(|(_, time, _)| has_noise(time)) {
+            true => &HEAD,
+            false => &HEAD[..HEAD.len() - 1],
         }
-        if section != Some(&key.section) {
-            if section.is_some() {
-                end_table(out)?;
-            }
-            section = Some(&key.section);
-            begin_table(&key.section, out)?;
-        }
-        if let Some(time) = time.filter(|_| runs.position.metric != harness::record::Metric::Memory)
-        {
-            line(&name(key, runs), &time, out)?;
-        }
-        for record in failed {
-            failure(&name(key, runs), record, out)?;
-        }
-    }
-    match section {
-        Some(_) => end_table(out),
-        None => writeln!(
-            out,
-            "<p>No case of this file has a distribution of times.</p>"
-        ),
     }
 }
 
-fn begin_table(title: &str, out: &mut impl Write) -> io::Result<()> {
-    let title = Escaped(title);
-    writeln!(
+/// Writes the table of cases, section by section.
+pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    let cases = Cases::of(records);
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (key, runs) in cases.in_order() {
+        // A slope of memory has no distribution of times.
+        let timed = runs.position.metric != Metric::Memory;
+        let time = cases.time(key).filter(|_| timed);
+        let failed = failures(records, key);
+        if time.is_none() && failed.is_empty() {
+            continue;
+        }
+        if groups.last().map(|group| group.title) != Some(&key.section) {
+            groups.push(Group {
+                title: &key.section,
+                ..Group::default()
+            });
+        }
+        if let Some(group) = groups.last_mut() {
+            group.cases.push((name(key, runs), time, failed));
+        }
+    }
+    groups.iter().try_for_each(|group| table(group, out))
+}
+
+fn table(group: &Group<'_>, out: &mut impl Write) -> io::Result<()> {
+    let title = Escaped(group.title);
+    write!(
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n<table>\n\
          <caption>{title}</caption>\n<thead><tr><td></td>"
     )?;
-    for head in HEAD {
+    for head in group.head() {
         write!(out, "<th scope=\"col\">{head}</th>")?;
     }
-    writeln!(out, "</tr></thead>\n<tbody>")
-}
-
-fn end_table(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "</tr></thead>\n<tbody>")?;
+    for (name, time, failed) in &group.cases {
+        if let Some(time) = time {
+            line(name, time, group.head(), out)?;
+        }
+        for record in failed {
+            failure(name, record, group.head().len(), out)?;
+        }
+    }
     writeln!(out, "</tbody>\n</table>\n</div>")
 }
 
-fn line(name: &str, time: &Time, out: &mut impl Write) -> io::Result<()> {
-    let [p50, p90, p99, max] = time.percentiles;
+fn line(name: &str, time: &Time, head: &[&str], out: &mut impl Write) -> io::Result<()> {
+    let [_, p90, p99, max] = time.percentiles;
     write!(
         out,
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td>",
@@ -84,19 +98,18 @@ fn line(name: &str, time: &Time, out: &mut impl Write) -> io::Result<()> {
         time.mean.n,
         time.failed
     )?;
-    for ns in [time.median, time.min, p50, p90, p99, max] {
+    for ns in [time.median, time.min, p90, p99, max] {
         write!(out, "<td>{}</td>", Nanos(ns))?;
     }
-    let noise = time.noise.map_or_else(
-        || "–".to_owned(),
-        |noise| {
-            format!(
-                "{:.3} [{:.3}, {:.3}]",
-                noise.estimate, noise.low, noise.high
-            )
-        },
-    );
-    writeln!(out, "<td>{}</td><td>{noise}</td></tr>", time.outliers)
+    write!(out, "<td>{}</td>", time.outliers)?;
+    if head.len() == HEAD.len() {
+        let noise = time.noise.map_or_else(
+            || "–".to_owned(),
+            |n| format!("{:.3} [{:.3}, {:.3}]", n.estimate, n.low, n.high),
+        );
+        write!(out, "<td>{}</td>", Figure(&noise))?;
+    }
+    writeln!(out, "</tr>")
 }
 
 /// The runs of a case that did not measure what they should.
@@ -111,7 +124,7 @@ fn failures<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
         .collect()
 }
 
-fn failure(name: &str, record: &Record, out: &mut impl Write) -> io::Result<()> {
+fn failure(name: &str, record: &Record, columns: usize, out: &mut impl Write) -> io::Result<()> {
     let round = record
         .plan
         .as_ref()
@@ -120,9 +133,8 @@ fn failure(name: &str, record: &Record, out: &mut impl Write) -> io::Result<()> 
     writeln!(
         out,
         "<tr class=\"failed\"><th scope=\"row\">{}, round {round}</th>\
-         <td colspan=\"{}\">failed: {}</td></tr>",
+         <td colspan=\"{columns}\">failed: {}</td></tr>",
         Escaped(name),
-        HEAD.len(),
         Escaped(reason)
     )
 }

@@ -50,11 +50,12 @@ impl fmt::Display for Told<'_> {
         for span in &self.0.0 {
             match span {
                 Span::Words(text) => Escaped(text).fmt(f)?,
+                Span::Part(text) => Figure(text).fmt(f)?,
                 Span::Figure(text) => {
                     let (value, interval) = text.split_at(text.find(" [").unwrap_or(text.len()));
                     write!(f, "<strong>{}</strong>", Escaped(value))?;
-                    if !interval.is_empty() {
-                        write!(f, "<span class=\"ci\">{}</span>", Escaped(interval))?;
+                    if let Some(interval) = interval.strip_prefix(' ') {
+                        write!(f, " <span class=\"ci\">{}</span>", Escaped(interval))?;
                     }
                 }
             }

@@ -63,15 +63,20 @@ impl Axis {
     }
 
     pub(super) fn logarithmic(low: f64, high: f64, unit: Unit, most: usize) -> Self {
-        let margin = (high / low).powf(0.04).max(1.02);
-        let (low, high) = (low / margin, high * margin);
+        // Out to the next of the values that can be named.
         let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
-        let within = |factors: &[f64]| -> Vec<f64> {
-            decades
-                .clone()
-                .flat_map(|d| factors.iter().map(move |f| f * 10f64.powi(d)))
-                .filter(|v| (low..=high).contains(v))
+        let all = |factors: &[f64]| -> Vec<f64> {
+            let all = decades.clone();
+            all.flat_map(|d| factors.iter().map(move |f| f * 10f64.powi(d)))
                 .collect()
+        };
+        let fine = all(&[1.0, 2.0, 5.0]);
+        let low = fine.iter().copied().rfind(|v| *v <= low).unwrap_or(low);
+        let high = fine.iter().copied().find(|v| *v >= high).unwrap_or(high);
+        let within = |factors: &[f64]| -> Vec<f64> {
+            let mut all = all(factors);
+            all.retain(|v| (low..=high).contains(v));
+            all
         };
         let choices: [&[f64]; 3] = [&[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
         let mut ticks = choices
@@ -96,16 +101,18 @@ impl Axis {
             let (low, high) = if high > low { (low, high) } else { (0.0, 1.0) };
             return Axis::linear(low, high, Unit::Count, most);
         }
-        let mut axis = Axis::logarithmic(low, high, Unit::Count, most);
+        let margin = (high / low).powf(0.04);
         let mut ticks = values.to_vec();
         ticks.sort_by(f64::total_cmp);
         ticks.dedup();
         thin(&mut ticks, most);
-        axis.ticks = ticks
-            .into_iter()
-            .map(|v| (v, Unit::Count.label(v)))
-            .collect();
-        axis
+        let ticks = ticks.into_iter().map(|v| (v, Unit::Count.label(v)));
+        Axis {
+            log: true,
+            low: low / margin,
+            high: high * margin,
+            ticks: ticks.collect(),
+        }
     }
 
     /// Where a value lies between two pixels.
@@ -218,7 +225,10 @@ mod tests {
         assert_eq!(labels(&near), ["0", "200 ns", "400 ns", "600 ns", "800 ns"]);
         let far = Axis::spanning([120.0, 3_600.0].into_iter(), Unit::Time, 6);
         assert!(far.log);
-        assert_eq!(labels(&far), ["200 ns", "500 ns", "1 µs", "2 µs"]);
+        assert_eq!(
+            labels(&far),
+            ["100 ns", "200 ns", "500 ns", "1 µs", "2 µs", "5 µs"]
+        );
         let close = Axis::spanning([100.0, 101.0].into_iter(), Unit::Time, 4);
         assert!(!close.contains(0.0) && close.contains(100.5));
     }

@@ -66,7 +66,7 @@ fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> io::Resul
     let most_tasks = points().map(|p| p.0).fold(1.0, f64::max);
     let least = points().map(|p| p.1).fold(0.0, f64::min);
     let most = points().map(|p| p.1).fold(1.0, f64::max);
-    let y = Axis::linear(least * 1.05, most * 1.05, Unit::Bytes, 6);
+    let y = Axis::linear(least * 1.05, most * 1.05, Unit::Bytes, 7);
     let widest = y.ticks.iter().map(|(_, label)| text_width(label, SMALL));
     let left = widest.max().unwrap_or(0) + 10;
     let right = size.width() - 14;
