@@ -172,13 +172,13 @@ fn columns<T>(
     table: &Table,
     row: &Row,
     pick: impl Fn(&Time) -> Option<T>,
-    say: impl Fn(&T) -> (Option<&'static str>, Sentence),
+    say: impl Fn(&T, usize) -> (Option<&'static str>, Sentence),
 ) -> Vec<(String, Sentence)> {
-    let cells = row.cells.iter().zip(&table.columns);
+    let cells = row.cells.iter().zip(&table.columns).enumerate();
     cells
-        .filter_map(|(cell, column)| {
+        .filter_map(|(index, (cell, column))| {
             let Cell::Time(time) = cell else { return None };
-            let (aside, sentence) = say(&pick(time)?);
+            let (aside, sentence) = say(&pick(time)?, index);
             let asides: Vec<&str> = [column.as_str(), aside.unwrap_or_default()]
                 .into_iter()
                 .filter(|text| !text.is_empty())
@@ -193,7 +193,7 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
         table,
         row,
         |time| Some(time.clone()),
-        |time| (None, price(time)),
+        |time, _| (None, price(time)),
     );
     if costs.is_empty() {
         return None;
@@ -207,7 +207,7 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
         table,
         row,
         |time| time.net,
-        |net| {
+        |net, _| {
             let nothing = net.interval.is_some_and(|interval| interval.contains(0.0));
             let aside = nothing.then_some("not distinguishable from nothing");
             (aside, Sentence::default().figure(nanos(net)))
@@ -238,15 +238,28 @@ fn price(time: &Time) -> Sentence {
 }
 
 fn comparison(table: &Table, row: &Row) -> Option<Sentence> {
-    let say = |ratio: &Estimate| {
+    // A ratio of means says little where a mean describes none of its processes.
+    let two_groups = |name: &str, column: usize| {
+        let row = table.rows.iter().find(|row| row.name == name);
+        let cell = row.and_then(|row| row.cells.get(column));
+        matches!(cell, Some(Cell::Time(time)) if time.modes.is_some())
+    };
+    let versus = row.versus.as_ref()?;
+    let say = |ratio: &Estimate, column: usize| {
         let same = ratio
             .interval
             .is_some_and(|interval| interval.contains(1.0));
-        let aside = same.then_some("not distinguishable");
+        let aside = if two_groups(&row.name, column) || two_groups(versus, column) {
+            Some("over both groups of processes")
+        } else {
+            same.then_some("not distinguishable")
+        };
         (aside, times_as(ratio.value, ratio.interval.as_ref()))
     };
     let ratios = columns(table, row, |time| time.ratio, say);
-    let versus = row.versus.as_ref().filter(|_| !ratios.is_empty())?;
+    if ratios.is_empty() {
+        return None;
+    }
     let mut sentence = Sentence::default()
         .words("That is ")
         .list(ratios)

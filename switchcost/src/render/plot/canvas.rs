@@ -231,6 +231,13 @@ impl Canvas<'_> {
         self.note(drawn);
     }
 
+    /// A label with its middle at the point, or as near to it as `width` lets it be.
+    pub(super) fn label(&mut self, text: &str, (x, y): (i32, i32), width: i32) {
+        let half = text_width(text, SMALL) / 2;
+        let x = x.min(width - half).max(half);
+        self.text(text, (x, y), HPos::Center, MUTED);
+    }
+
     /// A line with a title above the plot's frame, at its left: nobody reads sideways.
     pub(super) fn title_of_y(&mut self, text: &str) {
         self.text(text, (0, 9), HPos::Left, MUTED);

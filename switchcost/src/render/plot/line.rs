@@ -112,7 +112,7 @@ pub(super) fn frame(
     for (value, label) in &x.ticks {
         let at = x.place(*value, left, right);
         canvas.grid_line((at, bottom), (at, bottom + 4));
-        canvas.text(label, (at, bottom + 14), HPos::Center, MUTED);
+        canvas.label(label, (at, bottom + 14), right + 12);
     }
     canvas.line((left, bottom), (right, bottom), MUTED, 1);
 }

@@ -81,7 +81,7 @@ fn frame(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, botto
     for (value, label) in &axis.ticks {
         let x = axis.place(*value, LEFT, right);
         canvas.grid_line((x, 0), (x, bottom));
-        canvas.text(label, (x, bottom + 13), HPos::Center, MUTED);
+        canvas.label(label, (x, bottom + 13), right + GUTTER);
     }
     let what = match metric {
         Metric::Hop => "time per hop",
