@@ -116,7 +116,9 @@ fn subject(name: &str) -> String {
     ];
     let article = nouns.iter().find_map(|(noun, article)| {
         let rest = name.strip_prefix(noun)?;
-        (rest.is_empty() || rest.starts_with([' ', ','])).then_some(article)
+        // With a comma in it, a name would run into the sentence.
+        let ends = rest.is_empty() || rest.starts_with(' ');
+        (ends && !rest.contains(',')).then_some(article)
     });
     match article {
         Some(article) => format!("{article} {name}"),
@@ -365,13 +367,13 @@ fn course(curve: &Curve) -> Vec<Sentence> {
         let mut known = series.points.iter().filter_map(time);
         let (first, at_first) = known.next()?;
         let (last, at_last) = known.next_back()?;
-        let over = curve.over.replace('_', "-");
+        let over = curve.over.replace('_', " ");
         let opening = format!("{} costs ", capitalised(&subject(&series.name)));
         let mut sentence = Sentence::default().words(opening);
         sentence.0.extend(at_first.0);
         sentence = sentence.words(format!(" {} with --{over} {first} and ", per(curve.metric)));
         sentence.0.extend(at_last.0);
-        Some(sentence.words(format!(" with --{over} {last}.")))
+        Some(sentence.words(format!(" at {over} = {last}.")))
     });
     each.collect()
 }
@@ -385,7 +387,7 @@ mod tests {
         for (name, text) in [
             ("thread", "a thread"),
             ("thread over pipes", "a thread over pipes"),
-            ("async task, pinned", "an async task, pinned"),
+            ("async task, pinned", "“async task, pinned”"),
             ("threads", "“threads”"),
             ("Tokio 1.50", "“Tokio 1.50”"),
         ] {

@@ -50,7 +50,7 @@ pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> 
         // A slope of memory has no distribution of times.
         let timed = runs.position.metric != Metric::Memory;
         let time = cases.time(key).filter(|_| timed);
-        let failed = failures(records, key);
+        let failed = failed(records, key);
         if time.is_none() && failed.is_empty() {
             continue;
         }
@@ -82,9 +82,7 @@ fn table(group: &Group<'_>, out: &mut impl Write) -> io::Result<()> {
         if let Some(time) = time {
             line(name, time, group.head(), out)?;
         }
-        for record in failed {
-            failure(name, record, group.head().len(), out)?;
-        }
+        failures(name, failed, group.head().len(), out)?;
     }
     writeln!(out, "</tbody>\n</table>\n</div>")
 }
@@ -113,7 +111,7 @@ fn line(name: &str, time: &Time, head: &[&str], out: &mut impl Write) -> io::Res
 }
 
 /// The runs of a case that did not measure what they should.
-fn failures<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
+fn failed<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
     records
         .iter()
         .filter(|record| record.error.is_some() || record.partial)
@@ -124,19 +122,36 @@ fn failures<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
         .collect()
 }
 
-fn failure(name: &str, record: &Record, columns: usize, out: &mut impl Write) -> io::Result<()> {
-    let round = record
-        .plan
-        .as_ref()
-        .map_or(0, |position| position.round + 1);
-    let reason = record.error.as_deref().unwrap_or("interrupted");
-    writeln!(
-        out,
-        "<tr class=\"failed\"><th scope=\"row\">{}, round {round}</th>\
-         <td colspan=\"{columns}\">failed: {}</td></tr>",
-        Escaped(name),
-        Escaped(reason)
-    )
+/// Writes a line for each reason, with the rounds it holds for.
+fn failures(
+    name: &str,
+    failed: &[&Record],
+    columns: usize,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut reasons: Vec<(&str, Vec<u32>)> = Vec::new();
+    for record in failed {
+        let round = record.plan.as_ref().map_or(0, |plan| plan.round + 1);
+        let reason = record.error.as_deref().unwrap_or("interrupted");
+        match reasons.iter_mut().find(|(other, _)| *other == reason) {
+            Some((_, rounds)) => rounds.push(round),
+            None => reasons.push((reason, vec![round])),
+        }
+    }
+    for (reason, rounds) in reasons {
+        let which = match &rounds[..] {
+            [round] => format!("round {round}"),
+            rounds => format!("{} runs", rounds.len()),
+        };
+        writeln!(
+            out,
+            "<tr class=\"failed\"><th scope=\"row\">{}, {which}</th>\
+             <td colspan=\"{columns}\">failed: {}</td></tr>",
+            Escaped(name),
+            Escaped(reason)
+        )?;
+    }
+    Ok(())
 }
 
 /// The seeds of the records' rounds with the number of rounds.

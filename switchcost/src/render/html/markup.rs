@@ -30,11 +30,16 @@ pub(in crate::render) struct Figure<'a>(pub(in crate::render) &'a str);
 
 impl fmt::Display for Figure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.split_once(" [") {
-            Some((value, rest)) => write!(
+        let parts = self.0.split_once(" [").and_then(|(value, rest)| {
+            let (interval, rest) = rest.split_once(']')?;
+            Some((value, interval, rest))
+        });
+        match parts {
+            Some((value, interval, rest)) => write!(
                 f,
-                "{} <span class=\"ci\">[{}</span>",
+                "{} <span class=\"ci\">[{}]</span>{}",
                 Escaped(value),
+                Escaped(interval),
                 Escaped(rest)
             ),
             None => Escaped(self.0).fmt(f),
@@ -76,8 +81,8 @@ mod tests {
             "&lt;img src=x onerror=&#39;a(&quot;b&quot;)&#39;&gt;&amp;amp;é"
         );
         assert_eq!(
-            Figure("1<s [0, 2]").to_string(),
-            "1&lt;s <span class=\"ci\">[0, 2]</span>"
+            Figure("1<s [0, 2], 3 failed").to_string(),
+            "1&lt;s <span class=\"ci\">[0, 2]</span>, 3 failed"
         );
     }
 }

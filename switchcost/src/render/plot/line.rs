@@ -114,5 +114,10 @@ pub(super) fn frame(
         canvas.grid_line((at, bottom), (at, bottom + 4));
         canvas.label(label, (at, bottom + 14), right + 12);
     }
-    canvas.line((left, bottom), (right, bottom), MUTED, 1);
+    // What lies below zero is still less than nothing.
+    let base = match y.contains(0.0) {
+        true => y.place(0.0, bottom, top),
+        false => bottom,
+    };
+    canvas.line((left, base), (right, base), MUTED, 1);
 }

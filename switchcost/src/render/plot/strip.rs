@@ -21,7 +21,7 @@ const BAND: i32 = 30;
 /// Below a row.
 const GAP: i32 = 8;
 /// Below the last row, for the axis.
-const FOOT: i32 = 46;
+const FOOT: i32 = 40;
 /// Left of the axis, for half of its first label.
 const LEFT: i32 = 12;
 
@@ -44,18 +44,10 @@ pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<S
     let bottom: i32 = table.rows.iter().map(height).sum();
     let title = format!("{}: every process mean, with intervals", table.title);
     let svg = draw(size, bottom + FOOT, &title, |canvas| {
-        frame(canvas, &axis, table.metric, right, bottom);
+        foot(canvas, &axis, table.metric, right, bottom);
         let mut top = 0;
         for row in &table.rows {
-            let name = fitting(&row.name, TEXT, size.width() - LEFT);
-            canvas.text_sized(&name, (LEFT, top + 11), HPos::Left, INK, TEXT);
-            let mut y = top + NAME;
-            for (column, cell) in row.cells.iter().enumerate() {
-                if !matches!(cell, Cell::Absent | Cell::Memory(_)) {
-                    band(canvas, &axis, cell, column, (y, right));
-                    y += BAND;
-                }
-            }
+            draw_row(canvas, &axis, row, top, right);
             top += height(row);
         }
     })?;
@@ -77,11 +69,27 @@ fn height(row: &Row) -> i32 {
     NAME + BAND * shown.count() as i32 + GAP
 }
 
-fn frame(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, bottom: i32) {
+/// A row: its name, and below it each of its cases. Grid lines leave the name alone.
+fn draw_row(canvas: &mut Canvas<'_>, axis: &Axis, row: &Row, top: i32, right: i32) {
+    for (value, _) in &axis.ticks {
+        let x = axis.place(*value, LEFT, right);
+        canvas.grid_line((x, top + NAME), (x, top + height(row) - GAP));
+    }
+    let name = fitting(&row.name, TEXT, right + GUTTER - LEFT);
+    canvas.text_sized(&name, (LEFT, top + 11), HPos::Left, INK, TEXT);
+    let mut y = top + NAME;
+    for (column, cell) in row.cells.iter().enumerate() {
+        if !matches!(cell, Cell::Absent | Cell::Memory(_)) {
+            band(canvas, axis, cell, column, (y, right));
+            y += BAND;
+        }
+    }
+}
+
+fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, bottom: i32) {
     for (value, label) in &axis.ticks {
         let x = axis.place(*value, LEFT, right);
-        canvas.grid_line((x, 0), (x, bottom));
-        canvas.label(label, (x, bottom + 13), right + GUTTER);
+        canvas.label(label, (x, bottom + 8), right + GUTTER);
     }
     let what = match metric {
         Metric::Hop => "time per hop",
@@ -90,7 +98,7 @@ fn frame(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, botto
     let what = format!("{what}{}", axis.remark());
     canvas.text(
         &what,
-        ((LEFT + right) / 2, bottom + 33),
+        ((LEFT + right) / 2, bottom + 28),
         HPos::Center,
         MUTED,
     );
