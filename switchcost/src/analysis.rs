@@ -108,7 +108,8 @@ pub fn analyse(records: &[Record]) -> Analysis {
     analysis
 }
 
-fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
+/// What the runs of a case come to.
+pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
     if runs.all.is_empty() {
         return Cell::Failed(runs.reason.unwrap_or("interrupted").to_owned());
     }

@@ -11,6 +11,7 @@ pub mod memory;
 pub mod plan;
 pub mod programs;
 pub mod render;
+pub mod replace;
 pub mod rounds;
 pub mod stats;
 pub mod store;
