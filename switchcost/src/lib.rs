@@ -4,6 +4,7 @@
 pub mod analysis;
 pub mod cases;
 pub mod cli;
+pub mod compare;
 pub mod execute;
 pub mod memory;
 pub mod plan;

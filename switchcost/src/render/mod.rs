@@ -10,6 +10,7 @@ use crate::cases::Time;
 use crate::memory::{Fit, Slopes};
 use crate::stats::Estimate;
 
+pub mod compare;
 pub mod figures;
 mod grid;
 
