@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// A share such as `2%`, `0.5%` or `2`, all in per cent.
+/// A share such as `2%`, `0.5%` or `2`, all in per cent, from 0 up.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(value / 100.0),
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value / 100.0),
         _ => Err(format!("'{text}' is not a share: write one such as 2%")),
     }
 }
@@ -27,8 +27,10 @@ mod tests {
     #[test]
     fn shares_and_spans_are_read() {
         assert_eq!(percent("2%"), Ok(0.02));
-        assert_eq!(percent("0.5"), Ok(0.005));
-        for text in ["", "%", "-1%", "0", "inf", "two"] {
+        assert_eq!(percent("0.5 %"), Ok(0.005));
+        assert_eq!(percent("150"), Ok(1.5));
+        assert_eq!(percent("0"), Ok(0.0));
+        for text in ["", "%", "-1%", "inf", "nan", "two"] {
             assert!(percent(text).is_err(), "{text}");
         }
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));

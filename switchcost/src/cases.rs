@@ -39,7 +39,7 @@ pub struct Time {
 }
 
 /// A case, as far as it tells its records from those of other cases.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// The section's title.
     pub section: String,
@@ -129,6 +129,14 @@ impl<'a> Cases<'a> {
     /// The row that a case is compared with.
     pub fn versus(&self, key: &Key) -> Option<(Key, &Runs<'a>)> {
         self.neighbour(key, self.0.get(key)?.position.versus.as_ref())
+    }
+
+    /// Whether a case is what others of its column are measured against.
+    pub fn is_baseline(&self, key: &Key) -> bool {
+        self.0.iter().any(|(other, runs)| {
+            runs.position.baseline.as_ref() == Some(&key.row)
+                && (&other.section, &other.column) == (&key.section, &key.column)
+        })
     }
 
     fn baseline(&self, key: &Key) -> Option<&Runs<'a>> {

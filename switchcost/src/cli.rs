@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use harness::{console, panics, signals};
 
-use crate::verbs::{fit, list, report, run, shell};
+use crate::verbs::{compare, fit, list, report, run, shell};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -23,6 +23,8 @@ enum Verb {
     Run(run::Args),
     /// Print the tables of a file of records
     Report(report::Args),
+    /// Say what has changed between files of records, and whether the noise allows to say so
+    Compare(compare::Args),
     /// Print the cases of a plan with their commands
     List(list::Args),
     /// Fit a line to two columns of numbers, as the scripts do
@@ -44,6 +46,7 @@ pub fn main() -> ExitCode {
             None => run::main(&cli.run),
             Some(Verb::Run(args)) => run::main(&args),
             Some(Verb::Report(args)) => report::main(&args),
+            Some(Verb::Compare(args)) => compare::main(&args),
             Some(Verb::List(args)) => list::main(&args),
             Some(Verb::Fit(args)) => fit::main(&args),
             Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),

@@ -5,6 +5,7 @@ pub mod analysis;
 mod args;
 pub mod cases;
 pub mod cli;
+pub mod compare;
 pub mod execute;
 pub mod extension;
 pub mod memory;

@@ -12,12 +12,16 @@
 /// Running programs with a time-out, and finding the benchmarks.
 mod support;
 
+/// What `compare` may and must find, on invented and on real records.
+mod compare;
 /// Every benchmark program: its flags, its output, its record.
 mod contract;
 /// Every benchmark program, at SIGINT and SIGTERM.
 mod interrupt;
 /// Every benchmark program, with too little of what it needs.
 mod limits;
+/// Every form of a report, byte for byte, and the page in a browser.
+mod render;
 /// `switchcost` itself.
 mod runner;
 /// The shell scripts.

@@ -11,6 +11,7 @@ use crate::memory::{Fit, Slopes};
 use crate::stats::Estimate;
 
 pub mod answer;
+pub mod compare;
 mod csv;
 mod curves;
 pub mod figures;

@@ -90,9 +90,20 @@ pub fn ratio_interval(
     t_interval(&paired_log_ratios(numerators, denominators)?, confidence)?.exp()
 }
 
-/// Interval of mean(a) − mean(b) for two sets that share no rounds and may differ in spread and
-/// size: Welch's t with Welch–Satterthwaite degrees of freedom.
-pub fn welch_difference_interval(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
+/// A difference as Student's t sees it, before it becomes an interval or a p.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contrast {
+    /// The difference.
+    pub(super) estimate: f64,
+    /// Its standard error.
+    pub(super) error: f64,
+    /// Degrees of freedom of that.
+    pub(super) freedom: f64,
+}
+
+/// mean(a) − mean(b) for two sets that share no rounds and may differ in spread and size: Welch's
+/// t with Welch–Satterthwaite degrees of freedom.
+pub(super) fn welch(a: &[f64], b: &[f64]) -> Option<Contrast> {
     let square_error = |values: &[f64]| Some(sample_sd(values)?.powi(2) / values.len() as f64);
     let (error_a, error_b) = (square_error(a)?, square_error(b)?);
     let estimate = finite(mean(a)? - mean(b)?)?;
@@ -104,8 +115,19 @@ pub fn welch_difference_interval(a: &[f64], b: &[f64], confidence: f64) -> Optio
     } else {
         n_a + n_b - 2.0
     };
-    let reach = t_critical(confidence, freedom)? * sum.sqrt();
-    Interval::around(estimate, reach, a.len().min(b.len()), confidence)
+    Some(Contrast {
+        estimate,
+        error: sum.sqrt(),
+        freedom,
+    })
+}
+
+/// Interval of mean(a) − mean(b) for two sets that share no rounds and may differ in spread and
+/// size: Welch's t.
+pub fn welch_difference_interval(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
+    let contrast = welch(a, b)?;
+    let reach = t_critical(confidence, contrast.freedom)? * contrast.error;
+    Interval::around(contrast.estimate, reach, a.len().min(b.len()), confidence)
 }
 
 /// Interval of the ratio numerator / denominator for two sets that share no rounds: Welch's t on

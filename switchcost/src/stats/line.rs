@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::describe::{finite, mean, sorted, squares_about, usable};
 use super::distribution::t_critical;
-use super::interval::Interval;
+use super::interval::{Contrast, Interval};
 
 /// y = intercept + slope · x by ordinary least squares.
 ///
@@ -110,6 +110,21 @@ pub fn halves(x: &[f64], y: &[f64], confidence: f64) -> Option<Halves> {
     })
 }
 
+/// The logarithm of one slope divided by another, from the relative standard errors of both (the
+/// delta method); `None` unless both slopes are positive.
+pub(super) fn log_slope_ratio(a: &Line, b: &Line) -> Option<Contrast> {
+    let (slope_a, slope_b) = (a.slope.estimate, b.slope.estimate);
+    if slope_a <= 0.0 || slope_b <= 0.0 {
+        return None;
+    }
+    Some(Contrast {
+        estimate: finite((slope_a / slope_b).ln())?,
+        error: finite((a.slope_se / slope_a).hypot(b.slope_se / slope_b))?,
+        // Each line has used up two degrees of freedom.
+        freedom: (a.n + b.n) as f64 - 4.0,
+    })
+}
+
 /// One slope divided by another, from lines fitted to different runs. The interval is made on the
 /// logarithms from the relative standard errors of both (the delta method), so `None` unless both
 /// slopes are clearly positive.
@@ -117,10 +132,8 @@ pub fn slope_ratio(a: &Line, b: &Line, confidence: f64) -> Option<Interval> {
     if a.slope.low <= 0.0 || b.slope.low <= 0.0 {
         return None;
     }
-    let relative = |line: &Line| line.slope_se / line.slope.estimate;
-    // Each line has used up two degrees of freedom.
-    let freedom = (a.n + b.n) as f64 - 4.0;
-    let reach = t_critical(confidence, freedom)? * relative(a).hypot(relative(b));
+    let contrast = log_slope_ratio(a, b)?;
+    let reach = t_critical(confidence, contrast.freedom)? * contrast.error;
     let estimate = a.slope.estimate / b.slope.estimate;
     Some(Interval {
         estimate,

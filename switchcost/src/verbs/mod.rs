@@ -1,5 +1,6 @@
 //! One file for each verb.
 
+pub(crate) mod compare;
 pub(crate) mod fit;
 pub(crate) mod list;
 pub(crate) mod report;

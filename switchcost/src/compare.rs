@@ -1,0 +1,323 @@
+//! Files of records case by case: what has changed, and whether the noise allows to say so.
+//!
+//! The first file is the reference. A change is the ratio of the geometric means of the process
+//! means, with Welch's interval on their logarithms; in memory it is the ratio of two slopes. The
+//! interval shown stands for itself; the verdicts hold together: all cases of all files are one
+//! family, corrected by Holm's method, so that in at most 5 % of comparisons of equal runs any
+//! case is called different. That supposes that nothing but chance sets the runs apart. A machine
+//! that has become slower meanwhile makes a true difference, which no statistics of two files can
+//! tell from one of the programs; what the baselines did is shown beside it for that reason.
+
+use harness::record::{Metric, PlanPosition, Record};
+use serde::Serialize;
+
+use crate::analysis::CONFIDENCE;
+use crate::cases::{Cases, Key, Time};
+use crate::memory;
+use crate::stats::{self, Line as Fit};
+
+mod change;
+mod marks;
+
+pub use change::{Change, Verdict};
+pub use marks::{Fact, Mark, Subject};
+
+/// In what share of comparisons of equal runs any case may be called different.
+pub const LEVEL: f64 = 1.0 - CONFIDENCE;
+
+/// A file to compare.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// What it holds.
+    pub records: &'a [Record],
+}
+
+/// What files have to say to each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The files; the first is what the others are compared with.
+    pub files: Vec<File>,
+    /// Where a further file's machine, build or flags are not those of the first.
+    pub marks: Vec<Mark>,
+    /// The tables.
+    pub sections: Vec<Section>,
+    /// How many changes are judged together.
+    pub family: usize,
+}
+
+/// A file that is compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its machines, each in a line for people.
+    pub machines: Vec<String>,
+    /// How many records it holds.
+    pub records: usize,
+    /// What a reader should know before trusting its figures.
+    pub warnings: Vec<String>,
+}
+
+/// One section of the plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// What it shows.
+    pub metric: Metric,
+    /// Its cases.
+    pub lines: Vec<Line>,
+}
+
+/// One case; where it is about memory, one part of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// Its name for people.
+    pub name: String,
+    /// Where it stands in the plan.
+    #[serde(flatten)]
+    pub key: Key,
+    /// Which part of the memory.
+    pub part: Option<Part>,
+    /// The row that is subtracted from it.
+    pub baseline: Option<String>,
+    /// Whether it is what others are measured against: it has nothing to switch to.
+    pub is_baseline: bool,
+    /// One for each file.
+    pub figures: Vec<Figure>,
+    /// One for each file after the first; `None` where neither has the case.
+    pub changes: Vec<Option<Change>>,
+}
+
+/// Whose memory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The process's own.
+    User,
+    /// That and the kernel's.
+    Together,
+}
+
+/// What a file holds of a case.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Nothing.
+    Absent,
+    /// Runs that failed; the last one's reason.
+    Failed(String),
+    /// A time, in ns.
+    Time(Box<Time>),
+    /// A size, in bytes for each task.
+    Slope(Box<Fit>),
+}
+
+/// Compares each file with the first.
+pub fn compare(sources: &[Source<'_>]) -> Comparison {
+    let cases: Vec<Cases<'_>> = sources
+        .iter()
+        .map(|source| Cases::of(source.records))
+        .collect();
+    let mut comparison = Comparison {
+        files: sources.iter().map(File::of).collect(),
+        marks: marks::of(sources, &cases),
+        sections: Vec::new(),
+        family: 0,
+    };
+    for key in keys(&cases) {
+        let Some(metric) = position(key, &cases).map(|position| position.metric) else {
+            continue;
+        };
+        let section = comparison.section(key, metric);
+        section.lines.extend(lines(key, metric, &cases));
+    }
+    comparison.judge();
+    comparison.look_at_baselines();
+    comparison
+}
+
+/// The cases of all files, in the order of the first file that has them.
+fn keys<'a>(cases: &'a [Cases<'_>]) -> Vec<&'a Key> {
+    let mut keys: Vec<&Key> = Vec::new();
+    for (key, _) in cases.iter().flat_map(Cases::in_order) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// The lines of one case: two where it is about memory.
+fn lines(key: &Key, metric: Metric, cases: &[Cases<'_>]) -> Vec<Line> {
+    let parts: &[Option<Part>] = match metric {
+        Metric::Memory => &[Some(Part::User), Some(Part::Together)],
+        Metric::Hop | Metric::Task => &[None],
+    };
+    let line = |&part: &Option<Part>| {
+        let figures: Vec<Figure> = cases.iter().map(|c| Figure::of(c, key, part)).collect();
+        let (old, others) = figures.split_first()?;
+        let changes = others
+            .iter()
+            .map(|new| Change::of(old, new))
+            .collect::<Vec<_>>();
+        // A system that does not tell the kernel's memory has no such line.
+        let known = |figure: &Figure| !matches!(figure, Figure::Absent);
+        figures.iter().any(known).then(|| Line {
+            name: name(key, part, cases),
+            key: key.clone(),
+            part,
+            baseline: position(key, cases).and_then(|position| position.baseline.clone()),
+            is_baseline: cases.iter().any(|c| c.is_baseline(key)),
+            changes,
+            figures,
+        })
+    };
+    parts.iter().filter_map(line).collect()
+}
+
+/// Where the first file that has a case has it.
+fn position<'a>(key: &Key, cases: &[Cases<'a>]) -> Option<&'a PlanPosition> {
+    cases.iter().find_map(|c| Some(c.get(key)?.position))
+}
+
+fn name(key: &Key, part: Option<Part>, cases: &[Cases<'_>]) -> String {
+    let position = position(key, cases);
+    let mut name = position.map_or_else(|| key.row.clone(), |position| position.name());
+    if let Some((flag, x)) = position.and_then(|p| p.over.as_ref()).zip(key.x) {
+        name += &format!(", {flag} {x}");
+    }
+    match part {
+        None => name,
+        Some(Part::User) => name + ", user",
+        Some(Part::Together) => name + ", with kernel",
+    }
+}
+
+impl File {
+    fn of(source: &Source<'_>) -> Self {
+        let mut machines: Vec<String> = Vec::new();
+        for record in source.records {
+            let summary = record.machine.summary();
+            if !machines.contains(&summary) {
+                machines.push(summary);
+            }
+        }
+        File {
+            name: source.name.to_owned(),
+            machines,
+            records: source.records.len(),
+            warnings: crate::warnings::of(source.records),
+        }
+    }
+}
+
+impl Figure {
+    fn of(cases: &Cases<'_>, key: &Key, part: Option<Part>) -> Self {
+        let Some(runs) = cases.get(key) else {
+            return Figure::Absent;
+        };
+        if runs.all.is_empty() {
+            return Figure::Failed(runs.reason.unwrap_or("interrupted").to_owned());
+        }
+        if runs.position.metric != Metric::Memory {
+            return match cases.time(key).filter(|_| part.is_none()) {
+                Some(time) => Figure::Time(Box::new(time)),
+                None => Figure::Failed("the records hold no samples".to_owned()),
+            };
+        }
+        let slopes = memory::slopes(&runs.all, None);
+        match (slopes, part) {
+            (Some(slopes), Some(Part::User)) => Figure::Slope(Box::new(slopes.user.line)),
+            (Some(slopes), Some(Part::Together)) => slopes
+                .all
+                .map_or(Figure::Absent, |fit| Figure::Slope(Box::new(fit.line))),
+            _ => Figure::Failed("too few task counts for a slope".to_owned()),
+        }
+    }
+}
+
+impl Comparison {
+    /// All changes of all cases, each with the file it is about, from 1.
+    pub fn changes(&self) -> impl Iterator<Item = (&Line, usize, &Change)> {
+        let lines = self.sections.iter().flat_map(|section| &section.lines);
+        lines.flat_map(|line| {
+            (1..)
+                .zip(&line.changes)
+                .filter_map(move |(file, change)| Some((line, file, change.as_ref()?)))
+        })
+    }
+
+    /// The changes for the worse of which even the better end of the interval is worse than
+    /// `limit`, 0.05 for 5 %. That the interval lies there and not just the estimate keeps noise
+    /// from failing a gate: a case that is worse by exactly the limit fails it once in forty times.
+    pub fn worse_than(&self, limit: f64) -> Vec<(&Line, usize, &Change)> {
+        self.changes()
+            .filter(|(_, _, change)| {
+                let interval = change.ratio.and_then(|ratio| ratio.interval);
+                change.verdict.is_worse() && interval.is_some_and(|i| i.low - 1.0 > limit)
+            })
+            .collect()
+    }
+
+    fn section(&mut self, key: &Key, metric: Metric) -> &mut Section {
+        let index = self.sections.iter().position(|s| s.title == key.section);
+        let index = index.unwrap_or_else(|| {
+            self.sections.push(Section {
+                title: key.section.clone(),
+                metric,
+                lines: Vec::new(),
+            });
+            self.sections.len() - 1
+        });
+        &mut self.sections[index]
+    }
+
+    /// Corrects the p of all changes for their number, and decides.
+    fn judge(&mut self) {
+        let p: Vec<f64> = self.changes().filter_map(|(_, _, c)| c.p).collect();
+        self.family = p.len();
+        let mut adjusted = stats::holm(&p).into_iter();
+        for section in &mut self.sections {
+            let metric = section.metric;
+            let changes = section.lines.iter_mut().flat_map(|line| &mut line.changes);
+            for change in changes.flatten() {
+                if change.p.is_some() {
+                    change.adjusted_p = adjusted.next();
+                }
+                change.verdict = change.verdict(metric);
+            }
+        }
+    }
+
+    /// Puts beside each change what became of its baseline.
+    fn look_at_baselines(&mut self) {
+        for section in &mut self.sections {
+            let baselines: Vec<(Key, Vec<Option<Change>>)> = section
+                .lines
+                .iter()
+                .filter(|line| line.is_baseline)
+                .map(|line| (line.key.clone(), line.changes.clone()))
+                .collect();
+            for line in &mut section.lines {
+                let Some(row) = line.baseline.clone() else {
+                    continue;
+                };
+                let key = Key {
+                    row,
+                    ..line.key.clone()
+                };
+                let Some((_, of_baseline)) = baselines.iter().find(|(k, _)| *k == key) else {
+                    continue;
+                };
+                for (own, of_baseline) in line.changes.iter_mut().zip(of_baseline) {
+                    if let Some((own, other)) = own.as_mut().zip(of_baseline.as_ref()) {
+                        own.baseline = other.ratio.map(|ratio| (ratio.value, other.verdict));
+                    }
+                }
+            }
+        }
+    }
+}

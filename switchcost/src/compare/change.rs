@@ -1,0 +1,168 @@
+//! What has become of one case.
+
+use harness::record::Metric;
+use serde::Serialize;
+
+use super::{Figure, LEVEL};
+use crate::analysis::CONFIDENCE;
+use crate::cases::Time;
+use crate::stats::{self, Estimate, Interval, Line as Fit};
+
+/// What has become of a case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// In one word.
+    pub verdict: Verdict,
+    /// New divided by old, with the 95 % interval of this case alone.
+    pub ratio: Option<Estimate>,
+    /// How far apart two equal runs of a round are taken to be: the farther bound of the interval
+    /// of the ratio of twins, the larger of both files, as a factor less one.
+    pub noise_floor: Option<f64>,
+    /// How often equal runs lie this far apart.
+    pub p: Option<f64>,
+    /// The same, corrected for how many cases are judged.
+    pub adjusted_p: Option<f64>,
+    /// What became of the case's baseline.
+    pub baseline: Option<(f64, Verdict)>,
+}
+
+/// What has become of a case, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It takes less time.
+    Faster,
+    /// It takes more time.
+    Slower,
+    /// It takes less memory.
+    Smaller,
+    /// It takes more memory.
+    Larger,
+    /// Nothing that could not be chance.
+    NoDifference,
+    /// Less than two equal runs of a round differ by.
+    WithinNoise,
+    /// The process means of either file fall into two clusters: no mean tells of both.
+    TwoModes,
+    /// There are too few processes for an interval.
+    TooFewRounds,
+    /// A slope that may be zero cannot be divided by.
+    Unclear,
+    /// The new file does not have it.
+    OnlyInOld,
+    /// The old file does not have it.
+    OnlyInNew,
+    /// Either file holds nothing but failures.
+    Failed,
+}
+
+impl Verdict {
+    /// For the worse, beyond doubt.
+    pub fn is_worse(self) -> bool {
+        matches!(self, Verdict::Slower | Verdict::Larger)
+    }
+
+    /// For better or worse, beyond doubt.
+    pub fn is_different(self) -> bool {
+        self.is_worse() || matches!(self, Verdict::Faster | Verdict::Smaller)
+    }
+
+    /// Neither the same nor different: nothing is known.
+    pub fn is_open(self) -> bool {
+        matches!(
+            self,
+            Verdict::TwoModes | Verdict::TooFewRounds | Verdict::Unclear | Verdict::Failed
+        )
+    }
+}
+
+impl Change {
+    /// A first view; [`Change::verdict`] decides where there is a p.
+    pub(super) fn of(old: &Figure, new: &Figure) -> Option<Self> {
+        use Verdict::*;
+        Some(match (old, new) {
+            (Figure::Absent, Figure::Absent) => return None,
+            (Figure::Failed(_), _) | (_, Figure::Failed(_)) => Change::bare(Failed),
+            (_, Figure::Absent) => Change::bare(OnlyInOld),
+            (Figure::Absent, _) => Change::bare(OnlyInNew),
+            (Figure::Time(old), Figure::Time(new)) => Change::of_times(old, new),
+            (Figure::Slope(old), Figure::Slope(new)) => Change::of_slopes(old, new),
+            // The same name for a time and a size: two plans that have nothing to do with each
+            // other.
+            _ => Change::bare(Failed),
+        })
+    }
+
+    fn bare(verdict: Verdict) -> Self {
+        Change {
+            verdict,
+            ratio: None,
+            noise_floor: None,
+            p: None,
+            adjusted_p: None,
+            baseline: None,
+        }
+    }
+
+    fn of_times(old: &Time, new: &Time) -> Self {
+        if old.modes.is_some() || new.modes.is_some() {
+            return Change::bare(Verdict::TwoModes);
+        }
+        let Some(ratio) = Estimate::unpaired_ratio(&new.means, &old.means, CONFIDENCE) else {
+            return Change::bare(Verdict::Unclear);
+        };
+        let floors = [&old.noise, &new.noise].into_iter().flatten();
+        Change {
+            ratio: Some(ratio),
+            noise_floor: floors.filter_map(noise_floor).reduce(f64::max),
+            // Where there are too few rounds for an interval, there are for a p.
+            p: ratio
+                .interval
+                .and_then(|_| stats::welch_ratio_p(&new.means, &old.means)),
+            ..Change::bare(Verdict::TooFewRounds)
+        }
+    }
+
+    fn of_slopes(old: &Fit, new: &Fit) -> Self {
+        let Some(interval) = stats::slope_ratio(new, old, CONFIDENCE) else {
+            return Change::bare(Verdict::Unclear);
+        };
+        Change {
+            ratio: Some(Estimate {
+                value: interval.estimate,
+                n: interval.n,
+                interval: Some(interval),
+            }),
+            p: stats::slope_ratio_p(new, old),
+            ..Change::bare(Verdict::Unclear)
+        }
+    }
+
+    /// The final verdict, once p is corrected.
+    pub(super) fn verdict(&self, metric: Metric) -> Verdict {
+        let Some((ratio, adjusted_p)) = self.ratio.zip(self.adjusted_p) else {
+            return self.verdict;
+        };
+        if ratio.interval.is_none_or(|i| i.contains(1.0)) {
+            return Verdict::NoDifference;
+        }
+        let size = ratio.value.max(1.0 / ratio.value) - 1.0;
+        if self.noise_floor.is_some_and(|floor| size <= floor) {
+            return Verdict::WithinNoise;
+        }
+        match (metric, ratio.value < 1.0) {
+            _ if adjusted_p >= LEVEL => Verdict::NoDifference,
+            (Metric::Memory, true) => Verdict::Smaller,
+            (Metric::Memory, false) => Verdict::Larger,
+            (_, true) => Verdict::Faster,
+            (_, false) => Verdict::Slower,
+        }
+    }
+}
+
+/// The farther bound of the ratio of twins, as a factor less one: a half and a double are equally
+/// far from 1.
+fn noise_floor(twins: &Interval) -> Option<f64> {
+    let floor = twins.high.max(1.0 / twins.low) - 1.0;
+    (floor.is_finite() && floor >= 0.0).then_some(floor)
+}

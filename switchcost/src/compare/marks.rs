@@ -1,0 +1,207 @@
+//! Where machines, builds and flags are not the same: what a comparison has to say first.
+
+use std::collections::BTreeMap;
+
+use harness::record::{Metric, Record};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Source;
+use crate::cases::{Cases, Runs};
+
+/// What sets a further file apart from the first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mark {
+    /// Which file, from 1.
+    pub file: usize,
+    /// What is not the same.
+    pub subject: Subject,
+    /// The facts that differ.
+    pub facts: Vec<Fact>,
+}
+
+/// What a difference is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// The machine, its kernel or its settings.
+    Machine,
+    /// What the programs were built from, or by.
+    Build,
+    /// The flags of cases with the same name.
+    Flags,
+}
+
+/// A fact that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// Its name in a record.
+    pub name: String,
+    /// Its value in the first file.
+    pub old: String,
+    /// Its value in the other.
+    pub new: String,
+}
+
+/// Compares where the records come from with where those of the first file do.
+pub(super) fn of(sources: &[Source<'_>], cases: &[Cases<'_>]) -> Vec<Mark> {
+    let Some((first, old)) = sources.first().zip(cases.first()) else {
+        return Vec::new();
+    };
+    let mut marks = Vec::new();
+    for ((file, source), new) in (1..).zip(&sources[1..]).zip(&cases[1..]) {
+        for (subject, facts) in [
+            (Subject::Machine, machines(first.records, source.records)),
+            (Subject::Build, builds(first.records, source.records)),
+            (Subject::Flags, flags(old, new)),
+        ] {
+            if !facts.is_empty() {
+                marks.push(Mark {
+                    file,
+                    subject,
+                    facts,
+                });
+            }
+        }
+    }
+    marks
+}
+
+fn machines(old: &[Record], new: &[Record]) -> Vec<Fact> {
+    differing(
+        old,
+        new,
+        |a, b| a.machine.same_machine(&b.machine),
+        |r| serde_json::to_value(&r.machine),
+    )
+}
+
+fn builds(old: &[Record], new: &[Record]) -> Vec<Fact> {
+    differing(
+        old,
+        new,
+        |a, b| a.build.same_build(&b.build),
+        |r| serde_json::to_value(&r.build),
+    )
+}
+
+/// Each fact by which any new record differs from the first old one. (That the records of one file
+/// differ among themselves is in its warnings.)
+fn differing(
+    old: &[Record],
+    new: &[Record],
+    names: impl Fn(&Record, &Record) -> Vec<&'static str>,
+    facts: impl Fn(&Record) -> serde_json::Result<Value>,
+) -> Vec<Fact> {
+    let Some(old) = old.first() else {
+        return Vec::new();
+    };
+    let mut differing: Vec<Fact> = Vec::new();
+    for new in new {
+        for name in names(old, new) {
+            if differing.iter().any(|fact| fact.name == name) {
+                continue;
+            }
+            // A record is read from JSON, so it can be written as JSON.
+            let value = |record| facts(record).map_or(Value::Null, |mut all| all[name].take());
+            let (old, new) = unequal_parts(value(old), value(new));
+            differing.push(Fact {
+                name: name.to_owned(),
+                old: shown(&old),
+                new: shown(&new),
+            });
+        }
+    }
+    differing
+}
+
+/// Of two lists of named facts those that differ; anything else as it is.
+fn unequal_parts(old: Value, new: Value) -> (Value, Value) {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let unlike = |these: &Map<String, Value>, those: &Map<String, Value>| {
+                let parts = these.iter().filter(|&(k, v)| those.get(k) != Some(v));
+                Value::Object(parts.map(|(k, v)| (k.clone(), v.clone())).collect())
+            };
+            (unlike(&old, &new), unlike(&new, &old))
+        }
+        unequal => unequal,
+    }
+}
+
+/// Each flag that cases with the same name do not share, and one of those cases. The same name
+/// promises the same question; other iterations or tasks ask another.
+fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
+    let mut found: BTreeMap<String, (Fact, String, usize)> = BTreeMap::new();
+    for (key, runs) in old.in_order() {
+        let Some(other) = new.get(key) else { continue };
+        let Some((before, after)) = params(runs).zip(params(other)) else {
+            continue;
+        };
+        for (name, old, new) in unequal(&before, &after) {
+            found
+                .entry(name.clone())
+                .and_modify(|(_, _, cases)| *cases += 1)
+                .or_insert_with(|| {
+                    let fact = Fact {
+                        name,
+                        old: shown(&old),
+                        new: shown(&new),
+                    };
+                    (fact, runs.position.name(), 1)
+                });
+        }
+    }
+    let described = |(fact, case, cases): (Fact, String, usize)| Fact {
+        name: match cases {
+            1 => format!("{} of '{case}'", fact.name),
+            n => format!("{} of '{case}' and {} more", fact.name, n - 1),
+        },
+        ..fact
+    };
+    found.into_values().map(described).collect()
+}
+
+/// What a case was run with, its program among it.
+fn params(runs: &Runs<'_>) -> Option<Map<String, Value>> {
+    let record = runs.all.first()?;
+    let mut params = record.params.clone();
+    if runs.position.metric == Metric::Memory {
+        // A slope is made of runs with different counts.
+        params.remove("tasks");
+    }
+    params.insert("program".to_owned(), record.benchmark.clone().into());
+    Some(params)
+}
+
+/// What two sets of flags do not share. A flag that one of the programs did not know yet counts
+/// as not given.
+fn unequal(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<(String, Value, Value)> {
+    let given = |params: &Map<String, Value>, name: &str| match params.get(name) {
+        None | Some(Value::Bool(false)) => Value::Null,
+        Some(value) => value.clone(),
+    };
+    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| (name.clone(), given(old, name), given(new, name)))
+        .filter(|(_, old, new)| old != new)
+        .collect()
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Object(parts) => parts
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", shown(value)))
+            .collect::<Vec<_>>()
+            .join("; "),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,135 @@
+//! `switchcost compare`: what has changed between files of records.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail, ensure};
+use harness::console;
+
+use super::report::Format;
+use crate::args;
+use crate::compare::{self, Change, Comparison, Line, Source};
+use crate::render::compare as render;
+use crate::store;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The file of records to compare with; - is standard input
+    old: PathBuf,
+
+    /// The file of records to be compared
+    new: PathBuf,
+
+    /// Further files, each compared with OLD: then all stand side by side
+    more: Vec<PathBuf>,
+
+    /// How to print the tables
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+
+    /// End with status 1 if a case is slower, or larger, by more than this: if the verdict says so
+    /// and the whole 95 % interval of its change lies above. 5% and 5 are the same
+    #[arg(long, value_name = "PERCENT", value_parser = args::percent)]
+    fail_over: Option<f64>,
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let paths: Vec<&PathBuf> = [&args.old, &args.new]
+        .into_iter()
+        .chain(&args.more)
+        .collect();
+    let names = names(&paths);
+    let mut files = Vec::new();
+    for path in &paths {
+        let contents = store::read(path)?;
+        for (line, fault) in &contents.faults {
+            eprintln!(
+                "switchcost: {} line {line} is skipped: {fault}",
+                path.display()
+            );
+        }
+        ensure!(
+            contents.records.iter().any(|record| record.plan.is_some()),
+            "{} holds no record of a plan: only `switchcost run` writes those",
+            path.display()
+        );
+        files.push(contents.records);
+    }
+    let sources: Vec<Source<'_>> = names
+        .iter()
+        .zip(&files)
+        .map(|(name, records)| Source { name, records })
+        .collect();
+    let comparison = compare::compare(&sources);
+    console::print(|out| match args.format {
+        Format::Text => render::text(&comparison, out),
+        Format::Markdown => render::markdown(&comparison, out),
+        Format::Json => {
+            serde_json::to_writer(&mut *out, &comparison)?;
+            writeln!(out)
+        }
+    })
+    .context("cannot print the comparison")?;
+    match args.fail_over {
+        Some(limit) => gate(&comparison, limit),
+        None => Ok(()),
+    }
+}
+
+/// The files by their last component, unless two share it.
+fn names(paths: &[&PathBuf]) -> Vec<String> {
+    let short: Vec<_> = paths.iter().map(|path| path.file_name()).collect();
+    let unique = |name| short.iter().filter(|other| **other == name).count() == 1;
+    paths
+        .iter()
+        .zip(&short)
+        .map(|(path, &name)| match name.filter(|_| unique(name)) {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => path.display().to_string(),
+        })
+        .collect()
+}
+
+/// Fails where a case has become worse by more than `limit`.
+fn gate(comparison: &Comparison, limit: f64) -> anyhow::Result<()> {
+    // A gate that nothing goes through guards nothing.
+    ensure!(
+        comparison.family > 0,
+        "--fail-over: there is no case that could be compared"
+    );
+    let full_name = |(line, file, change): &(&Line, usize, &Change)| {
+        let mut name = format!("{}: {}", line.key.section, line.name);
+        if let Some(ratio) = &change.ratio {
+            name += &format!(" {}", render::percent(ratio));
+        }
+        match comparison.files.len() {
+            2 => name,
+            _ => format!("{name} in {}", comparison.files[*file].name),
+        }
+    };
+    for open in comparison.changes().filter(|(_, _, c)| c.verdict.is_open()) {
+        eprintln!("switchcost: --fail-over: not judged: {}", full_name(&open));
+    }
+    let worse = comparison.worse_than(limit);
+    if worse.is_empty() {
+        return Ok(());
+    }
+    let worse: Vec<String> = worse.iter().map(full_name).collect();
+    bail!(
+        "worse by more than --fail-over {}%:\n  {}",
+        limit * 100.0,
+        worse.join("\n  ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_apart() {
+        let paths = ["a/x.jsonl", "b/x.jsonl", "b/y.jsonl", "-"].map(PathBuf::from);
+        let paths: Vec<&PathBuf> = paths.iter().collect();
+        assert_eq!(names(&paths), ["a/x.jsonl", "b/x.jsonl", "y.jsonl", "-"]);
+    }
+}

@@ -1,0 +1,309 @@
+//! `switchcost compare`: that it finds what is there, and does not find what is not.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of a test may panic as the test itself"
+)]
+
+// By path, so that this file can be a test by itself as well as a module of one.
+#[path = "compare/honesty.rs"]
+mod honesty;
+#[path = "compare/synthetic.rs"]
+mod synthetic;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use harness::record::Record;
+use serde_json::json;
+use switchcost::compare::{Source, Subject, Verdict, compare};
+use switchcost::render;
+use switchcost::store::Store;
+
+use synthetic::{Noise, case_of, centre, draw, file, pair, record, text, verdicts};
+
+#[test]
+fn a_difference_within_that_of_twins_is_noise() {
+    let means = |k: u32| 1000.0 + f64::from(k % 3);
+    let old: Vec<Record> = (0..10).map(|k| record(0, k, means(k))).collect();
+    let new: Vec<Record> = (0..10).map(|k| record(0, k, means(k) * 1.03)).collect();
+    assert_eq!(verdicts(&pair(&old, &new)), [Verdict::Slower]);
+    let twins = |by: f64| {
+        let mut file = old.clone();
+        for k in 0..10 {
+            let mut twin = record(
+                0,
+                k,
+                means(k) * if k % 2 == 0 { 1.0 + by } else { 1.0 - by },
+            );
+            twin.plan.as_mut().unwrap().twin = true;
+            file.push(twin);
+        }
+        file
+    };
+    let noisy = pair(&twins(0.08), &new);
+    assert_eq!(verdicts(&noisy), [Verdict::WithinNoise]);
+    assert!(text(&noisy).contains("within the noise floor"));
+    // The noisier file decides, on whichever side it is.
+    assert_eq!(verdicts(&pair(&new, &twins(0.08))), [Verdict::WithinNoise]);
+    assert_eq!(verdicts(&pair(&twins(0.01), &new)), [Verdict::Slower]);
+    assert!(noisy.worse_than(0.0).is_empty());
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let plain = |case: u32| (0..10).map(move |k| record(case, k, 1000.0 + f64::from(k)));
+    let two = |case: u32| {
+        (0..10).map(move |k| record(case, k, if k < 5 { 1000.0 } else { 2000.0 } + f64::from(k)))
+    };
+    let failing = |case: u32| {
+        (0..10).map(move |k| Record {
+            error: Some("no memory".to_owned()),
+            ..record(case, k, 1.0)
+        })
+    };
+    let few = |case: u32| plain(case).take(4);
+    let old: Vec<Record> = plain(0)
+        .chain(plain(1))
+        .chain(plain(2))
+        .chain(plain(3))
+        .collect();
+    let new: Vec<Record> = two(0)
+        .chain(failing(1))
+        .chain(few(2))
+        .chain(plain(4))
+        .collect();
+    let comparison = pair(&old, &new);
+    assert_eq!(
+        verdicts(&comparison),
+        [
+            Verdict::TwoModes,
+            Verdict::Failed,
+            Verdict::TooFewRounds,
+            Verdict::OnlyInOld,
+            Verdict::OnlyInNew
+        ]
+    );
+    let text = text(&comparison);
+    for said in [
+        "two modes",
+        "failed: no memory",
+        "under 5 rounds",
+        "only in old",
+        "only in new",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    assert_eq!(comparison.family, 0);
+}
+
+#[test]
+fn another_machine_build_or_flag_is_marked() {
+    let mut old = file(2, 5);
+    for record in &mut old {
+        record.machine.kernel_release = Some("6.1.0".to_owned());
+        record.machine.cpu_model = Some("A".to_owned());
+        record
+            .machine
+            .mitigations
+            .insert("x".to_owned(), "on".to_owned());
+        record
+            .machine
+            .mitigations
+            .insert("y".to_owned(), "on".to_owned());
+        record.build.git_revision = Some("abc".to_owned());
+        record.params.insert("iters".to_owned(), json!(100));
+        record.params.insert("nonblocking".to_owned(), json!(false));
+    }
+    assert!(pair(&old, &old).marks.is_empty());
+    let mut new = old.clone();
+    for record in &mut new {
+        record.machine.kernel_release = Some("6.12.0".to_owned());
+        record
+            .machine
+            .mitigations
+            .insert("y".to_owned(), "off".to_owned());
+        record.build.git_revision = Some("def".to_owned());
+        record.build.dirty = Some(true);
+        record.params.insert("iters".to_owned(), json!(25));
+        // A flag of a later version that is not given is none.
+        record.params.remove("nonblocking");
+        record
+            .params
+            .insert("test_busy_wait".to_owned(), json!(null));
+    }
+    let comparison = pair(&old, &new);
+    let subjects: Vec<Subject> = comparison.marks.iter().map(|mark| mark.subject).collect();
+    assert_eq!(subjects, [Subject::Machine, Subject::Build, Subject::Flags]);
+    let text = text(&comparison);
+    for said in [
+        "kernel_release: 6.1.0 → 6.12.0",
+        "mitigations: y: on → y: off",
+        "git_revision: abc → def",
+        "dirty: none → yes",
+        "iters of 'case 0' and 1 more: 100 → 25",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    assert!(
+        !text.contains("nonblocking") && !text.contains("cpu_model"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_baseline_that_moved_too_casts_doubt() {
+    let with_baseline = |factor: f64| -> Vec<Record> {
+        let mut file = file(2, 10);
+        let mut noise = Noise::of(8);
+        draw(&mut file, |case| centre(case) * factor * noise.factor(0.01));
+        for record in file.iter_mut().filter(|record| case_of(record) == 1) {
+            record.plan.as_mut().unwrap().baseline = Some("case 0".to_owned());
+        }
+        file
+    };
+    let drifted = pair(&with_baseline(1.0), &with_baseline(1.1));
+    assert_eq!(verdicts(&drifted), [Verdict::Slower; 2]);
+    let said = text(&drifted);
+    assert!(
+        said.contains("changed in new by +10.0 to +10.0 %"),
+        "{said}"
+    );
+    assert!(said.contains("Doubt these"), "{said}");
+    assert!(!text(&pair(&with_baseline(1.0), &with_baseline(1.0))).contains("Doubt these"));
+}
+
+#[test]
+fn files_stand_side_by_side() {
+    let mut noise = Noise::of(3);
+    let mut files = [file(2, 10), file(2, 10), file(1, 10)];
+    for (file, factor) in files.iter_mut().zip([1.0, 1.2, 0.8]) {
+        draw(file, |case| centre(case) * factor * noise.factor(0.01));
+    }
+    for (file, cpu) in files.iter_mut().zip(["A", "B", "C"]) {
+        for record in file {
+            record.machine.cpu_model = Some(cpu.to_owned());
+        }
+    }
+    let names = ["a.jsonl", "b.jsonl", "c.jsonl"];
+    let sources: Vec<Source<'_>> = names
+        .iter()
+        .zip(&files)
+        .map(|(name, records)| Source { name, records })
+        .collect();
+    let comparison = compare(&sources);
+    assert_eq!(comparison.family, 3);
+    assert_eq!(
+        verdicts(&comparison),
+        [
+            Verdict::Slower,
+            Verdict::Faster,
+            Verdict::Slower,
+            Verdict::OnlyInOld
+        ]
+    );
+    let mut markdown = Vec::new();
+    render::compare::markdown(&comparison, &mut markdown).unwrap();
+    let markdown = String::from_utf8(markdown).unwrap();
+    for said in [
+        "|  | a.jsonl | b.jsonl | c.jsonl |",
+        "a.jsonl: 20 runs on A",
+        "c.jsonl: 10 runs on C",
+        "cpu_model: A → C",
+        "not in this file",
+    ] {
+        assert!(markdown.contains(said), "{said}\n{markdown}");
+    }
+}
+
+fn write(path: PathBuf, records: &[Record]) -> PathBuf {
+    let mut store = Store::append_to(&path).unwrap();
+    for record in records {
+        store.append(record).unwrap();
+    }
+    path
+}
+
+fn switchcost(verb: &[&str], files: &[&Path]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_switchcost"))
+        .arg("compare")
+        .args(files)
+        .args(verb)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_gate_fails_where_a_case_is_worse_beyond_doubt() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut noise = Noise::of(12);
+    let mut files = [file(3, 10), file(3, 10)];
+    for (file, factor) in files.iter_mut().zip([1.0, 1.1]) {
+        let mean = |case| centre(case) * if case == 1 { factor } else { 1.0 };
+        draw(file, |case| mean(case) * noise.factor(0.01));
+    }
+    let [old, new] = files;
+    let old = write(folder.path().join("old.jsonl"), &old);
+    let new = write(folder.path().join("new.jsonl"), &new);
+    let files = [old.as_path(), new.as_path()];
+    for (limit, status) in [
+        ("5%", 1),
+        ("5", 1),
+        ("0.5%", 1),
+        ("0", 1),
+        // About 10 %: the estimate may lie above 9.9 %, but not all of its interval.
+        ("9.9%", 0),
+        ("50%", 0),
+    ] {
+        let output = switchcost(&["--fail-over", limit], &files);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{limit}: {stderr}");
+        assert_eq!(stderr.contains("case 1 +"), status == 1, "{stderr}");
+        assert!(
+            !stderr.contains("case 0") && !stderr.contains("case 2"),
+            "{stderr}"
+        );
+        assert!(!output.stdout.is_empty());
+    }
+    // The other way round it is faster, which is no fault.
+    let back = switchcost(&["--fail-over", "0"], &[&new, &old]);
+    assert_eq!(back.status.code(), Some(0));
+    for limit in ["five", "-1%", ""] {
+        let output = switchcost(&[&format!("--fail-over={limit}")], &files);
+        assert_eq!(output.status.code(), Some(2), "{limit}");
+        assert!(
+            String::from_utf8(output.stderr)
+                .unwrap()
+                .contains("--fail-over")
+        );
+    }
+}
+
+#[test]
+fn a_gate_with_nothing_to_judge_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = write(folder.path().join("old.jsonl"), &file(1, 3));
+    let output = switchcost(&["--fail-over", "5%"], &[&old, &old]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("no case that could be compared"),
+        "{stderr}"
+    );
+    assert_eq!(switchcost(&[], &[&old, &old]).status.code(), Some(0));
+    assert_eq!(switchcost(&[], &[&old]).status.code(), Some(2));
+}
+
+#[test]
+fn json_holds_the_estimates_unrounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = write(folder.path().join("old.jsonl"), &file(2, 6));
+    let output = switchcost(&["--format", "json"], &[&old, &old]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let line = &json["sections"][0]["lines"][1];
+    assert_eq!(line["row"], "case 1");
+    assert_eq!(line["figures"][0]["time"]["mean"]["value"], 1000.0);
+    assert_eq!(line["changes"][0]["verdict"], "no-difference");
+    assert_eq!(line["changes"][0]["ratio"]["value"], 1.0);
+    assert_eq!(json["family"], 2);
+}

@@ -1,0 +1,176 @@
+//! That a comparison calls different what is, and not what is not: on synthetic files, of which
+//! the truth is known, and on a real program with a delay of a known size.
+
+use std::path::Path;
+
+use harness::record::Record;
+use serde_json::json;
+use switchcost::analysis::CONFIDENCE;
+use switchcost::compare::Verdict;
+use switchcost::plan::Plan;
+use switchcost::programs::Programs;
+use switchcost::rounds::Rounds;
+use switchcost::stats::{Estimate, Interval};
+use switchcost::store::{self, Store};
+
+use super::synthetic::{Noise, centre, draw, file, pair, text, verdicts};
+
+/// Pairs of files of which both are noise around the same truth: process means that spread by
+/// 0.5 to 7 %, other cases by other amounts.
+#[test]
+fn equal_runs_are_rarely_called_different() {
+    const PAIRS: u32 = 1000;
+    let mut noise = Noise::of(1979);
+    let (mut old, mut new) = (file(14, 10), file(14, 10));
+    let (mut wrong_pairs, mut wrong_cases, mut alone) = (0, 0, 0);
+    for _ in 0..PAIRS {
+        let mut mean = |case: u32| centre(case) * noise.factor(0.005 * f64::from(case + 1));
+        draw(&mut old, &mut mean);
+        draw(&mut new, &mut mean);
+        let comparison = pair(&old, &new);
+        let wrong = verdicts(&comparison)
+            .into_iter()
+            .filter(|v| v.is_different())
+            .count();
+        wrong_pairs += u32::from(wrong > 0);
+        wrong_cases += wrong;
+        alone += comparison
+            .changes()
+            // Once in a while chance makes two modes, and there is no ratio.
+            .filter_map(|(_, _, change)| change.ratio?.interval)
+            .filter(|interval| !interval.contains(1.0))
+            .count();
+    }
+    let share = |n: f64, of: u32| n / f64::from(of);
+    let by_pair = share(f64::from(wrong_pairs), PAIRS);
+    let by_case = share(wrong_cases as f64, PAIRS * 14);
+    let alone = share(alone as f64, PAIRS * 14);
+    println!("wrong: {by_pair} of pairs, {by_case} of cases; intervals that miss 1: {alone}");
+    assert!(by_pair <= 0.07, "{by_pair} of the pairs");
+    // Each interval for itself keeps its promise, too.
+    assert!((0.04..=0.06).contains(&alone), "{alone} of the cases");
+}
+
+/// A delay of 60 ns in one of 14 cases, whose process means spread by 2 %: 12 % of its 500 ns.
+#[test]
+fn a_known_delay_is_found_where_it_is() {
+    const TRIALS: u32 = 2000;
+    const DELAY: f64 = 60.0;
+    let mut noise = Noise::of(2024);
+    let (mut old, mut new) = (file(14, 10), file(14, 10));
+    let (mut covered, mut found) = (0, 0);
+    let truth = (centre(0) + DELAY) / centre(0);
+    for _ in 0..TRIALS {
+        draw(&mut old, |case| centre(case) * noise.factor(0.02));
+        draw(&mut new, |case| {
+            let delay = if case == 0 { DELAY } else { 0.0 };
+            (centre(case) + delay) * noise.factor(0.02)
+        });
+        let comparison = pair(&old, &new);
+        let (_, _, change) = comparison.changes().next().unwrap();
+        covered += u32::from(change.ratio.unwrap().interval.unwrap().contains(truth));
+        found += u32::from(change.verdict == Verdict::Slower);
+    }
+    let [covered, found] = [covered, found].map(|n| f64::from(n) / f64::from(TRIALS));
+    println!("covered in {covered}, called slower in {found}");
+    assert!((0.93..=0.97).contains(&covered), "covered in {covered}");
+    assert!(found > 0.999, "called slower in {found}");
+}
+
+/// How small a change is found: with process means that spread by 2 %, ten rounds and 14 cases,
+/// one of 2 % mostly is not and one of 5 % mostly is.
+#[test]
+fn a_change_of_the_size_of_the_noise_is_not_found() {
+    let mut noise = Noise::of(5);
+    let (mut old, mut new) = (file(14, 10), file(14, 10));
+    let mut found = |change: f64| {
+        let mut slower = || {
+            draw(&mut old, |case| centre(case) * noise.factor(0.02));
+            draw(&mut new, |case| {
+                let change = if case == 3 { change } else { 1.0 };
+                centre(case) * change * noise.factor(0.02)
+            });
+            verdicts(&pair(&old, &new))[3] == Verdict::Slower
+        };
+        (0..300).filter(|_| slower()).count() as f64 / 300.0
+    };
+    let [small, large] = [found(1.02), found(1.05)];
+    println!("of 2 %: {small}, of 5 %: {large}");
+    assert!(small < 0.3, "{small}");
+    assert!(large > 0.9, "{large}");
+}
+
+/// A delay that a flag adds to every hop of a real program must come out again.
+///
+/// What others do to the CPU meanwhile only makes iterations longer, and a busy machine may double
+/// their mean. So the amount is asked of the shortest iteration of each process, which load
+/// spares, and only the verdict of the means. The allowance is 5 % of the delay, which is what
+/// waiting in between may change of the calls themselves, and five readings of the clock, by one
+/// of which the wait overshoots.
+#[test]
+fn a_delay_in_a_real_program_is_recovered() {
+    const DELAY: f64 = 20_000.0;
+    let folder = tempfile::tempdir().unwrap();
+    let programs = Programs::up_to_date(["one-thread-brigade"]).unwrap();
+    let old = run(&programs, &folder.path().join("old.jsonl"), &[]);
+    let wait = DELAY.to_string();
+    let flags = ["--test-busy-wait", &wait];
+    let new = run(&programs, &folder.path().join("new.jsonl"), &flags);
+
+    let comparison = pair(&old, &new);
+    assert_eq!(
+        verdicts(&comparison),
+        [Verdict::Slower],
+        "{}",
+        text(&comparison)
+    );
+    assert_eq!(comparison.worse_than(0.05).len(), 1);
+    let said = text(&comparison);
+    assert!(
+        said.contains("test_busy_wait of 'I/O': none → 20000"),
+        "{said}"
+    );
+
+    let shortest = |records: &[Record]| -> Vec<f64> {
+        let each = |r: &Record| r.samples.as_ref().unwrap().min as f64 / r.hops.unwrap() as f64;
+        records.iter().map(each).collect()
+    };
+    let difference =
+        Estimate::unpaired_difference(&shortest(&new), &shortest(&old), CONFIDENCE).unwrap();
+    let clock = new[0].machine.clock_read_ns.unwrap_or(0.0);
+    let allowance = 0.05 * DELAY + 5.0 * clock;
+    let found = difference.interval.unwrap();
+    println!("recovered {found:?} of {DELAY} ns, allowance {allowance:.0} ns");
+    let widened = Interval {
+        low: found.low - allowance,
+        high: found.high + allowance,
+        ..found
+    };
+    assert!(widened.contains(DELAY), "{found:?} ± {allowance}");
+    // An interval as wide as the delay would contain it for nothing.
+    assert!(found.low > DELAY / 2.0, "{found:?}");
+}
+
+/// Runs one case in five rounds, and reads its records from the file.
+fn run(programs: &Programs, path: &Path, flags: &[&str]) -> Vec<Record> {
+    let plan = Plan::parse(&format!(
+        r#"
+        rounds = 5
+        [[section]]
+        title = "A known delay"
+        metric = "hop"
+        [[section.row]]
+        name = "I/O"
+        program = "one-thread-brigade"
+        flags = {}
+        iters = 400
+        warmups = 20
+        "#,
+        json!([&["--tasks", "4"], flags].concat())
+    ))
+    .unwrap();
+    let store = Store::append_to(path).unwrap();
+    let mut rounds = Rounds::new(programs.clone(), store, 1);
+    rounds.run(&plan.cases(false, 1), 0..plan.rounds).unwrap();
+    store::read(path).unwrap().records
+}
