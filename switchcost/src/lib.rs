@@ -3,16 +3,21 @@
 
 pub mod analysis;
 mod args;
+pub mod bend;
 pub mod cases;
 pub mod cli;
 pub mod execute;
 pub mod extension;
 pub mod memory;
 pub mod plan;
+pub mod probe;
 pub mod programs;
+pub mod range;
 pub mod render;
 pub mod rounds;
 pub mod stats;
 pub mod store;
+pub mod sweep;
 mod verbs;
 mod warnings;
+pub mod working_set;

@@ -10,6 +10,7 @@ use crate::cases::Time;
 use crate::memory::{Fit, Slopes};
 use crate::stats::Estimate;
 
+pub mod curves;
 pub mod figures;
 mod grid;
 
@@ -28,6 +29,10 @@ pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
         writeln!(out, "\n{}", table.title)?;
         grid(table).write_text(out)?;
     }
+    for curve in &analysis.curves {
+        writeln!(out, "\n{}", curve.title)?;
+        curves::write_text(curve, out)?;
+    }
     remarks(analysis, out)
 }
 
@@ -42,6 +47,10 @@ pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -
     for table in &analysis.tables {
         writeln!(out, "\n**{}**\n", table.title)?;
         grid(table).write_markdown(out)?;
+    }
+    for curve in &analysis.curves {
+        writeln!(out, "\n**{}**\n", curve.title)?;
+        curves::write_markdown(curve, out)?;
     }
     remarks(analysis, out)
 }

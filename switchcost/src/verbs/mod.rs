@@ -5,3 +5,4 @@ pub(crate) mod list;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod shell;
+pub(crate) mod sweep;

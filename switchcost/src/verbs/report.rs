@@ -50,8 +50,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let analysis = analysis::analyse(&contents.records);
     ensure!(
-        !analysis.tables.is_empty(),
-        "{} holds no record of a plan: only `switchcost run` writes those",
+        !(analysis.tables.is_empty() && analysis.curves.is_empty()),
+        "{} holds no record of a plan: only `switchcost` itself writes those",
         args.file.display()
     );
     match &args.splice {

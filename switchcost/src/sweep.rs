@@ -1,0 +1,447 @@
+//! A sweep: one numeric flag over a range, as cases for the runner.
+
+use harness::record::{Metric, PlanPosition};
+
+use crate::plan::Case;
+use crate::probe::Answer;
+
+/// How many tasks there are where nothing else is said.
+const TASKS: u64 = 500;
+
+/// Fewest timed iterations in a process.
+const FEWEST_ITERATIONS: u64 = 3;
+
+/// What is swept, and how much of it is measured.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The flag, without its dashes.
+    pub over: String,
+    /// Its values in ascending order.
+    pub points: Vec<u64>,
+    /// The curves.
+    pub series: Vec<Series>,
+    /// Flags that every program is given.
+    pub flags: Vec<String>,
+    /// About how many hops, or tasks where nothing is handed over, a process times.
+    pub hops: u64,
+    /// How often each point is measured, each time in a fresh process.
+    pub rounds: u32,
+    /// The seed of the shuffled order.
+    pub seed: u64,
+}
+
+/// One curve: a program in one placement, over one transport.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// The program.
+    pub program: String,
+    /// What tells it from other curves of the program.
+    pub variant: String,
+    /// The flags that make the variant.
+    pub flags: Vec<String>,
+}
+
+/// The cases of a sweep, and what is left out of it.
+#[derive(Clone, Debug, Default)]
+pub struct Planned {
+    /// What can be measured.
+    pub cases: Vec<Case>,
+    /// What cannot, and why.
+    pub cuts: Vec<Cut>,
+}
+
+/// Points of one series that are not measured, for one reason.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// The case of each point.
+    pub cases: Vec<Case>,
+    /// The points.
+    pub points: Vec<u64>,
+    /// What the program says of them.
+    pub answer: Answer,
+}
+
+impl Sweep {
+    /// Makes the cases. `ask` says of a program and its flags whether they can be run.
+    ///
+    /// # Errors
+    /// Those of `ask`.
+    pub fn plan(
+        &self,
+        ask: impl Fn(&str, &[String]) -> anyhow::Result<Answer>,
+    ) -> anyhow::Result<Planned> {
+        let mut planned = Planned::default();
+        for (index, series) in (0..).zip(&self.series) {
+            let mut cuts: Vec<Cut> = Vec::new();
+            for &x in &self.points {
+                let case = self.case(series, x, index);
+                let answer = ask(&case.program, &case.flags)?;
+                if answer == Answer::Fits {
+                    planned.cases.push(case);
+                    continue;
+                }
+                match cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
+                    Some(cut) => {
+                        cut.cases.push(case);
+                        cut.points.push(x);
+                    }
+                    None => cuts.push(Cut {
+                        cases: vec![case],
+                        points: vec![x],
+                        answer,
+                    }),
+                }
+            }
+            planned.cuts.append(&mut cuts);
+        }
+        Ok(planned)
+    }
+
+    fn case(&self, series: &Series, x: u64, index: u32) -> Case {
+        let mut flags = self.flags.clone();
+        flags.extend(series.flags.iter().cloned());
+        let mut add = |name: &str, value: u64| {
+            flags.extend([format!("--{name}"), value.to_string()]);
+        };
+        add(&self.over, x);
+        let given = |name: &str| match self.over == name {
+            true => Some(x),
+            false => value_of(&self.flags, name),
+        };
+        let tasks = given("tasks");
+        if tasks.is_none() {
+            add("tasks", TASKS);
+        }
+        let iterations = Iterations::of(
+            tasks.unwrap_or(TASKS),
+            given("tokens").unwrap_or(1),
+            metric(&series.program),
+            self.hops,
+        );
+        for (name, value) in [("iters", iterations.timed), ("warmups", iterations.warmups)] {
+            if given(name).is_none() {
+                add(name, value);
+            }
+        }
+        Case {
+            program: series.program.clone(),
+            flags,
+            rounds: self.rounds,
+            position: self.position(series, index),
+        }
+    }
+
+    fn position(&self, series: &Series, index: u32) -> PlanPosition {
+        let metric = metric(&series.program);
+        PlanPosition {
+            section: self.title(metric),
+            metric,
+            row: series.program.clone(),
+            column: series.variant.clone(),
+            baseline: None,
+            versus: None,
+            over: Some(self.over.replace('-', "_")),
+            twin: false,
+            index,
+            round: 0,
+            order: 0,
+            seed: self.seed,
+        }
+    }
+
+    fn title(&self, metric: Metric) -> String {
+        let what = match metric {
+            Metric::Hop => "hop",
+            Metric::Task | Metric::Memory => "task",
+        };
+        let mut fixed = self.flags.clone();
+        if self.over != "tasks" && value_of(&fixed, "tasks").is_none() {
+            fixed.extend(["--tasks".to_owned(), TASKS.to_string()]);
+        }
+        let with = match fixed.is_empty() {
+            true => String::new(),
+            false => format!(", {}", fixed.join(" ")),
+        };
+        format!("Time per {what} over --{}{with}", self.over)
+    }
+}
+
+/// The curves of some programs in each placement, over each transport. A program that lacks one of
+/// these flags, as `has` tells, is measured without it, once.
+///
+/// # Errors
+/// Those of `has`.
+pub fn series(
+    programs: &[String],
+    placements: &[String],
+    transports: &[String],
+    has: impl Fn(&str, &str) -> anyhow::Result<bool>,
+) -> anyhow::Result<Vec<Series>> {
+    let mut all = Vec::new();
+    for program in programs {
+        let mut variants = vec![(Vec::new(), Vec::new())];
+        for (flag, values) in [("--placement", placements), ("--transport", transports)] {
+            if values.is_empty() || !has(program, flag)? {
+                continue;
+            }
+            let with = |(names, flags): &(Vec<String>, Vec<String>), value: &String| {
+                let mut names = names.clone();
+                // One value for all is said by no name, unless it is a placement.
+                if values.len() > 1 || flag == "--placement" {
+                    names.push(value.clone());
+                }
+                let mut flags = flags.clone();
+                flags.extend([flag.to_owned(), value.clone()]);
+                (names, flags)
+            };
+            variants = variants
+                .iter()
+                .flat_map(|variant| values.iter().map(|value| with(variant, value)))
+                .collect();
+        }
+        all.extend(variants.into_iter().map(|(names, flags)| Series {
+            program: program.clone(),
+            variant: names.join(", "),
+            flags,
+        }));
+    }
+    Ok(all)
+}
+
+impl Cut {
+    /// Whether the program lacks the flag that is swept.
+    pub fn lacks(&self, over: &str) -> bool {
+        matches!(&self.answer, Answer::NoFlag(flag) if flag.trim_start_matches('-') == over)
+    }
+
+    /// One line that says what is left out, and why.
+    pub fn line(&self, over: &str) -> String {
+        let name = self.cases.first().map_or("", |c| &c.position.row);
+        let column = self.cases.first().map_or("", |c| &c.position.column);
+        let points: Vec<String> = self.points.iter().map(u64::to_string).collect();
+        let what = match &self.answer {
+            Answer::NoFlag(_) => String::new(),
+            _ => format!(" at --{over} {}", points.join(", ")),
+        };
+        let reason = self.answer.reason().unwrap_or_default();
+        match column {
+            "" => format!("{name} is not run{what}: {reason}"),
+            column => format!("{name} ({column}) is not run{what}: {reason}"),
+        }
+    }
+}
+
+/// What a sweep shows of a program: chains hand something over, others do not.
+pub fn metric(program: &str) -> Metric {
+    match program.contains("brigade") {
+        true => Metric::Hop,
+        false => Metric::Task,
+    }
+}
+
+/// How many iterations a process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Iterations {
+    timed: u64,
+    warmups: u64,
+}
+
+impl Iterations {
+    /// So many that about `hops` hops (or tasks) are timed: a matter of the point alone, and never
+    /// of what was measured.
+    fn of(tasks: u64, tokens: u64, metric: Metric, hops: u64) -> Self {
+        let each = match metric {
+            Metric::Hop => tasks.saturating_add(1).saturating_mul(tokens),
+            Metric::Task | Metric::Memory => tasks,
+        };
+        let timed = hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
+        Iterations {
+            timed,
+            warmups: timed.div_ceil(10),
+        }
+    }
+}
+
+/// The number that a flag is given, as `--name 5` or `--name=5`.
+fn value_of(flags: &[String], name: &str) -> Option<u64> {
+    value_text(flags, name)?.parse().ok()
+}
+
+/// What a flag is given.
+pub fn value_text<'a>(flags: &'a [String], name: &str) -> Option<&'a str> {
+    flags.iter().enumerate().find_map(|(i, flag)| {
+        let rest = flag.strip_prefix("--")?;
+        match rest.split_once('=') {
+            Some((key, value)) => (canonical(key) == name).then_some(value),
+            None => (canonical(rest) == name)
+                .then(|| flags.get(i + 1).map(String::as_str))
+                .flatten(),
+        }
+    })
+}
+
+/// The name of a flag that has two.
+pub fn canonical(name: &str) -> &str {
+    match name {
+        "threads" => "tasks",
+        name => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::Shortage;
+
+    fn sweep(over: &str, points: &[u64], flags: &[&str]) -> Sweep {
+        Sweep {
+            over: over.to_owned(),
+            points: points.to_vec(),
+            series: vec![Series {
+                program: "thread-brigade".to_owned(),
+                variant: "free".to_owned(),
+                flags: vec!["--placement".to_owned(), "free".to_owned()],
+            }],
+            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
+            hops: 100_000,
+            rounds: 5,
+            seed: 7,
+        }
+    }
+
+    fn fits(_: &str, _: &[String]) -> anyhow::Result<Answer> {
+        Ok(Answer::Fits)
+    }
+
+    fn commands(sweep: &Sweep) -> Vec<String> {
+        let planned = sweep.plan(fits).unwrap();
+        planned.cases.iter().map(|c| c.flags.join(" ")).collect()
+    }
+
+    #[test]
+    fn iterations_follow_from_the_point_alone() {
+        assert_eq!(
+            commands(&sweep("tasks", &[9, 100_000], &[])),
+            [
+                "--placement free --tasks 9 --iters 10000 --warmups 1000",
+                "--placement free --tasks 100000 --iters 3 --warmups 1",
+            ]
+        );
+        assert_eq!(
+            commands(&sweep("tokens", &[1, 10], &["--threads", "99"])),
+            [
+                "--threads 99 --placement free --tokens 1 --iters 1000 --warmups 100",
+                "--threads 99 --placement free --tokens 10 --iters 100 --warmups 10",
+            ]
+        );
+        assert_eq!(
+            Iterations::of(1000, 1, Metric::Task, 100_000),
+            Iterations {
+                timed: 100,
+                warmups: 10
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_given_is_not_given_twice() {
+        assert_eq!(
+            commands(&sweep("iters", &[5], &["--tasks=9", "--warmups", "0"])),
+            ["--tasks=9 --warmups 0 --placement free --iters 5"]
+        );
+        assert_eq!(
+            commands(&sweep("stack-size", &[65536], &[])),
+            ["--placement free --stack-size 65536 --tasks 500 --iters 200 --warmups 20"]
+        );
+    }
+
+    #[test]
+    fn a_case_knows_the_curve_it_belongs_to() {
+        let sweep = sweep("stack-size", &[65536, 131072], &[]);
+        let planned = sweep.plan(fits).unwrap();
+        let position = &planned.cases[1].position;
+        assert_eq!(position.over.as_deref(), Some("stack_size"));
+        assert_eq!(
+            position.section,
+            "Time per hop over --stack-size, --tasks 500"
+        );
+        assert_eq!(
+            (position.name().as_str(), position.index),
+            ("thread-brigade, free", 0)
+        );
+        assert_eq!(metric("async-creation"), Metric::Task);
+    }
+
+    #[test]
+    fn every_program_has_each_variant_that_it_knows() {
+        let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
+        let has = |program: &str, flag: &str| Ok(program == "pipes" || flag == "--placement");
+        let all = series(
+            &names(&["pipes", "channels"]),
+            &names(&["free", "one-cpu"]),
+            &names(&["pipe", "socketpair"]),
+            has,
+        )
+        .unwrap();
+        let all: Vec<String> = all
+            .iter()
+            .map(|s| format!("{}: {}: {}", s.program, s.variant, s.flags.join(" ")))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                "pipes: free, pipe: --placement free --transport pipe",
+                "pipes: free, socketpair: --placement free --transport socketpair",
+                "pipes: one-cpu, pipe: --placement one-cpu --transport pipe",
+                "pipes: one-cpu, socketpair: --placement one-cpu --transport socketpair",
+                "channels: free: --placement free",
+                "channels: one-cpu: --placement one-cpu",
+            ]
+        );
+    }
+
+    #[test]
+    fn points_that_the_limits_forbid_are_one_cut() {
+        let sweep = sweep("tasks", &[10, 1000, 2000], &[]);
+        let ask = |_: &str, flags: &[String]| {
+            let tasks = value_of(flags, "tasks").unwrap();
+            Ok(match tasks > 500 {
+                false => Answer::Fits,
+                true => Answer::TooMuch {
+                    largest: 500,
+                    shortages: vec![Shortage {
+                        name: "open files".to_owned(),
+                        resource: "descriptors".to_owned(),
+                        needed: 2 * tasks,
+                        allowed: 1000,
+                        remedy: String::new(),
+                    }],
+                },
+            })
+        };
+        let planned = sweep.plan(ask).unwrap();
+        assert_eq!(planned.cases.len(), 1);
+        let [cut] = &planned.cuts[..] else {
+            panic!("one cut expected: {:?}", planned.cuts)
+        };
+        assert_eq!(
+            cut.line("tasks"),
+            "thread-brigade (free) is not run at --tasks 1000, 2000: this system allows at most \
+             500 tasks (open files)"
+        );
+        assert!(!cut.lacks("tasks"));
+    }
+
+    #[test]
+    fn a_program_without_the_flag_is_cut_as_a_whole() {
+        let sweep = sweep("capacity", &[1, 2], &[]);
+        let none = |_: &str, _: &[String]| Ok(Answer::NoFlag("--capacity".to_owned()));
+        let planned = sweep.plan(none).unwrap();
+        assert!(planned.cases.is_empty());
+        assert!(planned.cuts.iter().all(|cut| cut.lacks("capacity")));
+        assert_eq!(
+            planned.cuts[0].line("capacity"),
+            "thread-brigade (free) is not run: it has no flag --capacity"
+        );
+    }
+}
