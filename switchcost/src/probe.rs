@@ -1,5 +1,6 @@
 //! What a program says of a command line before it is run: `--check-limits`.
 
+use std::mem;
 use std::path::Path;
 use std::process::Command;
 
@@ -88,11 +89,10 @@ fn unknown_flag(stderr: &str) -> Option<&str> {
 }
 
 impl Answer {
-    /// Whether two answers are one to a reader: the same refusal, or limits again. Of those, the
-    /// answer for the smaller number names the one that binds first.
+    /// Whether two answers are of one kind. To a reader they are one then, and the answer for the
+    /// smallest number is it: of limits, it names the one that binds first.
     pub fn alike(&self, other: &Answer) -> bool {
-        let much = |answer: &Answer| matches!(answer, Answer::TooMuch { .. });
-        self == other || much(self) && much(other)
+        mem::discriminant(self) == mem::discriminant(other)
     }
 
     /// Why the command line would not run, in a line; `None` where it would.

@@ -214,21 +214,32 @@ impl Cut {
         matches!(&self.answer, Answer::NoFlag(flag) if flag.trim_start_matches('-') == over)
     }
 
-    /// One line that says what is left out, and why.
-    pub fn line(&self, over: &str) -> String {
-        let name = self.cases.first().map_or("", |c| &c.position.row);
-        let column = self.cases.first().map_or("", |c| &c.position.column);
+    /// What is left out, without the program's name.
+    fn what(&self, over: &str) -> String {
         let points: Vec<String> = self.points.iter().map(u64::to_string).collect();
-        let what = match &self.answer {
+        let at = match &self.answer {
             Answer::NoFlag(_) => String::new(),
             _ => format!(" at --{over} {}", points.join(", ")),
         };
         let reason = self.answer.reason().unwrap_or_default();
-        match column {
-            "" => format!("{name} is not run{what}: {reason}"),
-            column => format!("{name} ({column}) is not run{what}: {reason}"),
+        format!("is not run{at}: {reason}")
+    }
+}
+
+/// Lines that say what is left out, and why: one for what a program's curves have in common.
+pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    for cut in cuts {
+        let name = cut.cases.first().map_or("", |case| &case.program);
+        let line = (name, cut.what(over));
+        if !lines.contains(&line) {
+            lines.push(line);
         }
     }
+    lines
+        .into_iter()
+        .map(|(name, what)| format!("{name} {what}"))
+        .collect()
 }
 
 /// What a sweep shows of a program: chains hand something over, others do not.
@@ -425,9 +436,11 @@ mod tests {
             panic!("one cut expected: {:?}", planned.cuts)
         };
         assert_eq!(
-            cut.line("tasks"),
-            "thread-brigade (free) is not run at --tasks 1000, 2000: this system allows at most \
-             500 tasks (open files)"
+            lines(&[cut.clone(), cut.clone()], "tasks"),
+            [
+                "thread-brigade is not run at --tasks 1000, 2000: this system allows at most \
+              500 tasks (open files)"
+            ]
         );
         assert!(!cut.lacks("tasks"));
     }
@@ -440,8 +453,8 @@ mod tests {
         assert!(planned.cases.is_empty());
         assert!(planned.cuts.iter().all(|cut| cut.lacks("capacity")));
         assert_eq!(
-            planned.cuts[0].line("capacity"),
-            "thread-brigade (free) is not run: it has no flag --capacity"
+            lines(&planned.cuts, "capacity"),
+            ["thread-brigade is not run: it has no flag --capacity"]
         );
     }
 }

@@ -26,16 +26,16 @@ const HELD: &str = "User memory that all tasks hold, and the smallest cache with
 /// # Errors
 /// What the writer reports.
 pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
-    for series in curve.series.chunks(ABREAST) {
+    let shown = shown(curve);
+    for series in shown.chunks(ABREAST) {
         grid(curve, series).write_text(out)?;
         writeln!(out)?;
     }
     let width = |text: &str| text.chars().count();
-    let names = curve.series.iter().map(|s| width(&s.name)).max();
-    let names = names.unwrap_or(0);
-    for series in &curve.series {
+    let names = shown.iter().map(|s| width(&s.name)).max().unwrap_or(0);
+    for series in &shown {
         let name = format!("{}{}", series.name, " ".repeat(names - width(&series.name)));
-        let chart = sparkline(series, &xs(&curve.series));
+        let chart = sparkline(series, &xs(&shown));
         writeln!(out, "{name}  {chart}  {}", sentence(curve, series))?;
     }
     for gap in gaps(curve) {
@@ -56,9 +56,10 @@ pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// What the writer reports.
 pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
-    grid(curve, &curve.series).write_markdown(out)?;
+    let shown = shown(curve);
+    grid(curve, &shown).write_markdown(out)?;
     writeln!(out)?;
-    for series in &curve.series {
+    for series in &shown {
         writeln!(out, "- {}: {}", series.name, sentence(curve, series))?;
     }
     for gap in gaps(curve) {
@@ -75,8 +76,17 @@ pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// The series that are worth a column: those of which something could be run.
+fn shown(curve: &Curve) -> Vec<&Series> {
+    let left_out = |cell: &Cell| matches!(cell, Cell::Failed(why) if why.starts_with(NOT_RUN));
+    let series = curve.series.iter();
+    series
+        .filter(|series| !series.points.iter().all(|(_, cell)| left_out(cell)))
+        .collect()
+}
+
 /// A row for each x of the curve, a column for each of the series.
-pub fn grid(curve: &Curve, series: &[Series]) -> Grid {
+pub fn grid(curve: &Curve, series: &[&Series]) -> Grid {
     let mut head = vec![flag(curve)];
     head.extend(series.iter().map(|series| series.name.clone()));
     let body = xs(series)
@@ -108,7 +118,7 @@ fn held_grid(curve: &Curve) -> Grid {
     let each = |held: &Held| format!("{} each", units::bytes(held.per_task.estimate.round()));
     let each = curve.held.iter().map(each);
     let mut body = vec![[String::new()].into_iter().chain(each).collect()];
-    body.extend(xs(&curve.series).into_iter().map(|x| {
+    body.extend(xs(&shown(curve)).into_iter().map(|x| {
         let cells = curve.held.iter().map(|held| {
             let bytes = held.at(x);
             format!("{} {:>6}", units::bytes(bytes.round()), held.fits(bytes))
@@ -120,7 +130,7 @@ fn held_grid(curve: &Curve) -> Grid {
 
 /// For each program, where it fills the caches.
 fn full_caches(curve: &Curve) -> Vec<String> {
-    let xs = xs(&curve.series);
+    let xs = xs(&shown(curve));
     let (Some(&first), Some(&last)) = (xs.first(), xs.last()) else {
         return Vec::new();
     };
@@ -136,7 +146,7 @@ fn full_caches(curve: &Curve) -> Vec<String> {
 }
 
 /// Every x that one of the series has, in ascending order.
-fn xs(series: &[Series]) -> Vec<u64> {
+fn xs(series: &[&Series]) -> Vec<u64> {
     let points = series.iter().flat_map(|series| &series.points);
     let mut xs: Vec<u64> = points.map(|(x, _)| *x).collect();
     xs.sort_unstable();
@@ -172,7 +182,7 @@ pub fn sentence(curve: &Curve, series: &Series) -> String {
     let what = shape(bend, at, last.x);
     match bend.sure {
         true => what,
-        false => format!("{what} (by the values alone: under five runs there is no interval)"),
+        false => format!("{what} (fewer than five runs: no intervals)"),
     }
 }
 

@@ -203,8 +203,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let programs = Programs::up_to_date(args.program.iter().map(String::as_str))?;
     let plan = args.plan(&programs, seed)?;
     let planned = plan.plan(|program, flags| probe::ask(&programs.path(program)?, flags))?;
-    for cut in &planned.cuts {
-        eprintln!("switchcost: {}", cut.line(&over));
+    for line in sweep::lines(&planned.cuts, &over) {
+        eprintln!("switchcost: {line}");
     }
     if planned.cases.is_empty() {
         return Err(nothing_left(&planned.cuts, &over));
