@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use harness::{console, panics, signals};
 
-use crate::verbs::{fit, list, report, run, shell, sweep};
+use crate::verbs::{fit, list, memory, report, run, shell, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -23,6 +23,8 @@ enum Verb {
     Run(run::Args),
     /// Measure over a range of one flag, and say where the curves bend
     Sweep(sweep::Args),
+    /// Measure what a task holds in memory, and say how many of them this machine could hold
+    Memory(memory::Args),
     /// Print the tables of a file of records
     Report(report::Args),
     /// Print the cases of a plan with their commands
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
             None => run::main(&cli.run),
             Some(Verb::Run(args)) => run::main(&args),
             Some(Verb::Sweep(args)) => sweep::main(&args),
+            Some(Verb::Memory(args)) => memory::main(&args),
             Some(Verb::Report(args)) => report::main(&args),
             Some(Verb::List(args)) => list::main(&args),
             Some(Verb::Fit(args)) => fit::main(&args),

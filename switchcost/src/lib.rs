@@ -8,6 +8,7 @@ pub mod cases;
 pub mod cli;
 pub mod execute;
 pub mod extension;
+pub mod fits;
 pub mod memory;
 pub mod plan;
 pub mod probe;

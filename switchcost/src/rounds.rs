@@ -125,6 +125,8 @@ impl Rounds {
         let reason = format!("{NOT_RUN}{reason}");
         let mut record = failed(&case.program, case.flags.clone(), reason);
         record.plan = Some(case.position.clone());
+        // Nothing was run, so this runner's own build says nothing about it.
+        record.build = Build::default();
         self.store.append(&record)?;
         self.records.push(record);
         Ok(())

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use harness::record::{Metric, Record};
-use harness::units;
 
 use crate::analysis::{Analysis, Cell, Table};
 use crate::cases::Time;
@@ -13,8 +12,9 @@ use crate::stats::Estimate;
 pub mod curves;
 pub mod figures;
 mod grid;
+pub mod memory;
 
-use figures::{bracketed, factor, factor_in, first_line, headline, net};
+use figures::{factor, factor_in, first_line, headline, net};
 pub use grid::Grid;
 
 /// Writes an analysis for a terminal.
@@ -27,7 +27,7 @@ pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
     }
     for table in &analysis.tables {
         writeln!(out, "\n{}", table.title)?;
-        grid(table).write_text(out)?;
+        memory::grid_in(analysis, table).write_text(out)?;
     }
     for curve in &analysis.curves {
         writeln!(out, "\n{}", curve.title)?;
@@ -46,7 +46,7 @@ pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -
     }
     for table in &analysis.tables {
         writeln!(out, "\n**{}**\n", table.title)?;
-        grid(table).write_markdown(out)?;
+        memory::grid_in(analysis, table).write_markdown(out)?;
     }
     for curve in &analysis.curves {
         writeln!(out, "\n**{}**\n", curve.title)?;
@@ -186,19 +186,16 @@ fn memory_grid(table: &Table) -> Grid {
 }
 
 fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
-    let size = |fit: &Fit| {
-        let slope = &fit.line.slope;
-        format!(
-            "{} {}",
-            units::bytes(slope.estimate),
-            bracketed(slope, |v| units::bytes_like(v, slope.estimate))
-        )
-    };
     let unknown = || "unknown".to_owned();
+    let known = |fit: &Option<Fit>| fit.as_ref().map_or_else(unknown, memory::slope);
+    let valid = |text: String| match slopes.void() {
+        true => memory::VOID.to_owned(),
+        false => text,
+    };
     vec![
         name,
-        size(&slopes.user),
-        slopes.kernel.as_ref().map_or_else(unknown, size),
-        slopes.all.as_ref().map_or_else(unknown, size),
+        valid(memory::slope(&slopes.user)),
+        known(&slopes.kernel),
+        valid(known(&slopes.all)),
     ]
 }

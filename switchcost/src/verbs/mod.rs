@@ -2,6 +2,7 @@
 
 pub(crate) mod fit;
 pub(crate) mod list;
+pub(crate) mod memory;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod shell;
