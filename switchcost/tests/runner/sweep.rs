@@ -3,35 +3,20 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use switchcost::programs::Programs;
 use tempfile::TempDir;
 
-/// Brings the executables up to date once, so that tests side by side do not wait for cargo.
-fn programs() {
-    static PROGRAMS: OnceLock<Programs> = OnceLock::new();
-    PROGRAMS.get_or_init(|| {
-        Programs::up_to_date([
-            "thread-brigade",
-            "async-brigade",
-            "async-mem-brigade",
-            "thread-creation",
-            "async-creation",
-        ])
-        .expect("the executables can be built")
-    });
-}
+use crate::support::benchmarks::{self, RUNNER};
 
 /// The runner in a folder of its own.
 fn switchcost(folder: &Path, arguments: &[&str]) -> Command {
-    programs();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_switchcost"));
+    benchmarks::all();
+    let mut command = Command::new(RUNNER);
     command
         .args(arguments)
         .current_dir(folder)
