@@ -1,11 +1,14 @@
 //! Where a curve leaves the level that it begins at.
 //!
 //! The *level* is the median of the points at the left end, for as long as each lies within
-//! [`TOLERANCE`] of the very first one or cannot be told from it, since their intervals overlap;
-//! the level's own interval has the medians of their bounds. The *bend* is the first point from
-//! which on every point to the right end lies outside that tolerance of the level, on the same
-//! side, with an interval that shares no value with that of the level. So one stray point bends
-//! nothing, and neither does noise.
+//! [`TOLERANCE`] of a first one or cannot be told from it, since their intervals overlap. That
+//! one is the middle of the first three by value, so that one odd point makes no level, or else,
+//! where those three are not alike, the very first. The level's own interval has the medians of
+//! their bounds.
+//!
+//! The *bend* is the first point from which on every point to the right end lies outside that
+//! tolerance of the level, on the same side, with an interval that shares no value with that of
+//! the level. So one stray point bends nothing, and neither does noise.
 
 use serde::Serialize;
 
@@ -81,15 +84,14 @@ enum Side {
 /// Describes a curve by its points in ascending order; `None` under three points, or where a
 /// value is not positive and finite.
 pub fn bend(points: &[Point]) -> Option<Bend> {
-    let (first, last) = (points.first()?, points.last()?);
+    let last = points.last()?;
     let usable = |p: &Point| p.value.is_finite() && p.value > 0.0;
     if points.len() < FEWEST || !points.iter().all(usable) {
         return None;
     }
-    let near = |p: &&Point| (p.value / first.value - 1.0).abs() <= TOLERANCE || p.overlaps(first);
-    let flat: Vec<&Point> = points.iter().take_while(near).collect();
+    let flat = leading(points)?;
     let median = |figure: fn(&Point) -> f64| {
-        let figures: Vec<f64> = flat.iter().map(|p| figure(p)).collect();
+        let figures: Vec<f64> = flat.iter().map(figure).collect();
         stats::median(&figures)
     };
     let level = median(|p| p.value)?;
@@ -108,6 +110,22 @@ pub fn bend(points: &[Point]) -> Option<Bend> {
         end: last.value / level,
         sure: points.iter().all(|p| p.interval.is_some()),
     })
+}
+
+/// The points that make the level.
+fn leading(points: &[Point]) -> Option<&[Point]> {
+    let run = |like: &Point| {
+        let alike =
+            |p: &&Point| (p.value / like.value - 1.0).abs() <= TOLERANCE || p.overlaps(like);
+        &points[..points.iter().take_while(alike).count()]
+    };
+    let mut first = points.get(..FEWEST)?.to_vec();
+    first.sort_unstable_by(|a, b| a.value.total_cmp(&b.value));
+    let middle = run(first.get(FEWEST / 2)?);
+    match middle.len() >= FEWEST {
+        true => Some(middle),
+        false => Some(run(points.first()?)),
+    }
 }
 
 fn shape(points: &[Point], level: f64, side: impl Fn(&Point) -> Side) -> Shape {
@@ -188,11 +206,10 @@ mod tests {
 
     #[test]
     fn a_slow_rise_is_measured_from_the_left_end() {
-        // Each step is 10 %; the first two points after 100 still make the level.
+        // Each step is 10 %; the first four points, about 110, make the level.
         let values = [100.0, 110.0, 120.0, 132.0, 145.0, 160.0];
         let bend = bend(&curve(&values, 1.0)).unwrap();
-        assert_eq!(bend.level, 110.0);
-        // 132 is 20 % above 110, and not more.
+        assert_eq!(bend.level, 115.0);
         assert_eq!(bend.shape, Shape::Rises { after: 8, from: 16 });
     }
 
@@ -216,7 +233,7 @@ mod tests {
         let mut points = curve(&[200.0, 101.0, 100.0, 99.0, 100.0, 300.0], 2.0);
         points[0].interval = Some((-10.0, 410.0));
         let bend = bend(&points).unwrap();
-        assert_eq!(bend.level, 100.5);
+        assert_eq!(bend.level, 100.0);
         assert_eq!(
             bend.shape,
             Shape::Rises {

@@ -7,7 +7,7 @@ use harness::units::{self, Nanos};
 use super::figures::{first_line, headline};
 use super::grid::Grid;
 use crate::analysis::{Cell, Curve, Series};
-use crate::bend::{Bend, Shape};
+use crate::bend::{Bend, Shape, TOLERANCE};
 use crate::rounds::NOT_RUN;
 use crate::working_set::Held;
 
@@ -191,6 +191,10 @@ fn shape(bend: &Bend, at: impl Fn(u64) -> String, last: u64) -> String {
     let times = |factor: f64| format!("{factor:.*} times", units::significant(factor).min(2));
     let end = format!("{} as much at {last}", times(bend.end));
     match bend.shape {
+        // Flat is what cannot be told from its level; to say so of this would mislead.
+        Shape::Flat if (bend.end - 1.0).abs() > TOLERANCE => {
+            format!("{level}, and no bend that the intervals bear out: {end}")
+        }
         Shape::Flat => format!("flat over the whole range: {level}"),
         Shape::Rises { after, from } => {
             format!("{level} up to {}, rises from {from}: {end}", at(after))
@@ -357,6 +361,18 @@ mod tests {
                 .count()
         };
         assert_eq!(rows("2000"), 2, "{text}");
+    }
+
+    #[test]
+    fn a_rise_within_the_noise_is_not_called_flat() {
+        let curve = curve();
+        let mut noisy = series("noisy", &[100.0, 101.0, 100.0, 160.0]);
+        if let Some(bend) = &mut noisy.bend {
+            bend.shape = Shape::Flat;
+        }
+        let sentence = sentence(&curve, &noisy);
+        let expected = "no bend that the intervals bear out: 1.60 times as much at 2000";
+        assert!(sentence.contains(expected), "{sentence}");
     }
 
     #[test]

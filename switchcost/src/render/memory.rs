@@ -107,6 +107,8 @@ fn figures(fit: &Fit) -> [String; 5] {
         .r_squared
         .map_or("unknown".to_owned(), |r| format!("{r:.4}"));
     let shape = match (fit.bends(), fit.halves) {
+        // A share of next to nothing says nothing.
+        (Some(bend), _) if bend.abs() > 10.0 => "bends: one half is flat".to_owned(),
         (Some(bend), _) => format!("bends by {:+.0} %", bend * 100.0),
         (None, Some(_)) => "straight".to_owned(),
         (None, None) => "unknown".to_owned(),
