@@ -1,11 +1,15 @@
 //! From records to estimates with intervals. The process is the sample: what is averaged here are
 //! the means of whole processes, never their iterations.
 
+use std::collections::BTreeMap;
+
 use harness::record::{Metric, PlanPosition, Record};
 use serde::Serialize;
 
+use crate::bend::{self, Bend};
 use crate::cases::{Cases, Key, Runs, Time};
 use crate::memory::{self, Slopes};
+use crate::working_set::{Held, Mark};
 
 /// How sure the intervals are.
 pub const CONFIDENCE: f64 = 0.95;
@@ -74,6 +78,8 @@ pub struct Curve {
     pub over: String,
     /// One for each row and column.
     pub series: Vec<Series>,
+    /// Where it runs over the number of tasks: the memory that they hold, one for each row.
+    pub held: Vec<Held>,
 }
 
 /// One line of a curve.
@@ -83,6 +89,10 @@ pub struct Series {
     pub name: String,
     /// The points in ascending order: the flag's value, and what was measured there.
     pub points: Vec<(u64, Cell)>,
+    /// Where it leaves the level that it begins at, if there are points enough to tell.
+    pub bend: Option<Bend>,
+    /// Places on the x axis that deserve a line: where a cache is full.
+    pub marks: Vec<Mark>,
 }
 
 /// Analyses the records of a plan; those of runs by hand are passed over.
@@ -104,6 +114,9 @@ pub fn analyse(records: &[Record]) -> Analysis {
             }
             _ => analysis.table(runs.position).put(runs.position, cell),
         }
+    }
+    for curve in &mut analysis.curves {
+        curve.describe(&cases);
     }
     analysis
 }
@@ -169,6 +182,7 @@ impl Analysis {
                 metric: position.metric,
                 over: over.to_owned(),
                 series: Vec::new(),
+                held: Vec::new(),
             });
             self.curves.len() - 1
         });
@@ -184,8 +198,54 @@ impl Curve {
             None => self.series.push(Series {
                 name,
                 points: vec![(x, cell)],
+                bend: None,
+                marks: Vec::new(),
             }),
         }
+    }
+
+    /// Adds what is known once all points are there.
+    fn describe(&mut self, cases: &Cases<'_>) {
+        let mut rows: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+        let mut row_of: BTreeMap<String, &str> = BTreeMap::new();
+        for (key, runs) in cases.in_order() {
+            if key.section == self.title {
+                rows.entry(&key.row).or_default().extend(&runs.all);
+                row_of.insert(runs.position.name(), &key.row);
+            }
+        }
+        if self.over == "tasks" {
+            self.held = rows
+                .iter()
+                .filter_map(|(row, runs)| Held::of(row, runs))
+                .collect();
+        }
+        for series in &mut self.series {
+            let points = series.measured();
+            series.bend = bend::bend(&points);
+            let row = row_of.get(&series.name);
+            let held = self.held.iter().find(|held| row == Some(&&*held.name));
+            if let (Some(held), Some(first), Some(last)) = (held, points.first(), points.last()) {
+                series.marks = held.marks(first.x, last.x);
+            }
+        }
+    }
+}
+
+impl Series {
+    /// The points that were measured.
+    pub fn measured(&self) -> Vec<bend::Point> {
+        self.points
+            .iter()
+            .filter_map(|(x, cell)| match cell {
+                Cell::Time(time) => Some(bend::Point {
+                    x: *x,
+                    value: time.mean.value,
+                    interval: time.mean.interval.map(|i| (i.low, i.high)),
+                }),
+                _ => None,
+            })
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use harness::{console, panics, signals};
 
-use crate::verbs::{compare, fit, list, report, run, shell};
+use crate::verbs::{compare, fit, list, memory, report, run, shell, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -21,6 +21,10 @@ struct Cli {
 enum Verb {
     /// Run a plan and print its tables (what happens when no verb is named)
     Run(run::Args),
+    /// Measure over a range of one flag, and say where the curves bend
+    Sweep(sweep::Args),
+    /// Measure what a task holds in memory, and say how many of them this machine could hold
+    Memory(memory::Args),
     /// Print the tables of a file of records
     Report(report::Args),
     /// Say what has changed between files of records, and whether the noise allows to say so
@@ -45,6 +49,8 @@ pub fn main() -> ExitCode {
         .and_then(|()| match cli.verb {
             None => run::main(&cli.run),
             Some(Verb::Run(args)) => run::main(&args),
+            Some(Verb::Sweep(args)) => sweep::main(&args),
+            Some(Verb::Memory(args)) => memory::main(&args),
             Some(Verb::Report(args)) => report::main(&args),
             Some(Verb::Compare(args)) => compare::main(&args),
             Some(Verb::List(args)) => list::main(&args),

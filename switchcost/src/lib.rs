@@ -3,18 +3,24 @@
 
 pub mod analysis;
 mod args;
+pub mod bend;
 pub mod cases;
 pub mod cli;
 pub mod compare;
 pub mod execute;
 pub mod extension;
+pub mod fits;
 pub mod memory;
 pub mod plan;
+pub mod probe;
 pub mod programs;
+pub mod range;
 pub mod render;
 pub mod replace;
 pub mod rounds;
 pub mod stats;
 pub mod store;
+pub mod sweep;
 mod verbs;
 mod warnings;
+pub mod working_set;

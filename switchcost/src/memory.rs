@@ -14,7 +14,11 @@ pub struct Slopes {
     pub user: Fit,
     /// Kernel stacks, page tables and slab, from the whole system's counters.
     pub kernel: Option<Fit>,
-    /// Both together.
+    /// The kernel's memory by what it is used for.
+    pub parts: Parts,
+    /// The page tables of the process alone: `VmPTE`.
+    pub own_page_tables: Option<Fit>,
+    /// User and kernel memory together.
     pub all: Option<Fit>,
     /// Each run: its tasks, its user memory and its kernel memory in bytes.
     pub points: Vec<(u64, f64, Option<f64>)>,
@@ -22,6 +26,17 @@ pub struct Slopes {
     pub huge: usize,
     /// `all`, or else `user`, divided by that of the row it is compared with.
     pub ratio: Option<Interval>,
+}
+
+/// The kernel's memory, from the whole system's counters.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parts {
+    /// Kernel stacks.
+    pub stacks: Option<Fit>,
+    /// Page tables.
+    pub page_tables: Option<Fit>,
+    /// Slab memory that cannot be reclaimed.
+    pub slab: Option<Fit>,
 }
 
 /// A line through memory over tasks.
@@ -46,10 +61,7 @@ pub fn slopes(runs: &[&Record], versus: Option<&[&Record]>) -> Option<Slopes> {
 }
 
 fn fits(runs: &[&Record]) -> Option<Slopes> {
-    let kernel = |record: &Record| {
-        let memory = record.memory?;
-        Some(kernel(&memory.at_rest?)? - kernel(&memory.before)?)
-    };
+    let kernel = |record: &Record| gain(record, kernel);
     let user = |record: &Record| Some(record.memory?.at_rest?.resident? as f64);
     let huge = |record: &&&Record| {
         record
@@ -60,6 +72,12 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
     Some(Slopes {
         user: Fit::of(runs, user)?,
         kernel: Fit::of(runs, kernel),
+        parts: Parts {
+            stacks: Fit::of_gain(runs, |memory| memory.system_kernel_stacks),
+            page_tables: Fit::of_gain(runs, |memory| memory.system_page_tables),
+            slab: Fit::of_gain(runs, |memory| memory.system_slab),
+        },
+        own_page_tables: Fit::of_gain(runs, |memory| memory.page_tables),
         all: Fit::of(runs, |record| Some(user(record)? + kernel(record)?)),
         points: runs
             .iter()
@@ -68,6 +86,12 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
         huge: runs.iter().filter(huge).count(),
         ratio: None,
     })
+}
+
+/// What a figure has grown by since before the tasks were built; system-wide ones can shrink.
+fn gain(record: &Record, figure: impl Fn(&Memory) -> Option<f64>) -> Option<f64> {
+    let memory = record.memory?;
+    Some(figure(&memory.at_rest?)? - figure(&memory.before)?)
 }
 
 /// The kernel's memory of the whole system, as far as it follows the number of tasks.
@@ -80,9 +104,35 @@ impl Slopes {
     pub fn headline(&self) -> &Fit {
         self.all.as_ref().unwrap_or(&self.user)
     }
+
+    /// Whether transparent huge pages make the user memory, and so the headline, mean nothing: a
+    /// page of 2 MiB becomes resident when one byte of it is touched.
+    pub fn void(&self) -> bool {
+        self.huge > 0
+    }
 }
 
+/// A bend that is worth a word, as a share of the lower half's slope.
+const WORTH_A_WORD: f64 = 0.05;
+
 impl Fit {
+    /// How much steeper the upper half is than the lower, as a share of that, where it is no
+    /// line: where the halves differ by more than chance, and by more than 5 %.
+    pub fn bends(&self) -> Option<f64> {
+        let halves = self.halves.filter(|halves| halves.differ)?;
+        halves.bend().filter(|bend| bend.abs() > WORTH_A_WORD)
+    }
+
+    /// What so many tasks take, in bytes.
+    pub fn at(&self, tasks: u64) -> f64 {
+        self.line.intercept.estimate + self.line.slope.estimate * tasks as f64
+    }
+
+    fn of_gain(runs: &[&Record], figure: impl Fn(&Memory) -> Option<u64>) -> Option<Self> {
+        let figure = |memory: &Memory| Some(figure(memory)? as f64);
+        Fit::of(runs, |record| gain(record, figure))
+    }
+
     fn of(runs: &[&Record], size: impl Fn(&Record) -> Option<f64>) -> Option<Self> {
         let (tasks, sizes): (Vec<f64>, Vec<f64>) = runs
             .iter()
@@ -93,5 +143,63 @@ impl Fit {
             robust: stats::theil_sen(&tasks, &sizes, CONFIDENCE),
             halves: stats::halves(&tasks, &sizes, CONFIDENCE),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use harness::record::MemoryChange;
+
+    /// A run in which each task holds 100 bytes of its own, 30 of stack, 20 of page tables and 10
+    /// of slab; the upper half of the counts twice as much of its own if `bent`.
+    fn run(tasks: u64, bent: bool) -> Record {
+        let own = if bent {
+            tasks + tasks.saturating_sub(450)
+        } else {
+            tasks
+        };
+        let memory = |tasks: u64, own: u64| Memory {
+            resident: Some(5000 + 100 * own),
+            page_tables: Some(7000 + 20 * tasks),
+            system_kernel_stacks: Some(90_000 + 30 * tasks),
+            system_page_tables: Some(80_000 + 20 * tasks),
+            system_slab: Some(70_000 + 10 * tasks),
+            ..Memory::default()
+        };
+        let mut record = Record::empty("p", Vec::new());
+        record.params.insert("tasks".to_owned(), tasks.into());
+        record.memory = Some(MemoryChange {
+            before: memory(0, 0),
+            at_rest: Some(memory(tasks, own)),
+        });
+        record
+    }
+
+    fn fit(bent: bool) -> Slopes {
+        let runs: Vec<Record> = (1..=8).map(|k| run(100 * k, bent)).collect();
+        slopes(&runs.iter().collect::<Vec<_>>(), None).unwrap()
+    }
+
+    #[test]
+    fn each_part_has_its_slope() {
+        let slopes = fit(false);
+        let slope = |fit: Option<&Fit>| fit.unwrap().line.slope.estimate.round();
+        assert_eq!(slope(Some(&slopes.user)), 100.0);
+        assert_eq!(slope(slopes.parts.stacks.as_ref()), 30.0);
+        assert_eq!(slope(slopes.parts.page_tables.as_ref()), 20.0);
+        assert_eq!(slope(slopes.parts.slab.as_ref()), 10.0);
+        assert_eq!(slope(slopes.own_page_tables.as_ref()), 20.0);
+        assert_eq!(slope(slopes.kernel.as_ref()), 60.0);
+        assert_eq!(slope(slopes.all.as_ref()), 160.0);
+        assert!((slopes.headline().at(1000) - 165_000.0).abs() < 1e-3);
+        assert!(!slopes.void());
+    }
+
+    #[test]
+    fn a_line_is_straight_and_a_bend_is_told() {
+        assert_eq!(fit(false).user.bends(), None);
+        let bend = fit(true).user.bends().unwrap();
+        assert!((bend - 1.0).abs() < 1e-9, "{bend}");
     }
 }

@@ -84,11 +84,14 @@ pub struct Case {
     pub position: PlanPosition,
 }
 
+/// The plan of the memory that tasks hold.
+const MEMORY: &str = include_str!("../plans/memory.toml");
+
 /// How often each task count of a slope is run.
 const REPEATS_OF_A_COUNT: u32 = 3;
 
 /// How many task counts a slope needs.
-const COUNTS_OF_A_SLOPE: usize = 8;
+pub const COUNTS_OF_A_SLOPE: usize = 8;
 
 impl Plan {
     /// The plan that is built in.
@@ -97,6 +100,14 @@ impl Plan {
     /// None but for a fault in the built-in text, which a test excludes.
     pub fn built_in() -> anyhow::Result<Self> {
         Plan::parse(DEFAULT).context("the built-in plan")
+    }
+
+    /// The plan of the memory that tasks hold, which is built in too.
+    ///
+    /// # Errors
+    /// As [`Plan::built_in`].
+    pub fn memory() -> anyhow::Result<Self> {
+        Plan::parse(MEMORY).context("the built-in plan of memory")
     }
 
     /// Reads a plan.
@@ -296,6 +307,14 @@ mod tests {
         let quick = plan.clone().quickened();
         assert!(quick.rounds >= 5, "an interval needs five rounds");
         assert_eq!(quick.cases(true, 1).len(), cases.len());
+    }
+
+    #[test]
+    fn the_built_in_plan_of_memory_is_sound() {
+        let plan = Plan::memory().unwrap();
+        let cases = plan.cases(false, 1);
+        assert_eq!(cases.len(), 5 * COUNTS_OF_A_SLOPE);
+        assert!(cases.iter().all(|c| c.position.metric == Metric::Memory));
     }
 
     #[test]

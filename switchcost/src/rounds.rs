@@ -18,6 +18,9 @@ use crate::store::Store;
 /// What every program is given besides its case's flags.
 const OUTPUT: [&str; 2] = ["--format", "json"];
 
+/// How the error of a case begins that was never tried.
+pub const NOT_RUN: &str = "not run: ";
+
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
 pub struct Rounds {
@@ -112,6 +115,21 @@ impl Rounds {
             ..case.position.clone()
         });
         Ok(record)
+    }
+
+    /// Stores that a case is not run, and why, so that the file tells what is missing.
+    ///
+    /// # Errors
+    /// When the record cannot be stored.
+    pub fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
+        let reason = format!("{NOT_RUN}{reason}");
+        let mut record = failed(&case.program, case.flags.clone(), reason);
+        record.plan = Some(case.position.clone());
+        // Nothing was run, so this runner's own build says nothing about it.
+        record.build = Build::default();
+        self.store.append(&record)?;
+        self.records.push(record);
+        Ok(())
     }
 
     /// The records so far.

@@ -31,15 +31,7 @@ fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
 }
 
 fn page(analysis: &Analysis, records: &[Record]) -> String {
-    let marks = |_: &_| {
-        [("L1d 48 KiB", 240.0), ("L2 2 MiB", 11_000.0)]
-            .map(|(label, x)| render::Mark {
-                x,
-                label: label.to_owned(),
-            })
-            .to_vec()
-    };
-    made(|out| render::html(analysis, records, &marks, out))
+    made(|out| render::html(analysis, records, out))
 }
 
 /// Compares with the snapshot of that name beside the fixture, wherever this module stands.

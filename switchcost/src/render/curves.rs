@@ -1,34 +1,425 @@
-//! A curve as a table: a line for each value of what is swept, a column for each series.
+//! Curves as tables, with a line for each that says what it does.
+
+use std::io::{self, Write};
+
+use harness::units::{self, Nanos};
 
 use super::figures::{first_line, headline};
 use super::grid::Grid;
-use crate::analysis::{Cell, Curve};
+use crate::analysis::{Cell, Curve, Series};
+use crate::bend::{Bend, Shape, TOLERANCE};
+use crate::rounds::NOT_RUN;
+use crate::working_set::{Held, Mark};
 
-/// A curve of the analysis as text.
-pub fn curve_grid(curve: &Curve) -> Grid {
-    let mut head = vec![format!("--{}", curve.over.replace('_', "-"))];
-    head.extend(curve.series.iter().map(|series| series.name.clone()));
-    let points = curve.series.iter().flat_map(|series| &series.points);
-    let mut values: Vec<u64> = points.map(|(x, _)| *x).collect();
-    values.sort_unstable();
-    values.dedup();
-    let line = |x: &u64| {
-        let cells = curve.series.iter().map(|series| {
-            let point = series.points.iter().find(|(at, _)| at == x);
-            point.map_or_else(|| "-".to_owned(), |(_, cell)| show(cell))
-        });
-        [x.to_string()].into_iter().chain(cells).collect()
-    };
-    Grid {
-        head,
-        body: values.iter().map(line).collect(),
+/// Bars of rising height.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// How many series a terminal has room for side by side.
+const ABREAST: usize = 4;
+
+/// What the second table shows.
+const HELD: &str = "User memory that all tasks hold, and the smallest cache with room for it. A \
+                    hop touches less of it;\nwhat the kernel touches for a hop is not in it.";
+
+/// Writes a curve for a terminal.
+///
+/// # Errors
+/// What the writer reports.
+pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
+    let shown = shown(curve);
+    for series in shown.chunks(ABREAST) {
+        grid(curve, series).write_text(out)?;
+        writeln!(out)?;
+    }
+    let width = |text: &str| text.chars().count();
+    let names = shown.iter().map(|s| width(&s.name)).max().unwrap_or(0);
+    for series in &shown {
+        let name = format!("{}{}", series.name, " ".repeat(names - width(&series.name)));
+        let chart = sparkline(series, &xs(&shown));
+        writeln!(out, "{name}  {chart}  {}", sentence(curve, series))?;
+    }
+    for gap in gaps(curve) {
+        writeln!(out, "{gap}")?;
+    }
+    if !curve.held.is_empty() {
+        writeln!(out, "\n{HELD}")?;
+        held_grid(curve).write_text(out)?;
+        for line in full_caches(curve) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a curve as Markdown.
+///
+/// # Errors
+/// What the writer reports.
+pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
+    let shown = shown(curve);
+    grid(curve, &shown).write_markdown(out)?;
+    writeln!(out)?;
+    for series in &shown {
+        writeln!(out, "- {}: {}", series.name, sentence(curve, series))?;
+    }
+    for gap in gaps(curve) {
+        writeln!(out, "- {gap}")?;
+    }
+    if !curve.held.is_empty() {
+        writeln!(out, "\n{HELD}\n")?;
+        held_grid(curve).write_markdown(out)?;
+        writeln!(out)?;
+        for line in full_caches(curve) {
+            writeln!(out, "- {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The series that are worth a column: those of which something could be run.
+fn shown(curve: &Curve) -> Vec<&Series> {
+    let left_out = |cell: &Cell| matches!(cell, Cell::Failed(why) if why.starts_with(NOT_RUN));
+    let series = curve.series.iter();
+    series
+        .filter(|series| !series.points.iter().all(|(_, cell)| left_out(cell)))
+        .collect()
+}
+
+/// The whole curve as one table, however wide.
+pub fn whole_grid(curve: &Curve) -> Grid {
+    grid(curve, &shown(curve))
+}
+
+/// A row for each x of the curve, a column for each of the series.
+pub fn grid(curve: &Curve, series: &[&Series]) -> Grid {
+    let mut head = vec![flag(curve)];
+    head.extend(series.iter().map(|series| series.name.clone()));
+    let body = xs(series)
+        .into_iter()
+        .map(|x| {
+            let cells = series.iter().map(|series| {
+                let point = series.points.iter().find(|(at, _)| *at == x);
+                point.map_or_else(|| "-".to_owned(), |(_, cell)| text(cell))
+            });
+            [x.to_string()].into_iter().chain(cells).collect()
+        })
+        .collect();
+    Grid { head, body }
+}
+
+fn text(cell: &Cell) -> String {
+    match cell {
+        Cell::Time(time) => headline(time),
+        Cell::Failed(reason) if reason.starts_with(NOT_RUN) => "not run".to_owned(),
+        Cell::Failed(_) => "failed".to_owned(),
+        Cell::Absent | Cell::Memory(_) => "-".to_owned(),
     }
 }
 
-fn show(cell: &Cell) -> String {
-    match cell {
-        Cell::Time(time) => headline(time),
-        Cell::Failed(reason) => format!("failed: {}", first_line(reason)),
-        Cell::Absent | Cell::Memory(_) => "-".to_owned(),
+/// The memory that the tasks hold at each x.
+fn held_grid(curve: &Curve) -> Grid {
+    let mut head = vec![flag(curve)];
+    head.extend(curve.held.iter().map(|held| held.name.clone()));
+    let each = |held: &Held| format!("{} each", units::bytes(held.per_task.estimate.round()));
+    let each = curve.held.iter().map(each);
+    let mut body = vec![[String::new()].into_iter().chain(each).collect()];
+    body.extend(xs(&shown(curve)).into_iter().map(|x| {
+        let cells = curve.held.iter().map(|held| {
+            let bytes = held.at(x);
+            format!("{} {:>6}", units::bytes(bytes.round()), held.fits(bytes))
+        });
+        [x.to_string()].into_iter().chain(cells).collect()
+    }));
+    Grid { head, body }
+}
+
+/// For each program, where it fills the caches.
+fn full_caches(curve: &Curve) -> Vec<String> {
+    let xs = xs(&shown(curve));
+    let (Some(&first), Some(&last)) = (xs.first(), xs.last()) else {
+        return Vec::new();
+    };
+    let line = |held: &Held| {
+        let marks = held.marks(first, last);
+        let full = marks
+            .iter()
+            .map(|mark| format!("{} is full at about {:.0} tasks", mark.label, mark.x));
+        let full: Vec<String> = full.collect();
+        (!full.is_empty()).then(|| format!("{}: {}", held.name, full.join(", ")))
+    };
+    curve.held.iter().filter_map(line).collect()
+}
+
+/// Where each program's tasks fill the caches, for a plot.
+pub fn cache_marks(curve: &Curve) -> Vec<Mark> {
+    let xs = xs(&shown(curve));
+    let (Some(&first), Some(&last)) = (xs.first(), xs.last()) else {
+        return Vec::new();
+    };
+    let named = |held: &Held| {
+        let marks = held.marks(first, last).into_iter();
+        let name = held.name.clone();
+        marks.map(move |mark| Mark {
+            label: format!("{}: {name}", mark.label),
+            ..mark
+        })
+    };
+    curve.held.iter().flat_map(named).collect()
+}
+
+/// Every x that one of the series has, in ascending order.
+fn xs(series: &[&Series]) -> Vec<u64> {
+    let points = series.iter().flat_map(|series| &series.points);
+    let mut xs: Vec<u64> = points.map(|(x, _)| *x).collect();
+    xs.sort_unstable();
+    xs.dedup();
+    xs
+}
+
+/// The flag as it is typed, without its dashes.
+fn flag(curve: &Curve) -> String {
+    curve.over.replace('_', "-")
+}
+
+/// What a series does: where it leaves the level that it begins at, and how far it gets.
+pub fn sentence(curve: &Curve, series: &Series) -> String {
+    let points = series.measured();
+    let (Some(bend), Some(last)) = (&series.bend, points.last()) else {
+        return "too few points to tell".to_owned();
+    };
+    let at = |x: u64| match &*flag(curve) {
+        // Flags that count something read as what they count.
+        over @ ("tasks" | "tokens" | "workers") => {
+            format!(
+                "{x} {}",
+                if x == 1 {
+                    &over[..over.len() - 1]
+                } else {
+                    over
+                }
+            )
+        }
+        over => format!("--{over} {x}"),
+    };
+    let what = shape(bend, at, last.x);
+    match bend.sure {
+        true => what,
+        false => format!("{what} (fewer than five runs: no intervals)"),
+    }
+}
+
+fn shape(bend: &Bend, at: impl Fn(u64) -> String, last: u64) -> String {
+    let level = Nanos(bend.level);
+    let times = |factor: f64| format!("{factor:.*} times", units::significant(factor).min(2));
+    let end = format!("{} as much at {last}", times(bend.end));
+    match bend.shape {
+        // Flat is what cannot be told from its level; to say so of this would mislead.
+        Shape::Flat if (bend.end - 1.0).abs() > TOLERANCE => {
+            format!("{level}, and no bend that the intervals bear out: {end}")
+        }
+        Shape::Flat => format!("flat over the whole range: {level}"),
+        Shape::Rises { after, from } => {
+            format!("{level} up to {}, rises from {from}: {end}", at(after))
+        }
+        Shape::Falls { after, from } => {
+            format!("{level} up to {}, falls from {from}: {end}", at(after))
+        }
+        Shape::Uneven { at: x, factor } => {
+            format!(
+                "{level}, then uneven: {} as much at {}, {end}",
+                times(factor),
+                at(x)
+            )
+        }
+    }
+}
+
+/// The points that are missing, by their reason.
+fn gaps(curve: &Curve) -> Vec<String> {
+    type Gap<'a> = (&'a str, Vec<u64>, Vec<&'a str>);
+    let mut gaps: Vec<Gap<'_>> = Vec::new();
+    for series in &curve.series {
+        let mut own: Vec<(&str, Vec<u64>)> = Vec::new();
+        for (x, cell) in &series.points {
+            let Cell::Failed(reason) = cell else { continue };
+            match own.iter_mut().find(|(other, _)| other == reason) {
+                Some((_, xs)) => xs.push(*x),
+                None => own.push((reason, vec![*x])),
+            }
+        }
+        for (reason, xs) in own {
+            match gaps.iter_mut().find(|gap| gap.0 == reason && gap.1 == xs) {
+                Some((_, _, names)) => names.push(&series.name),
+                None => gaps.push((reason, xs, vec![&series.name])),
+            }
+        }
+    }
+    let line = |(reason, xs, names): &Gap<'_>| {
+        let xs: Vec<String> = xs.iter().map(u64::to_string).collect();
+        let (what, reason) = match reason.strip_prefix(NOT_RUN) {
+            Some(reason) => ("Not run", reason),
+            None => ("Failed", *reason),
+        };
+        let (over, xs, names) = (flag(curve), xs.join(", "), names.join("; "));
+        format!("{what} at --{over} {xs}: {names}: {}", first_line(reason))
+    };
+    gaps.iter().map(line).collect()
+}
+
+/// A bar for each x of the curve, from zero up to the highest value, so that what is flat looks
+/// flat.
+fn sparkline(series: &Series, xs: &[u64]) -> String {
+    let points = series.measured();
+    let highest = points.iter().map(|p| p.value).fold(0.0, f64::max);
+    let bar = |x: &u64| match points.iter().find(|p| p.x == *x) {
+        Some(p) if highest > 0.0 => {
+            let eighths = (p.value / highest * BARS.len() as f64).ceil() as usize;
+            BARS[eighths.clamp(1, BARS.len()) - 1]
+        }
+        _ => ' ',
+    };
+    xs.iter().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::Time;
+    use crate::stats::{Estimate, Interval};
+    use crate::{bend, working_set};
+    use harness::record::Metric;
+
+    fn interval(value: f64) -> Interval {
+        Interval {
+            estimate: value,
+            low: value * 0.99,
+            high: value * 1.01,
+            n: 5,
+            confidence: 0.95,
+        }
+    }
+
+    fn cell(value: f64) -> Cell {
+        let mean = Estimate {
+            value,
+            n: 5,
+            interval: Some(interval(value)),
+        };
+        Cell::Time(Box::new(Time {
+            mean,
+            means: vec![value; 5],
+            median: value,
+            min: value,
+            percentiles: [value; 4],
+            modes: None,
+            outliers: 0,
+            failed: 0,
+            net: None,
+            ratio: None,
+            net_ratio: None,
+            noise: None,
+        }))
+    }
+
+    fn series(name: &str, values: &[f64]) -> Series {
+        let points = [2, 20, 200, 2000].into_iter();
+        let mut series = Series {
+            name: name.to_owned(),
+            points: points.zip(values.iter().map(|&v| cell(v))).collect(),
+            bend: None,
+            marks: Vec::new(),
+        };
+        series.bend = bend::bend(&series.measured());
+        series
+    }
+
+    fn curve() -> Curve {
+        let mut short = series("short", &[100.0, 150.0]);
+        let reason = format!("{NOT_RUN}this system allows at most 99 tasks\nand more");
+        for x in [200, 2000] {
+            short.points.push((x, Cell::Failed(reason.clone())));
+        }
+        let caches = [("L1d", 32 << 10), ("L2", 1 << 20)];
+        let caches = caches.map(|(name, bytes)| working_set::CacheSize {
+            name: name.to_owned(),
+            bytes,
+        });
+        Curve {
+            title: "Time per hop over --tasks".to_owned(),
+            metric: Metric::Hop,
+            over: "tasks".to_owned(),
+            series: vec![
+                series("rising", &[100.0, 101.0, 150.0, 300.0]),
+                series("falling", &[100.0, 60.0, 50.0, 25.0]),
+                series("level", &[100.0, 99.0, 101.0, 100.0]),
+                short,
+            ],
+            held: vec![Held {
+                name: "rising".to_owned(),
+                per_task: interval(1024.0),
+                caches: caches.to_vec(),
+            }],
+        }
+    }
+
+    #[test]
+    fn a_curve_reads_as_a_table_and_sentences() {
+        let mut text = Vec::new();
+        write_text(&curve(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for expected in [
+            "rising   ▃▃▄█  100.5ns up to 20 tasks, rises from 200: 2.99 times as much at 2000",
+            "falling  █▅▄▂  100.0ns up to 2 tasks, falls from 20: 0.25 times as much at 2000",
+            "level    ████  flat over the whole range: 100.0ns",
+            "short    ▆█    too few points to tell",
+            "Not run at --tasks 200, 2000: short: this system allows at most 99 tasks\n",
+            "rising: 32 KiB L1d is full at about 32 tasks, 1 MiB L2 is full at about 1024 tasks",
+        ] {
+            assert!(text.contains(expected), "{expected}\n{text}");
+        }
+        let rows = |x: &str| {
+            text.lines()
+                .filter(|l| l.split(' ').nth(1) == Some(x))
+                .count()
+        };
+        assert_eq!(rows("2000"), 2, "{text}");
+    }
+
+    #[test]
+    fn a_rise_within_the_noise_is_not_called_flat() {
+        let curve = curve();
+        let mut noisy = series("noisy", &[100.0, 101.0, 100.0, 160.0]);
+        if let Some(bend) = &mut noisy.bend {
+            bend.shape = Shape::Flat;
+        }
+        let sentence = sentence(&curve, &noisy);
+        let expected = "no bend that the intervals bear out: 1.60 times as much at 2000";
+        assert!(sentence.contains(expected), "{sentence}");
+    }
+
+    #[test]
+    fn markdown_has_one_table_and_a_list() {
+        let mut text = Vec::new();
+        write_markdown(&curve(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.contains("| 2000 | 300.0ns [297.0, 303.0] | 25.00ns"),
+            "{text}"
+        );
+        assert!(
+            text.contains("- level: flat over the whole range"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn flags_that_count_nothing_are_written_as_flags() {
+        let mut curve = curve();
+        curve.over = "stack_size".to_owned();
+        let sentence = sentence(&curve, &curve.series[0]);
+        assert!(
+            sentence.contains("up to --stack-size 20, rises"),
+            "{sentence}"
+        );
     }
 }

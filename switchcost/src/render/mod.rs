@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use harness::record::{Metric, Record};
-use harness::units;
 
 use crate::analysis::{Analysis, Cell, Table};
 use crate::cases::Time;
@@ -13,18 +12,17 @@ use crate::stats::Estimate;
 pub mod answer;
 pub mod compare;
 mod csv;
-mod curves;
+pub mod curves;
 pub mod figures;
 mod grid;
 mod html;
+pub mod memory;
 mod plot;
 
 pub use csv::csv;
-pub use curves::curve_grid;
 pub use html::html;
-pub use plot::Mark;
 
-use figures::{bracketed, factor, factor_in, first_line, headline, net};
+use figures::{factor, factor_in, first_line, headline, net};
 pub use grid::Grid;
 
 /// Writes an analysis for a terminal.
@@ -37,7 +35,11 @@ pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
     }
     for table in &analysis.tables {
         writeln!(out, "\n{}", table.title)?;
-        grid(table).write_text(out)?;
+        memory::grid_in(analysis, table).write_text(out)?;
+    }
+    for curve in &analysis.curves {
+        writeln!(out, "\n{}", curve.title)?;
+        curves::write_text(curve, out)?;
     }
     remarks(analysis, out)
 }
@@ -52,7 +54,11 @@ pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -
     }
     for table in &analysis.tables {
         writeln!(out, "\n**{}**\n", table.title)?;
-        grid(table).write_markdown(out)?;
+        memory::grid_in(analysis, table).write_markdown(out)?;
+    }
+    for curve in &analysis.curves {
+        writeln!(out, "\n**{}**\n", curve.title)?;
+        curves::write_markdown(curve, out)?;
     }
     remarks(analysis, out)
 }
@@ -188,19 +194,16 @@ fn memory_grid(table: &Table) -> Grid {
 }
 
 fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
-    let size = |fit: &Fit| {
-        let slope = &fit.line.slope;
-        format!(
-            "{} {}",
-            units::bytes(slope.estimate),
-            bracketed(slope, |v| units::bytes_like(v, slope.estimate))
-        )
-    };
     let unknown = || "unknown".to_owned();
+    let known = |fit: &Option<Fit>| fit.as_ref().map_or_else(unknown, memory::slope);
+    let valid = |text: String| match slopes.void() {
+        true => memory::VOID.to_owned(),
+        false => text,
+    };
     vec![
         name,
-        size(&slopes.user),
-        slopes.kernel.as_ref().map_or_else(unknown, size),
-        slopes.all.as_ref().map_or_else(unknown, size),
+        valid(memory::slope(&slopes.user)),
+        known(&slopes.kernel),
+        valid(known(&slopes.all)),
     ]
 }

@@ -3,6 +3,8 @@
 pub(crate) mod compare;
 pub(crate) mod fit;
 pub(crate) mod list;
+pub(crate) mod memory;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod shell;
+pub(crate) mod sweep;

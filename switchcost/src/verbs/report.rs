@@ -60,17 +60,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let analysis = analysis::analyse(&records);
     ensure!(
         !analysis.tables.is_empty() || !analysis.curves.is_empty(),
-        "no record of a plan in {}: only `switchcost run` writes those",
+        "no record of a plan in {}: only `switchcost` itself writes those",
         names(&args.files)
     );
     // Everything is made before anything is written.
     let mut outputs = Vec::new();
     if let Some(path) = &args.html {
-        let no_marks = |_: &_| Vec::new();
-        outputs.push((
-            path,
-            made(|out| render::html(&analysis, &records, &no_marks, out))?,
-        ));
+        outputs.push((path, made(|out| render::html(&analysis, &records, out))?));
     }
     if let Some(path) = &args.markdown {
         outputs.push((

@@ -195,13 +195,13 @@ fn conclude(rounds: &Rounds, format: Format, goal: Goal, path: &Path) -> anyhow:
     Ok(())
 }
 
-fn drawn_seed() -> u64 {
+pub(super) fn drawn_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     // Short enough to be typed again.
     now.map_or(1, |t| t.as_nanos() as u64 / 1000 % 1_000_000)
 }
 
-fn default_path() -> PathBuf {
+pub(super) fn default_path() -> PathBuf {
     let now = Timestamp::now().strftime("%Y-%m-%dT%H-%M-%SZ");
     format!("switchcost-{now}.jsonl").into()
 }

@@ -5,6 +5,7 @@ mod fit;
 mod plans;
 mod report;
 mod stop;
+mod sweep;
 
 use std::fs;
 use std::path::{Path, PathBuf};

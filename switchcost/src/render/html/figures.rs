@@ -7,8 +7,8 @@ use harness::record::Metric;
 use super::markup::Escaped;
 use super::per;
 use crate::analysis::{Cell, Curve, Table};
-use crate::render::plot::{self, Mark, Size, dot, swatch};
-use crate::render::{Grid, curve_grid, grid};
+use crate::render::plot::{self, Size, dot, swatch};
+use crate::render::{Grid, curves, grid};
 
 /// Writes a table of the analysis with its plots.
 pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
@@ -87,10 +87,11 @@ fn memory(table: &Table, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes a curve with its table.
-pub(super) fn curve(curve: &Curve, marks: &[Mark], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn curve(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>{}</h2>", Escaped(&curve.title))?;
-    if let Some(wide) = plot::curve(curve, marks, Size::Wide)? {
-        let narrow = plot::curve(curve, marks, Size::Narrow)?.unwrap_or_default();
+    let marks = curves::cache_marks(curve);
+    if let Some(wide) = plot::curve(curve, &marks, Size::Wide)? {
+        let narrow = plot::curve(curve, &marks, Size::Narrow)?.unwrap_or_default();
         writeln!(out, "<figure>\n{wide}{narrow}<figcaption>")?;
         let names = curve.series.iter().map(|series| series.name.as_str());
         legend(names, swatch, out)?;
@@ -106,7 +107,7 @@ pub(super) fn curve(curve: &Curve, marks: &[Mark], out: &mut impl Write) -> io::
         per(curve.metric),
         Escaped(&curve.over.replace('_', "-"))
     )?;
-    scrolled(&curve_grid(curve), &curve.title, out)?;
+    scrolled(&curves::whole_grid(curve), &curve.title, out)?;
     writeln!(out, "</section>")
 }
 

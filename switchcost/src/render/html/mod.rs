@@ -13,23 +13,17 @@ mod markup;
 use markup::Told;
 pub(super) use markup::{Escaped, Figure};
 
-use super::plot::{self, Mark};
+use super::plot;
 use super::{answer, provenance};
-use crate::analysis::{Analysis, Curve};
+use crate::analysis::Analysis;
 
 const CSS: &str = include_str!("page.css");
 
-/// Writes an analysis as a page. `marks` says which values of what a curve runs over deserve a
-/// line across it, such as the sizes of caches.
+/// Writes an analysis as a page.
 ///
 /// # Errors
 /// What the writer reports.
-pub fn html(
-    analysis: &Analysis,
-    records: &[Record],
-    marks: &dyn Fn(&Curve) -> Vec<Mark>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     head(out)?;
     heading(records, out)?;
     in_short(analysis, out)?;
@@ -37,7 +31,7 @@ pub fn html(
         figures::table(table, out)?;
     }
     for curve in &analysis.curves {
-        figures::curve(curve, &marks(curve), out)?;
+        figures::curve(curve, out)?;
     }
     writeln!(
         out,

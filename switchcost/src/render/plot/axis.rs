@@ -2,15 +2,6 @@
 
 use harness::units::{Nanos, bytes};
 
-/// A line across a curve at some value of what is swept, such as the size of a cache.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mark {
-    /// Where on the horizontal axis.
-    pub x: f64,
-    /// What is there.
-    pub label: String,
-}
-
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {

@@ -5,12 +5,13 @@ use std::io;
 use harness::record::Metric;
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{Axis, Mark, Unit};
+use super::axis::{Axis, Unit};
 use super::canvas::{Canvas, SMALL, Shape, Size, draw, text_width};
 use super::line::frame;
 use super::theme::{MUTED, PAPER, series};
 use crate::analysis::{Cell, Curve, Series};
 use crate::cases::Time;
+use crate::working_set::Mark;
 
 /// The part of a drawing that the axes enclose.
 struct Area {

@@ -7,7 +7,6 @@ mod line;
 mod strip;
 mod theme;
 
-pub use axis::Mark;
 pub(super) use canvas::{Size, dot, swatch};
 pub(super) use curve::curve;
 pub(super) use line::memory;

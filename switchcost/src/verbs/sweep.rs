@@ -1,0 +1,244 @@
+//! `switchcost sweep`: one flag over a range.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{ArgGroup, ValueEnum};
+use harness::BadUsage;
+use harness::links::Transport;
+use harness::placement::Placement;
+use harness::units::Bytes;
+
+use super::report::{self, Format};
+use super::run::{default_path, drawn_seed};
+use crate::analysis;
+use crate::probe::{self, Answer};
+use crate::programs::Programs;
+use crate::range::{Range, Spacing};
+use crate::rounds::Rounds;
+use crate::store::Store;
+use crate::sweep::{self, Cut, Series, Sweep};
+
+/// Measures programs at several values of one flag, each value in fresh processes, and says where
+/// the curves leave the level that they begin at
+#[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("swept").required(true).args([
+    "tasks", "tokens", "capacity", "workers", "stack_size", "over",
+])))]
+pub(crate) struct Args {
+    /// Sweep the number of tasks, such as 2..100000
+    #[arg(long, value_name = "FROM..TO")]
+    tasks: Option<Range>,
+
+    /// Sweep the number of tokens in flight
+    #[arg(long, value_name = "FROM..TO")]
+    tokens: Option<Range>,
+
+    /// Sweep how much each channel holds
+    #[arg(long, value_name = "FROM..TO")]
+    capacity: Option<Range>,
+
+    /// Sweep the number of the runtime's worker threads
+    #[arg(long, value_name = "FROM..TO")]
+    workers: Option<Range>,
+
+    /// Sweep the stack of each thread, such as 64KiB..8MiB
+    #[arg(long, value_name = "FROM..TO", value_parser = sizes)]
+    stack_size: Option<Range>,
+
+    /// Sweep another numeric flag
+    #[arg(long, value_name = "NAME=FROM..TO", value_parser = named)]
+    over: Option<(String, Range)>,
+
+    /// How many values, both ends included
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    points: u32,
+
+    /// Space the values by equal differences [default: by equal factors]
+    #[arg(long)]
+    linear: bool,
+
+    /// A program to measure; give it several times for several
+    #[arg(long, value_name = "NAME", default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
+    program: Vec<String>,
+
+    /// How to lay the threads over the CPUs; give it several times for several
+    #[arg(long, value_enum, default_values = ["free", "one-cpu"])]
+    placement: Vec<Placement>,
+
+    /// What links are made of, for programs that have them; give it several times for several
+    /// [default: each program's own]
+    #[arg(long, value_enum)]
+    transport: Vec<Transport>,
+
+    /// How often each value is measured, each time in a fresh process
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+
+    /// About how many hops each process times, or creations where nothing is handed over; three
+    /// iterations at least
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    hops: u64,
+
+    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Shuffle each round by this number [default: drawn from the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+
+    /// Flags for every program, such as --tasks 500
+    #[arg(last = true, value_name = "FLAGS")]
+    flags: Vec<String>,
+}
+
+/// A range of sizes in bytes.
+fn sizes(text: &str) -> Result<Range, String> {
+    Range::parse(text, |end| Some(end.parse::<Bytes>().ok()?.0))
+}
+
+/// A flag's name and its range.
+fn named(text: &str) -> Result<(String, Range), String> {
+    let (name, range) = text
+        .split_once('=')
+        .ok_or_else(|| format!("'{text}' is not NAME=FROM..TO"))?;
+    let name = name.trim_start_matches('-');
+    let of_flag = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if name.is_empty() || !name.chars().all(of_flag) {
+        return Err(format!("'{name}' is not the name of a flag"));
+    }
+    Ok((sweep::canonical(name).to_owned(), range.parse()?))
+}
+
+impl Args {
+    /// The flag that is swept, and its range; the command line has exactly one.
+    fn swept(&self) -> anyhow::Result<(String, Range)> {
+        let flags = [
+            ("tasks", self.tasks),
+            ("tokens", self.tokens),
+            ("capacity", self.capacity),
+            ("workers", self.workers),
+            ("stack-size", self.stack_size),
+        ];
+        let swept = flags
+            .into_iter()
+            .find_map(|(name, range)| Some((name.to_owned(), range?)))
+            .or_else(|| self.over.clone());
+        swept.ok_or_else(|| BadUsage::new("sweep: no flag has a range"))
+    }
+
+    fn plan(&self, programs: &Programs, seed: u64) -> anyhow::Result<Sweep> {
+        let (over, range) = self.swept()?;
+        let spacing = match self.linear {
+            true => Spacing::Linear,
+            false => Spacing::Logarithmic,
+        };
+        Ok(Sweep {
+            over,
+            points: range.points(self.points, spacing),
+            series: self.series(programs)?,
+            flags: self.flags.clone(),
+            hops: self.hops,
+            rounds: self.rounds,
+            seed,
+        })
+    }
+
+    fn series(&self, programs: &Programs) -> anyhow::Result<Vec<Series>> {
+        let transports = names(&self.transport);
+        let has = |program: &str, flag: &str| {
+            let value = match flag {
+                "--transport" => "pipe",
+                _ => "free",
+            };
+            let flags = [flag, value].map(str::to_owned);
+            let answer = probe::ask(&programs.path(program)?, &flags)?;
+            let lacks = matches!(answer, Answer::NoFlag(_));
+            if lacks && flag == "--transport" {
+                eprintln!("switchcost: {program} has no {flag}: it is measured once, without");
+            }
+            Ok(!lacks)
+        };
+        sweep::series(
+            &distinct(&self.program),
+            &names(&self.placement),
+            &transports,
+            has,
+        )
+    }
+}
+
+/// Values of a flag as they are written, each once.
+fn names(values: &[impl ValueEnum]) -> Vec<String> {
+    let names: Vec<String> = values
+        .iter()
+        .filter_map(|value| Some(value.to_possible_value()?.get_name().to_owned()))
+        .collect();
+    distinct(&names)
+}
+
+fn distinct(names: &[String]) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for name in names {
+        if !distinct.contains(name) {
+            distinct.push(name.clone());
+        }
+    }
+    distinct
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let (over, _) = args.swept()?;
+    if sweep::value_text(&args.flags, &over).is_some() {
+        return Err(BadUsage::new(format!(
+            "--{over} is swept: it cannot be given after -- as well"
+        )));
+    }
+    let seed = args.seed.unwrap_or_else(drawn_seed);
+    let programs = Programs::up_to_date(args.program.iter().map(String::as_str))?;
+    let plan = args.plan(&programs, seed)?;
+    let planned = plan.plan(|program, flags| probe::ask(&programs.path(program)?, flags))?;
+    for line in sweep::lines(&planned.cuts, &over) {
+        eprintln!("switchcost: {line}");
+    }
+    if planned.cases.is_empty() {
+        return Err(nothing_left(&planned.cuts, &over));
+    }
+    let path = args.out.clone().unwrap_or_else(default_path);
+    let mut rounds = Rounds::new(programs, Store::append_to(&path)?, seed);
+    rounds.run(&planned.cases, 0..plan.rounds)?;
+    if rounds.records().is_empty() {
+        rounds.store().remove_if_empty()?;
+        bail!("nothing was measured");
+    }
+    for cut in &planned.cuts {
+        let reason = cut.answer.reason().unwrap_or_default();
+        for case in &cut.cases {
+            rounds.leave_out(case, &reason)?;
+        }
+    }
+    let records = rounds.records();
+    report::print(&analysis::analyse(records), records, args.format)?;
+    eprintln!("records: {}", path.display());
+    if records.iter().all(|record| record.samples.is_none()) {
+        bail!("every case failed; the records say why");
+    }
+    Ok(())
+}
+
+/// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.
+fn nothing_left(cuts: &[Cut], over: &str) -> anyhow::Error {
+    if cuts.iter().all(|cut| cut.lacks(over)) {
+        return BadUsage::new(format!("none of the programs has a flag --{over}"));
+    }
+    let limits = |cut: &Cut| matches!(cut.answer, Answer::TooMuch { .. });
+    match cuts.iter().any(limits) {
+        true => anyhow::anyhow!("the limits of this system allow no point of this sweep"),
+        false => BadUsage::new("none of the programs takes these flags"),
+    }
+}
