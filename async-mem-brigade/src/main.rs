@@ -40,10 +40,10 @@ struct Cli {
     #[serde(flatten)]
     place: Place,
     /// How many numbers are in flight at once
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     tokens: u32,
     /// How many numbers each channel holds
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     capacity: u32,
     /// Tokio's scheduler
     #[arg(long, value_enum, default_value = "current-thread")]
@@ -67,8 +67,8 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
     session.carries(cli.tokens);
     session.runs_on(plan.describe());
-    session.require(&(Demand::channel_tasks() + plan.demand()))?;
     check_room(cli)?;
+    session.require(&(Demand::channel_tasks() + Demand::tokens(cli.tokens) + plan.demand()))?;
     plan.build(false)?.block_on(brigade(cli, session))
 }
 

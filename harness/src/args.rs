@@ -12,15 +12,20 @@ use crate::units::Bytes;
 #[derive(Clone, Debug, clap::Args, Serialize)]
 pub struct Run {
     /// How many tasks
-    #[arg(long, visible_alias = "threads", value_name = "N", default_value = "500", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true, default_value = "500", value_parser = clap::value_parser!(u32).range(1..))]
     pub tasks: u32,
 
     /// How many iterations to time
-    #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "10000", value_parser = clap::value_parser!(u64).range(1..))]
     pub iters: u64,
 
     /// How many iterations to run first, untimed
-    #[arg(long, value_name = "N", default_value = "100")]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value = "100"
+    )]
     pub warmups: u64,
 
     /// Print no result

@@ -1,12 +1,13 @@
 //! The user's `--command`, run while every task is alive.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
 use crate::args::Format;
-use crate::{children, signals};
+use crate::children::{self, Group};
+use crate::signals;
 
 /// Runs the user's command and waits for it; a signal to this process ends it as well.
 pub(crate) fn run(line: &str, format: Format) -> anyhow::Result<()> {
@@ -16,7 +17,12 @@ pub(crate) fn run(line: &str, format: Format) -> anyhow::Result<()> {
     if format == Format::Json {
         command.stdout(Stdio::from(io::stderr()));
     }
-    let status = children::run(&mut command).context("--command: cannot run sh")?;
+    // Somebody at a terminal may want to type into what they run.
+    let group = match io::stdin().is_terminal() {
+        true => Group::Shared,
+        false => Group::Own,
+    };
+    let status = children::run(&mut command, group).context("--command: cannot run sh")?;
     if !status.success() {
         match signals::received() {
             Some(_) => bail!("--command was interrupted: {line}"),

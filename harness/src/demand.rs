@@ -60,6 +60,19 @@ impl Demand {
         })
     }
 
+    /// Numbers in flight over channels: in a channel, and among those that came out.
+    pub fn tokens(count: u32) -> Self {
+        let bytes = u64::from(count) * 24;
+        Demand {
+            fixed: Need {
+                memory: bytes,
+                address_space: bytes,
+                ..Need::NONE
+            },
+            per_task: Need::NONE,
+        }
+    }
+
     /// N async tasks, each with a channel.
     pub fn channel_tasks() -> Self {
         Demand::each(Need {

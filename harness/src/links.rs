@@ -20,7 +20,7 @@ pub struct Chain {
     pub transport: Transport,
 
     /// How many tokens are in flight at once
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens: u32,
 }
 

@@ -7,7 +7,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 /// The number of the signal that came, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
-/// The process id of the child that is to stop too, or 0.
+/// The child that is to stop too, as kill(2) names it: a process, or a group by its negative; or 0.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn note(signal: libc::c_int) {
@@ -29,11 +29,11 @@ fn stop(child: i32) {
 pub(crate) struct Relay;
 
 impl Relay {
-    pub(crate) fn to(child: u32) -> Self {
-        CHILD.store(child as i32, Ordering::Relaxed);
+    pub(crate) fn to(child: i32) -> Self {
+        CHILD.store(child, Ordering::Relaxed);
         // The signal may have come while the child was being started.
         if received().is_some() {
-            stop(child as i32);
+            stop(child);
         }
         Relay
     }

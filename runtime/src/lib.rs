@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct Workers {
     /// Worker threads of the multi-thread scheduler [default: one for each CPU]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32768))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 }
 

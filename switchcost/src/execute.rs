@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::Context;
-use harness::children;
+use harness::children::{self, Group};
 use harness::record::Record;
 
 /// What became of a run.
@@ -40,8 +40,8 @@ pub fn run(program: &Path, flags: &[String]) -> anyhow::Result<Outcome> {
         .stdin(Stdio::null())
         .stdout(Stdio::from(stdout.try_clone()?))
         .stderr(Stdio::from(stderr.try_clone()?));
-    let status =
-        children::run(&mut command).with_context(|| format!("cannot run {}", program.display()))?;
+    let status = children::run(&mut command, Group::Own)
+        .with_context(|| format!("cannot run {}", program.display()))?;
     match serde_json::from_str(text(&mut stdout)?.trim_end()) {
         Ok(record) => Ok(Outcome::Measured(record)),
         Err(_) => Ok(Outcome::Failed(reason(status, &text(&mut stderr)?))),

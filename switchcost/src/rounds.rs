@@ -28,8 +28,8 @@ pub struct Rounds {
     done: HashSet<Place>,
 }
 
-/// A run's place in the plan: the command's flags, the round, and whether it is a twin.
-type Place = (Vec<String>, u32, bool);
+/// A run's place in the plan: the program, its flags, the round, and whether it is a twin.
+type Place = (String, Vec<String>, u32, bool);
 
 impl Rounds {
     /// A run that begins.
@@ -61,7 +61,9 @@ impl Rounds {
                 position.name()
             );
             if record.error.is_none() && !record.partial {
-                self.done.insert((flags, position.round, position.twin));
+                let program = record.benchmark.clone();
+                self.done
+                    .insert((program, flags, position.round, position.twin));
             }
         }
         self.records = records;
@@ -137,7 +139,8 @@ fn schedule(cases: &[Case], rounds: Range<u32>, seed: u64) -> Vec<(u32, u32, &Ca
 }
 
 fn place(case: &Case, round: u32) -> Place {
-    (case.flags.clone(), round, case.position.twin)
+    let program = case.program.clone();
+    (program, case.flags.clone(), round, case.position.twin)
 }
 
 /// The flags of the case that a record was made by.

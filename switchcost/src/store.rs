@@ -1,7 +1,7 @@
 //! A file of records, one JSON line each, appended to as they come.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -21,9 +21,11 @@ impl Store {
     /// When it cannot be opened for writing.
     pub fn append_to(path: &Path) -> anyhow::Result<Self> {
         let file = OpenOptions::new()
+            .read(true)
             .append(true)
             .create(true)
             .open(path)
+            .and_then(end_last_line)
             .with_context(|| {
                 format!(
                     "cannot write {}: name another file by --out",
@@ -64,6 +66,21 @@ impl Store {
             .write_all(&line)
             .with_context(|| format!("cannot append to {}", self.path.display()))
     }
+}
+
+/// Ends a line that a full disk or a stopped machine has cut short, so that the next record does
+/// not continue it.
+fn end_last_line(mut file: File) -> io::Result<File> {
+    let mut last = [b'\n'];
+    // A device or a pipe cannot be read backwards, and has no last line.
+    if file.metadata()?.len() > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    if last != [b'\n'] {
+        file.write_all(b"\n")?;
+    }
+    Ok(file)
 }
 
 /// What a file holds.

@@ -64,19 +64,20 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 /// The two columns of a table separated by white space.
 fn columns(text: &str, args: &Args) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
     let mut points = (Vec::new(), Vec::new());
-    for (number, line) in (1..).zip(text.lines()) {
+    let rows = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    for (row, (number, line)) in rows.enumerate() {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        if fields.is_empty() || line.starts_with('#') {
-            continue;
-        }
         let value = |column: u16| fields.get(usize::from(column) - 1)?.parse::<f64>().ok();
         match (value(args.x), value(args.y)) {
             (Some(x), Some(y)) => {
                 points.0.push(x);
                 points.1.push(y);
             }
+            // The first row may hold the headings.
             _ => ensure!(
-                points.0.is_empty(),
+                row == 0,
                 "line {number} has no numbers in columns {} and {}: {line}",
                 args.x,
                 args.y

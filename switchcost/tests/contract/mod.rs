@@ -1,0 +1,10 @@
+//! What every benchmark program promises.
+
+mod command;
+mod machine;
+mod placement;
+mod record;
+mod stdout;
+mod text;
+mod usage;
+mod variants;

@@ -1,0 +1,8 @@
+//! Too little of what a run needs: it is said at once, with what is needed and how to get it.
+//! Every limit is lowered for a child alone.
+
+mod check;
+mod descriptors;
+mod groups;
+mod memory;
+mod users;

@@ -1,0 +1,24 @@
+//! What every benchmark program of this workspace promises, whoever adds it, and what the runner
+//! makes of it. One binary: this file is the table of contents.
+//!
+//! No test asserts a time. Where a tool or a right is missing, a test says `skipped: …` on
+//! standard error and passes.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test's helpers may panic as the test itself does"
+)]
+
+/// Running programs with a time-out, and finding the benchmarks.
+mod support;
+
+/// Every benchmark program: its flags, its output, its record.
+mod contract;
+/// Every benchmark program, at SIGINT and SIGTERM.
+mod interrupt;
+/// Every benchmark program, with too little of what it needs.
+mod limits;
+/// `switchcost` itself.
+mod runner;
+/// The shell scripts.
+mod scripts;

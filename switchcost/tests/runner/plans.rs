@@ -1,0 +1,132 @@
+//! `switchcost run` and `list`, from a plan to its tables.
+
+use std::fs;
+
+use harness::record::Record;
+
+use super::{Files, PLAN, switchcost};
+use crate::support::benchmarks;
+
+#[test]
+fn the_built_in_plan_lists_programs_that_exist() {
+    let run = switchcost("list").finish().expect_quiet_success();
+    assert!(run.stdout.lines().count() > 10, "{run}");
+    for line in run.stdout.lines() {
+        let known = |word: &str| benchmarks::all().iter().any(|b| b.name == word);
+        assert!(line.split(' ').any(known), "{line}");
+    }
+}
+
+#[test]
+fn a_case_is_a_line() {
+    let columns = "[[section.column]]\nname = 'free'\n[[section.column]]\nname = 'one CPU'\n\
+                   flags = ['--placement', 'one-cpu']\n[[section.row]]";
+    let files = Files::of(&PLAN.replacen("[[section.row]]", columns, 1));
+    let run = switchcost("list --plan").arg(files.plan()).finish();
+    let expected = "\
+        with tasks, free: 2 x async-mem-brigade --tasks 3 --iters 4 --warmups 1\n\
+        with tasks, one CPU: 2 x async-mem-brigade --tasks 3 --placement one-cpu --iters 4 --warmups 1\n\
+        without, free: 2 x one-thread-brigade --tasks 3 --iters 4 --warmups 1\n\
+        without, one CPU: 2 x one-thread-brigade --tasks 3 --placement one-cpu --iters 4 --warmups 1\n";
+    assert_eq!(run.expect_quiet_success().stdout, expected);
+}
+
+#[test]
+fn a_plan_becomes_records_and_a_table() {
+    let files = Files::of(PLAN);
+    let run = files
+        .run()
+        .finish()
+        .expect(0)
+        .expect_complaint(&["records: "]);
+    for text in [
+        "\nTwo of them\n",
+        "with tasks",
+        "  less without",
+        "without",
+        "2 rounds",
+    ] {
+        assert!(run.stdout.contains(text), "'{text}' is missing: {run}");
+    }
+    let records = files.records();
+    assert_eq!(records.len(), 2 * 2);
+    for (place, record) in (0..).zip(&records) {
+        let plan = record.plan.as_ref().unwrap();
+        assert_eq!(
+            (plan.round, plan.order),
+            (place / 2, place % 2),
+            "in the order they were run"
+        );
+        assert_eq!(plan.section, "Two of them");
+        assert_eq!(record.samples.as_ref().unwrap().count, 4);
+        assert!(!record.partial && record.error.is_none());
+    }
+    let report = switchcost("report").arg(files.out()).finish();
+    assert_eq!(report.expect_quiet_success().stdout, run.stdout);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order() {
+    let files = Files::of(PLAN);
+    let order = |seed: &str| {
+        let out = files.folder.path().join(format!("{seed}.jsonl"));
+        let run = files
+            .run_into("--out", &out)
+            .flags("--rounds 6 --seed")
+            .arg(seed);
+        run.finish().expect(0);
+        let text = fs::read_to_string(out).unwrap();
+        let names = text.lines().map(|line| {
+            let record: Record = serde_json::from_str(line).unwrap();
+            record.benchmark
+        });
+        names.collect::<Vec<_>>()
+    };
+    let first = order("7");
+    assert_eq!(first.len(), 12);
+    assert_eq!(first, order("007"));
+}
+
+#[test]
+fn records_are_appended() {
+    let files = Files::of(PLAN);
+    for lines in [4, 8] {
+        files.run().finish().expect(0);
+        assert_eq!(files.records().len(), lines);
+    }
+}
+
+/// A full disk, or a machine that stopped, may have left a part of a line.
+#[test]
+fn a_line_that_was_cut_does_not_spoil_the_next_record() {
+    let files = Files::of(PLAN);
+    fs::write(files.out(), r#"{"schema":1,"benchmark":"thr"#).unwrap();
+    let run = files.run().finish().expect(0);
+    let text = files.text();
+    let whole = text
+        .lines()
+        .filter(|line| serde_json::from_str::<Record>(line).is_ok());
+    assert_eq!(whole.count(), 4, "{text}");
+    let report = switchcost("report").arg(files.out()).finish().expect(0);
+    let report = report.expect_complaint(&["line 1"]);
+    assert_eq!(report.stdout, run.stdout);
+}
+
+/// Cases may have equal flags and differ in nothing but their program.
+#[test]
+fn a_run_that_is_resumed_runs_what_is_missing() {
+    let files = Files::of(PLAN);
+    files.run().finish().expect(0);
+    let all = files.text();
+    for missing in ["async-mem-brigade", "one-thread-brigade"] {
+        let benchmark = format!("\"benchmark\":\"{missing}\"");
+        let kept = all.lines().filter(|line| !line.contains(&benchmark));
+        let kept: Vec<&str> = kept.collect();
+        assert_eq!(kept.len(), 2, "{all}");
+        fs::write(files.out(), kept.join("\n") + "\n").unwrap();
+        files.run_into("--resume", &files.out()).finish().expect(0);
+        let records = files.records();
+        let again = records.iter().filter(|record| record.benchmark == missing);
+        assert_eq!((records.len(), again.count()), (4, 2), "{missing}");
+    }
+}

@@ -1,0 +1,160 @@
+//! The benchmark executables, as cargo knows them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use super::process::Run;
+
+/// The runner's executable, beside which the benchmarks are.
+pub(crate) const RUNNER: &str = env!("CARGO_BIN_EXE_switchcost");
+
+/// One benchmark program.
+pub(crate) struct Benchmark {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its executable.
+    pub(crate) path: PathBuf,
+    /// Its long flags, each with the values that `--help` lists for it.
+    pub(crate) flags: BTreeMap<String, Vec<String>>,
+}
+
+impl Benchmark {
+    /// A run of it.
+    pub(crate) fn run(&self, flags: &str) -> Run {
+        Run::of(&self.path).flags(flags)
+    }
+
+    /// A run that is over at once.
+    pub(crate) fn tiny(&self, flags: &str) -> Run {
+        self.run("--tasks 3 --iters 4 --warmups 1").flags(flags)
+    }
+
+    /// A run that a shell prepares; `script` ends in `exec "$0" "$@"`.
+    pub(crate) fn within(&self, script: &str, flags: &str) -> Run {
+        Run::within(script, &self.path).flags(flags)
+    }
+
+    /// Whether it has a flag.
+    pub(crate) fn has(&self, flag: &str) -> bool {
+        self.flags.contains_key(flag)
+    }
+
+    /// Whether its tasks are threads: these have stacks of a chosen size.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.has("--stack-size")
+    }
+
+    /// Whether its links are file descriptors.
+    pub(crate) fn has_descriptors(&self) -> bool {
+        self.has("--transport")
+    }
+}
+
+/// Every bin target of the workspace but the runner's, built once.
+pub(crate) fn all() -> &'static [Benchmark] {
+    static ALL: OnceLock<Vec<Benchmark>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let names = names();
+        assert!(!names.is_empty(), "the workspace has no benchmarks");
+        let folder = build();
+        names.into_iter().map(|name| find(&folder, name)).collect()
+    })
+}
+
+/// The benchmarks that have a flag.
+pub(crate) fn with(flag: &str) -> impl Iterator<Item = &'static Benchmark> {
+    all().iter().filter(move |benchmark| benchmark.has(flag))
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+    command
+}
+
+fn names() -> Vec<String> {
+    let mut command = cargo();
+    command.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "cargo metadata: {}", output.status);
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages
+        .flat_map(|package| package["targets"].as_array().unwrap())
+        .filter(|target| target["kind"] == serde_json::json!(["bin"]))
+        .map(|target| target["name"].as_str().unwrap().to_owned())
+        .filter(|name| name != "switchcost")
+        .collect()
+}
+
+/// Brings the executables up to date in the folder where the runner's is.
+fn build() -> PathBuf {
+    let folder = Path::new(RUNNER).parent().unwrap();
+    let profile = match folder.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        other => other,
+    };
+    let mut command = cargo();
+    command
+        .args(["build", "--quiet", "--workspace", "--bins"])
+        .args(["--exclude", "switchcost", "--profile", profile])
+        .arg("--target-dir")
+        .arg(folder.parent().unwrap());
+    let status = command.status().unwrap();
+    assert!(status.success(), "cargo build: {status}");
+    folder.to_owned()
+}
+
+fn find(folder: &Path, name: String) -> Benchmark {
+    let path = folder.join(&name);
+    let help = Run::of(&path).flags("--help").finish();
+    let flags = flags(&help.expect(0).stdout);
+    Benchmark { name, path, flags }
+}
+
+/// The long flags of a help text with the values that it lists. Help and version are none of the
+/// program's own.
+fn flags(help: &str) -> BTreeMap<String, Vec<String>> {
+    let mut flags: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut current = None;
+    let mut listing = false;
+    for line in help.lines().map(str::trim) {
+        let mut words = line.split([' ', ',']).filter(|word| !word.is_empty());
+        let long = words.clone().take(2).find(|word| word.starts_with("--"));
+        if let Some(flag) = long.filter(|_| line.starts_with('-') && !line.starts_with("- ")) {
+            flags.insert(flag.to_owned(), Vec::new());
+            current = Some(flag);
+            listing = false;
+        } else if line == "Possible values:" {
+            listing = true;
+        } else if line.is_empty() {
+            listing = false;
+        } else if let (true, Some("-"), Some(flag)) = (listing, words.next(), current) {
+            let value = words.next().unwrap().trim_end_matches(':');
+            flags.get_mut(flag).unwrap().push(value.to_owned());
+        }
+    }
+    flags.remove("--help");
+    flags.remove("--version");
+    flags
+}
+
+#[test]
+fn flags_and_their_values_are_read_from_the_help() {
+    let help = "Options:\n      --tasks <N>\n          How many --things\n\n  -q, --quiet\n          \
+                Print\n\n      --format <FORMAT>\n          How\n\n          Possible values:\n          \
+                - text: for people\n          - json: one line\n          \n          [default: text]\n\n  \
+                -h, --help\n";
+    let flags = flags(help);
+    assert_eq!(
+        flags.keys().collect::<Vec<_>>(),
+        ["--format", "--quiet", "--tasks"]
+    );
+    assert_eq!(flags["--format"], ["text", "json"]);
+    assert!(flags["--tasks"].is_empty());
+}

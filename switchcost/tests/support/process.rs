@@ -1,0 +1,349 @@
+//! Running a program with a time-out, and what may never happen whatever it is asked.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{Read, Seek, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use harness::record::Record;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+use super::until;
+
+/// How long a run may take before it counts as a hang.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The variable that marks a run's processes, wherever they go: they inherit it.
+const MARK: &str = "SWITCHCOST_TEST_RUN";
+
+/// A program to be run.
+pub(crate) struct Run {
+    command: Command,
+    input: String,
+    mark: OsString,
+}
+
+/// A program that runs, in a process group of its own.
+pub(crate) struct Running {
+    child: Child,
+    stdout: File,
+    stderr: File,
+    mark: OsString,
+    label: String,
+}
+
+/// How a program ended.
+pub(crate) struct Outcome {
+    /// The exit status.
+    pub(crate) code: i32,
+    /// What it wrote to standard output.
+    pub(crate) stdout: String,
+    /// What it wrote to standard error.
+    pub(crate) stderr: String,
+    label: String,
+}
+
+impl Run {
+    /// A program by itself.
+    pub(crate) fn of(program: impl AsRef<OsStr>) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mark = OsString::from(format!("{}-{count}", std::process::id()));
+        let mut command = Command::new(program);
+        command.env(MARK, &mark).process_group(0);
+        // A failure shows what the program says; where that comes from would bury it.
+        command.env_remove("RUST_BACKTRACE");
+        Run {
+            command,
+            input: String::new(),
+            mark,
+        }
+    }
+
+    /// A program that a shell starts, as `exec "$0" "$@"` in `script`.
+    pub(crate) fn within(script: &str, program: &Path) -> Self {
+        Run::of("sh").arg("-c").arg(script).arg(program)
+    }
+
+    /// Adds one argument.
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    /// Adds arguments separated by white space.
+    pub(crate) fn flags(mut self, flags: &str) -> Self {
+        self.command.args(flags.split_whitespace());
+        self
+    }
+
+    /// What the program reads from standard input: nothing, unless this is called.
+    pub(crate) fn input(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.input);
+        self
+    }
+
+    /// Starts it.
+    pub(crate) fn start(self) -> Running {
+        let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().unwrap());
+        let out = stdout.try_clone().unwrap().into();
+        self.start_into(out, stdout, stderr)
+    }
+
+    fn start_into(mut self, out: Stdio, stdout: File, stderr: File) -> Running {
+        let mut input = tempfile::tempfile().unwrap();
+        input.write_all(self.input.as_bytes()).unwrap();
+        input.rewind().unwrap();
+        let label = self.label();
+        let child = self
+            .command
+            .stdin(input)
+            .stdout(out)
+            .stderr(stderr.try_clone().unwrap())
+            .spawn();
+        Running {
+            child: child.unwrap_or_else(|e| panic!("cannot run {label}: {e}")),
+            stdout,
+            stderr,
+            mark: self.mark,
+            label,
+        }
+    }
+
+    /// The command line, to find a failure by.
+    fn label(&self) -> String {
+        let words = [self.command.get_program()].into_iter();
+        let words = words.chain(self.command.get_args());
+        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+        words.join(" ")
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn finish(self) -> Outcome {
+        self.start().finish()
+    }
+
+    /// Runs it to its end with a standard output of the caller's; that of the outcome is empty.
+    pub(crate) fn finish_into(self, out: impl Into<Stdio>) -> Outcome {
+        let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().unwrap());
+        self.start_into(out.into(), stdout, stderr).finish()
+    }
+}
+
+impl Running {
+    /// Sends a signal to the program alone, once it is prepared for it.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.await_handler(signal);
+        kill(self.pid(), signal).unwrap();
+    }
+
+    /// Sends a signal to the program and what it has started, as a terminal's Ctrl-C does.
+    pub(crate) fn signal_all(&self, signal: Signal) {
+        self.await_handler(signal);
+        killpg(self.pid(), signal).unwrap();
+    }
+
+    fn await_handler(&self, signal: Signal) {
+        until("the signal is caught", || {
+            catches(self.pid().as_raw(), signal)
+        });
+    }
+
+    /// Ends the program alone, in the way that it cannot prepare for, and returns what is left.
+    pub(crate) fn kill(mut self) -> Vec<String> {
+        kill(self.pid(), Signal::SIGKILL).unwrap();
+        self.child.wait().unwrap();
+        self.left()
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Whether some process of this run has this name (`/proc/PID/comm`).
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.processes().any(|pid| is_called(pid, name))
+    }
+
+    /// Whether some process of this run has this name and is prepared for SIGTERM.
+    pub(crate) fn has_ready(&self, name: &str) -> bool {
+        self.processes()
+            .any(|pid| is_called(pid, name) && catches(pid, Signal::SIGTERM))
+    }
+
+    /// The processes of this run that are alive.
+    fn processes(&self) -> impl Iterator<Item = i32> {
+        let mut mark = OsString::from(MARK);
+        mark.push("=");
+        mark.push(&self.mark);
+        let is_ours = move |pid: &i32| {
+            let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            variables
+                .split(|&byte| byte == 0)
+                .any(|variable| variable == mark.as_encoded_bytes())
+        };
+        fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter(is_ours)
+    }
+
+    /// Waits until it ends by itself.
+    ///
+    /// # Panics
+    /// When it hangs, panicked, or was ended by a signal.
+    pub(crate) fn finish(self) -> Outcome {
+        self.finish_leaving_none(false)
+    }
+
+    /// Waits until it ends by itself, and sees to it that nothing that it started is left.
+    ///
+    /// # Panics
+    /// As [`Running::finish`], and when a process is left.
+    pub(crate) fn finish_all(self) -> Outcome {
+        self.finish_leaving_none(true)
+    }
+
+    fn finish_leaving_none(mut self, none: bool) -> Outcome {
+        let status = self.wait();
+        let outcome = Outcome {
+            code: status.and_then(|status| status.code()).unwrap_or(-1),
+            stdout: text(&mut self.stdout),
+            stderr: text(&mut self.stderr),
+            label: std::mem::take(&mut self.label),
+        };
+        let left = if none { self.left() } else { Vec::new() };
+        let Some(status) = status else {
+            panic!("it hangs: {outcome}");
+        };
+        assert!(outcome.code >= 0, "it ended with {status}: {outcome}");
+        assert_ne!(outcome.code, 101, "it panicked: {outcome}");
+        for text in [&outcome.stdout, &outcome.stderr] {
+            assert!(!text.contains("panicked"), "it panicked: {outcome}");
+        }
+        assert!(left.is_empty(), "it left processes: {left:?}\n{outcome}");
+        outcome
+    }
+
+    /// Waits; `None` where it had to be killed.
+    fn wait(&mut self) -> Option<ExitStatus> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Some(status);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        self.left();
+        None
+    }
+
+    /// What is left of this run a moment later; it is killed.
+    fn left(&self) -> Vec<String> {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(1) && self.processes().next().is_some() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let killed = self.processes().map(|pid| {
+            let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            command.replace('\0', " ")
+        });
+        killed.collect()
+    }
+}
+
+/// A test that fails while its program runs leaves nothing behind.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _ = killpg(self.pid(), Signal::SIGKILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn is_called(pid: i32, name: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+}
+
+/// Whether a process has a handler for a signal, as `/proc/PID/status` tells, or has ended.
+fn catches(pid: i32, signal: Signal) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return true;
+    };
+    let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
+    let mask = field("SigCgt:").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let ended = field("State:").is_some_and(|state| state.trim().starts_with('Z'));
+    ended || mask.is_some_and(|mask| mask & (1 << (signal as i32 - 1)) != 0)
+}
+
+fn text(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    file.rewind().unwrap();
+    file.read_to_end(&mut bytes).unwrap();
+    String::from_utf8(bytes).expect("the output is UTF-8")
+}
+
+impl Outcome {
+    /// Expects this exit status.
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self}");
+        self
+    }
+
+    /// Expects success, and not a word on standard error.
+    pub(crate) fn expect_quiet_success(self) -> Self {
+        assert!(self.code == 0 && self.stderr.is_empty(), "{self}");
+        self
+    }
+
+    /// Expects failure with nothing on standard output and these words on standard error.
+    pub(crate) fn expect_refusal(self, code: i32, words: &[&str]) -> Self {
+        let this = self.expect(code).expect_complaint(words);
+        assert!(this.stdout.is_empty(), "nothing is a result here: {this}");
+        this
+    }
+
+    /// Expects these words on standard error.
+    pub(crate) fn expect_complaint(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stderr.contains(word), "'{word}' is missing: {self}");
+        }
+        self
+    }
+
+    /// The only line of standard output.
+    pub(crate) fn line(&self) -> &str {
+        let line = self.stdout.strip_suffix('\n');
+        let line = line.unwrap_or_else(|| panic!("no whole line: {self}"));
+        assert!(!line.contains('\n'), "more than one line: {self}");
+        line
+    }
+
+    /// The only line of standard output as a record.
+    pub(crate) fn record(&self) -> Record {
+        serde_json::from_str(self.line()).unwrap_or_else(|e| panic!("no record: {e}: {self}"))
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Outcome {
+            code,
+            stdout,
+            stderr,
+            label,
+        } = self;
+        write!(
+            f,
+            "\n$ {label}\nstatus {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}"
+        )
+    }
+}
