@@ -18,6 +18,8 @@ mod contract;
 mod interrupt;
 /// Every benchmark program, with too little of what it needs.
 mod limits;
+/// What a file of records is made into: text, Markdown, CSV, JSON, and the page in a browser.
+mod render;
 /// `switchcost` itself.
 mod runner;
 /// The shell scripts.

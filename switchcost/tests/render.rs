@@ -1,7 +1,7 @@
 //! What a file of invented records is made into, byte by byte; and the page in a real browser.
 //!
-//! `cargo test -p switchcost --test render -- --ignored` makes the file anew after a change of its
-//! generator, and `INSTA_UPDATE=always` takes what is made of it as right.
+//! `cargo test -p switchcost --test all rewrite_the_fixture -- --ignored` makes the file anew after
+//! a change of its generator, and `INSTA_UPDATE=always` takes what is made of it as right.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

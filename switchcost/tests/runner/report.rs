@@ -55,10 +55,10 @@ fn it_comes_as_markdown_and_json_too() {
             .finish()
             .expect_quiet_success()
     };
-    let markdown = report("--format markdown");
+    let markdown = report("--markdown -");
     assert!(markdown.stdout.contains("\n| --- |"), "{markdown}");
     assert!(markdown.stdout.contains("\n| with tasks | "), "{markdown}");
-    let json = report("--format json");
+    let json = report("--json -");
     let analysis: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(analysis["tables"][0]["rows"][1]["name"], "without");
 }
