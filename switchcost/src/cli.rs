@@ -1,4 +1,4 @@
-//! The command line: one verb, one file of [`crate::verbs`].
+//! The command line: one verb, one file of `verbs`.
 
 use std::process::ExitCode;
 

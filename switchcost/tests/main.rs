@@ -20,7 +20,7 @@ mod contract;
 mod interrupt;
 /// Every benchmark program, with too little of what it needs.
 mod limits;
-/// Every form of a report, byte for byte, and the page in a browser.
+/// What a file of records is made into: text, Markdown, CSV, JSON, and the page in a browser.
 mod render;
 /// `switchcost` itself.
 mod runner;

@@ -1,7 +1,7 @@
 //! What a file of invented records is made into, byte by byte; and the page in a real browser.
 //!
-//! `cargo test -p switchcost --test render -- --ignored` makes the file anew after a change of its
-//! generator, and `INSTA_UPDATE=always` takes what is made of it as right.
+//! `cargo test -p switchcost --test all rewrite_the_fixture -- --ignored` makes the file anew after
+//! a change of its generator, and `INSTA_UPDATE=always` takes what is made of it as right.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -102,6 +102,83 @@ fn the_answer_is_told_in_sentences() {
         .map(ToString::to_string)
         .collect();
     compare("answer", &sentences.join("\n"));
+}
+
+fn report(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_switchcost"))
+        .arg("report")
+        .args(arguments)
+        .output()
+        .expect("the program runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (
+        output.status.code().expect("no signal"),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn the_verb_writes_what_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let fixture = fixture().display().to_string();
+    let readme = "before\n<!-- switchcost:begin -->\nold\n<!-- switchcost:end -->\nafter\n";
+    fs::write(path("README.md"), readme).unwrap();
+    let (html, csv, readme) = (path("a.html"), path("a.csv"), path("README.md"));
+    let (status, out, err) = report(&[
+        &fixture, "--html", &html, "--csv", &csv, "--json", "-", "--splice", &readme,
+    ]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    let records = records();
+    let analysis = analyse(&records);
+    assert_eq!(
+        out,
+        format!("{}\n", serde_json::to_string(&analysis).unwrap())
+    );
+    let page = made(|out| render::html(&analysis, &records, out));
+    assert!(fs::read_to_string(&html).unwrap() == page);
+    assert_eq!(
+        fs::read_to_string(&csv).unwrap(),
+        made(|out| render::csv(&records, out))
+    );
+    let markdown = made(|out| render::markdown(&analysis, &records, out));
+    let spliced = fs::read_to_string(&readme).unwrap();
+    assert!(spliced.starts_with("before\n<!-- switchcost:begin -->\n"));
+    assert!(spliced.contains(&markdown) && !spliced.contains("\nold\n"));
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        3,
+        "nothing is left over"
+    );
+}
+
+#[test]
+fn the_verb_refuses_what_would_lose_something() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = folder.path().join("a.jsonl");
+    fs::copy(fixture(), &records).unwrap();
+    let records = records.display().to_string();
+    for (arguments, status, reason) in [
+        (vec!["--html", &records], 2, "--html"),
+        (vec!["--csv", "-", "--json", "-"], 2, "taken by --csv"),
+        (
+            vec!["--html", "/nonexistent/a.html"],
+            1,
+            "/nonexistent/a.html",
+        ),
+        (
+            vec!["--splice", "/nonexistent/b.md"],
+            1,
+            "/nonexistent/b.md",
+        ),
+    ] {
+        let all = [&[records.as_str()][..], &arguments].concat();
+        let (code, out, err) = report(&all);
+        assert_eq!((code, out.as_str()), (status, ""), "{arguments:?}: {err}");
+        assert!(err.contains(reason), "{err}");
+    }
+    assert_eq!(fs::read(&records).unwrap(), fs::read(fixture()).unwrap());
 }
 
 /// Every name of a tag in a page.

@@ -19,7 +19,7 @@ const HEAD: [&str; 9] = [
 fn name(key: &Key, runs: &Runs<'_>) -> String {
     let name = runs.position.name();
     match (&runs.position.over, key.x) {
-        (Some(over), Some(x)) => format!("{name}, --{} {x}", over.replace('_', "-")),
+        (Some(over), Some(x)) => format!("{name}, {} = {x}", over.replace('_', " ")),
         _ => name,
     }
 }
