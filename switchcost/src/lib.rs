@@ -15,6 +15,7 @@ pub mod probe;
 pub mod programs;
 pub mod range;
 pub mod render;
+pub mod replace;
 pub mod rounds;
 pub mod stats;
 pub mod store;

@@ -70,7 +70,7 @@ fn a_run_interrupted_in_its_warm_up_has_no_result() {
         let running = benchmark
             .run("--tasks 5 --iters 1 --warmups 4000000000")
             .start();
-        thread::sleep(Duration::from_millis(300));
+        thread::sleep(Duration::from_millis(100));
         running.signal(SIGINT);
         let run = running.finish_all().expect(130);
         let run = run.expect_complaint(&["interrupted after 0 of 1 iterations"]);

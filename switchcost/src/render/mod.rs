@@ -1,4 +1,4 @@
-//! An analysis as text for a terminal or as Markdown.
+//! An analysis as text for a terminal, as Markdown, as a page or as comma-separated values.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,19 @@ use crate::cases::Time;
 use crate::memory::{Fit, Slopes};
 use crate::stats::Estimate;
 
+pub mod answer;
+mod csv;
 pub mod curves;
 pub mod figures;
 mod grid;
+mod html;
 pub mod memory;
+mod plot;
+
+pub use csv::csv;
+pub use curves::curve_grid;
+pub use html::html;
+pub use plot::Mark;
 
 use figures::{factor, factor_in, first_line, headline, net};
 pub use grid::Grid;

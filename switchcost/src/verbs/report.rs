@@ -1,27 +1,41 @@
-//! `switchcost report`: the tables of a file of records.
+//! `switchcost report`: what files of records say, as tables, as a page, as data.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
-use harness::console;
 use harness::record::Record;
+use harness::{BadUsage, console};
 
-use crate::analysis::{self, Analysis};
-use crate::{render, store};
+use crate::analysis::{self, Analysis, Curve};
+use crate::{render, replace, store};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The file of records; - is standard input
-    file: PathBuf,
+    /// The files of records; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
 
-    /// How to print the tables
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    /// Write a page with the answer, tables and plots; it needs no other file and no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write the tables for a README
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
+    /// Write one line for each case, unrounded: times in ns, sizes in bytes
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Write the estimates for programs, unrounded
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 
     /// Put the tables as Markdown into this file, between the lines
-    /// `<!-- switchcost:begin -->` and `<!-- switchcost:end -->`, instead of printing them
+    /// `<!-- switchcost:begin -->` and `<!-- switchcost:end -->`
     #[arg(long, value_name = "FILE")]
     splice: Option<PathBuf>,
 }
@@ -41,23 +55,133 @@ const BEGIN: &str = "<!-- switchcost:begin -->\n";
 const END: &str = "<!-- switchcost:end -->";
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let contents = store::read(&args.file)?;
-    for (line, fault) in &contents.faults {
-        eprintln!(
-            "switchcost: {} line {line} is skipped: {fault}",
-            args.file.display()
-        );
-    }
-    let analysis = analysis::analyse(&contents.records);
+    args.check()?;
+    let records = read(&args.files)?;
+    let analysis = analysis::analyse(&records);
     ensure!(
-        !(analysis.tables.is_empty() && analysis.curves.is_empty()),
-        "{} holds no record of a plan: only `switchcost` itself writes those",
-        args.file.display()
+        !analysis.tables.is_empty() || !analysis.curves.is_empty(),
+        "no record of a plan in {}: only `switchcost` itself writes those",
+        names(&args.files)
     );
-    match &args.splice {
-        Some(file) => splice(file, &analysis, &contents.records),
-        None => print(&analysis, &contents.records, args.format),
+    // Everything is made before anything is written.
+    let mut outputs = Vec::new();
+    if let Some(path) = &args.html {
+        outputs.push((
+            path,
+            made(|out| render::html(&analysis, &records, &Curve::marks, out))?,
+        ));
     }
+    if let Some(path) = &args.markdown {
+        outputs.push((
+            path,
+            made(|out| render::markdown(&analysis, &records, out))?,
+        ));
+    }
+    if let Some(path) = &args.csv {
+        outputs.push((path, made(|out| render::csv(&records, out))?));
+    }
+    if let Some(path) = &args.json {
+        outputs.push((path, made(|out| json(&analysis, out))?));
+    }
+    if let Some(path) = &args.splice {
+        outputs.push((path, spliced(path, &analysis, &records)?));
+    }
+    if outputs.is_empty() {
+        return print(&analysis, &records, Format::Text);
+    }
+    for (path, bytes) in outputs {
+        if is_stdout(path) {
+            console::print(|out| {
+                *out = bytes;
+                Ok(())
+            })
+            .context("cannot print")?;
+        } else {
+            replace::file(path, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+impl Args {
+    fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        [
+            ("--html", &self.html),
+            ("--markdown", &self.markdown),
+            ("--csv", &self.csv),
+            ("--json", &self.json),
+            ("--splice", &self.splice),
+        ]
+        .into_iter()
+        .filter_map(|(flag, path)| Some((flag, path.as_deref()?)))
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if self.files.iter().filter(|path| is_stdout(path)).count() > 1 {
+            return Err(BadUsage::new(
+                "standard input can be read once: name - once".to_owned(),
+            ));
+        }
+        let mut taken: Option<&str> = None;
+        for (flag, path) in self.outputs() {
+            if is_stdout(path) {
+                if let Some(other) = taken {
+                    return Err(BadUsage::new(format!(
+                        "{flag}: standard output is taken by {other}: name a file"
+                    )));
+                }
+                taken = Some(flag);
+            }
+            let same = |input: &PathBuf| {
+                let real = fs::canonicalize(path).ok();
+                real.is_some() && real == fs::canonicalize(input).ok()
+            };
+            if self.files.iter().any(same) {
+                return Err(BadUsage::new(format!(
+                    "{flag}: {} holds the records and would be lost: name another file",
+                    path.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let names: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
+    names.join(", ")
+}
+
+/// The records of all files; lines that are none are told.
+fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for path in files {
+        let contents = store::read(path)?;
+        for (line, fault) in &contents.faults {
+            eprintln!(
+                "switchcost: {} line {line} is skipped: {fault}",
+                path.display()
+            );
+        }
+        records.extend(contents.records);
+    }
+    Ok(records)
+}
+
+fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    write(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn json(analysis: &Analysis, out: &mut Vec<u8>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, analysis)?;
+    out.push(b'\n');
+    Ok(())
 }
 
 /// Prints an analysis.
@@ -65,13 +189,13 @@ pub(crate) fn print(analysis: &Analysis, records: &[Record], format: Format) -> 
     console::print(|out| match format {
         Format::Text => render::text(analysis, records, out),
         Format::Markdown => render::markdown(analysis, records, out),
-        Format::Json => Ok(serde_json::to_writer(out, analysis)?),
+        Format::Json => json(analysis, out),
     })
     .context("cannot print the tables")
 }
 
-/// Replaces what stands between the two marks.
-fn splice(file: &Path, analysis: &Analysis, records: &[Record]) -> anyhow::Result<()> {
+/// A file's text with what stands between the two marks replaced.
+fn spliced(file: &Path, analysis: &Analysis, records: &[Record]) -> anyhow::Result<Vec<u8>> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let Some(((before, _), (_, after))) = text.split_once(BEGIN).zip(text.split_once(END)) else {
@@ -86,5 +210,5 @@ fn splice(file: &Path, analysis: &Analysis, records: &[Record]) -> anyhow::Resul
     render::markdown(analysis, records, &mut spliced)?;
     spliced.extend_from_slice(END.as_bytes());
     spliced.extend_from_slice(after.as_bytes());
-    fs::write(file, spliced).with_context(|| format!("cannot write {}", file.display()))
+    Ok(spliced)
 }

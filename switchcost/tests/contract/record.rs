@@ -143,7 +143,7 @@ fn it_has_what_the_run_used() {
 #[test]
 fn every_iteration_of_a_brigade_of_threads_switches() {
     for benchmark in with("--tokens").filter(|benchmark| benchmark.has_threads()) {
-        let usage = tiny(benchmark, "--cpus 0").usage.unwrap();
+        let usage = tiny(benchmark, "--placement one-cpu").usage.unwrap();
         assert!(usage.voluntary_switches >= 4, "{usage:?}");
     }
 }

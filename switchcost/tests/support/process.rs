@@ -14,6 +14,8 @@ use harness::record::Record;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use super::until;
+
 /// How long a run may take before it counts as a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -135,19 +137,27 @@ impl Run {
 }
 
 impl Running {
-    /// Sends a signal to the program alone.
+    /// Sends a signal to the program alone, once it is prepared for it.
     pub(crate) fn signal(&self, signal: Signal) {
+        self.await_handler(signal);
         kill(self.pid(), signal).unwrap();
     }
 
     /// Sends a signal to the program and what it has started, as a terminal's Ctrl-C does.
     pub(crate) fn signal_all(&self, signal: Signal) {
+        self.await_handler(signal);
         killpg(self.pid(), signal).unwrap();
+    }
+
+    fn await_handler(&self, signal: Signal) {
+        until("the signal is caught", || {
+            catches(self.pid().as_raw(), signal)
+        });
     }
 
     /// Ends the program alone, in the way that it cannot prepare for, and returns what is left.
     pub(crate) fn kill(mut self) -> Vec<String> {
-        self.signal(Signal::SIGKILL);
+        kill(self.pid(), Signal::SIGKILL).unwrap();
         self.child.wait().unwrap();
         self.left()
     }
@@ -158,9 +168,13 @@ impl Running {
 
     /// Whether some process of this run has this name (`/proc/PID/comm`).
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.processes().any(|pid| {
-            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|c| c.trim() == name)
-        })
+        self.processes().any(|pid| is_called(pid, name))
+    }
+
+    /// Whether some process of this run has this name and is prepared for SIGTERM.
+    pub(crate) fn has_ready(&self, name: &str) -> bool {
+        self.processes()
+            .any(|pid| is_called(pid, name) && catches(pid, Signal::SIGTERM))
     }
 
     /// The processes of this run that are alive.
@@ -253,6 +267,21 @@ impl Drop for Running {
         }
         let _ = self.child.wait();
     }
+}
+
+fn is_called(pid: i32, name: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+}
+
+/// Whether a process has a handler for a signal, as `/proc/PID/status` tells, or has ended.
+fn catches(pid: i32, signal: Signal) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return true;
+    };
+    let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
+    let mask = field("SigCgt:").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let ended = field("State:").is_some_and(|state| state.trim().starts_with('Z'));
+    ended || mask.is_some_and(|mask| mask & (1 << (signal as i32 - 1)) != 0)
 }
 
 fn text(file: &mut File) -> String {

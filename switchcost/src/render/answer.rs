@@ -1,0 +1,402 @@
+//! The answer in plain sentences, made from the analysis alone.
+
+use std::fmt;
+
+use harness::record::Metric;
+use harness::units::{Nanos, bytes, bytes_like};
+
+use super::figures::{bracketed, first_line, nanos};
+use crate::analysis::{Analysis, Cell, Curve, Row, Table};
+use crate::cases::Time;
+use crate::memory::{Fit, Slopes};
+use crate::stats::{Estimate, Interval};
+
+/// A sentence whose figures can be set off from its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sentence(pub Vec<Span>);
+
+/// A part of a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// Words.
+    Words(String),
+    /// A figure that answers something.
+    Figure(String),
+    /// A figure that the answer is made of.
+    Part(String),
+}
+
+/// The sentences about one table or curve.
+#[derive(Clone, Debug)]
+pub struct Paragraph {
+    /// The heading of the table.
+    pub title: String,
+    /// What it says.
+    pub sentences: Vec<Sentence>,
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Span::Words(text) | Span::Figure(text) | Span::Part(text) in &self.0 {
+            f.write_str(text)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sentence {
+    fn words(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Words(text.into()));
+        self
+    }
+
+    fn figure(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Figure(text.into()));
+        self
+    }
+
+    fn part(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Part(text.into()));
+        self
+    }
+
+    /// Things said of several columns: `a (free) and b (one CPU)`.
+    fn list(mut self, items: Vec<(String, Sentence)>) -> Self {
+        let last = items.len().saturating_sub(1);
+        for (index, (aside, item)) in items.into_iter().enumerate() {
+            let glue = match index {
+                0 => "",
+                i if i == last => " and ",
+                _ => ", ",
+            };
+            self = self.words(glue);
+            self.0.extend(item.0);
+            if !aside.is_empty() {
+                self = self.words(format!(" ({aside})"));
+            }
+        }
+        self
+    }
+}
+
+/// What the analysis says, table by table. The first sentence says where it holds.
+pub fn answer(analysis: &Analysis) -> Vec<Paragraph> {
+    let tables = analysis.tables.iter().map(|table| Paragraph {
+        title: table.title.clone(),
+        sentences: match table.metric {
+            Metric::Memory => table.rows.iter().flat_map(|r| memory(table, r)).collect(),
+            Metric::Hop | Metric::Task => times(table),
+        },
+    });
+    let curves = analysis.curves.iter().map(|curve| Paragraph {
+        title: curve.title.clone(),
+        sentences: course(curve),
+    });
+    let mut paragraphs: Vec<Paragraph> = tables
+        .chain(curves)
+        .filter(|paragraph| !paragraph.sentences.is_empty())
+        .collect();
+    let first = paragraphs.iter_mut().find_map(|p| p.sentences.first_mut());
+    if let Some(Span::Words(opening)) = first.and_then(|sentence| sentence.0.first_mut()) {
+        *opening = format!("On this machine {}", uncapitalised(opening));
+    }
+    paragraphs
+}
+
+/// A row as the subject of a sentence. The field's own words get an article; what else a plan may
+/// call its rows is quoted as it stands.
+fn subject(name: &str) -> String {
+    let nouns = [
+        ("thread", "a"),
+        ("task", "a"),
+        ("process", "a"),
+        ("goroutine", "a"),
+        ("OS thread", "an"),
+        ("async task", "an"),
+    ];
+    let article = nouns.iter().find_map(|(noun, article)| {
+        let rest = name.strip_prefix(noun)?;
+        // With a comma in it, a name would run into the sentence.
+        let ends = rest.is_empty() || rest.starts_with(' ');
+        (ends && !rest.contains(',')).then_some(article)
+    });
+    match article {
+        Some(article) => format!("{article} {name}"),
+        None => format!("“{name}”"),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+/// Takes back what [`capitalised`] did to the article.
+fn uncapitalised(text: &str) -> String {
+    match text.split_once(' ') {
+        Some((article @ ("A" | "An"), rest)) => format!("{} {rest}", article.to_lowercase()),
+        _ => text.to_owned(),
+    }
+}
+
+fn per(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Hop => "per hop",
+        Metric::Task | Metric::Memory => "per task",
+    }
+}
+
+fn times(table: &Table) -> Vec<Sentence> {
+    let is_baseline = |row: &Row| {
+        let name = Some(&row.name);
+        table
+            .rows
+            .iter()
+            .any(|other| other.baseline.as_ref() == name)
+    };
+    table
+        .rows
+        .iter()
+        .filter(|row| !is_baseline(row))
+        .flat_map(|row| {
+            let mut sentences = Vec::new();
+            sentences.extend(cost(table, row));
+            sentences.extend(comparison(table, row));
+            sentences.extend(failures(table, row));
+            sentences
+        })
+        .collect()
+}
+
+/// What is said of each column that has something to say.
+fn columns<T>(
+    table: &Table,
+    row: &Row,
+    pick: impl Fn(&Time) -> Option<T>,
+    say: impl Fn(&T, usize) -> (Option<&'static str>, Sentence),
+) -> Vec<(String, Sentence)> {
+    let cells = row.cells.iter().zip(&table.columns).enumerate();
+    cells
+        .filter_map(|(index, (cell, column))| {
+            let Cell::Time(time) = cell else { return None };
+            let (aside, sentence) = say(&pick(time)?, index);
+            let asides: Vec<&str> = [column.as_str(), aside.unwrap_or_default()]
+                .into_iter()
+                .filter(|text| !text.is_empty())
+                .collect();
+            Some((asides.join(": "), sentence))
+        })
+        .collect()
+}
+
+fn cost(table: &Table, row: &Row) -> Option<Sentence> {
+    let costs = columns(
+        table,
+        row,
+        |time| Some(time.clone()),
+        |time, _| (None, price(time)),
+    );
+    if costs.is_empty() {
+        return None;
+    }
+    let mut sentence = Sentence::default()
+        .words(capitalised(&subject(&row.name)))
+        .words(" costs ")
+        .list(costs)
+        .words(format!(" {}", per(table.metric)));
+    let net = columns(
+        table,
+        row,
+        |time| time.net,
+        |net, _| {
+            let nothing = net.interval.is_some_and(|interval| interval.contains(0.0));
+            let aside = nothing.then_some("not distinguishable from nothing");
+            (aside, Sentence::default().figure(nanos(net)))
+        },
+    );
+    if let (Some(baseline), false) = (&row.baseline, net.is_empty()) {
+        sentence = sentence
+            .words(format!("; less {baseline}, that leaves "))
+            .list(net);
+    }
+    Some(sentence.words("."))
+}
+
+/// A time, or both where the processes fell into two groups.
+fn price(time: &Time) -> Sentence {
+    match &time.modes {
+        Some([low, high]) => Sentence::default()
+            .words("either ")
+            .figure(Nanos(low.centre).to_string())
+            .words(format!(
+                " ({:.0} % of the processes) or ",
+                low.weight * 100.0
+            ))
+            .figure(Nanos(high.centre).to_string())
+            .words(format!(" ({:.0} %)", high.weight * 100.0)),
+        None => Sentence::default().figure(nanos(&time.mean)),
+    }
+}
+
+fn comparison(table: &Table, row: &Row) -> Option<Sentence> {
+    // A ratio of means says little where a mean describes none of its processes.
+    let two_groups = |name: &str, column: usize| {
+        let row = table.rows.iter().find(|row| row.name == name);
+        let cell = row.and_then(|row| row.cells.get(column));
+        matches!(cell, Some(Cell::Time(time)) if time.modes.is_some())
+    };
+    let versus = row.versus.as_ref()?;
+    let say = |ratio: &Estimate, column: usize| {
+        let same = ratio
+            .interval
+            .is_some_and(|interval| interval.contains(1.0));
+        let aside = if two_groups(&row.name, column) || two_groups(versus, column) {
+            Some("over both groups of processes")
+        } else {
+            same.then_some("not distinguishable")
+        };
+        (aside, times_as(ratio.value, ratio.interval.as_ref()))
+    };
+    let ratios = columns(table, row, |time| time.ratio, say);
+    if ratios.is_empty() {
+        return None;
+    }
+    let mut sentence = Sentence::default()
+        .words("That is ")
+        .list(ratios)
+        .words(format!(" what {} costs", subject(versus)));
+    let net = columns(table, row, |time| time.net_ratio, say);
+    if !net.is_empty() {
+        sentence = sentence.words("; both less their own I/O, ").list(net);
+    }
+    Some(sentence.words("."))
+}
+
+fn times_as(value: f64, interval: Option<&Interval>) -> Sentence {
+    let factor = super::figures::factor_in(value, interval);
+    Sentence::default().figure(factor.replacen('x', " times", 1))
+}
+
+fn failures(table: &Table, row: &Row) -> Vec<Sentence> {
+    let cells = row.cells.iter().zip(&table.columns);
+    cells
+        .filter_map(|(cell, column)| {
+            let Cell::Failed(reason) = cell else {
+                return None;
+            };
+            let column = match column.as_str() {
+                "" => String::new(),
+                column => format!(" ({column})"),
+            };
+            Some(Sentence::default().words(format!(
+                "{} could not be measured{column}: {}.",
+                capitalised(&subject(&row.name)),
+                first_line(reason).trim_end_matches('.'),
+            )))
+        })
+        .collect()
+}
+
+fn memory(table: &Table, row: &Row) -> Vec<Sentence> {
+    let mut sentences = Vec::new();
+    for (cell, column) in row.cells.iter().zip(&table.columns) {
+        let Cell::Memory(slopes) = cell else { continue };
+        let column = match column.as_str() {
+            "" => String::new(),
+            column => format!(" ({column})"),
+        };
+        let opening = format!("{}{column} holds ", capitalised(&subject(&row.name)));
+        let mut sentence = Sentence::default().words(opening);
+        sentence.0.extend(held(slopes).0);
+        if slopes.huge > 0 {
+            sentence = sentence.words(format!(
+                "; transparent huge pages held part of it in {} runs, which voids the figure",
+                slopes.huge
+            ));
+        }
+        sentences.push(sentence.words("."));
+        if let (Some(versus), Some(ratio)) = (&row.versus, &slopes.ratio) {
+            let mut sentence = Sentence::default().words("That is ");
+            sentence.0.extend(times_as(ratio.estimate, Some(ratio)).0);
+            let same = match ratio.contains(1.0) {
+                true => " (not distinguishable)",
+                false => "",
+            };
+            sentences.push(sentence.words(format!("{same} what {} holds.", subject(versus))));
+        }
+    }
+    sentences.extend(failures(table, row));
+    sentences
+}
+
+/// The whole where every part of it is known to be something; else the parts by themselves.
+fn held(slopes: &Slopes) -> Sentence {
+    let own = size(&slopes.user);
+    match (&slopes.kernel, &slopes.all) {
+        (Some(kernel), Some(all)) if !kernel.line.slope.contains(0.0) => Sentence::default()
+            .figure(size(all))
+            .words(": ")
+            .part(own)
+            .words(" of its own and ")
+            .part(size(kernel))
+            .words(" in the kernel"),
+        (Some(kernel), _) => Sentence::default()
+            .figure(own)
+            .words(" of its own; what it holds in the kernel is not distinguishable from nothing: ")
+            .part(size(kernel)),
+        (None, _) => Sentence::default()
+            .figure(own)
+            .words(" of its own; what it holds in the kernel is not known"),
+    }
+}
+
+fn size(fit: &Fit) -> String {
+    let slope = &fit.line.slope;
+    let bounds = bracketed(slope, |bound| bytes_like(bound, slope.estimate));
+    format!("{} {bounds}", bytes(slope.estimate))
+}
+
+/// Where each series of a curve begins and ends.
+fn course(curve: &Curve) -> Vec<Sentence> {
+    let time = |(x, cell): &(u64, Cell)| match cell {
+        Cell::Time(time) => Some((*x, price(time))),
+        _ => None,
+    };
+    let each = curve.series.iter().filter_map(|series| {
+        let mut known = series.points.iter().filter_map(time);
+        let (first, at_first) = known.next()?;
+        let (last, at_last) = known.next_back()?;
+        let over = curve.over.replace('_', " ");
+        let opening = format!("{} costs ", capitalised(&subject(&series.name)));
+        let mut sentence = Sentence::default().words(opening);
+        sentence.0.extend(at_first.0);
+        sentence = sentence.words(format!(" {} with --{over} {first} and ", per(curve.metric)));
+        sentence.0.extend(at_last.0);
+        Some(sentence.words(format!(" at {over} = {last}.")))
+    });
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_nouns_get_an_article() {
+        for (name, text) in [
+            ("thread", "a thread"),
+            ("thread over pipes", "a thread over pipes"),
+            ("async task, pinned", "“async task, pinned”"),
+            ("threads", "“threads”"),
+            ("Tokio 1.50", "“Tokio 1.50”"),
+        ] {
+            assert_eq!(subject(name), text);
+        }
+        assert_eq!(
+            uncapitalised(&capitalised("an async task")),
+            "an async task"
+        );
+        assert_eq!(uncapitalised("“A b”"), "“A b”");
+    }
+}

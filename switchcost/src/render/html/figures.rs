@@ -1,0 +1,127 @@
+//! A table or a curve of the page with its plots.
+
+use std::io::{self, Write};
+
+use harness::record::Metric;
+
+use super::markup::Escaped;
+use super::per;
+use crate::analysis::{Cell, Curve, Table};
+use crate::render::plot::{self, Mark, Size, dot, swatch};
+use crate::render::{Grid, curve_grid, curves, grid};
+
+/// Writes a table of the analysis with its plots.
+pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "<section>\n<h2>{}</h2>", Escaped(&table.title))?;
+    scrolled(&grid(table), &table.title, out)?;
+    match table.metric {
+        Metric::Memory => memory(table, out)?,
+        Metric::Hop | Metric::Task => strips(table, out)?,
+    }
+    writeln!(out, "</section>")
+}
+
+fn scrolled(grid: &Grid, title: &str, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "<div class=\"scroll tall\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">",
+        Escaped(title)
+    )?;
+    grid.write_html(out)?;
+    writeln!(out, "</div>")
+}
+
+fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
+    let Some(wide) = plot::strip(table, Size::Wide)? else {
+        return Ok(());
+    };
+    let narrow = plot::strip(table, Size::Narrow)?.unwrap_or_default();
+    writeln!(out, "<figure>\n{wide}{narrow}<figcaption>")?;
+    if table.columns.len() > 1 {
+        legend(table.columns.iter().map(String::as_str), dot, out)?;
+    }
+    let two_modes = table
+        .rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .any(|cell| matches!(cell, Cell::Time(time) if time.modes.is_some()));
+    let modes = if two_modes {
+        " Diamonds: the centres of two groups of processes."
+    } else {
+        ""
+    };
+    writeln!(
+        out,
+        "Each dot is the mean of one process. The bar below is the 95 % interval of their mean, \
+         the stroke the mean itself.{modes}</figcaption>\n</figure>"
+    )
+}
+
+fn memory(table: &Table, out: &mut impl Write) -> io::Result<()> {
+    let plots = plot::memory(table, Size::Half)?;
+    if plots.is_empty() {
+        return Ok(());
+    }
+    let mut names = Vec::new();
+    for row in &table.rows {
+        for (cell, column) in row.cells.iter().zip(&table.columns) {
+            if matches!(cell, Cell::Memory(_)) {
+                names.push(match column.as_str() {
+                    "" => row.name.clone(),
+                    column => format!("{}, {column}", row.name),
+                });
+            }
+        }
+    }
+    writeln!(out, "<figure class=\"pair\">")?;
+    for svg in plots {
+        write!(out, "{svg}")?;
+    }
+    writeln!(out, "<figcaption>")?;
+    legend(names.iter().map(String::as_str), swatch, out)?;
+    writeln!(
+        out,
+        "Each point is one run with its tasks at rest, each line the least squares through them: \
+         its slope is the memory of a task.</figcaption>\n</figure>"
+    )
+}
+
+/// Writes a curve with its table.
+pub(super) fn curve(curve: &Curve, marks: &[Mark], out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "<section>\n<h2>{}</h2>", Escaped(&curve.title))?;
+    if let Some(wide) = plot::curve(curve, marks, Size::Wide)? {
+        let narrow = plot::curve(curve, marks, Size::Narrow)?.unwrap_or_default();
+        writeln!(out, "<figure>\n{wide}{narrow}<figcaption>")?;
+        let names = curve.series.iter().map(|series| series.name.as_str());
+        legend(names, swatch, out)?;
+        writeln!(
+            out,
+            "Bars: 95 % intervals of the mean of the processes. Two points above each other, one \
+             of them hollow: two groups of processes.</figcaption>\n</figure>"
+        )?;
+    }
+    writeln!(
+        out,
+        "<h3>{} by --{}</h3>",
+        per(curve.metric),
+        Escaped(&curve.over.replace('_', "-"))
+    )?;
+    scrolled(&curve_grid(curve), &curve.title, out)?;
+    writeln!(out, "<ul>")?;
+    for line in curves::lines(curve) {
+        writeln!(out, "<li>{}</li>", Escaped(&line))?;
+    }
+    writeln!(out, "</ul>\n</section>")
+}
+
+fn legend<'a>(
+    names: impl Iterator<Item = &'a str>,
+    sign: fn(usize) -> String,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(out, "<ul class=\"legend\">")?;
+    for (index, name) in names.enumerate() {
+        writeln!(out, "<li>{}{}</li>", sign(index), Escaped(name))?;
+    }
+    writeln!(out, "</ul>")
+}

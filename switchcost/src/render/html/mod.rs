@@ -1,0 +1,221 @@
+//! An analysis as one page that needs no other file, no script and no network.
+
+use std::io::{self, Write};
+
+use harness::record::{Metric, Record};
+use jiff::Timestamp;
+
+mod details;
+mod facts;
+mod figures;
+mod markup;
+
+use markup::Told;
+pub(super) use markup::{Escaped, Figure};
+
+use super::plot::{self, Mark};
+use super::{answer, provenance};
+use crate::analysis::{Analysis, Curve};
+
+const CSS: &str = include_str!("page.css");
+
+/// Writes an analysis as a page. `marks` says which values of what a curve runs over deserve a
+/// line across it, such as the sizes of caches.
+///
+/// # Errors
+/// What the writer reports.
+pub fn html(
+    analysis: &Analysis,
+    records: &[Record],
+    marks: &dyn Fn(&Curve) -> Vec<Mark>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    head(out)?;
+    heading(records, out)?;
+    in_short(analysis, out)?;
+    for table in &analysis.tables {
+        figures::table(table, out)?;
+    }
+    for curve in &analysis.curves {
+        figures::curve(curve, &marks(curve), out)?;
+    }
+    writeln!(
+        out,
+        "<section>\n<h2>Every case</h2>\n\
+         <p>Times of iterations, divided by their hops or tasks: medians over the processes, \
+         except for the shortest of all (min). The 99th percentile of an iteration is not that of \
+         a hop. Outliers are process means outside Tukey's fences; they are counted and kept. A/A \
+         is a case divided by its own second run in each round.</p>"
+    )?;
+    details::cases(records, out)?;
+    writeln!(out, "</section>")?;
+    if let Some(first) = records.first() {
+        machine(first, out)?;
+        build(first, records, out)?;
+    }
+    warnings(analysis, out)?;
+    repeat(analysis, records, out)?;
+    how_to_read(out)?;
+    writeln!(out, "</main>\n</body>\n</html>")
+}
+
+fn head(out: &mut impl Write) -> io::Result<()> {
+    // Should an escape ever be forgotten, the policy keeps the page from running or loading a thing.
+    writeln!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
+         form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>What a thread and an async task cost</title>\n<style>\n\
+         :root{{color-scheme:light dark;--well:#F3F5F7;{}}}\n\
+         @media screen and (prefers-color-scheme:dark){{:root{{--well:#1C2229;{}}}}}\n{}{CSS}\
+         </style>\n</head>\n<body>\n<main>",
+        plot::variables(false),
+        plot::variables(true),
+        plot::rules(),
+    )
+}
+
+fn heading(records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "<header>\n<h1>What a thread and an async task cost</h1>"
+    )?;
+    for line in provenance(records) {
+        writeln!(out, "<p class=\"where\">{}</p>", Escaped(&line))?;
+    }
+    let started = records.iter().map(|record| record.started).min();
+    let at = started.and_then(|ms| Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());
+    if let Some(at) = at {
+        let at = at.strftime("%Y-%m-%d %H:%M UTC");
+        writeln!(out, "<p class=\"where\">Measured by switchcost, {at}.</p>")?;
+    }
+    writeln!(out, "</header>")
+}
+
+fn in_short(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "<section class=\"answer\">\n<h2>In short</h2>")?;
+    for paragraph in answer::answer(analysis) {
+        writeln!(out, "<h3>{}</h3>", Escaped(&paragraph.title))?;
+        for sentence in &paragraph.sentences {
+            writeln!(out, "<p>{}</p>", Told(sentence))?;
+        }
+    }
+    writeln!(out, "<p class=\"ci\">In brackets: 95 % intervals.</p>")?;
+    match analysis.warnings.len() {
+        0 => {}
+        1 => writeln!(out, "<p><a href=\"#warnings\">One warning</a> applies.</p>")?,
+        n => writeln!(out, "<p><a href=\"#warnings\">{n} warnings</a> apply.</p>")?,
+    }
+    writeln!(out, "</section>")
+}
+
+fn list(facts: &[(String, String)], out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "<dl>")?;
+    for (name, value) in facts {
+        writeln!(out, "<dt>{}</dt><dd>{}</dd>", Escaped(name), Escaped(value))?;
+    }
+    writeln!(out, "</dl>")
+}
+
+fn machine(first: &Record, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "<section>\n<h2>The machine</h2>")?;
+    list(&facts::facts(&first.machine), out)?;
+    let mitigations = facts::mitigations(&first.machine);
+    if !mitigations.is_empty() {
+        writeln!(
+            out,
+            "<details>\n<summary>Mitigations of the CPU's weaknesses</summary>"
+        )?;
+        let mitigations: Vec<(String, String)> = mitigations
+            .into_iter()
+            .map(|(name, state)| (name.to_owned(), state.to_owned()))
+            .collect();
+        list(&mitigations, out)?;
+        writeln!(out, "</details>")?;
+    }
+    writeln!(out, "</section>")
+}
+
+fn build(first: &Record, records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "<section>\n<h2>The build</h2>")?;
+    let mut facts = facts::facts(&first.build);
+    for runtime in facts::runtimes(records) {
+        facts.push(("Runtime".to_owned(), runtime));
+    }
+    list(&facts, out)?;
+    writeln!(out, "</section>")
+}
+
+fn warnings(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "<section id=\"warnings\">\n<h2>Warnings</h2>\n<ul class=\"warnings\">"
+    )?;
+    if let Some((name, floor)) = analysis.noise_floor() {
+        writeln!(
+            out,
+            "<li>Two equal runs differ by up to {:.1} % ({}): a smaller difference is noise.</li>",
+            floor * 100.0,
+            Escaped(&name)
+        )?;
+    }
+    for warning in &analysis.warnings {
+        writeln!(out, "<li>{}.</li>", Escaped(warning))?;
+    }
+    if analysis.warnings.is_empty() {
+        writeln!(out, "<li>The records give no cause for any.</li>")?;
+    }
+    writeln!(out, "</ul>\n</section>")
+}
+
+fn repeat(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "<section>\n<h2>To repeat it</h2>")?;
+    if !analysis.tables.is_empty() {
+        writeln!(
+            out,
+            "<p>The same cases in the same order; add <code>--plan</code>, <code>--quick</code> or \
+             <code>--filter</code> if they were given, which the records do not tell:</p>\n<pre>"
+        )?;
+        for (seed, rounds) in details::seeds(records) {
+            writeln!(
+                out,
+                "cargo run --release -- run --seed {seed} --rounds {rounds}"
+            )?;
+        }
+        writeln!(out, "</pre>")?;
+    }
+    writeln!(
+        out,
+        "<details>\n<summary>Each case by itself</summary>\n\
+         <p>The programs lie in <code>target/release</code>.</p>\n<pre>\n{}</pre>\n</details>\n\
+         </section>",
+        Escaped(&details::commands(records))
+    )
+}
+
+fn how_to_read(out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "<section>\n<h2>How to read it</h2>\n\
+         <p>A task hands a token to the next: that is a hop. The process is the sample: each case \
+         ran in fresh processes, once a round, in shuffled order, and an interval covers the mean \
+         of such processes with 95 % confidence. Differences and ratios were taken inside each \
+         round. An interval that touches zero, or one for a ratio, is not distinguishable from no \
+         difference. Where the processes fell into two groups, both are told, because their mean \
+         describes neither. Bytes per task are the slope of a line over several task counts. No \
+         run was dropped. METHODOLOGY.md in the project says how and why.</p>\n</section>"
+    )
+}
+
+/// The heading of what a metric shows.
+fn per(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Hop => "time per hop",
+        Metric::Task => "time per task",
+        Metric::Memory => "bytes per task",
+    }
+}

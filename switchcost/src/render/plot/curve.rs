@@ -1,0 +1,151 @@
+//! How a time moves with a flag: a line for each series, with intervals as error bars.
+
+use std::io;
+
+use harness::record::Metric;
+use plotters::style::text_anchor::HPos;
+
+use super::axis::{Axis, Mark, Unit};
+use super::canvas::{Canvas, SMALL, Shape, Size, draw, text_width};
+use super::line::frame;
+use super::theme::{MUTED, PAPER, series};
+use crate::analysis::{Cell, Curve, Series};
+use crate::cases::Time;
+
+/// The part of a drawing that the axes enclose.
+struct Area {
+    x: Axis,
+    y: Axis,
+    left: i32,
+    right: i32,
+    top: i32,
+    bottom: i32,
+}
+
+impl Area {
+    fn place(&self, x: f64, y: f64) -> (i32, i32) {
+        (
+            self.x.place(x, self.left, self.right),
+            self.y.place(y, self.bottom, self.top),
+        )
+    }
+}
+
+/// Draws the curve, with a dashed line at each mark; `None` where it has no times.
+pub(in crate::render) fn curve(
+    curve: &Curve,
+    marks: &[Mark],
+    size: Size,
+) -> io::Result<Option<String>> {
+    let height = if size == Size::Wide { 400 } else { 300 };
+    let known: Vec<(f64, &Time)> = curve.series.iter().flat_map(times).collect();
+    if known.is_empty() {
+        return Ok(None);
+    }
+    let reach = known.iter().flat_map(|(_, time)| extent(time));
+    let y = Axis::spanning(reach, Unit::Time, if size == Size::Wide { 8 } else { 6 });
+    let widest = y.ticks.iter().map(|(_, label)| text_width(label, SMALL));
+    let left = widest.max().unwrap_or(0) + 10;
+    let right = size.width() - 22;
+    let values: Vec<f64> = known.iter().map(|(x, _)| *x).collect();
+    let area = Area {
+        x: Axis::swept(&values, ((right - left) / 52).max(2) as usize),
+        y,
+        left,
+        right,
+        top: if marks.is_empty() { 28 } else { 46 },
+        bottom: height - 46,
+    };
+    let what = match curve.metric {
+        Metric::Hop => "time per hop",
+        Metric::Task | Metric::Memory => "time per task",
+    };
+    let svg = draw(size, height, &curve.title, |canvas| {
+        canvas.title_of_y(&format!("{what}{}", area.y.remark()));
+        frame(
+            canvas,
+            (&area.x, &area.y),
+            (left, right),
+            (area.top, area.bottom),
+        );
+        let over = format!("{}{}", curve.over.replace('_', " "), area.x.remark());
+        canvas.text(
+            &over,
+            ((left + right) / 2, height - 12),
+            HPos::Center,
+            MUTED,
+        );
+        draw_marks(canvas, &area, marks);
+        for (index, series) in curve.series.iter().enumerate() {
+            draw_series(canvas, &area, series, index);
+        }
+    })?;
+    Ok(Some(svg))
+}
+
+fn times(series: &Series) -> impl Iterator<Item = (f64, &Time)> {
+    series.points.iter().filter_map(|(x, cell)| match cell {
+        Cell::Time(time) => Some((*x as f64, &**time)),
+        _ => None,
+    })
+}
+
+fn extent(time: &Time) -> Vec<f64> {
+    match (&time.modes, &time.mean.interval) {
+        (Some(modes), _) => modes.iter().map(|mode| mode.centre).collect(),
+        (None, Some(interval)) => vec![interval.low, interval.high],
+        (None, None) => vec![time.mean.value],
+    }
+}
+
+/// Where the line goes: through the mean, or through the mode that more processes fell into.
+fn height(time: &Time) -> f64 {
+    match &time.modes {
+        Some([low, high]) if high.weight > low.weight => high.centre,
+        Some([low, _]) => low.centre,
+        None => time.mean.value,
+    }
+}
+
+fn draw_series(canvas: &mut Canvas<'_>, area: &Area, of: &Series, index: usize) {
+    let color = series(index);
+    let line = times(of).map(|(x, time)| area.place(x, height(time)));
+    canvas.path(line.collect(), color, 2);
+    for (x, time) in times(of) {
+        if let (None, Some(interval)) = (&time.modes, &time.mean.interval) {
+            let (at, low) = area.place(x, interval.low);
+            let (_, high) = area.place(x, interval.high);
+            canvas.line((at, low), (at, high), color, 1);
+            for end in [low, high] {
+                canvas.line((at - 4, end), (at + 4, end), color, 1);
+            }
+        }
+        let shape = Shape::of_series(index);
+        match &time.modes {
+            // Both, the hollow one being the rarer.
+            Some(modes) => {
+                for mode in modes {
+                    let at = area.place(x, mode.centre);
+                    canvas.shape(shape, at, 5, color);
+                    if mode.centre != height(time) {
+                        canvas.shape(shape, at, 3, PAPER);
+                    }
+                }
+            }
+            None => canvas.shape(shape, area.place(x, height(time)), 4, color),
+        }
+    }
+}
+
+/// The labels stand on two levels in turn, so that near ones do not cover each other.
+fn draw_marks(canvas: &mut Canvas<'_>, area: &Area, marks: &[Mark]) {
+    let shown = marks.iter().filter(|mark| area.x.contains(mark.x));
+    for (index, mark) in shown.enumerate() {
+        let x = area.x.place(mark.x, area.left, area.right);
+        let y = if index % 2 == 0 { 24 } else { 40 };
+        canvas.dashes(x, y + 8, area.bottom, MUTED);
+        let half = text_width(&mark.label, SMALL) / 2 + 3;
+        let centre = x.clamp(half, (area.right + 20 - half).max(half));
+        canvas.plate(&mark.label, (centre, y));
+    }
+}

@@ -1,0 +1,288 @@
+//! What a file of invented records is made into, byte by byte; and the page in a real browser.
+//!
+//! `cargo test -p switchcost --test render -- --ignored` makes the file anew after a change of its
+//! generator, and `INSTA_UPDATE=always` takes what is made of it as right.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
+
+use harness::record::Record;
+use switchcost::analysis::{Analysis, analyse};
+use switchcost::{render, store};
+
+#[path = "fixtures/generate.rs"]
+mod generate;
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/plan.jsonl")
+}
+
+fn records() -> Vec<Record> {
+    let contents = store::read(&fixture()).expect("the fixture is there");
+    assert!(contents.faults.is_empty(), "{:?}", contents.faults);
+    contents.records
+}
+
+fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).expect("a vector takes everything");
+    String::from_utf8(bytes).expect("text")
+}
+
+fn page(analysis: &Analysis, records: &[Record]) -> String {
+    let marks = |_: &_| {
+        [("L1d 48 KiB", 240.0), ("L2 2 MiB", 11_000.0)]
+            .map(|(label, x)| render::Mark {
+                x,
+                label: label.to_owned(),
+            })
+            .to_vec()
+    };
+    made(|out| render::html(analysis, records, &marks, out))
+}
+
+/// Compares with the snapshot of that name beside the fixture, wherever this module stands.
+fn compare(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("fixtures/snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Ten digits of each number: the last ones differ between versions of the C library's logarithm.
+fn rounded(text: &str) -> String {
+    let mut out = String::new();
+    let is_part = |c: char| c.is_ascii_digit() || c == '.';
+    let mut rest = text;
+    while let Some(at) = rest.find(is_part) {
+        out.push_str(&rest[..at]);
+        let end = rest[at..]
+            .find(|c| !is_part(c))
+            .map_or(rest.len(), |n| at + n);
+        let number = &rest[at..end];
+        match number.parse::<f64>() {
+            Ok(value) if number.contains('.') && number.len() > 11 => {
+                let digits = format!("{value:.9e}").parse::<f64>().expect("a number");
+                out.push_str(&digits.to_string());
+            }
+            _ => out.push_str(number),
+        }
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
+#[test]
+fn the_fixture_is_what_its_generator_makes() {
+    let text = fs::read_to_string(fixture()).unwrap();
+    assert!(text == generate::plan(), "rewrite it: see above");
+}
+
+#[test]
+#[ignore = "writes the fixture"]
+fn rewrite_the_fixture() {
+    fs::write(fixture(), generate::plan()).unwrap();
+}
+
+#[test]
+fn every_format_is_stable() {
+    let records = records();
+    let analysis = analyse(&records);
+    compare("text", &made(|out| render::text(&analysis, &records, out)));
+    compare(
+        "markdown",
+        &made(|out| render::markdown(&analysis, &records, out)),
+    );
+    compare("csv", &rounded(&made(|out| render::csv(&records, out))));
+    let json = serde_json::to_string_pretty(&analysis).unwrap();
+    compare("json", &rounded(&json));
+    compare("html", &page(&analysis, &records));
+}
+
+#[test]
+fn the_answer_is_told_in_sentences() {
+    let paragraphs = render::answer::answer(&analyse(&records()));
+    let sentences: Vec<String> = paragraphs
+        .iter()
+        .flat_map(|paragraph| &paragraph.sentences)
+        .map(ToString::to_string)
+        .collect();
+    compare("answer", &sentences.join("\n"));
+}
+
+/// Every name of a tag in a page.
+fn tags(html: &str) -> Vec<&str> {
+    html.split('<')
+        .skip(1)
+        .map(|tag| {
+            let tag = tag.trim_start_matches('/');
+            let end = tag.find(|c: char| !c.is_ascii_alphanumeric() && c != '!');
+            &tag[..end.unwrap_or(tag.len())]
+        })
+        .collect()
+}
+
+#[test]
+fn a_record_cannot_bring_markup_into_the_page() {
+    const ATTACK: &str = "</title></style></pre>\"'><script>alert(1)</script><img src=x onerror=a>";
+    let attacked = records().into_iter().map(|mut record| {
+        let plan = record.plan.as_mut().unwrap();
+        for name in [&mut plan.section, &mut plan.row, &mut plan.column] {
+            name.push_str(ATTACK);
+        }
+        for name in plan.baseline.iter_mut().chain(&mut plan.versus) {
+            name.push_str(ATTACK);
+        }
+        if let Some(over) = &plan.over {
+            let flag = format!("{over}{ATTACK}");
+            let value = record.params["tasks"].clone();
+            record.params.insert(flag.clone(), value);
+            plan.over = Some(flag);
+        }
+        if let Some(error) = &mut record.error {
+            error.push_str(ATTACK);
+        }
+        record.command_line.push(ATTACK.to_owned());
+        record.build.rustc = Some(ATTACK.to_owned());
+        record.build.tokio = Some(ATTACK.to_owned());
+        record.machine.cpu_model = Some(ATTACK.to_owned());
+        record.machine.mitigations = [(ATTACK.to_owned(), ATTACK.to_owned())].into();
+        record
+    });
+    let attacked: Vec<Record> = attacked.collect();
+    let html = page(&analyse(&attacked), &attacked);
+    assert!(html.contains("&lt;script&gt;"));
+    let plain = page(&analyse(&records()), &records());
+    let known: std::collections::BTreeSet<&str> = tags(&plain).into_iter().collect();
+    for tag in tags(&html) {
+        assert!(known.contains(tag), "<{tag}> came from a record");
+    }
+    assert_eq!(
+        html.matches("</title>").count(),
+        plain.matches("</title>").count()
+    );
+    assert_eq!(html.matches("</style>").count(), 1);
+    assert_eq!(
+        html.matches("<pre>").count(),
+        html.matches("</pre>").count()
+    );
+}
+
+#[test]
+fn every_colour_of_a_plot_follows_the_theme() {
+    let html = page(&analyse(&records()), &records());
+    for attribute in ["fill", "stroke"] {
+        for part in html.split(&format!(" {attribute}=\"#")).skip(1) {
+            let rule = format!("svg [{attribute}=\"#{}\"]{{", &part[..6]);
+            assert!(html.contains(&rule), "no rule {rule}");
+        }
+    }
+}
+
+/// Looks at the page from inside the browser, at two widths, and writes what is wrong into the
+/// body's text.
+const LOOK: &str = r#"
+const faults = [];
+function look(frame) {
+  const page = frame.contentDocument, width = frame.clientWidth;
+  const say = text => faults.push(width + " px: " + text);
+  if (page.documentElement.scrollWidth > width)
+    say("the page is " + page.documentElement.scrollWidth + " px wide");
+  const loaded = frame.contentWindow.performance.getEntriesByType("resource");
+  for (const entry of loaded) say("it loads " + entry.name);
+  const plots = [...page.querySelectorAll("svg:not(.swatch)")];
+  const shown = plots.filter(plot => plot.getBoundingClientRect().width > 0);
+  if (shown.length !== 5) say(shown.length + " plots are shown");
+  for (const plot of shown) {
+    const title = plot.querySelector("title").textContent, box = plot.getBoundingClientRect();
+    if (plot.getAttribute("role") !== "img" || !title) say("a plot has no role or no title");
+    const texts = [...plot.querySelectorAll("text")].map(text => text.textContent.trim());
+    const has = pattern => texts.some(text => pattern.test(text));
+    if (!has(/^(time per (hop|task)|resident memory|kernel memory)/)) say(title + ": what?");
+    if (!has(/^[\d.]+ (ns|µs|[KM]iB)$/)) say(title + ": no unit");
+    for (const text of plot.querySelectorAll("text")) {
+      const at = text.getBoundingClientRect();
+      if (at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1)
+        say(title + ": '" + text.textContent.trim() + "' leaves the plot");
+      if (at.height < 11) say(title + ": text " + at.height + " px high");
+    }
+  }
+}
+addEventListener("load", () => {
+  for (const frame of document.querySelectorAll("iframe")) look(frame);
+  document.body.textContent = "looked: " + (faults.join("; ") || "well");
+});
+"#;
+
+fn chromium() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|program| program.is_file())
+}
+
+#[test]
+fn the_page_holds_up_in_a_browser() {
+    let Some(chromium) = chromium() else {
+        eprintln!("skipped: there is no chromium (apt-get install chromium)");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(&analyse(&records()), &records());
+    let source = page.replace('&', "&amp;").replace('"', "&quot;");
+    let frames = [360, 1200].map(|width| {
+        format!("<iframe srcdoc=\"{source}\" width={width} height=900 style=\"border:0\"></iframe>")
+    });
+    let looking = folder.path().join("look.html");
+    let html = format!(
+        "<!DOCTYPE html><meta charset=utf-8><body>{}<script>{LOOK}</script>",
+        frames.concat()
+    );
+    fs::write(&looking, html).unwrap();
+    let log = folder.path().join("net.json");
+    let output = Command::new(chromium)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+        ])
+        .args([
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-sync",
+        ])
+        .args([
+            "--disable-component-update",
+            "--enable-logging=stderr",
+            "--dump-dom",
+        ])
+        // Nothing reaches the network, the browser's own requests included.
+        .arg("--host-resolver-rules=MAP * ~NOTFOUND")
+        .arg(format!("--log-net-log={}", log.display()))
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .arg(format!("file://{}", looking.display()))
+        .output()
+        .unwrap();
+    let seen = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(seen.contains("looked: well"), "{seen}\n{said}");
+    assert!(!said.contains("CONSOLE"), "{said}");
+    // The browser asks its maker for this and that; what a page asks for has an origin.
+    let log = fs::read_to_string(log).unwrap();
+    assert!(log.contains("\"initiator\":"), "the log's form has changed");
+    let asked: Vec<&str> = log
+        .split("{\"params\":{\"initiator\":\"")
+        .skip(1)
+        .filter(|request| !request.starts_with("not an origin"))
+        .map(|request| request.split_once('}').map_or(request, |(head, _)| head))
+        .filter(|request| !request.contains("\"url\":\"file:"))
+        .collect();
+    assert!(asked.is_empty(), "the page asked for {asked:?}");
+}
