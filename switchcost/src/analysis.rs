@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::bend::{self, Bend};
 use crate::cases::{Cases, Key, Runs, Time};
 use crate::memory::{self, Slopes};
-use crate::working_set::{Held, Mark};
+use crate::working_set::{self, Held, Mark};
 
 /// How sure the intervals are.
 pub const CONFIDENCE: f64 = 0.95;
@@ -201,6 +201,15 @@ impl Curve {
                 bend: None,
                 marks: Vec::new(),
             }),
+        }
+    }
+
+    /// Places on the x axis that deserve a line: where the tasks of each program fill a cache.
+    pub fn marks(&self) -> Vec<Mark> {
+        let xs = || self.series.iter().flat_map(|s| &s.points).map(|(x, _)| *x);
+        match (xs().min(), xs().max()) {
+            (Some(first), Some(last)) => working_set::marks_of(&self.held, first, last),
+            _ => Vec::new(),
         }
     }
 

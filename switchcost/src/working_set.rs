@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::analysis::CONFIDENCE;
 use crate::stats::{self, Interval};
 
-/// A place on the x axis that deserves a line.
+/// A place on the x axis of a curve that deserves a line, such as where a cache is full.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Mark {
     /// Where it is.
@@ -41,6 +41,9 @@ pub struct CacheSize {
     /// Its size in bytes.
     pub bytes: u64,
 }
+
+/// Marks within this factor are one.
+const NEAR: f64 = 1.1;
 
 impl Held {
     /// What the tasks of these runs hold; `None` where the runs do not tell, or the memory does
@@ -79,6 +82,31 @@ impl Held {
         marks.retain(|mark| from as f64 <= mark.x && mark.x <= to as f64);
         marks
     }
+}
+
+/// The marks of several programs for one plot, in ascending order. Where two programs fill the same
+/// cache within 10 %, one line is enough.
+pub fn marks_of(held: &[Held], from: u64, to: u64) -> Vec<Mark> {
+    let mut all: Vec<(Mark, &str)> = held
+        .iter()
+        .flat_map(|held| held.marks(from, to).into_iter().map(|m| (m, &*held.name)))
+        .collect();
+    all.sort_by(|(a, _), (b, _)| a.x.total_cmp(&b.x));
+    let mut marks: Vec<(Mark, Vec<&str>)> = Vec::new();
+    for (mark, name) in all {
+        let near = |m: &Mark| m.label == mark.label && mark.x <= m.x * NEAR;
+        match marks.iter_mut().find(|(m, _)| near(m)) {
+            Some((_, names)) => names.push(name),
+            None => marks.push((mark, vec![name])),
+        }
+    }
+    marks
+        .into_iter()
+        .map(|(mark, names)| Mark {
+            label: format!("{}: {}", mark.label, names.join(", ")),
+            ..mark
+        })
+        .collect()
 }
 
 /// The numbers of tasks that fill each cache, if each task holds `per_task` bytes.
@@ -207,6 +235,25 @@ mod tests {
         let marks = held.marks(10, 5000);
         let labels: Vec<&str> = marks.iter().map(|mark| mark.label.as_str()).collect();
         assert_eq!(labels, ["48 KiB L1d", "2 MiB L2"]);
+    }
+
+    #[test]
+    fn marks_of_programs_that_are_alike_are_one() {
+        let held = |name: &str, each: u64| {
+            let runs = [10, 100, 1000, 5000].map(|tasks| run(tasks, each));
+            Held::of(name, &runs.iter().collect::<Vec<_>>()).unwrap()
+        };
+        let all = [held("a", 2048), held("b", 2000), held("c", 9600)];
+        let labels: Vec<String> = marks_of(&all, 10, 5000)
+            .into_iter()
+            .map(|mark| format!("{} at {:.0}", mark.label, mark.x))
+            .collect();
+        let expected = [
+            "48 KiB L1d: a, b at 24",
+            "2 MiB L2: c at 218",
+            "2 MiB L2: a, b at 1024",
+        ];
+        assert_eq!(labels, expected);
     }
 
     #[test]

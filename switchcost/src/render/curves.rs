@@ -9,7 +9,7 @@ use super::grid::Grid;
 use crate::analysis::{Cell, Curve, Series};
 use crate::bend::{Bend, Shape, TOLERANCE};
 use crate::rounds::NOT_RUN;
-use crate::working_set::{Held, Mark};
+use crate::working_set::Held;
 
 /// Bars of rising height.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -56,14 +56,10 @@ pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// What the writer reports.
 pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
-    let shown = shown(curve);
-    grid(curve, &shown).write_markdown(out)?;
+    curve_grid(curve).write_markdown(out)?;
     writeln!(out)?;
-    for series in &shown {
-        writeln!(out, "- {}: {}", series.name, sentence(curve, series))?;
-    }
-    for gap in gaps(curve) {
-        writeln!(out, "- {gap}")?;
+    for line in lines(curve) {
+        writeln!(out, "- {line}")?;
     }
     if !curve.held.is_empty() {
         writeln!(out, "\n{HELD}\n")?;
@@ -76,6 +72,19 @@ pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// A curve of the analysis as text.
+pub fn curve_grid(curve: &Curve) -> Grid {
+    grid(curve, &shown(curve))
+}
+
+/// What each series does, and what is missing.
+pub fn lines(curve: &Curve) -> Vec<String> {
+    let does = |series: &&Series| format!("{}: {}", series.name, sentence(curve, series));
+    let mut lines: Vec<String> = shown(curve).iter().map(does).collect();
+    lines.extend(gaps(curve));
+    lines
+}
+
 /// The series that are worth a column: those of which something could be run.
 fn shown(curve: &Curve) -> Vec<&Series> {
     let left_out = |cell: &Cell| matches!(cell, Cell::Failed(why) if why.starts_with(NOT_RUN));
@@ -83,11 +92,6 @@ fn shown(curve: &Curve) -> Vec<&Series> {
     series
         .filter(|series| !series.points.iter().all(|(_, cell)| left_out(cell)))
         .collect()
-}
-
-/// The whole curve as one table, however wide.
-pub fn whole_grid(curve: &Curve) -> Grid {
-    grid(curve, &shown(curve))
 }
 
 /// A row for each x of the curve, a column for each of the series.
@@ -150,23 +154,6 @@ fn full_caches(curve: &Curve) -> Vec<String> {
     curve.held.iter().filter_map(line).collect()
 }
 
-/// Where each program's tasks fill the caches, for a plot.
-pub fn cache_marks(curve: &Curve) -> Vec<Mark> {
-    let xs = xs(&shown(curve));
-    let (Some(&first), Some(&last)) = (xs.first(), xs.last()) else {
-        return Vec::new();
-    };
-    let named = |held: &Held| {
-        let marks = held.marks(first, last).into_iter();
-        let name = held.name.clone();
-        marks.map(move |mark| Mark {
-            label: format!("{}: {name}", mark.label),
-            ..mark
-        })
-    };
-    curve.held.iter().flat_map(named).collect()
-}
-
 /// Every x that one of the series has, in ascending order.
 fn xs(series: &[&Series]) -> Vec<u64> {
     let points = series.iter().flat_map(|series| &series.points);
@@ -176,9 +163,9 @@ fn xs(series: &[&Series]) -> Vec<u64> {
     xs
 }
 
-/// The flag as it is typed, without its dashes.
+/// The flag as it is typed.
 fn flag(curve: &Curve) -> String {
-    curve.over.replace('_', "-")
+    format!("--{}", curve.over.replace('_', "-"))
 }
 
 /// What a series does: where it leaves the level that it begins at, and how far it gets.
@@ -189,17 +176,12 @@ pub fn sentence(curve: &Curve, series: &Series) -> String {
     };
     let at = |x: u64| match &*flag(curve) {
         // Flags that count something read as what they count.
-        over @ ("tasks" | "tokens" | "workers") => {
-            format!(
-                "{x} {}",
-                if x == 1 {
-                    &over[..over.len() - 1]
-                } else {
-                    over
-                }
-            )
+        "--tasks" | "--tokens" | "--workers" => {
+            let plural = &*curve.over;
+            let one = plural.trim_end_matches('s');
+            format!("{x} {}", if x == 1 { one } else { plural })
         }
-        over => format!("--{over} {x}"),
+        over => format!("{over} {x}"),
     };
     let what = shape(bend, at, last.x);
     match bend.sure {
@@ -261,7 +243,7 @@ fn gaps(curve: &Curve) -> Vec<String> {
             None => ("Failed", *reason),
         };
         let (over, xs, names) = (flag(curve), xs.join(", "), names.join("; "));
-        format!("{what} at --{over} {xs}: {names}: {}", first_line(reason))
+        format!("{what} at {over} {xs}: {names}: {}", first_line(reason))
     };
     gaps.iter().map(line).collect()
 }

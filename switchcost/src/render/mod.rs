@@ -20,6 +20,7 @@ pub mod memory;
 mod plot;
 
 pub use csv::csv;
+pub use curves::curve_grid;
 pub use html::html;
 
 use figures::{factor, factor_in, first_line, headline, net};

@@ -109,8 +109,8 @@ fn tasks_are_swept_and_the_file_can_be_reported() {
         assert_eq!(record["plan"]["over"], "tasks");
     }
 
-    for format in ["text", "markdown"] {
-        let report = switchcost(folder.path(), &["report", "s.jsonl", "--format", format])
+    for format in [&[][..], &["--markdown", "-"], &["--html", "-"]] {
+        let report = switchcost(folder.path(), &[&["report", "s.jsonl"], format].concat())
             .output()
             .unwrap();
         let printed = text(&report.stdout);

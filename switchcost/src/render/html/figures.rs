@@ -8,7 +8,7 @@ use super::markup::Escaped;
 use super::per;
 use crate::analysis::{Cell, Curve, Table};
 use crate::render::plot::{self, Size, dot, swatch};
-use crate::render::{Grid, curves, grid};
+use crate::render::{Grid, curve_grid, curves, grid};
 
 /// Writes a table of the analysis with its plots.
 pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
@@ -89,7 +89,7 @@ fn memory(table: &Table, out: &mut impl Write) -> io::Result<()> {
 /// Writes a curve with its table.
 pub(super) fn curve(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>{}</h2>", Escaped(&curve.title))?;
-    let marks = curves::cache_marks(curve);
+    let marks = curve.marks();
     if let Some(wide) = plot::curve(curve, &marks, Size::Wide)? {
         let narrow = plot::curve(curve, &marks, Size::Narrow)?.unwrap_or_default();
         writeln!(out, "<figure>\n{wide}{narrow}<figcaption>")?;
@@ -107,8 +107,12 @@ pub(super) fn curve(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
         per(curve.metric),
         Escaped(&curve.over.replace('_', "-"))
     )?;
-    scrolled(&curves::whole_grid(curve), &curve.title, out)?;
-    writeln!(out, "</section>")
+    scrolled(&curve_grid(curve), &curve.title, out)?;
+    writeln!(out, "<ul>")?;
+    for line in curves::lines(curve) {
+        writeln!(out, "<li>{}</li>", Escaped(&line))?;
+    }
+    writeln!(out, "</ul>\n</section>")
 }
 
 fn legend<'a>(
