@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
+use harness::BadUsage;
 
 /// The folder that holds the benchmark executables.
 #[derive(Clone, Debug)]
@@ -34,6 +35,7 @@ impl Programs {
         let folder = folder.to_owned();
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
         if let Some(checkout) = Checkout::of(&folder) {
+            checkout.know(&wanted)?;
             checkout.build(&wanted)?;
         }
         let programs = Programs { folder };
@@ -85,6 +87,21 @@ impl Checkout {
                 other => other.into(),
             },
         })
+    }
+
+    /// Checks that every program is a crate of the workspace.
+    fn know(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<()> {
+        let crates = self.manifest.with_file_name("");
+        match wanted
+            .iter()
+            .find(|name| !crates.join(name).join("Cargo.toml").is_file())
+        {
+            Some(name) => Err(BadUsage::new(format!(
+                "there is no benchmark program '{name}' in {}",
+                crates.display()
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Has cargo build what is missing or out of date; its messages go to standard error.

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = args::percent)]
     target: f64,
 
-    /// Time for the whole run, builds apart; the plan's rounds are run in any case [default: 100s,
+    /// Time for the whole run, builds apart; the plan's rounds are run in any case [default: 85s,
     /// or 0s with --quick]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     budget: Option<Duration>,
@@ -140,7 +140,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             .budget
             .unwrap_or(Duration::from_secs(match args.plan.quick {
                 true => 0,
-                false => 100,
+                false => 85,
             })),
     };
     let begun = Instant::now();

@@ -116,7 +116,7 @@ fn a_program_that_does_not_exist_is_an_error() {
     files
         .run()
         .finish()
-        .expect_refusal(1, &["no-thread-brigade"]);
+        .expect_refusal(2, &["no-thread-brigade"]);
 }
 
 #[test]
