@@ -22,7 +22,7 @@ use tokio::net::unix::pipe;
 
 const TASKS: usize = 500;
 const WARMUPS: usize = 100;
-const PAIRS: usize = 15;
+const PAIRS: usize = 25;
 const GOAL: f64 = 1.02;
 
 /// A bare loop and the program that does the same.

@@ -5,6 +5,7 @@ use std::fmt;
 use harness::record::Metric;
 use harness::units::{Nanos, bytes, bytes_like};
 
+use super::curves;
 use super::figures::{bracketed, first_line, nanos};
 use crate::analysis::{Analysis, Cell, Curve, Row, Table};
 use crate::cases::Time;
@@ -357,7 +358,7 @@ fn size(fit: &Fit) -> String {
     format!("{} {bounds}", bytes(slope.estimate))
 }
 
-/// Where each series of a curve begins and ends.
+/// Where each series of a curve begins and ends, and what it does in between.
 fn course(curve: &Curve) -> Vec<Sentence> {
     let time = |(x, cell): &(u64, Cell)| match cell {
         Cell::Time(time) => Some((*x, price(time))),
@@ -367,13 +368,14 @@ fn course(curve: &Curve) -> Vec<Sentence> {
         let mut known = series.points.iter().filter_map(time);
         let (first, at_first) = known.next()?;
         let (last, at_last) = known.next_back()?;
-        let over = curve.over.replace('_', " ");
+        let over = curve.over.replace('_', "-");
         let opening = format!("{} costs ", capitalised(&subject(&series.name)));
         let mut sentence = Sentence::default().words(opening);
         sentence.0.extend(at_first.0);
         sentence = sentence.words(format!(" {} with --{over} {first} and ", per(curve.metric)));
         sentence.0.extend(at_last.0);
-        Some(sentence.words(format!(" at {over} = {last}.")))
+        let bend = curves::sentence(curve, series);
+        Some(sentence.words(format!(" with --{over} {last}: {bend}.")))
     });
     each.collect()
 }

@@ -54,7 +54,7 @@ pub(in crate::render) fn curve(
         y,
         left,
         right,
-        top: if marks.is_empty() { 28 } else { 46 },
+        top: if marks.is_empty() { 28 } else { 62 },
         bottom: height - 46,
     };
     let what = match curve.metric {
@@ -76,7 +76,7 @@ pub(in crate::render) fn curve(
             HPos::Center,
             MUTED,
         );
-        draw_marks(canvas, &area, marks);
+        draw_marks(canvas, &area, marks, size);
         for (index, series) in curve.series.iter().enumerate() {
             draw_series(canvas, &area, series, index);
         }
@@ -138,15 +138,24 @@ fn draw_series(canvas: &mut Canvas<'_>, area: &Area, of: &Series, index: usize) 
     }
 }
 
-/// The labels stand on two levels in turn, so that near ones do not cover each other.
-fn draw_marks(canvas: &mut Canvas<'_>, area: &Area, marks: &[Mark]) {
+/// Each label stands on the first of three levels that has room for it, so that near ones do not
+/// cover each other.
+fn draw_marks(canvas: &mut Canvas<'_>, area: &Area, marks: &[Mark], size: Size) {
+    let mut levels = [(24, i32::MIN), (40, i32::MIN), (56, i32::MIN)];
     let shown = marks.iter().filter(|mark| area.x.contains(mark.x));
-    for (index, mark) in shown.enumerate() {
+    for mark in shown {
         let x = area.x.place(mark.x, area.left, area.right);
-        let y = if index % 2 == 0 { 24 } else { 40 };
-        canvas.dashes(x, y + 8, area.bottom, MUTED);
-        let half = text_width(&mark.label, SMALL) / 2 + 3;
+        let label = match (size, mark.label.split_once(": ")) {
+            // There is no room for whose they are; the text below the plot says it.
+            (Size::Narrow, Some((cache, _))) => cache,
+            _ => &mark.label,
+        };
+        let half = text_width(label, SMALL) / 2 + 3;
         let centre = x.clamp(half, (area.right + 20 - half).max(half));
-        canvas.plate(&mark.label, (centre, y));
+        let level = levels.iter().position(|&(_, end)| end < centre - half);
+        let (y, end) = &mut levels[level.unwrap_or(0)];
+        *end = centre + half;
+        canvas.dashes(x, *y + 8, area.bottom, MUTED);
+        canvas.plate(label, (centre, *y));
     }
 }
