@@ -56,7 +56,7 @@ impl fmt::Display for Note {
         match self {
             Note::NotSteady { relative } => write!(
                 f,
-                "not steady: the last third took {:+.1} % against the first; try more --warmups",
+                "not steady: the last third took {:+.1} % against the first: repeat it, or try more --warmups",
                 relative * 100.0
             ),
             Note::ShortSamples {
