@@ -56,6 +56,9 @@ pub struct File {
     pub machines: Vec<String>,
     /// How many records it holds.
     pub records: usize,
+    /// Share of the time in which something waited for a CPU just before its runs began, in per
+    /// cent: the median of the runs.
+    pub pressure: Option<f64>,
     /// What a reader should know before trusting its figures.
     pub warnings: Vec<String>,
 }
@@ -205,10 +208,16 @@ impl File {
                 machines.push(summary);
             }
         }
+        let pressures: Vec<f64> = source
+            .records
+            .iter()
+            .filter_map(|record| record.machine.pressure.cpu)
+            .collect();
         File {
             name: source.name.to_owned(),
             machines,
             records: source.records.len(),
+            pressure: stats::median(&pressures),
             warnings: crate::warnings::of(source.records),
         }
     }

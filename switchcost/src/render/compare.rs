@@ -247,6 +247,7 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         );
     }
     remarks.extend(drift(comparison));
+    remarks.extend(pressure(comparison));
     let several = comparison.files.len() > 2;
     for (index, file) in comparison.files.iter().enumerate() {
         for warning in &file.warnings {
@@ -300,4 +301,21 @@ fn drift(comparison: &Comparison) -> Vec<String> {
         }
     }
     remarks
+}
+
+/// How busy the machine was.
+fn pressure(comparison: &Comparison) -> Option<String> {
+    let of_files: Vec<String> = comparison
+        .files
+        .iter()
+        .enumerate()
+        .filter_map(|(i, file)| Some(format!("{} {:.1} %", label(comparison, i), file.pressure?)))
+        .collect();
+    (!of_files.is_empty()).then(|| {
+        format!(
+            "In the ten seconds before a run some task waited for a CPU for this share of the time \
+             (median; earlier runs count): {}.",
+            of_files.join(", ")
+        )
+    })
 }
