@@ -86,6 +86,8 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
         });
         let (delays, result) = runtime::join(creation).await?;
         delays.report(session);
+        // Its memory is not the tasks'.
+        drop(delays);
         result?;
 
         hold(n, session).await

@@ -1,5 +1,6 @@
 //! Standard output and standard error, and what to do when they are not there.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,10 +41,14 @@ pub fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<(
 
 /// Says on standard error what went wrong.
 pub fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
-    // Nothing is left to be done where standard error is gone too.
-    let _ = writeln!(io::stderr(), "{name}: {error:#}");
+    say(format_args!("{name}: {error:#}"));
     ExitCode::from(match error.downcast_ref::<BadUsage>() {
         Some(_) => BAD_USAGE,
         None => COULD_NOT_MEASURE,
     })
+}
+
+/// Says something on standard error. Where nobody listens any more, nothing is left to be done.
+pub fn say(text: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{text}");
 }

@@ -76,7 +76,7 @@ impl Demand {
     /// N async tasks, each with a channel.
     pub fn channel_tasks() -> Self {
         Demand::each(Need {
-            memory: 1600,
+            memory: 2048,
             ..Need::NONE
         })
     }

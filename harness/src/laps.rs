@@ -65,7 +65,9 @@ impl Laps {
             self.first_at = Some(Instant::now());
         }
         if self.begun == self.warmups {
-            self.before = Some((Usage::now()?, Interference::now()));
+            // The usage last: reading the rest takes some itself.
+            let interference = Interference::now();
+            self.before = Some((Usage::now()?, interference));
         }
         self.begun += 1;
         Ok(Some(self.begun - 1))

@@ -86,9 +86,10 @@ pub enum Placement {
     Free,
     /// everything on the first CPU
     OneCpu,
-    /// the first half of the chain on one CPU, the second half on another
+    /// the first half of the chain (or of the workers, between which tasks may still move) on one
+    /// CPU, the second half on another: two crossings an iteration, one of them the driver's
     Half,
-    /// neighbours in the chain on different CPUs
+    /// neighbours in the chain (or worker after worker) on different CPUs
     Spread,
 }
 
@@ -171,6 +172,11 @@ impl Seats {
             Placement::OneCpu => 1,
             _ => self.cpus.len(),
         }
+    }
+
+    /// Whether threads are kept on CPUs of their own.
+    pub fn apart(&self) -> bool {
+        matches!(self.placement, Placement::Half | Placement::Spread)
     }
 
     /// Where the `index`th of `count` threads goes.

@@ -18,19 +18,35 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Muster {
     expected: u32,
-    arrived: Arc<AtomicU32>,
+    counts: Arc<Counts>,
     seen: u32,
     since: Instant,
 }
 
-/// A task's side: tells that it has started.
-#[derive(Clone, Debug)]
-pub struct Arrival(Arc<AtomicU32>);
+#[derive(Debug, Default)]
+struct Counts {
+    arrived: AtomicU32,
+    lost: AtomicU32,
+}
+
+/// A task's side: tells that it has started, or, when it is dropped, that it never will.
+#[derive(Debug)]
+pub struct Arrival(Option<Arc<Counts>>);
 
 impl Arrival {
     /// Tells that this task runs.
-    pub fn arrive(self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+    pub fn arrive(mut self) {
+        if let Some(counts) = self.0.take() {
+            counts.arrived.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        if let Some(counts) = &self.0 {
+            counts.lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -39,7 +55,7 @@ impl Muster {
     pub fn of(expected: u32) -> Self {
         Muster {
             expected,
-            arrived: Arc::new(AtomicU32::new(0)),
+            counts: Arc::default(),
             seen: 0,
             since: Instant::now(),
         }
@@ -47,18 +63,21 @@ impl Muster {
 
     /// What each task is given.
     pub fn arrival(&self) -> Arrival {
-        Arrival(Arc::clone(&self.arrived))
+        Arrival(Some(Arc::clone(&self.counts)))
     }
 
     /// Whether all tasks have started.
     ///
     /// # Errors
-    /// When none has come for 30 seconds, or at a signal.
+    /// When none has come for 30 seconds, when one has ended instead, or at a signal.
     pub fn complete(&mut self) -> anyhow::Result<bool> {
         if signals::received().is_some() {
             return Err(Interrupted.into());
         }
-        let arrived = self.arrived.load(Ordering::Relaxed);
+        if self.counts.lost.load(Ordering::Relaxed) > 0 {
+            bail!("a task ended before it had started");
+        }
+        let arrived = self.counts.arrived.load(Ordering::Relaxed);
         if arrived != self.seen {
             self.seen = arrived;
             self.since = Instant::now();
@@ -98,6 +117,14 @@ mod tests {
         assert!(!muster.complete().unwrap());
         std::thread::spawn(|| second.arrive());
         muster.wait().unwrap();
+    }
+
+    #[test]
+    fn it_does_not_wait_for_one_that_has_ended() {
+        let mut muster = Muster::of(2);
+        muster.arrival().arrive();
+        drop(muster.arrival());
+        assert!(muster.complete().is_err());
     }
 
     #[test]

@@ -56,7 +56,8 @@ pub struct Record {
     /// Other distributions that the program measured, by name.
     #[serde(default)]
     pub distributions: BTreeMap<String, Summary>,
-    /// What the process used during the timed iterations.
+    /// What the process used from the first timed iteration to the end of the last, with all that
+    /// lies between them: for the creation programs, the joins.
     #[serde(default)]
     pub usage: Option<Usage>,
     /// What others took from it in that time.
@@ -113,6 +114,12 @@ pub struct PlanPosition {
     pub order: u32,
     /// The seed that the rounds were shuffled by.
     pub seed: u64,
+    /// What tells this run of the plan from others: when it began, in ms since 1970.
+    #[serde(default)]
+    pub run: u64,
+    /// The runner's command line, without its own name.
+    #[serde(default)]
+    pub command: Option<String>,
 }
 
 impl PlanPosition {
@@ -220,7 +227,7 @@ impl Record {
 }
 
 /// A point of time as ms since 1970.
-pub(crate) fn milliseconds(time: SystemTime) -> u64 {
+pub fn milliseconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |d| d.as_millis() as u64)
 }

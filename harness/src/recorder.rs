@@ -113,11 +113,6 @@ impl Recorder {
         self.moments.count
     }
 
-    /// All samples added up, in ns.
-    pub fn total(&self) -> u128 {
-        self.moments.sum
-    }
-
     /// What the samples come to; `None` where there are none.
     pub fn summary(&self) -> Option<Summary> {
         let m = &self.moments;
@@ -170,7 +165,7 @@ impl Series {
 
 impl Summary {
     /// Whether the run drifted: the means of the first and of the last third of the series differ
-    /// by more than three standard errors of that difference. `None` under nine elements.
+    /// by more than three standard errors of that difference, which are those of batch means. `None` under nine elements.
     pub fn drift(&self) -> Option<Drift> {
         // A last batch that is not full would weigh like a full one: leave it out.
         let full = (self.count / self.series.batch) as usize;
@@ -185,8 +180,8 @@ impl Summary {
         if third < 3 {
             return None;
         }
-        let (first, first_error) = mean_and_error(&values[..third]);
-        let (last, last_error) = mean_and_error(&values[values.len() - third..]);
+        let (first, first_error) = mean_and_error(&batch_means(&values[..third]));
+        let (last, last_error) = mean_and_error(&batch_means(&values[values.len() - third..]));
         let error = first_error.hypot(last_error);
         Some(Drift {
             relative: last / first - 1.0,
@@ -202,6 +197,14 @@ pub struct Drift {
     pub relative: f64,
     /// Whether the difference is within three standard errors.
     pub steady: bool,
+}
+
+/// Neighbouring samples are alike, and an error that takes them for independent is far too small:
+/// the means of ten batches are more nearly so.
+fn batch_means(values: &[f64]) -> Vec<f64> {
+    let mean = |batch: &[f64]| batch.iter().sum::<f64>() / batch.len() as f64;
+    // The last batch may have fewer values; it counts like the others.
+    values.chunks(values.len().div_ceil(10)).map(mean).collect()
 }
 
 /// The mean and its standard error.

@@ -19,7 +19,7 @@ use crate::machine::{Build, Machine};
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
 use crate::usage::Memory;
-use crate::{command, links, notes, panics, report, signals};
+use crate::{command, console, links, notes, panics, report, signals};
 
 /// A benchmark program's command line.
 pub trait Program: clap::Parser + Serialize {
@@ -162,11 +162,6 @@ impl Session {
         self.rested_at = Some(Instant::now());
     }
 
-    /// Whether the user wants something run while every task is alive.
-    pub fn has_command(&self) -> bool {
-        self.run.command.is_some()
-    }
-
     /// Prints the result and the error, and decides about the exit status.
     fn finish(mut self, outcome: anyhow::Result<()>) -> ExitCode {
         if let Err(e) = &outcome {
@@ -194,12 +189,12 @@ impl Session {
             status = complain(&self.name, e);
         }
         if let Some(signal) = signals::received() {
-            eprintln!(
+            console::say(format_args!(
                 "{}: interrupted after {} of {} iterations",
                 self.name,
                 record.samples.as_ref().map_or(0, |s| s.count),
                 self.run.iters
-            );
+            ));
             status = ExitCode::from(128 + signal as u8);
         }
         status

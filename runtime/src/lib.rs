@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use harness::limits::Demand;
 use harness::machine::Build;
 use harness::placement::Seats;
-use harness::{BadUsage, panics, record};
+use harness::{BadUsage, console, panics, record};
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -49,6 +49,11 @@ impl Plan {
                 "--workers: the current-thread scheduler has no workers: drop it, or use --flavor multi-thread",
             ));
         }
+        if flavor == Flavor::CurrentThread && seats.apart() {
+            return Err(BadUsage::new(
+                "--placement: the current-thread scheduler has one thread, and nothing to keep apart: use free or one-cpu, or --flavor multi-thread",
+            ));
+        }
         let workers = match flavor {
             Flavor::CurrentThread => 1,
             Flavor::MultiThread => workers.workers.unwrap_or(seats.cpus() as u32),
@@ -86,7 +91,7 @@ impl Plan {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     // CPUs can be taken offline between the check of --cpus and this.
                     if let Err(e) = seats.seat(index % workers, workers).take() {
-                        eprintln!("cannot pin a worker thread: {e}");
+                        console::say(format_args!("cannot pin a worker thread: {e}"));
                     }
                 });
         }

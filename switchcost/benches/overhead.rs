@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("overhead: {e:#}");
+            harness::console::say(format_args!("overhead: {e:#}"));
             ExitCode::FAILURE
         }
     }

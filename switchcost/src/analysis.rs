@@ -152,7 +152,7 @@ impl Analysis {
                     {
                         let name = format!("{}, {column}", row.name);
                         let name = name.trim_end_matches(", ").to_owned();
-                        floors.push((name, (noise.high - 1.0).max(1.0 - noise.low)));
+                        floors.push((name, noise.factor_from_one()?));
                     }
                 }
             }

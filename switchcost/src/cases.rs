@@ -20,7 +20,8 @@ pub struct Time {
     pub median: f64,
     /// The shortest iteration of all.
     pub min: f64,
-    /// 50th, 90th and 99th percentile and maximum of the iteration: medians of the processes'.
+    /// 50th, 90th and 99th percentile of the iteration, medians of the processes', and the longest
+    /// iteration of all; divided by hops or tasks as the mean is.
     pub percentiles: [f64; 4],
     /// Two clusters of process means, where one mean would tell of neither.
     pub modes: Option<[Mode; 2]>,
@@ -51,8 +52,12 @@ pub struct Key {
     pub x: Option<u64>,
 }
 
-/// A round of a file: files can hold several runs of a plan, told apart by their seeds.
-type Round = (u64, u32);
+/// A round: files can hold several runs of a plan, told apart by when they began and by their
+/// seeds.
+type Round = (u64, u64, u32);
+
+/// A run's place in its case: the round, the number of tasks, and whether it is a twin.
+type Place = (Round, Option<u64>, bool);
 
 /// The runs of one case.
 #[derive(Clone, Debug)]
@@ -67,10 +72,12 @@ pub struct Runs<'a> {
     /// Every run that measured what it should. Unlike `good`, it has several of a round where
     /// they differ in a flag, as task counts of a slope do.
     pub all: Vec<&'a Record>,
-    /// How many runs did not.
+    /// How many runs did not, and were not repeated with more success.
     pub failed: usize,
     /// Why the last of them did not.
     pub reason: Option<&'a str>,
+    /// The last run of each place.
+    runs: BTreeMap<Place, &'a Record>,
 }
 
 /// All cases of some records.
@@ -92,7 +99,7 @@ impl Key {
 impl<'a> Cases<'a> {
     /// Sorts records; those of runs by hand are passed over.
     pub fn of(records: &'a [Record]) -> Self {
-        let mut cases = BTreeMap::new();
+        let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
         for record in records {
             if let Some(position) = &record.plan {
                 cases
@@ -101,6 +108,7 @@ impl<'a> Cases<'a> {
                     .add(position, record);
             }
         }
+        cases.values_mut().for_each(Runs::settle);
         Cases(cases)
     }
 
@@ -165,7 +173,7 @@ impl<'a> Cases<'a> {
                 runs.median_of(|s| s.p50)?,
                 runs.median_of(|s| s.p90)?,
                 runs.median_of(|s| s.p99)?,
-                runs.median_of(|s| s.max)?,
+                runs.each(|s| s.max as f64).into_values().reduce(f64::max)?,
             ],
             modes: stats::modes(&means),
             outliers: stats::tukey_outliers(&means).map_or(0, |o| o.total()),
@@ -202,24 +210,42 @@ impl<'a> Runs<'a> {
             all: Vec::new(),
             failed: 0,
             reason: None,
+            runs: BTreeMap::new(),
         }
     }
 
     fn add(&mut self, position: &PlanPosition, record: &'a Record) {
-        let round = (position.seed, position.round);
-        match &record.error {
-            // What a run measured before it failed stays in the file, but it is no sample.
-            Some(error) => {
-                self.failed += 1;
-                self.reason = Some(error);
+        let round = (position.run, position.seed, position.round);
+        let place = (round, record.tasks(), position.twin);
+        // A run that was repeated, after a failure for one, counts once; but not a good one that
+        // is followed by a failure.
+        let is_good = |record: &Record| record.error.is_none() && !record.partial;
+        match self.runs.get(&place) {
+            Some(earlier) if is_good(earlier) && !is_good(record) => {}
+            _ => {
+                self.runs.insert(place, record);
             }
-            None if record.partial => self.failed += 1,
-            None if position.twin => {
-                self.twins.insert(round, record);
-            }
-            None => {
-                self.good.insert(round, record);
-                self.all.push(record);
+        }
+    }
+
+    /// Sorts the runs out, once all are there.
+    fn settle(&mut self) {
+        for (&(round, _, twin), &record) in &self.runs {
+            match (&record.error, record.partial, twin) {
+                // What a run measured before it failed stays in the file, but it is no sample.
+                (Some(error), _, _) => {
+                    self.failed += 1;
+                    self.reason = Some(error);
+                }
+                // Somebody stopped it: no sample, and no failure.
+                (None, true, _) => {}
+                (None, false, true) => {
+                    self.twins.insert(round, record);
+                }
+                (None, false, false) => {
+                    self.good.insert(round, record);
+                    self.all.push(record);
+                }
             }
         }
     }
@@ -242,7 +268,9 @@ impl<'a> Runs<'a> {
         let value = |record: &Record| {
             let parts = match self.position.metric {
                 Metric::Hop => record.hops?,
-                Metric::Task | Metric::Memory => record.tasks()?,
+                Metric::Task | Metric::Memory => {
+                    record.tasks()? * record.param("tokens").unwrap_or(1)
+                }
             };
             Some(figure(record.samples.as_ref()?) / parts as f64)
         };

@@ -239,6 +239,9 @@ impl Figure {
         }
         let slopes = memory::slopes(&runs.all, None);
         match (slopes, part) {
+            (Some(slopes), _) if slopes.void() => {
+                Figure::Failed("transparent huge pages void the slope".to_owned())
+            }
             (Some(slopes), Some(Part::User)) => Figure::Slope(Box::new(slopes.user.line)),
             (Some(slopes), Some(Part::Together)) => slopes
                 .all

@@ -17,22 +17,45 @@ pub struct Goal {
     pub budget: Duration,
 }
 
-/// How many rounds there are to be in all, after a pilot of `pilot` rounds which took `elapsed`.
+/// How fast runs went.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// How many.
+    pub runs: usize,
+    /// In what time.
+    pub time: Duration,
+}
+
+/// How many rounds of `cases` cases there are to be in all, after a pilot of `pilot` rounds.
 ///
 /// Each case asks for `n = (t · s / (target · mean))²` rounds; all cases get as many as the most
 /// demanding one asks for, so that differences and ratios stay paired. A case with two modes asks
-/// for none: more rounds would not turn two values into one.
-pub fn rounds(records: &[Record], pilot: u32, elapsed: Duration, goal: Goal) -> u32 {
-    let wanted = timed(records)
+/// for none: more rounds would not turn two values into one. Where no run was made at this pace,
+/// nothing is known of what more would take, and there are none.
+pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Goal) -> u32 {
+    // By the pilot alone: to look again at what came after it would be to stop when it pleases.
+    let of_pilot = |r: &&Record| r.plan.as_ref().is_some_and(|p| p.round < pilot);
+    let of_pilot: Vec<Record> = records.iter().filter(of_pilot).cloned().collect();
+    let wanted = timed(&of_pilot)
         .into_iter()
         .filter(|(_, time)| time.modes.is_none())
         .map(|(_, time)| stats::planned_rounds(&time.means, goal.target, CONFIDENCE))
         .max()
         .unwrap_or(0);
-    let each = elapsed.as_secs_f64() / f64::from(pilot);
-    let left = goal.budget.saturating_sub(elapsed).as_secs_f64();
+    if pace.runs == 0 {
+        return pilot;
+    }
+    let each = pace.time.as_secs_f64() / pace.runs as f64 * cases as f64;
+    let left = goal.budget.saturating_sub(pace.time).as_secs_f64();
     let affordable = f64::from(pilot) + (left / each).floor().max(0.0);
     (wanted as f64).min(affordable).max(f64::from(pilot)) as u32
+}
+
+/// How many rounds the timed cases of a file have been given.
+pub fn decided(records: &[Record]) -> u32 {
+    let positions = records.iter().filter_map(|record| record.plan.as_ref());
+    let timed = positions.filter(|position| position.metric != Metric::Memory);
+    timed.map(|position| position.round + 1).max().unwrap_or(0)
 }
 
 /// The cases that miss the target, with the half width that they have reached.

@@ -226,11 +226,32 @@ impl Section {
                     row.name
                 );
             }
+            let own = [
+                "--iters",
+                "--warmups",
+                "--format",
+                "--quiet",
+                "--help",
+                "--check-limits",
+            ];
+            let flags = row
+                .flags
+                .iter()
+                .chain(self.columns.iter().flat_map(|c| &c.flags));
+            for flag in flags {
+                let name = flag.split('=').next().unwrap_or(flag);
+                ensure!(
+                    !own.contains(&name),
+                    "row '{}': flags: {name} is the runner's own",
+                    row.name
+                );
+            }
             ensure!(row.iters > 0, "row '{}': iters: at least one", row.name);
             if self.metric == Metric::Memory {
+                let distinct: HashSet<u32> = row.tasks.iter().copied().collect();
                 ensure!(
-                    row.tasks.len() >= COUNTS_OF_A_SLOPE,
-                    "row '{}': tasks: a slope needs at least {COUNTS_OF_A_SLOPE} counts",
+                    distinct.len() >= COUNTS_OF_A_SLOPE,
+                    "row '{}': tasks: a slope needs at least {COUNTS_OF_A_SLOPE} different counts",
                     row.name
                 );
                 ensure!(
@@ -262,6 +283,8 @@ impl Section {
             round: 0,
             order: 0,
             seed,
+            run: 0,
+            command: None,
         }
     }
 }
@@ -381,7 +404,7 @@ mod tests {
             (format!("rounds = 1\n{section}\n{section}"), "two sections"),
             (
                 format!("rounds = 1\n{section}").replace("'hop'", "'memory'"),
-                "at least 8 counts",
+                "at least 8 different counts",
             ),
         ] {
             let error = format!("{:#}", Plan::parse(&text).unwrap_err());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use harness::BadUsage;
+use harness::{BadUsage, console};
 
 /// The folder that holds the benchmark executables.
 #[derive(Clone, Debug)]
@@ -92,10 +92,12 @@ impl Checkout {
     /// Checks that every program is a crate of the workspace.
     fn know(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<()> {
         let crates = self.manifest.with_file_name("");
-        match wanted
-            .iter()
-            .find(|name| !crates.join(name).join("Cargo.toml").is_file())
-        {
+        let is_benchmark = |name: &str| {
+            !name.is_empty()
+                && name != env!("CARGO_PKG_NAME")
+                && crates.join(name).join("src/main.rs").is_file()
+        };
+        match wanted.iter().find(|name| !is_benchmark(name)) {
             Some(name) => Err(BadUsage::new(format!(
                 "there is no benchmark program '{name}' in {}",
                 crates.display()
@@ -132,10 +134,10 @@ impl Checkout {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => bail!("cargo could not build the benchmarks: {status}"),
             Err(e) => {
-                eprintln!(
+                console::say(format_args!(
                     "switchcost: cannot run {}: {e}; using the programs as they are",
                     cargo.display()
-                );
+                ));
                 Ok(())
             }
         }

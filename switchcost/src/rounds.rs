@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, ensure};
 use harness::machine::{Build, Machine};
-use harness::record::{PlanPosition, Record};
+use harness::record::{PlanPosition, Record, milliseconds};
 use harness::signals;
 
 use crate::execute::{self, Outcome};
@@ -27,6 +27,8 @@ pub struct Rounds {
     programs: Programs,
     store: Store,
     seed: u64,
+    run: u64,
+    command: String,
     records: Vec<Record>,
     done: HashSet<Place>,
 }
@@ -41,6 +43,8 @@ impl Rounds {
             programs,
             store,
             seed,
+            run: milliseconds(SystemTime::now()),
+            command: command_line(),
             records: Vec::new(),
             done: HashSet::new(),
         }
@@ -68,6 +72,10 @@ impl Rounds {
                 self.done
                     .insert((program, flags, position.round, position.twin));
             }
+        }
+        if let Some(position) = records.first().and_then(|record| record.plan.as_ref()) {
+            self.run = position.run;
+            self.command = position.command.clone().unwrap_or_default();
         }
         self.records = records;
         Ok(self)
@@ -112,9 +120,17 @@ impl Rounds {
         record.plan = Some(PlanPosition {
             round,
             order,
-            ..case.position.clone()
+            ..self.position(case)
         });
         Ok(record)
+    }
+
+    fn position(&self, case: &Case) -> PlanPosition {
+        PlanPosition {
+            run: self.run,
+            command: Some(self.command.clone()),
+            ..case.position.clone()
+        }
     }
 
     /// Stores that a case is not run, and why, so that the file tells what is missing.
@@ -124,7 +140,7 @@ impl Rounds {
     pub fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
         let reason = format!("{NOT_RUN}{reason}");
         let mut record = failed(&case.program, case.flags.clone(), reason);
-        record.plan = Some(case.position.clone());
+        record.plan = Some(self.position(case));
         // Nothing was run, so this runner's own build says nothing about it.
         record.build = Build::default();
         self.store.append(&record)?;
@@ -135,11 +151,6 @@ impl Rounds {
     /// The records so far.
     pub fn records(&self) -> &[Record] {
         &self.records
-    }
-
-    /// The file they are in.
-    pub fn store(&self) -> &Store {
-        &self.store
     }
 }
 
@@ -168,6 +179,22 @@ fn flags_of(record: &Record) -> Vec<String> {
         .strip_suffix(&OUTPUT.map(str::to_owned))
         .unwrap_or(flags)
         .to_vec()
+}
+
+/// What was typed behind the runner's name, without the files that it writes to.
+fn command_line() -> String {
+    let mut words = Vec::new();
+    let mut args = std::env::args_os().skip(1);
+    while let Some(arg) = args.next() {
+        let arg = arg.to_string_lossy().into_owned();
+        match arg.as_str() {
+            "--out" | "--resume" => drop(args.next()),
+            _ if arg.starts_with("--out=") || arg.starts_with("--resume=") => {}
+            _ if arg.contains([' ', '\'', '"', '\n']) => words.push(format!("{arg:?}")),
+            _ => words.push(arg),
+        }
+    }
+    words.join(" ")
 }
 
 /// A record of a run that left none. Of its parameters it has the numbers, so that a point of a

@@ -149,6 +149,8 @@ impl Sweep {
             round: 0,
             order: 0,
             seed: self.seed,
+            run: 0,
+            command: None,
         }
     }
 

@@ -38,15 +38,15 @@ pub(crate) fn of(records: &[Record]) -> Vec<String> {
 /// A note counts for a case when more than half of its runs have it: one run that drifted is
 /// noise, and the intervals show it.
 fn common_notes(records: &[Record]) -> Vec<String> {
-    let mut cases: BTreeMap<u32, (String, Vec<&Record>)> = BTreeMap::new();
-    for record in records {
+    let mut cases: BTreeMap<(&str, String), Vec<&Record>> = BTreeMap::new();
+    for record in records.iter().filter(|r| r.error.is_none() && !r.partial) {
         if let Some(plan) = &record.plan {
-            let case = cases.entry(plan.index).or_insert((plan.name(), Vec::new()));
-            case.1.push(record);
+            let case = (plan.section.as_str(), plan.name());
+            cases.entry(case).or_default().push(record);
         }
     }
     type Kind = (fn(&Note) -> bool, &'static str);
-    let kinds: [Kind; 6] = [
+    let kinds: [Kind; 7] = [
         (
             |n| matches!(n, Note::NotSteady { .. }),
             "not steady: the last third of the iterations differs from the first",
@@ -54,6 +54,10 @@ fn common_notes(records: &[Record]) -> Vec<String> {
         (
             |n| matches!(n, Note::ShortSamples { .. }),
             "samples shorter than 1000 steps of the clock",
+        ),
+        (
+            |n| matches!(n, Note::InvoluntarySwitches { .. }),
+            "involuntary switches in more than one hop or task of a hundred",
         ),
         (
             |n| matches!(n, Note::Steal { .. }),
@@ -76,9 +80,9 @@ fn common_notes(records: &[Record]) -> Vec<String> {
     for (is_kind, text) in kinds {
         let has = |record: &&&Record| record.notes.iter().any(is_kind);
         let names: Vec<&str> = cases
-            .values()
+            .iter()
             .filter(|(_, runs)| 2 * runs.iter().filter(has).count() > runs.len())
-            .map(|(name, _)| name.as_str())
+            .map(|((_, name), _)| name.as_str())
             .collect();
         match names.len() {
             0 => {}

@@ -296,7 +296,7 @@ fn chromium() -> Option<PathBuf> {
 #[test]
 fn the_page_holds_up_in_a_browser() {
     let Some(chromium) = chromium() else {
-        eprintln!("skipped: there is no chromium (apt-get install chromium)");
+        crate::support::skip("there is no chromium (apt-get install chromium)");
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -72,6 +72,8 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let mut delays = Delays::new(&cli.run);
     let result = create_stamped(cli, &mut delays);
     delays.report(session);
+    // Its memory is not the threads'.
+    drop(delays);
     result?;
 
     hold(cli, session)

@@ -114,7 +114,9 @@ impl Change {
         let floors = [&old.noise, &new.noise].into_iter().flatten();
         Change {
             ratio: Some(ratio),
-            noise_floor: floors.filter_map(noise_floor).reduce(f64::max),
+            noise_floor: floors
+                .filter_map(Interval::factor_from_one)
+                .reduce(f64::max),
             // Where there are too few rounds for an interval, there are for a p.
             p: ratio
                 .interval
@@ -158,11 +160,4 @@ impl Change {
             (_, false) => Verdict::Slower,
         }
     }
-}
-
-/// The farther bound of the ratio of twins, as a factor less one: a half and a double are equally
-/// far from 1.
-fn noise_floor(twins: &Interval) -> Option<f64> {
-    let floor = twins.high.max(1.0 / twins.low) - 1.0;
-    (floor.is_finite() && floor >= 0.0).then_some(floor)
 }

@@ -27,7 +27,10 @@ pub fn nanos(estimate: &Estimate) -> String {
     let value = Nanos(estimate.value);
     match &estimate.interval {
         Some(interval) => format!("{value} {}", bracketed(interval, |v| value.like(v))),
-        None => format!("{value} ({} of {MIN_ROUNDS} runs)", estimate.n),
+        None => format!(
+            "{value} (n = {}, no interval under {MIN_ROUNDS})",
+            estimate.n
+        ),
     }
 }
 

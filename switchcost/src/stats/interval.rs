@@ -21,6 +21,13 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// For the interval of a ratio: how far its farther bound is from 1, as a factor less one, so
+    /// that a half and a double are equally far. `None` unless the bounds are positive.
+    pub fn factor_from_one(&self) -> Option<f64> {
+        let factor = self.high.max(1.0 / self.low) - 1.0;
+        (self.low > 0.0 && factor.is_finite()).then_some(factor.max(0.0))
+    }
+
     /// An interval that reaches `reach` to either side; `None` if a bound is not finite.
     pub(super) fn around(estimate: f64, reach: f64, n: usize, confidence: f64) -> Option<Self> {
         let low = finite(estimate - reach)?;

@@ -8,7 +8,7 @@ use harness::console;
 
 use super::report::Format;
 use crate::args;
-use crate::compare::{self, Change, Comparison, Line, Source};
+use crate::compare::{self, Change, Comparison, Line, Source, Verdict};
 use crate::render::compare as render;
 use crate::store;
 
@@ -43,14 +43,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for path in &paths {
         let contents = store::read(path)?;
         for (line, fault) in &contents.faults {
-            eprintln!(
+            console::say(format_args!(
                 "switchcost: {} line {line} is skipped: {fault}",
                 path.display()
-            );
+            ));
         }
         ensure!(
             contents.records.iter().any(|record| record.plan.is_some()),
-            "{} holds no record of a plan: only `switchcost run` writes those",
+            "{} holds no record of a plan: only `switchcost` itself writes those",
             path.display()
         );
         files.push(contents.records);
@@ -107,8 +107,22 @@ fn gate(comparison: &Comparison, limit: f64) -> anyhow::Result<()> {
             _ => format!("{name} in {}", comparison.files[*file].name),
         }
     };
+    // What worked before and does so no more is the worst that an upgrade can do.
+    let lost: Vec<String> = comparison
+        .changes()
+        .filter(|(_, _, change)| matches!(change.verdict, Verdict::OnlyInOld | Verdict::Failed))
+        .map(|lost| full_name(&lost))
+        .collect();
+    ensure!(
+        lost.is_empty(),
+        "--fail-over: failed or missing:\n  {}",
+        lost.join("\n  ")
+    );
     for open in comparison.changes().filter(|(_, _, c)| c.verdict.is_open()) {
-        eprintln!("switchcost: --fail-over: not judged: {}", full_name(&open));
+        console::say(format_args!(
+            "switchcost: --fail-over: not judged: {}",
+            full_name(&open)
+        ));
     }
     let worse = comparison.worse_than(limit);
     if worse.is_empty() {

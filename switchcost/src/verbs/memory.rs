@@ -11,7 +11,7 @@ use harness::{BadUsage, console};
 use serde::Serialize;
 
 use super::report::{self, Format};
-use super::run::{default_path, drawn_seed};
+use super::run::drawn_seed;
 use crate::analysis::{self, Analysis, Cell};
 use crate::fits::{self, Outlook};
 use crate::plan::{COUNTS_OF_A_SLOPE, Plan, Row};
@@ -84,12 +84,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for case in &mut cases {
         case.rounds = args.rounds;
     }
-    let path = args.out.clone().unwrap_or_else(default_path);
-    let mut rounds = Rounds::new(programs.clone(), Store::append_to(&path)?, seed);
+    let store = Store::open(args.out.as_deref())?;
+    let path = store.path().to_owned();
+    let mut rounds = Rounds::new(programs.clone(), store, seed);
     rounds.run(&cases, 0..args.rounds)?;
     let records = rounds.records();
     if records.is_empty() {
-        rounds.store().remove_if_empty()?;
         bail!("nothing was measured");
     }
     let analysis = analysis::analyse(records);
@@ -97,7 +97,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let room_bytes = room.as_ref().map(|(room, _)| *room);
     let outlook = outlook(&analysis, records, &plan, &programs, room_bytes)?;
     print(args.format, &analysis, records, &outlook, room)?;
-    eprintln!("records: {}", path.display());
+    console::say(format_args!("records: {}", path.display()));
     if records.iter().all(|record| record.samples.is_none()) {
         bail!("every case failed; the records say why");
     }
@@ -159,12 +159,18 @@ fn within_limits(mut row: Row, programs: &Programs) -> anyhow::Result<Option<Row
     match fewer {
         Some(counts) => {
             let most = counts.last().copied().unwrap_or(0);
-            eprintln!("switchcost: {} goes to {most} tasks: {reason}", row.name);
+            console::say(format_args!(
+                "switchcost: {} goes to {most} tasks: {reason}",
+                row.name
+            ));
             row.tasks = counts;
             Ok(Some(row))
         }
         None => {
-            eprintln!("switchcost: {} is not run: {reason}", row.name);
+            console::say(format_args!(
+                "switchcost: {} is not run: {reason}",
+                row.name
+            ));
             Ok(None)
         }
     }

@@ -159,10 +159,10 @@ fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Record>> {
     for path in files {
         let contents = store::read(path)?;
         for (line, fault) in &contents.faults {
-            eprintln!(
+            console::say(format_args!(
                 "switchcost: {} line {line} is skipped: {fault}",
                 path.display()
-            );
+            ));
         }
         records.extend(contents.records);
     }

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
-use harness::record::Metric;
-use harness::{BadUsage, signals};
-use jiff::Timestamp;
+use harness::record::{Metric, Record};
+use harness::{BadUsage, console, signals};
 
 use super::list;
 use super::report::{self, Format};
-use crate::extension::{self, Goal};
+use crate::extension::{self, Goal, Pace};
 use crate::plan::{Case, Plan};
 use crate::programs::Programs;
 use crate::rounds::Rounds;
@@ -119,16 +118,15 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         return list::print(&args.plan);
     }
     let earlier = match &args.resume {
-        Some(path) => store::read_any(path)?.records,
+        Some(path) => earlier(path)?,
         None => Vec::new(),
     };
     let seed = earlier.iter().find_map(|r| Some(r.plan.as_ref()?.seed));
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
     let (plan, mut cases) = args.plan.cases(seed)?;
-    let path = args.out.clone().or(args.resume.clone());
-    let path = path.unwrap_or_else(default_path);
     // The file first: nothing may be measured that cannot be kept.
-    let store = Store::append_to(&path)?;
+    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
+    let path = store.path().to_owned();
     let programs = Programs::up_to_date(cases.iter().map(|case| case.program.as_str()))?;
     let mut rounds = Rounds::new(programs, store, seed)
         .resume(earlier, &cases)
@@ -143,25 +141,56 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
                 false => 85,
             })),
     };
+    // The task counts of a slope have rounds of their own, which may be more than the plan's.
+    let pilot = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
     let begun = Instant::now();
-    rounds.run(&cases, 0..plan.rounds)?;
-    extend(&mut rounds, &mut cases, plan.rounds, begun.elapsed(), goal)?;
+    let before = rounds.records().len();
+    rounds.run(&cases, 0..pilot)?;
+    let pace = Pace {
+        runs: rounds.records().len() - before,
+        time: begun.elapsed(),
+    };
+    extend(&mut rounds, &mut cases, plan.rounds, pace, goal)?;
     conclude(&rounds, args.format, goal, &path)
 }
 
-/// Runs as many rounds more as the first ones ask for and the budget allows.
+/// The records of a run that is to go on.
+fn earlier(path: &Path) -> anyhow::Result<Vec<Record>> {
+    let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
+    if path == Path::new("-") {
+        return Err(fault("a run can only go on in a file".to_owned()));
+    }
+    let contents = store::read_any(path)?;
+    if contents.records.is_empty() && !contents.faults.is_empty() {
+        return Err(fault("it holds no record".to_owned()));
+    }
+    for (line, what) in &contents.faults {
+        console::say(format_args!(
+            "switchcost: {} line {line} is skipped: {what}",
+            path.display()
+        ));
+    }
+    Ok(contents.records)
+}
+
+/// Runs as many rounds more as the plan's rounds ask for and the budget allows. Where a resumed
+/// file has such rounds already, they were decided on then, and are completed.
 fn extend(
     rounds: &mut Rounds,
     cases: &mut Vec<Case>,
     pilot: u32,
-    elapsed: Duration,
+    pace: Pace,
     goal: Goal,
 ) -> anyhow::Result<()> {
-    let all = extension::rounds(rounds.records(), pilot, elapsed, goal);
-    if all == pilot || signals::received().is_some() {
+    cases.retain(|case| case.position.metric != Metric::Memory);
+    let decided = extension::decided(rounds.records());
+    let all = match decided > pilot {
+        true => decided,
+        false => extension::rounds(rounds.records(), pilot, cases.len(), pace, goal),
+    };
+    if all <= pilot || signals::received().is_some() {
         return Ok(());
     }
-    cases.retain(|case| case.position.metric != Metric::Memory);
     for case in &mut *cases {
         case.rounds = all;
     }
@@ -172,7 +201,6 @@ fn extend(
 fn conclude(rounds: &Rounds, format: Format, goal: Goal, path: &Path) -> anyhow::Result<()> {
     let records = rounds.records();
     if records.is_empty() {
-        rounds.store().remove_if_empty()?;
         bail!("nothing was measured");
     }
     report::print(&analysis::analyse(records), records, format)?;
@@ -182,13 +210,20 @@ fn conclude(rounds: &Rounds, format: Format, goal: Goal, path: &Path) -> anyhow:
             .iter()
             .map(|(name, reached)| format!("{name} (±{:.1} %)", reached * 100.0))
             .collect();
-        eprintln!(
+        console::say(format_args!(
             "the target of ±{} % was not reached by: {}; a larger --budget allows more rounds",
             goal.target * 100.0,
             cases.join("; ")
-        );
+        ));
     }
-    eprintln!("records: {}", path.display());
+    if signals::received().is_some() {
+        console::say(format_args!(
+            "interrupted after {} runs; the same options with --resume {} go on",
+            records.len(),
+            path.display()
+        ));
+    }
+    console::say(format_args!("records: {}", path.display()));
     if records.iter().all(|record| record.samples.is_none()) {
         bail!("every case failed; the records say why");
     }
@@ -199,9 +234,4 @@ pub(super) fn drawn_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     // Short enough to be typed again.
     now.map_or(1, |t| t.as_nanos() as u64 / 1000 % 1_000_000)
-}
-
-pub(super) fn default_path() -> PathBuf {
-    let now = Timestamp::now().strftime("%Y-%m-%dT%H-%M-%SZ");
-    format!("switchcost-{now}.jsonl").into()
 }

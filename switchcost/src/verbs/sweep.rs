@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{ArgGroup, ValueEnum};
-use harness::BadUsage;
 use harness::links::Transport;
 use harness::placement::Placement;
 use harness::units::Bytes;
+use harness::{BadUsage, console};
 
 use super::report::{self, Format};
-use super::run::{default_path, drawn_seed};
+use super::run::drawn_seed;
 use crate::analysis;
 use crate::probe::{self, Answer};
 use crate::programs::Programs;
@@ -160,7 +160,9 @@ impl Args {
             let answer = probe::ask(&programs.path(program)?, &flags)?;
             let lacks = matches!(answer, Answer::NoFlag(_));
             if lacks && flag == "--transport" {
-                eprintln!("switchcost: {program} has no {flag}: it is measured once, without");
+                console::say(format_args!(
+                    "switchcost: {program} has no {flag}: it is measured once, without"
+                ));
             }
             Ok(!lacks)
         };
@@ -204,16 +206,16 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let plan = args.plan(&programs, seed)?;
     let planned = plan.plan(|program, flags| probe::ask(&programs.path(program)?, flags))?;
     for line in sweep::lines(&planned.cuts, &over) {
-        eprintln!("switchcost: {line}");
+        console::say(format_args!("switchcost: {line}"));
     }
     if planned.cases.is_empty() {
         return Err(nothing_left(&planned.cuts, &over));
     }
-    let path = args.out.clone().unwrap_or_else(default_path);
-    let mut rounds = Rounds::new(programs, Store::append_to(&path)?, seed);
+    let store = Store::open(args.out.as_deref())?;
+    let path = store.path().to_owned();
+    let mut rounds = Rounds::new(programs, store, seed);
     rounds.run(&planned.cases, 0..plan.rounds)?;
     if rounds.records().is_empty() {
-        rounds.store().remove_if_empty()?;
         bail!("nothing was measured");
     }
     for cut in &planned.cuts {
@@ -224,7 +226,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let records = rounds.records();
     report::print(&analysis::analyse(records), records, args.format)?;
-    eprintln!("records: {}", path.display());
+    console::say(format_args!("records: {}", path.display()));
     if records.iter().all(|record| record.samples.is_none()) {
         bail!("every case failed; the records say why");
     }

@@ -30,6 +30,8 @@ pub(crate) fn record(case: u32, round: u32, hop: f64) -> Record {
     samples.mean = hop;
     Record {
         plan: Some(PlanPosition {
+            run: 0,
+            command: None,
             section: "What a switch costs".to_owned(),
             metric: Metric::Hop,
             row: format!("case {case}"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use harness::record::{Metric, Record};
+use harness::record::{Metric, PlanPosition, Record};
 use harness::units::Nanos;
 
 use super::markup::{Escaped, Figure};
@@ -154,18 +154,43 @@ fn failures(
     Ok(())
 }
 
-/// The seeds of the records' rounds with the number of rounds.
-pub(super) fn seeds(records: &[Record]) -> Vec<(u64, u32)> {
-    let mut seeds: Vec<(u64, u32)> = Vec::new();
+/// The commands that made the records, one for each run, with the seed that it shuffled by and, for
+/// a plan, as many rounds as it came to.
+pub(super) fn runs(records: &[Record]) -> Vec<String> {
+    let mut runs: Vec<(&PlanPosition, u32)> = Vec::new();
     for position in records.iter().filter_map(|record| record.plan.as_ref()) {
-        // A curve's rounds are those of another command.
         let rounds = position.round + 1;
-        match seeds.iter_mut().find(|(seed, _)| *seed == position.seed) {
+        let same = |p: &PlanPosition| (p.run, p.seed) == (position.run, position.seed);
+        match runs.iter_mut().find(|(known, _)| same(known)) {
             Some((_, most)) => *most = rounds.max(*most),
-            None => seeds.push((position.seed, rounds)),
+            None => runs.push((position, rounds)),
         }
     }
-    seeds
+    let command = |(position, rounds): &(&PlanPosition, u32)| {
+        let mut line = format!(
+            "cargo run --release -- {}",
+            position.command.as_deref().unwrap_or("run")
+        );
+        let mut add = |flag: &str, value: String| {
+            if !line.contains(flag) {
+                line += &format!(" {flag} {value}");
+            }
+        };
+        add("--seed", position.seed.to_string());
+        let of_plan = |verb: &str| !matches!(verb, "sweep" | "memory");
+        if of_plan(
+            position
+                .command
+                .as_deref()
+                .and_then(|c| c.split(' ').next())
+                .unwrap_or(""),
+        ) {
+            add("--rounds", rounds.to_string());
+            add("--budget", "0s".to_owned());
+        }
+        line
+    };
+    runs.iter().map(command).collect()
 }
 
 /// Every case's command lines, each once, with the case's name as a comment before them.

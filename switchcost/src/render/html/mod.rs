@@ -37,7 +37,7 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
         out,
         "<section>\n<h2>Every case</h2>\n\
          <p>Times of iterations, divided by their hops or tasks: medians over the processes, \
-         except for the shortest of all (min). The 99th percentile of an iteration is not that of \
+         except for the shortest (min) and the longest (max) of all. The 99th percentile of an iteration is not that of \
          a hop. Outliers are process means outside Tukey's fences; they are counted and kept. A/A \
          is a case divided by its own second run in each round.</p>"
     )?;
@@ -48,7 +48,7 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
         build(first, records, out)?;
     }
     warnings(analysis, out)?;
-    repeat(analysis, records, out)?;
+    repeat(records, out)?;
     how_to_read(out)?;
     writeln!(out, "</main>\n</body>\n</html>")
 }
@@ -166,22 +166,13 @@ fn warnings(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "</ul>\n</section>")
 }
 
-fn repeat(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
+fn repeat(records: &[Record], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>To repeat it</h2>")?;
-    if !analysis.tables.is_empty() {
-        writeln!(
-            out,
-            "<p>The same cases in the same order; add <code>--plan</code>, <code>--quick</code> or \
-             <code>--filter</code> if they were given, which the records do not tell:</p>\n<pre>"
-        )?;
-        for (seed, rounds) in details::seeds(records) {
-            writeln!(
-                out,
-                "cargo run --release -- run --seed {seed} --rounds {rounds}"
-            )?;
-        }
-        writeln!(out, "</pre>")?;
+    writeln!(out, "<p>The same cases in the same order:</p>\n<pre>")?;
+    for command in details::runs(records) {
+        writeln!(out, "{}", Escaped(&command))?;
     }
+    writeln!(out, "</pre>")?;
     writeln!(
         out,
         "<details>\n<summary>Each case by itself</summary>\n\
