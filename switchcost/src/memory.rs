@@ -116,6 +116,12 @@ impl Slopes {
 const WORTH_A_WORD: f64 = 0.05;
 
 impl Fit {
+    /// Whether the memory clearly grows with the tasks. Where it does not, or even shrinks, what
+    /// the rest of the system did meanwhile is all that there is to see.
+    pub fn is_seen(&self) -> bool {
+        self.line.slope.low > 0.0
+    }
+
     /// How much steeper the upper half is than the lower, as a share of that, where it is no
     /// line: where the halves differ by more than chance, and by more than 5 %.
     pub fn bends(&self) -> Option<f64> {

@@ -107,6 +107,7 @@ fn figures(fit: &Fit) -> [String; 5] {
         .r_squared
         .map_or("unknown".to_owned(), |r| format!("{r:.4}"));
     let shape = match (fit.bends(), fit.halves) {
+        _ if !fit.is_seen() => "nothing seen".to_owned(),
         // A share of next to nothing says nothing.
         (Some(bend), _) if bend.abs() > 10.0 => "bends: one half is flat".to_owned(),
         (Some(bend), _) => format!("bends by {:+.0} %", bend * 100.0),

@@ -204,7 +204,13 @@ fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
     vec![
         name,
         valid(memory::slope(&slopes.user)),
-        known(&slopes.kernel),
+        slopes
+            .kernel
+            .as_ref()
+            .map_or_else(unknown, |fit| match fit.is_seen() {
+                true => memory::slope(fit),
+                false => format!("{}, not distinguishable", memory::slope(fit)),
+            }),
         valid(known(&slopes.all)),
     ]
 }
