@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{bail, ensure};
 use harness::machine::{Build, Machine};
 use harness::record::{PlanPosition, Record, milliseconds};
-use harness::signals;
+use harness::{console, signals};
 
 use crate::execute::{self, Outcome};
 use crate::plan::Case;
@@ -146,6 +146,39 @@ impl Rounds {
         self.store.append(&record)?;
         self.records.push(record);
         Ok(())
+    }
+
+    /// Makes sure that there is something to print.
+    ///
+    /// # Errors
+    /// When nothing was measured.
+    pub fn ensure_any(&self) -> anyhow::Result<()> {
+        ensure!(!self.records.is_empty(), "nothing was measured");
+        Ok(())
+    }
+
+    /// Says where the records are, and whether there should have been more.
+    ///
+    /// # Errors
+    /// When every case failed.
+    pub fn conclude(&self) -> anyhow::Result<()> {
+        if signals::received().is_some() {
+            console::say(format_args!(
+                "interrupted after {} runs",
+                self.records.len()
+            ));
+        }
+        console::say(format_args!("records: {}", self.store.path().display()));
+        ensure!(
+            self.records.iter().any(|record| record.samples.is_some()),
+            "every case failed; the records say why"
+        );
+        Ok(())
+    }
+
+    /// The file they are in.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// The records so far.

@@ -85,23 +85,16 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         case.rounds = args.rounds;
     }
     let store = Store::open(args.out.as_deref())?;
-    let path = store.path().to_owned();
     let mut rounds = Rounds::new(programs.clone(), store, seed);
     rounds.run(&cases, 0..args.rounds)?;
     let records = rounds.records();
-    if records.is_empty() {
-        bail!("nothing was measured");
-    }
+    rounds.ensure_any()?;
     let analysis = analysis::analyse(records);
     let room = room();
     let room_bytes = room.as_ref().map(|(room, _)| *room);
     let outlook = outlook(&analysis, records, &plan, &programs, room_bytes)?;
     print(args.format, &analysis, records, &outlook, room)?;
-    console::say(format_args!("records: {}", path.display()));
-    if records.iter().all(|record| record.samples.is_none()) {
-        bail!("every case failed; the records say why");
-    }
-    Ok(())
+    rounds.conclude()
 }
 
 impl Args {

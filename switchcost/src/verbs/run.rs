@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::bail;
 use harness::record::{Metric, Record};
 use harness::{BadUsage, console, signals};
 
@@ -151,7 +150,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         time: begun.elapsed(),
     };
     extend(&mut rounds, &mut cases, plan.rounds, pace, goal)?;
-    conclude(&rounds, args.format, goal, &path)
+    conclude(&rounds, args.format, goal)
 }
 
 /// The records of a run that is to go on.
@@ -198,11 +197,9 @@ fn extend(
 }
 
 /// Prints the tables, what they leave to be desired, and where the records are.
-fn conclude(rounds: &Rounds, format: Format, goal: Goal, path: &Path) -> anyhow::Result<()> {
+fn conclude(rounds: &Rounds, format: Format, goal: Goal) -> anyhow::Result<()> {
     let records = rounds.records();
-    if records.is_empty() {
-        bail!("nothing was measured");
-    }
+    rounds.ensure_any()?;
     report::print(&analysis::analyse(records), records, format)?;
     let missed = extension::missed(records, goal.target);
     if !missed.is_empty() && goal.budget > Duration::ZERO {
@@ -218,16 +215,11 @@ fn conclude(rounds: &Rounds, format: Format, goal: Goal, path: &Path) -> anyhow:
     }
     if signals::received().is_some() {
         console::say(format_args!(
-            "interrupted after {} runs; the same options with --resume {} go on",
-            records.len(),
-            path.display()
+            "the same options with --resume {} go on from here",
+            rounds.store().path().display()
         ));
     }
-    console::say(format_args!("records: {}", path.display()));
-    if records.iter().all(|record| record.samples.is_none()) {
-        bail!("every case failed; the records say why");
-    }
-    Ok(())
+    rounds.conclude()
 }
 
 pub(super) fn drawn_seed() -> u64 {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::{ArgGroup, ValueEnum};
 use harness::links::Transport;
 use harness::placement::Placement;
@@ -212,12 +211,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         return Err(nothing_left(&planned.cuts, &over));
     }
     let store = Store::open(args.out.as_deref())?;
-    let path = store.path().to_owned();
     let mut rounds = Rounds::new(programs, store, seed);
     rounds.run(&planned.cases, 0..plan.rounds)?;
-    if rounds.records().is_empty() {
-        bail!("nothing was measured");
-    }
+    rounds.ensure_any()?;
     for cut in &planned.cuts {
         let reason = cut.answer.reason().unwrap_or_default();
         for case in &cut.cases {
@@ -226,11 +222,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let records = rounds.records();
     report::print(&analysis::analyse(records), records, args.format)?;
-    console::say(format_args!("records: {}", path.display()));
-    if records.iter().all(|record| record.samples.is_none()) {
-        bail!("every case failed; the records say why");
-    }
-    Ok(())
+    rounds.conclude()
 }
 
 /// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.
