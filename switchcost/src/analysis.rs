@@ -129,7 +129,10 @@ pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
     if runs.position.metric == Metric::Memory {
         let versus = cases.versus(key).map(|(_, versus)| &versus.all[..]);
         return match memory::slopes(&runs.all, versus) {
-            Some(slopes) => Cell::Memory(Box::new(slopes)),
+            Some(slopes) => Cell::Memory(Box::new(Slopes {
+                failed: runs.failed,
+                ..slopes
+            })),
             None => Cell::Failed("too few task counts for a slope".to_owned()),
         };
     }

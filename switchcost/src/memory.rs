@@ -22,6 +22,8 @@ pub struct Slopes {
     pub all: Option<Fit>,
     /// Each run: its tasks, its user memory and its kernel memory in bytes.
     pub points: Vec<(u64, f64, Option<f64>)>,
+    /// How many runs failed.
+    pub failed: usize,
     /// The number of runs in which transparent huge pages held part of the memory.
     pub huge: usize,
     /// `all`, or else `user`, divided by that of the row it is compared with.
@@ -83,6 +85,7 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
             .iter()
             .filter_map(|record| Some((record.tasks()?, user(record)?, kernel(record))))
             .collect(),
+        failed: 0,
         huge: runs.iter().filter(huge).count(),
         ratio: None,
     })

@@ -201,6 +201,10 @@ fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
         true => memory::VOID.to_owned(),
         false => text,
     };
+    let name = match slopes.failed {
+        0 => name,
+        n => format!("{name} ({n} failed)"),
+    };
     vec![
         name,
         valid(memory::slope(&slopes.user)),
