@@ -1,7 +1,6 @@
 //! `switchcost memory`: what a task holds in memory, and how many of them would fit.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use harness::limits::{Limits, Resource};
@@ -11,7 +10,7 @@ use harness::{BadUsage, console};
 use serde::Serialize;
 
 use super::report::{self, Format};
-use super::run::drawn_seed;
+use super::run::{Keep, drawn_seed};
 use crate::analysis::{self, Analysis, Cell};
 use crate::fits::{self, Outlook};
 use crate::plan::{COUNTS_OF_A_SLOPE, Plan, Row};
@@ -38,17 +37,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
-    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-
-    /// Shuffle each round by this number [default: drawn from the clock]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-
-    /// How to print the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    #[command(flatten)]
+    keep: Keep,
 }
 
 /// The numbers of tasks that people ask for.
@@ -67,7 +57,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for row in plan.sections.iter_mut().flat_map(|s| &mut s.rows) {
         row.tasks = args.counts(row)?;
     }
-    let seed = args.seed.unwrap_or_else(drawn_seed);
+    let seed = args.keep.seed.unwrap_or_else(drawn_seed);
     let rows = plan.sections.iter().flat_map(|s| &s.rows);
     let programs = Programs::up_to_date(rows.map(|row| row.program.as_str()))?;
     for section in &mut plan.sections {
@@ -84,7 +74,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for case in &mut cases {
         case.rounds = args.rounds;
     }
-    let store = Store::open(args.out.as_deref())?;
+    let store = Store::open(args.keep.out.as_deref())?;
     let mut rounds = Rounds::new(programs.clone(), store, seed);
     rounds.run(&cases, 0..args.rounds)?;
     let records = rounds.records();
@@ -93,7 +83,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let room = room();
     let room_bytes = room.as_ref().map(|(room, _)| *room);
     let outlook = outlook(&analysis, records, &plan, &programs, room_bytes)?;
-    print(args.format, &analysis, records, &outlook, room)?;
+    print(args.keep.format, &analysis, records, &outlook, room)?;
     rounds.conclude()
 }
 

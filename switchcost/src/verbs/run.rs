@@ -52,6 +52,23 @@ pub(crate) struct Args {
     format: Format,
 }
 
+/// What becomes of the records of a verb that makes its own plan. (`run` has these flags too, but
+/// there they exclude `--resume`.)
+#[derive(Debug, clap::Args)]
+pub(super) struct Keep {
+    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Shuffle each round by this number [default: drawn from the clock]
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: Format,
+}
+
 /// Which plan, and how much of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlanArgs {

@@ -1,15 +1,13 @@
 //! `switchcost sweep`: one flag over a range.
 
-use std::path::PathBuf;
-
 use clap::{ArgGroup, ValueEnum};
 use harness::links::Transport;
 use harness::placement::Placement;
 use harness::units::Bytes;
 use harness::{BadUsage, console};
 
-use super::report::{self, Format};
-use super::run::drawn_seed;
+use super::report;
+use super::run::{Keep, drawn_seed};
 use crate::analysis;
 use crate::probe::{self, Answer};
 use crate::programs::Programs;
@@ -79,17 +77,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     hops: u64,
 
-    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-
-    /// Shuffle each round by this number [default: drawn from the clock]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-
-    /// How to print the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    #[command(flatten)]
+    keep: Keep,
 
     /// Flags for every program, such as --tasks 500
     #[arg(last = true, value_name = "FLAGS")]
@@ -200,7 +189,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "--{over} is swept: it cannot be given after -- as well"
         )));
     }
-    let seed = args.seed.unwrap_or_else(drawn_seed);
+    let seed = args.keep.seed.unwrap_or_else(drawn_seed);
     let programs = Programs::up_to_date(args.program.iter().map(String::as_str))?;
     let plan = args.plan(&programs, seed)?;
     let planned = plan.plan(|program, flags| probe::ask(&programs.path(program)?, flags))?;
@@ -210,7 +199,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if planned.cases.is_empty() {
         return Err(nothing_left(&planned.cuts, &over));
     }
-    let store = Store::open(args.out.as_deref())?;
+    let store = Store::open(args.keep.out.as_deref())?;
     let mut rounds = Rounds::new(programs, store, seed);
     rounds.run(&planned.cases, 0..plan.rounds)?;
     rounds.ensure_any()?;
@@ -221,7 +210,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
     }
     let records = rounds.records();
-    report::print(&analysis::analyse(records), records, args.format)?;
+    report::print(&analysis::analyse(records), records, args.keep.format)?;
     rounds.conclude()
 }
 
