@@ -133,6 +133,7 @@ async fn hold(n: u32, session: &mut Session) -> anyhow::Result<()> {
     if signals::received().is_some() {
         return Ok(());
     }
+    let begun = Instant::now();
     let mut muster = Muster::of(n);
     let mut tasks = Vec::with_capacity(n as usize);
     for _ in 0..n {
@@ -145,6 +146,7 @@ async fn hold(n: u32, session: &mut Session) -> anyhow::Result<()> {
     while !muster.complete()? {
         yield_now().await;
     }
+    session.built(begun.elapsed());
     session.at_rest();
     for task in &tasks {
         task.abort();

@@ -30,6 +30,7 @@ pub struct Laps {
     recorder: Recorder,
     progress: Option<Progress>,
     first_at: Option<Instant>,
+    first: Option<Duration>,
     before: Option<(Usage, Interference)>,
     used: Option<(Usage, Interference)>,
 }
@@ -44,6 +45,7 @@ impl Laps {
             recorder: Recorder::new(run.iters),
             progress: Progress::on_terminal(run, label),
             first_at: None,
+            first: None,
             before: None,
             used: None,
         }
@@ -73,8 +75,10 @@ impl Laps {
         Ok(Some(self.begun - 1))
     }
 
-    /// Takes the time of the lap that was begun last; a warm-up's is dropped.
+    /// Takes the time of the lap that was begun last; a warm-up's is dropped, but for the very
+    /// first one's, which is kept by itself.
     pub fn record(&mut self, elapsed: Duration) {
+        self.first.get_or_insert(elapsed);
         if self.begun > self.warmups {
             self.recorder.record(elapsed);
         }
@@ -117,6 +121,11 @@ impl Laps {
 
     pub(crate) fn used(&self) -> Option<(Usage, Interference)> {
         self.used
+    }
+
+    /// How long the first lap took, timed or not.
+    pub(crate) fn first(&self) -> Option<Duration> {
+        self.first
     }
 
     /// When the first lap, timed or not, was begun: set-up ends there.
@@ -196,6 +205,7 @@ mod tests {
         let summary = laps.recorder().summary().unwrap();
         assert_eq!((summary.count, summary.min, summary.max), (3, 102, 104));
         assert!(laps.complete() && laps.used().is_some());
+        assert_eq!(laps.first(), Some(Duration::from_nanos(100)));
     }
 
     #[test]

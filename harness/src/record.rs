@@ -53,6 +53,9 @@ pub struct Record {
     /// Mean iteration divided by its tasks and tokens: the original experiment's figure.
     #[serde(default)]
     pub per_task: Option<f64>,
+    /// The very first iteration, warm-ups included: it finds the tasks' memory as set-up left it.
+    #[serde(default)]
+    pub first_iteration: Option<u64>,
     /// Other distributions that the program measured, by name.
     #[serde(default)]
     pub distributions: BTreeMap<String, Summary>,
@@ -69,7 +72,8 @@ pub struct Record {
     /// Memory before anything was built, and with every task alive and at rest.
     #[serde(default)]
     pub memory: Option<MemoryChange>,
-    /// From the program's start to its first lap.
+    /// From the check of the limits to the first lap; for the creation programs, from the creation of
+    /// the tasks that stay alive until each of them has run.
     #[serde(default)]
     pub setup: Option<u64>,
     /// From the end of the measurement to the last task's end.
@@ -133,7 +137,7 @@ impl PlanPosition {
 }
 
 /// What a table shows of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Time per hop.
@@ -142,6 +146,31 @@ pub enum Metric {
     Task,
     /// Bytes per task, as a slope over the number of tasks.
     Memory,
+    /// Time of set-up per task.
+    SetUp,
+    /// Time of the very first iteration per hop, or per task where nothing is handed over.
+    FirstIteration,
+    /// Time of teardown per task.
+    Teardown,
+    /// The last three, each by itself.
+    Scale,
+}
+
+impl Metric {
+    /// Whether it is a time.
+    pub fn is_time(self) -> bool {
+        self != Metric::Memory
+    }
+
+    /// What its figures are for, such as `hop`.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Metric::Hop | Metric::FirstIteration => "hop",
+            Metric::Task | Metric::Memory | Metric::SetUp | Metric::Teardown | Metric::Scale => {
+                "task"
+            }
+        }
+    }
 }
 
 /// An async runtime as it was set up.
@@ -184,6 +213,7 @@ impl Record {
             hops: None,
             per_hop: None,
             per_task: None,
+            first_iteration: None,
             distributions: BTreeMap::new(),
             usage: None,
             interference: None,

@@ -36,11 +36,12 @@ pub struct Session {
     run: Run,
     params: Map<String, Value>,
     started: SystemTime,
-    born: Instant,
+    building: Option<Instant>,
     machine: Machine,
     before: Memory,
     at_rest: Option<Memory>,
     rested_at: Option<Instant>,
+    setup: Option<Duration>,
     laps: Option<Laps>,
     hops: Option<u64>,
     tokens: u64,
@@ -54,7 +55,6 @@ pub struct Session {
 ///
 /// Whatever `measure` has given to its session before it failed is printed all the same.
 pub fn main<P: Program>(measure: fn(&P, &mut Session) -> anyhow::Result<()>) -> ExitCode {
-    let born = Instant::now();
     let command = P::DEFAULTS.apply(P::command());
     let name = command.get_name().to_owned();
     let program = match P::from_arg_matches(&command.get_matches()) {
@@ -62,7 +62,7 @@ pub fn main<P: Program>(measure: fn(&P, &mut Session) -> anyhow::Result<()>) -> 
         Err(e) => e.exit(),
     };
     panics::keep_quiet();
-    let mut session = match Session::new(name, &program, born) {
+    let mut session = match Session::new(name, &program) {
         Ok(session) => session,
         Err(e) => return complain("", &e),
     };
@@ -72,7 +72,7 @@ pub fn main<P: Program>(measure: fn(&P, &mut Session) -> anyhow::Result<()>) -> 
 }
 
 impl Session {
-    fn new(name: String, program: &impl Program, born: Instant) -> anyhow::Result<Self> {
+    fn new(name: String, program: &impl Program) -> anyhow::Result<Self> {
         signals::install().context("cannot install the signal handlers")?;
         let params = match serde_json::to_value(program)? {
             Value::Object(params) => params,
@@ -83,11 +83,12 @@ impl Session {
             run: program.run().clone(),
             params,
             started: SystemTime::now(),
-            born,
+            building: None,
             machine: Machine::read(),
             before: Memory::now(),
             at_rest: None,
             rested_at: None,
+            setup: None,
             laps: None,
             hops: None,
             tokens: 1,
@@ -103,7 +104,7 @@ impl Session {
     /// # Errors
     /// Names every limit that is too low and the command that raises it. With `--check-limits`
     /// the run ends here in any case.
-    pub fn require(&self, demand: &Demand) -> anyhow::Result<()> {
+    pub fn require(&mut self, demand: &Demand) -> anyhow::Result<()> {
         limits::raise_descriptors().context("cannot raise the soft descriptor limit")?;
         let limits = Limits::read();
         let tasks = u64::from(self.run.tasks);
@@ -117,6 +118,7 @@ impl Session {
             }));
         }
         verdict?;
+        self.building = Some(Instant::now());
         links::make_room(demand.of(tasks).descriptors);
         Ok(())
     }
@@ -129,6 +131,12 @@ impl Session {
     /// Keeps the laps that were timed.
     pub fn timed(&mut self, laps: Laps) {
         self.laps = Some(laps);
+    }
+
+    /// Keeps how long it took to build the tasks that are at rest. Only for programs that build
+    /// them after their laps: elsewhere set-up ends where the first lap begins.
+    pub fn built(&mut self, setup: Duration) {
+        self.setup = Some(setup);
     }
 
     /// Declares how many tokens an iteration carries, each over `tasks + 1` hops.
@@ -204,6 +212,10 @@ impl Session {
         let laps = self.laps.take();
         let samples = laps.as_ref().and_then(|laps| laps.recorder().summary());
         let used = laps.as_ref().and_then(Laps::used);
+        let first_at = laps.as_ref().and_then(Laps::first_at);
+        let before_laps = first_at
+            .zip(self.building)
+            .map(|(at, building)| at.duration_since(building));
         let mean = samples.as_ref().map(|s| s.mean);
         let ns = |d: Duration| d.as_nanos() as u64;
         let command_line = std::env::args_os()
@@ -227,10 +239,8 @@ impl Session {
                 before: self.before,
                 at_rest: self.at_rest,
             }),
-            setup: laps
-                .as_ref()
-                .and_then(Laps::first_at)
-                .map(|at| ns(at.duration_since(self.born))),
+            setup: self.setup.or(before_laps).map(ns),
+            first_iteration: laps.as_ref().and_then(Laps::first).map(ns),
             teardown: teardown.map(ns),
             error: error.map(|e| format!("{e:#}")),
             ..Record::empty(&self.name, command_line)

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::bend::{self, Bend};
 use crate::cases::{Cases, Key, Runs, Time};
 use crate::memory::{self, Slopes};
+use crate::scale::{self, Reach};
 use crate::working_set::{self, Held, Mark};
 
 /// How sure the intervals are.
@@ -21,6 +22,8 @@ pub struct Analysis {
     pub tables: Vec<Table>,
     /// One for each sweep.
     pub curves: Vec<Curve>,
+    /// How far each program got, where that was asked.
+    pub reaches: Vec<Reach>,
     /// How many records there are.
     pub records: usize,
     /// What a reader should know before trusting the figures.
@@ -101,18 +104,15 @@ pub fn analyse(records: &[Record]) -> Analysis {
     let mut analysis = Analysis {
         tables: Vec::new(),
         curves: Vec::new(),
+        reaches: scale::reaches(&cases),
         records: records.len(),
         warnings: crate::warnings::of(records),
     };
     for (key, runs) in cases.in_order() {
         let cell = cell(&cases, key, runs);
         match (&runs.position.over, key.x) {
-            (Some(over), Some(x)) => {
-                analysis
-                    .curve(runs.position, over)
-                    .put(runs.position, x, cell)
-            }
-            _ => analysis.table(runs.position).put(runs.position, cell),
+            (Some(over), Some(x)) => analysis.curve(key, runs, over).put(runs.position, x, cell),
+            _ => analysis.table(key, runs).put(runs.position, cell),
         }
     }
     for curve in &mut analysis.curves {
@@ -126,7 +126,7 @@ pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
     if runs.all.is_empty() {
         return Cell::Failed(runs.reason.unwrap_or("interrupted").to_owned());
     }
-    if runs.position.metric == Metric::Memory {
+    if runs.metric == Metric::Memory {
         let versus = cases.versus(key).map(|(_, versus)| &versus.all[..]);
         return match memory::slopes(&runs.all, versus) {
             Some(slopes) => Cell::Memory(Box::new(Slopes {
@@ -163,12 +163,12 @@ impl Analysis {
         floors.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    fn table(&mut self, position: &PlanPosition) -> &mut Table {
-        let index = self.tables.iter().position(|t| t.title == position.section);
+    fn table(&mut self, key: &Key, runs: &Runs<'_>) -> &mut Table {
+        let index = self.tables.iter().position(|t| t.title == key.section);
         let index = index.unwrap_or_else(|| {
             self.tables.push(Table {
-                title: position.section.clone(),
-                metric: position.metric,
+                title: key.section.clone(),
+                metric: runs.metric,
                 columns: Vec::new(),
                 rows: Vec::new(),
             });
@@ -177,12 +177,12 @@ impl Analysis {
         &mut self.tables[index]
     }
 
-    fn curve(&mut self, position: &PlanPosition, over: &str) -> &mut Curve {
-        let index = self.curves.iter().position(|c| c.title == position.section);
+    fn curve(&mut self, key: &Key, runs: &Runs<'_>, over: &str) -> &mut Curve {
+        let index = self.curves.iter().position(|c| c.title == key.section);
         let index = index.unwrap_or_else(|| {
             self.curves.push(Curve {
-                title: position.section.clone(),
-                metric: position.metric,
+                title: key.section.clone(),
+                metric: runs.metric,
                 over: over.to_owned(),
                 series: Vec::new(),
                 held: Vec::new(),
@@ -226,7 +226,8 @@ impl Curve {
                 row_of.insert(runs.position.name(), &key.row);
             }
         }
-        if self.over == "tasks" {
+        // Caches matter to what is done over and over.
+        if self.over == "tasks" && matches!(self.metric, Metric::Hop | Metric::Task) {
             self.held = rows
                 .iter()
                 .filter_map(|(row, runs)| Held::of(row, runs))

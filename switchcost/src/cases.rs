@@ -64,6 +64,8 @@ type Place = (Round, Option<u64>, bool);
 pub struct Runs<'a> {
     /// Where the case stands; of the first record.
     pub position: &'a PlanPosition,
+    /// What is shown of each record: the plan's metric, or one of those that it stands for.
+    pub metric: Metric,
     /// The runs that measured what they should, by round. Where a round was repeated, the later
     /// run counts.
     good: BTreeMap<Round, &'a Record>,
@@ -84,11 +86,33 @@ pub struct Runs<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Cases<'a>(BTreeMap<Key, Runs<'a>>);
 
+/// What is shown of the records in a place of the plan: the heading and the metric, or several.
+fn views(position: &PlanPosition) -> Vec<(String, Metric)> {
+    let phases = [
+        ("set-up, per task", Metric::SetUp),
+        ("the very first iteration, per hop", Metric::FirstIteration),
+        ("teardown, per task", Metric::Teardown),
+    ];
+    match position.metric {
+        Metric::Scale => phases
+            .map(|(phase, metric)| (format!("{}: {phase}", position.section), metric))
+            .to_vec(),
+        metric => vec![(position.section.clone(), metric)],
+    }
+}
+
 impl Key {
-    /// The case that a record belongs to.
-    pub fn of(position: &PlanPosition, record: &Record) -> Self {
+    /// Whether a record belongs to this case.
+    pub fn is_of(&self, position: &PlanPosition, record: &Record) -> bool {
+        views(position)
+            .into_iter()
+            .any(|(section, _)| Key::of(section, position, record) == *self)
+    }
+
+    /// The case that a record belongs to, under one of the headings that [`views`] gives.
+    fn of(section: String, position: &PlanPosition, record: &Record) -> Self {
         Key {
-            section: position.section.clone(),
+            section,
             row: position.row.clone(),
             column: position.column.clone(),
             x: position.over.as_ref().and_then(|flag| record.param(flag)),
@@ -101,10 +125,13 @@ impl<'a> Cases<'a> {
     pub fn of(records: &'a [Record]) -> Self {
         let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
         for record in records {
-            if let Some(position) = &record.plan {
+            let Some(position) = &record.plan else {
+                continue;
+            };
+            for (section, metric) in views(position) {
                 cases
-                    .entry(Key::of(position, record))
-                    .or_insert_with(|| Runs::at(position))
+                    .entry(Key::of(section, position, record))
+                    .or_insert_with(|| Runs::at(position, metric))
                     .add(position, record);
             }
         }
@@ -115,7 +142,7 @@ impl<'a> Cases<'a> {
     /// The cases in the plan's order, points of a curve by what it runs over.
     pub fn in_order(&self) -> Vec<(&Key, &Runs<'a>)> {
         let mut cases: Vec<_> = self.0.iter().collect();
-        cases.sort_by_key(|(key, runs)| (runs.position.index, key.x));
+        cases.sort_by_key(|(key, runs)| (runs.position.index, runs.metric, key.x));
         cases
     }
 
@@ -202,9 +229,10 @@ impl<'a> Cases<'a> {
 }
 
 impl<'a> Runs<'a> {
-    fn at(position: &'a PlanPosition) -> Self {
+    fn at(position: &'a PlanPosition, metric: Metric) -> Self {
         Runs {
             position,
+            metric,
             good: BTreeMap::new(),
             twins: BTreeMap::new(),
             all: Vec::new(),
@@ -255,7 +283,8 @@ impl<'a> Runs<'a> {
         self.each(|samples| samples.mean)
     }
 
-    /// A figure of the iterations of each process, for each hop or task.
+    /// A figure of the iterations of each process, for each hop or task; of a phase that a process
+    /// goes through once, the time that it takes.
     fn each(&self, figure: impl Fn(&Summary) -> f64) -> BTreeMap<Round, f64> {
         self.figures(&self.good, figure)
     }
@@ -266,13 +295,18 @@ impl<'a> Runs<'a> {
         figure: impl Fn(&Summary) -> f64,
     ) -> BTreeMap<Round, f64> {
         let value = |record: &Record| {
-            let parts = match self.position.metric {
-                Metric::Hop => record.hops?,
-                Metric::Task | Metric::Memory => {
-                    record.tasks()? * record.param("tokens").unwrap_or(1)
-                }
+            let tasks = record.tasks()?;
+            let (time, parts) = match self.metric {
+                Metric::Hop => (figure(record.samples.as_ref()?), record.hops?),
+                Metric::Task | Metric::Memory | Metric::Scale => (
+                    figure(record.samples.as_ref()?),
+                    tasks * record.param("tokens").unwrap_or(1),
+                ),
+                Metric::FirstIteration => (record.first_iteration? as f64, record.repeats()?.0),
+                Metric::SetUp => (record.setup? as f64, tasks),
+                Metric::Teardown => (record.teardown? as f64, tasks),
             };
-            Some(figure(record.samples.as_ref()?) / parts as f64)
+            Some(time / parts as f64)
         };
         records
             .iter()

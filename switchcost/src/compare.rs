@@ -131,7 +131,7 @@ pub fn compare(sources: &[Source<'_>]) -> Comparison {
         family: 0,
     };
     for key in keys(&cases) {
-        let Some(metric) = position(key, &cases).map(|position| position.metric) else {
+        let Some(metric) = cases.iter().find_map(|c| Some(c.get(key)?.metric)) else {
             continue;
         };
         let section = comparison.section(key, metric);
@@ -157,7 +157,7 @@ fn keys<'a>(cases: &'a [Cases<'_>]) -> Vec<&'a Key> {
 fn lines(key: &Key, metric: Metric, cases: &[Cases<'_>]) -> Vec<Line> {
     let parts: &[Option<Part>] = match metric {
         Metric::Memory => &[Some(Part::User), Some(Part::Together)],
-        Metric::Hop | Metric::Task => &[None],
+        _ => &[None],
     };
     let line = |&part: &Option<Part>| {
         let figures: Vec<Figure> = cases.iter().map(|c| Figure::of(c, key, part)).collect();
@@ -231,7 +231,7 @@ impl Figure {
         if runs.all.is_empty() {
             return Figure::Failed(runs.reason.unwrap_or("interrupted").to_owned());
         }
-        if runs.position.metric != Metric::Memory {
+        if runs.metric.is_time() {
             return match cases.time(key).filter(|_| part.is_none()) {
                 Some(time) => Figure::Time(Box::new(time)),
                 None => Figure::Failed("the records hold no samples".to_owned()),

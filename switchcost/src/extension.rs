@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use harness::record::{Metric, Record};
+use harness::record::Record;
 
 use crate::analysis::CONFIDENCE;
 use crate::cases::{Cases, Time};
@@ -54,7 +54,7 @@ pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Go
 /// How many rounds the timed cases of a file have been given.
 pub fn decided(records: &[Record]) -> u32 {
     let positions = records.iter().filter_map(|record| record.plan.as_ref());
-    let timed = positions.filter(|position| position.metric != Metric::Memory);
+    let timed = positions.filter(|position| position.metric.is_time());
     timed.map(|position| position.round + 1).max().unwrap_or(0)
 }
 
@@ -75,7 +75,7 @@ fn timed(records: &[Record]) -> Vec<(String, Time)> {
     cases
         .in_order()
         .into_iter()
-        .filter(|(_, runs)| runs.position.metric != Metric::Memory)
+        .filter(|(_, runs)| runs.metric.is_time())
         .filter_map(|(key, runs)| Some((runs.position.name(), cases.time(key)?)))
         .collect()
 }

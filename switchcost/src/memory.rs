@@ -63,7 +63,6 @@ pub fn slopes(runs: &[&Record], versus: Option<&[&Record]>) -> Option<Slopes> {
 }
 
 fn fits(runs: &[&Record]) -> Option<Slopes> {
-    let kernel = |record: &Record| gain(record, kernel);
     let user = |record: &Record| Some(record.memory?.at_rest?.resident? as f64);
     let huge = |record: &&&Record| {
         record
@@ -73,22 +72,32 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
     };
     Some(Slopes {
         user: Fit::of(runs, user)?,
-        kernel: Fit::of(runs, kernel),
+        kernel: Fit::of(runs, kernel_gain),
         parts: Parts {
             stacks: Fit::of_gain(runs, |memory| memory.system_kernel_stacks),
             page_tables: Fit::of_gain(runs, |memory| memory.system_page_tables),
             slab: Fit::of_gain(runs, |memory| memory.system_slab),
         },
         own_page_tables: Fit::of_gain(runs, |memory| memory.page_tables),
-        all: Fit::of(runs, |record| Some(user(record)? + kernel(record)?)),
+        all: Fit::of(runs, |record| Some(user(record)? + kernel_gain(record)?)),
         points: runs
             .iter()
-            .filter_map(|record| Some((record.tasks()?, user(record)?, kernel(record))))
+            .filter_map(|record| Some((record.tasks()?, user(record)?, kernel_gain(record))))
             .collect(),
         failed: 0,
         huge: runs.iter().filter(huge).count(),
         ratio: None,
     })
+}
+
+/// The user memory that a process has gained by the time its tasks are at rest, in bytes.
+pub(crate) fn user_gain(record: &Record) -> Option<f64> {
+    record.resident_gain().map(|bytes| bytes as f64)
+}
+
+/// The kernel memory that the system has gained meanwhile, in bytes.
+pub(crate) fn kernel_gain(record: &Record) -> Option<f64> {
+    gain(record, kernel)
 }
 
 /// What a figure has grown by since before the tasks were built; system-wide ones can shrink.

@@ -195,7 +195,7 @@ impl Case {
     pub fn twin(&self) -> Option<Case> {
         let mut twin = self.clone();
         twin.position.twin = true;
-        (self.position.metric != Metric::Memory).then_some(twin)
+        (self.position.metric.is_time()).then_some(twin)
     }
 }
 

@@ -155,10 +155,7 @@ impl Sweep {
     }
 
     fn title(&self, metric: Metric) -> String {
-        let what = match metric {
-            Metric::Hop => "hop",
-            Metric::Task | Metric::Memory => "task",
-        };
+        let what = metric.unit();
         let mut fixed = self.flags.clone();
         if self.over != "tasks" && value_of(&fixed, "tasks").is_none() {
             fixed.extend(["--tasks".to_owned(), TASKS.to_string()]);
@@ -268,7 +265,7 @@ impl Iterations {
     fn of(tasks: u64, tokens: u64, metric: Metric, hops: u64) -> Self {
         let each = match metric {
             Metric::Hop => tasks.saturating_add(1).saturating_mul(tokens),
-            Metric::Task | Metric::Memory => tasks,
+            _ => tasks,
         };
         let timed = hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
         Iterations {

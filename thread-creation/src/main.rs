@@ -122,6 +122,7 @@ fn hold(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     if signals::received().is_some() {
         return Ok(());
     }
+    let begun = Instant::now();
     let mut threads = Threads::new(cli);
     let mut muster = Muster::of(cli.run.tasks);
     let released = Arc::new(AtomicBool::new(false));
@@ -137,6 +138,7 @@ fn hold(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
         })
         .and_then(|()| muster.wait());
     if result.is_ok() {
+        session.built(begun.elapsed());
         session.at_rest();
     }
     released.store(true, Ordering::Release);

@@ -166,7 +166,7 @@ fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
 fn params(runs: &Runs<'_>) -> Option<Map<String, Value>> {
     let record = runs.all.first()?;
     let mut params = record.params.clone();
-    if runs.position.metric == Metric::Memory {
+    if runs.metric == Metric::Memory {
         // A slope is made of runs with different counts.
         params.remove("tasks");
     }

@@ -86,7 +86,7 @@ pub fn answer(analysis: &Analysis) -> Vec<Paragraph> {
         title: table.title.clone(),
         sentences: match table.metric {
             Metric::Memory => table.rows.iter().flat_map(|r| memory(table, r)).collect(),
-            Metric::Hop | Metric::Task => times(table),
+            _ => times(table),
         },
     });
     let curves = analysis.curves.iter().map(|curve| Paragraph {
@@ -141,11 +141,8 @@ fn uncapitalised(text: &str) -> String {
     }
 }
 
-fn per(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Hop => "per hop",
-        Metric::Task | Metric::Memory => "per task",
-    }
+fn per(metric: Metric) -> String {
+    format!("per {}", metric.unit())
 }
 
 fn times(table: &Table) -> Vec<Sentence> {

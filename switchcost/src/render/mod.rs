@@ -18,6 +18,7 @@ mod grid;
 mod html;
 pub mod memory;
 mod plot;
+pub mod scale;
 
 pub use csv::csv;
 pub use curves::curve_grid;
@@ -42,6 +43,14 @@ pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
         writeln!(out, "\n{}", curve.title)?;
         curves::write_text(curve, out)?;
     }
+    if !analysis.reaches.is_empty() {
+        writeln!(out, "\n{}", scale::TITLE)?;
+        scale::grid(&analysis.reaches).write_text(out)?;
+        for line in scale::lines(&analysis.reaches) {
+            writeln!(out, "{line}")?;
+        }
+        writeln!(out, "{}", scale::LEGEND)?;
+    }
     remarks(analysis, out)
 }
 
@@ -60,6 +69,15 @@ pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -
     for curve in &analysis.curves {
         writeln!(out, "\n**{}**\n", curve.title)?;
         curves::write_markdown(curve, out)?;
+    }
+    if !analysis.reaches.is_empty() {
+        writeln!(out, "\n**{}**\n", scale::TITLE)?;
+        scale::grid(&analysis.reaches).write_markdown(out)?;
+        writeln!(out)?;
+        for line in scale::lines(&analysis.reaches) {
+            writeln!(out, "- {line}")?;
+        }
+        writeln!(out, "\n{}", scale::LEGEND)?;
     }
     remarks(analysis, out)
 }
@@ -113,7 +131,7 @@ fn provenance(records: &[Record]) -> Vec<String> {
 pub fn grid(table: &Table) -> Grid {
     match table.metric {
         Metric::Memory => memory_grid(table),
-        Metric::Hop | Metric::Task => time_grid(table),
+        _ => time_grid(table),
     }
 }
 

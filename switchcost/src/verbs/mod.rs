@@ -6,5 +6,6 @@ pub(crate) mod list;
 pub(crate) mod memory;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod scale;
 pub(crate) mod shell;
 pub(crate) mod sweep;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use harness::record::{Metric, Record};
+use harness::record::Record;
 use harness::{BadUsage, console, signals};
 
 use super::list;
@@ -198,7 +198,7 @@ fn extend(
     pace: Pace,
     goal: Goal,
 ) -> anyhow::Result<()> {
-    cases.retain(|case| case.position.metric != Metric::Memory);
+    cases.retain(|case| case.position.metric.is_time());
     let decided = extension::decided(rounds.records());
     let all = match decided > pilot {
         true => decided,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use harness::record::{Metric, PlanPosition, Record};
+use harness::record::{PlanPosition, Record};
 use harness::units::Nanos;
 
 use super::markup::{Escaped, Figure};
@@ -48,7 +48,7 @@ pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> 
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (key, runs) in cases.in_order() {
         // A slope of memory has no distribution of times.
-        let timed = runs.position.metric != Metric::Memory;
+        let timed = runs.metric.is_time();
         let time = cases.time(key).filter(|_| timed);
         let failed = failed(records, key);
         if time.is_none() && failed.is_empty() {
@@ -117,7 +117,7 @@ fn failed<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
         .filter(|record| record.error.is_some() || record.partial)
         .filter(|record| {
             let position = record.plan.as_ref();
-            position.is_some_and(|position| Key::of(position, record) == *key)
+            position.is_some_and(|position| key.is_of(position, record))
         })
         .collect()
 }
@@ -203,7 +203,7 @@ pub(super) fn commands(records: &[Record]) -> String {
             .iter()
             .filter(|record| {
                 let position = record.plan.as_ref();
-                position.is_some_and(|position| Key::of(position, record) == *key)
+                position.is_some_and(|position| key.is_of(position, record))
             })
             .map(|record| bare(&record.command_line))
             .collect();

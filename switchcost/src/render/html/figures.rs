@@ -8,7 +8,8 @@ use super::markup::Escaped;
 use super::per;
 use crate::analysis::{Cell, Curve, Table};
 use crate::render::plot::{self, Size, dot, swatch};
-use crate::render::{Grid, curve_grid, curves, grid};
+use crate::render::{Grid, curve_grid, curves, grid, scale};
+use crate::scale::Reach;
 
 /// Writes a table of the analysis with its plots.
 pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
@@ -16,7 +17,7 @@ pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
     scrolled(&grid(table), &table.title, out)?;
     match table.metric {
         Metric::Memory => memory(table, out)?,
-        Metric::Hop | Metric::Task => strips(table, out)?,
+        _ => strips(table, out)?,
     }
     writeln!(out, "</section>")
 }
@@ -113,6 +114,20 @@ pub(super) fn curve(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "<li>{}</li>", Escaped(&line))?;
     }
     writeln!(out, "</ul>\n</section>")
+}
+
+/// Writes how far each program got, if that was asked.
+pub(super) fn reaches(reaches: &[Reach], out: &mut impl Write) -> io::Result<()> {
+    if reaches.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<section>\n<h2>{}</h2>", Escaped(scale::TITLE))?;
+    scrolled(&scale::grid(reaches), scale::TITLE, out)?;
+    writeln!(out, "<ul>")?;
+    for line in scale::lines(reaches) {
+        writeln!(out, "<li>{}</li>", Escaped(&line))?;
+    }
+    writeln!(out, "</ul>\n<p>{}</p>\n</section>", Escaped(scale::LEGEND))
 }
 
 fn legend<'a>(

@@ -33,6 +33,7 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
     for curve in &analysis.curves {
         figures::curve(curve, out)?;
     }
+    figures::reaches(&analysis.reaches, out)?;
     writeln!(
         out,
         "<section>\n<h2>Every case</h2>\n\
@@ -197,10 +198,9 @@ fn how_to_read(out: &mut impl Write) -> io::Result<()> {
 }
 
 /// The heading of what a metric shows.
-fn per(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Hop => "time per hop",
-        Metric::Task => "time per task",
-        Metric::Memory => "bytes per task",
+fn per(metric: Metric) -> String {
+    match metric.is_time() {
+        true => format!("time per {}", metric.unit()),
+        false => format!("bytes per {}", metric.unit()),
     }
 }

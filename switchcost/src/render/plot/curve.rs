@@ -2,7 +2,6 @@
 
 use std::io;
 
-use harness::record::Metric;
 use plotters::style::text_anchor::HPos;
 
 use super::axis::{Axis, Unit};
@@ -57,12 +56,12 @@ pub(in crate::render) fn curve(
         top: if marks.is_empty() { 28 } else { 62 },
         bottom: height - 46,
     };
-    let what = match curve.metric {
-        Metric::Hop => "time per hop",
-        Metric::Task | Metric::Memory => "time per task",
-    };
     let svg = draw(size, height, &curve.title, |canvas| {
-        canvas.title_of_y(&format!("{what}{}", area.y.remark()));
+        canvas.title_of_y(&format!(
+            "time per {}{}",
+            curve.metric.unit(),
+            area.y.remark()
+        ));
         frame(
             canvas,
             (&area.x, &area.y),

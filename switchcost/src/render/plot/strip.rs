@@ -91,11 +91,7 @@ fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, bottom
         let x = axis.place(*value, LEFT, right);
         canvas.label(label, (x, bottom + 8), right + GUTTER);
     }
-    let what = match metric {
-        Metric::Hop => "time per hop",
-        Metric::Task | Metric::Memory => "time per task",
-    };
-    let what = format!("{what}{}", axis.remark());
+    let what = format!("time per {}{}", metric.unit(), axis.remark());
     canvas.text(
         &what,
         ((LEFT + right) / 2, bottom + 28),
