@@ -295,16 +295,16 @@ impl<'a> Runs<'a> {
         figure: impl Fn(&Summary) -> f64,
     ) -> BTreeMap<Round, f64> {
         let value = |record: &Record| {
-            let tasks = record.tasks()?;
+            let tasks = || record.tasks();
             let (time, parts) = match self.metric {
                 Metric::Hop => (figure(record.samples.as_ref()?), record.hops?),
                 Metric::Task | Metric::Memory | Metric::Scale => (
                     figure(record.samples.as_ref()?),
-                    tasks * record.param("tokens").unwrap_or(1),
+                    tasks()? * record.param("tokens").unwrap_or(1),
                 ),
                 Metric::FirstIteration => (record.first_iteration? as f64, record.repeats()?.0),
-                Metric::SetUp => (record.setup? as f64, tasks),
-                Metric::Teardown => (record.teardown? as f64, tasks),
+                Metric::SetUp => (record.setup? as f64, tasks()?),
+                Metric::Teardown => (record.teardown? as f64, tasks()?),
             };
             Some(time / parts as f64)
         };

@@ -87,19 +87,29 @@ pub fn lines(curve: &Curve) -> Vec<String> {
 
 /// The series that are worth a column: those of which something could be run.
 fn shown(curve: &Curve) -> Vec<&Series> {
-    let left_out = |cell: &Cell| matches!(cell, Cell::Failed(why) if why.starts_with(NOT_RUN));
     let series = curve.series.iter();
     series
-        .filter(|series| !series.points.iter().all(|(_, cell)| left_out(cell)))
+        .filter(|series| !series.points.iter().all(|(_, cell)| is_left_out(cell)))
         .collect()
 }
 
-/// A row for each x of the curve, a column for each of the series.
+fn is_left_out(cell: &Cell) -> bool {
+    matches!(cell, Cell::Failed(why) if why.starts_with(NOT_RUN))
+}
+
+/// A row for each x of the curve at which something was run, a column for each of the series.
 pub fn grid(curve: &Curve, series: &[&Series]) -> Grid {
     let mut head = vec![flag(curve)];
     head.extend(series.iter().map(|series| series.name.clone()));
+    let is_run = |x: &u64| {
+        let points = series.iter().flat_map(|series| &series.points);
+        points
+            .filter(|(at, _)| at == x)
+            .any(|(_, cell)| !is_left_out(cell))
+    };
     let body = xs(series)
         .into_iter()
+        .filter(is_run)
         .map(|x| {
             let cells = series.iter().map(|series| {
                 let point = series.points.iter().find(|(at, _)| *at == x);
@@ -113,8 +123,12 @@ pub fn grid(curve: &Curve, series: &[&Series]) -> Grid {
 
 fn text(cell: &Cell) -> String {
     match cell {
+        // The sentence below the table says that there are no intervals, once.
+        Cell::Time(time) if time.mean.interval.is_none() && time.failed == 0 => {
+            Nanos(time.mean.value).to_string()
+        }
         Cell::Time(time) => headline(time),
-        Cell::Failed(reason) if reason.starts_with(NOT_RUN) => "not run".to_owned(),
+        cell if is_left_out(cell) => "not run".to_owned(),
         Cell::Failed(_) => "failed".to_owned(),
         Cell::Absent | Cell::Memory(_) => "-".to_owned(),
     }

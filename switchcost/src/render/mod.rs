@@ -39,10 +39,6 @@ pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
         writeln!(out, "\n{}", table.title)?;
         memory::grid_in(analysis, table).write_text(out)?;
     }
-    for curve in &analysis.curves {
-        writeln!(out, "\n{}", curve.title)?;
-        curves::write_text(curve, out)?;
-    }
     if !analysis.reaches.is_empty() {
         writeln!(out, "\n{}", scale::TITLE)?;
         scale::grid(&analysis.reaches).write_text(out)?;
@@ -50,6 +46,10 @@ pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
             writeln!(out, "{line}")?;
         }
         writeln!(out, "{}", scale::LEGEND)?;
+    }
+    for curve in &analysis.curves {
+        writeln!(out, "\n{}", curve.title)?;
+        curves::write_text(curve, out)?;
     }
     remarks(analysis, out)
 }
@@ -66,10 +66,6 @@ pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -
         writeln!(out, "\n**{}**\n", table.title)?;
         memory::grid_in(analysis, table).write_markdown(out)?;
     }
-    for curve in &analysis.curves {
-        writeln!(out, "\n**{}**\n", curve.title)?;
-        curves::write_markdown(curve, out)?;
-    }
     if !analysis.reaches.is_empty() {
         writeln!(out, "\n**{}**\n", scale::TITLE)?;
         scale::grid(&analysis.reaches).write_markdown(out)?;
@@ -78,6 +74,10 @@ pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -
             writeln!(out, "- {line}")?;
         }
         writeln!(out, "\n{}", scale::LEGEND)?;
+    }
+    for curve in &analysis.curves {
+        writeln!(out, "\n**{}**\n", curve.title)?;
+        curves::write_markdown(curve, out)?;
     }
     remarks(analysis, out)
 }

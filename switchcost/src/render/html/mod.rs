@@ -30,10 +30,10 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
     for table in &analysis.tables {
         figures::table(table, out)?;
     }
+    figures::reaches(&analysis.reaches, out)?;
     for curve in &analysis.curves {
         figures::curve(curve, out)?;
     }
-    figures::reaches(&analysis.reaches, out)?;
     writeln!(
         out,
         "<section>\n<h2>Every case</h2>\n\
