@@ -91,12 +91,12 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
 }
 
 /// The user memory that a process has gained by the time its tasks are at rest, in bytes.
-pub(crate) fn user_gain(record: &Record) -> Option<f64> {
+pub fn user_gain(record: &Record) -> Option<f64> {
     record.resident_gain().map(|bytes| bytes as f64)
 }
 
 /// The kernel memory that the system has gained meanwhile, in bytes.
-pub(crate) fn kernel_gain(record: &Record) -> Option<f64> {
+pub fn kernel_gain(record: &Record) -> Option<f64> {
     gain(record, kernel)
 }
 

@@ -4,6 +4,7 @@ mod faults;
 mod fit;
 mod plans;
 mod report;
+mod scale;
 mod stop;
 mod sweep;
 
