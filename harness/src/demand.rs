@@ -77,6 +77,20 @@ impl Demand {
         }
     }
 
+    /// N + 1 links in memory between N threads: the largest is a bounded channel of std, with
+    /// what its waiting ends put into it.
+    pub fn memory_links() -> Self {
+        let link = Need {
+            memory: 1024,
+            address_space: 1024,
+            ..Need::NONE
+        };
+        Demand {
+            fixed: link,
+            per_task: link,
+        }
+    }
+
     /// N async tasks, each with a channel.
     pub fn channel_tasks() -> Self {
         Demand::each(Need {

@@ -79,7 +79,7 @@ impl Need {
     /// alternate signal stack.
     ///
     /// No map: neighbouring stacks are one. The memory is that of a std thread:
-    /// the pages that are left out are never touched, and of the 5 KiB less
+    /// the pages that are left out are never touched, and of the 2 KiB less
     /// that were seen (heap, and the kernel's memory for maps) none is certain.
     pub const fn unguarded_thread(stack: u64) -> Need {
         Need {
