@@ -8,8 +8,8 @@ source "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
 {
     summary='How much memory a thread takes'
     task=thread
-    programs=(thread-brigade thread-creation)
-    alternative=thread-creation
+    programs=(thread-brigade thread-mem-brigade thread-creation)
+    alternative=thread-mem-brigade
     from=100 to=1000 step=50
     brigade_iters=1000
 }

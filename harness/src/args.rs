@@ -47,13 +47,35 @@ pub struct Run {
     pub check_limits: bool,
 }
 
-/// The stack of each thread.
+/// The stacks of the threads.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct Stack {
     /// Stack of each thread. Only touched pages become resident, but from 2MiB on each stack
     /// needs a page table of its own (4 KiB)
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = stack_size)]
     pub stack_size: Bytes,
+
+    /// What the stacks are made of
+    #[arg(long, value_enum, default_value_t = Stacks::Std)]
+    pub stacks: Stacks,
+}
+
+/// What the stacks of threads are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stacks {
+    /// as std::thread has them: each with a guard page and a signal stack, so that an overflow is
+    /// caught and named. Four memory maps a thread: the usual vm.max_map_count of 65530 ends near
+    /// 16,000 threads
+    Std,
+    /// as pthread_create(3) has them with a guard size of 0, and no signal stack: neighbours merge
+    /// into one memory map, so that vm.max_map_count does not matter. An overflow overwrites a
+    /// neighbour's stack and goes unnoticed
+    Unguarded,
+    /// like unguarded, but out of one mapping made before the clock starts: creating a thread maps
+    /// nothing, and a stack that an earlier thread has used is resident already. An overflow goes
+    /// unnoticed here too
+    Arena,
 }
 
 /// The smallest stack that the C library accepts for a thread: PTHREAD_STACK_MIN, on x86-64.

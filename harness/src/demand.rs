@@ -4,8 +4,8 @@
 //! so that a run which passes the check does not meet the OOM killer. They decide about nothing
 //! else.
 
+use crate::args::{Stack, Stacks};
 use crate::limits::{Demand, Need};
-use crate::units::Bytes;
 
 /// A link that has carried a byte: two open files, an inode, and a page of buffer.
 const MEMORY_PER_LINK: u64 = 8 * 1024;
@@ -38,10 +38,14 @@ impl Demand {
         }
     }
 
-    /// N threads with stacks of this size.
-    pub fn threads(stack: Bytes) -> Self {
+    /// N threads on such stacks.
+    pub fn threads(stack: Stack) -> Self {
+        let size = stack.bytes_each();
         // The allocator's arenas are bounded, and few beside the threads: room for all of them.
-        Demand::std_threads(stack.0, u64::MAX)
+        match stack.stacks {
+            Stacks::Std => Demand::std_threads(size, u64::MAX),
+            Stacks::Unguarded | Stacks::Arena => Demand::unguarded_threads(size, u64::MAX),
+        }
     }
 
     /// A runtime's worker threads, whatever the number of tasks.
@@ -70,6 +74,20 @@ impl Demand {
                 ..Need::NONE
             },
             per_task: Need::NONE,
+        }
+    }
+
+    /// N + 1 links in memory between N threads: the largest is a bounded channel of std, with
+    /// what its waiting ends put into it.
+    pub fn memory_links() -> Self {
+        let link = Need {
+            memory: 1024,
+            address_space: 1024,
+            ..Need::NONE
+        };
+        Demand {
+            fixed: link,
+            per_task: link,
         }
     }
 

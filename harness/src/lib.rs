@@ -6,7 +6,7 @@
 //!
 //! 1. parse the command line ([`args`]), confine the process to its CPUs ([`placement`]);
 //! 2. compare what the run needs with what the system allows ([`Session::require`], [`limits`]);
-//! 3. build the chain and wait until every task is there ([`ready`]);
+//! 3. build the chain ([`links`], [`threads`]) and wait until every task is there ([`ready`]);
 //! 4. time the laps ([`laps`]);
 //! 5. look at the memory while every task is alive ([`Session::at_rest`]);
 //! 6. tear down, verify, and report ([`record`], [`report`]).
@@ -32,6 +32,7 @@ pub mod report;
 mod session;
 pub mod signals;
 pub mod tally;
+pub mod threads;
 pub mod units;
 pub mod usage;
 

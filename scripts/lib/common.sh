@@ -131,7 +131,8 @@ Options:
   --step N          From one count to the next [default: $step]
   --iters N         Iterations before the memory is read
                     [default: $brigade_iters; for a creation program $creation_iters]
-  --program NAME    One of ${names:2} [default: ${programs[0]}]
+  --program NAME    One of ${names:2}
+                    [default: ${programs[0]}]
   -h, --help        Print help
 
 HELP

@@ -15,7 +15,6 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::slice;
-use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use anyhow::Context;
@@ -27,6 +26,7 @@ use harness::links::{self, Chain, Mode};
 use harness::placement::{Layout, Place, Seats};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
+use harness::threads::{Spawner, Thread};
 use harness::{Program, Session};
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
 
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
-    Demand::links() + Demand::threads(cli.stack.stack_size)
+    Demand::links() + Demand::threads(cli.stack)
 }
 
 /// Builds the chain and waits until each of its threads runs. Returns the end that the driver
@@ -91,9 +91,11 @@ fn demand(cli: &Cli) -> Demand {
 fn form(
     cli: &Cli,
     seats: &Seats,
-    threads: &mut Vec<JoinHandle<io::Result<u64>>>,
+    threads: &mut Vec<Thread<io::Result<u64>>>,
 ) -> anyhow::Result<(File, File)> {
     let tasks = cli.run.tasks;
+    let spawner = Spawner::new(cli.stack, tasks)
+        .map_err(|e| limits::explain("map the stacks", 0u32, tasks, e, &demand(cli)))?;
     let mut muster = Muster::of(tasks);
     let link = |k| {
         let link = cli.chain.transport.link(Mode::Blocking);
@@ -108,8 +110,7 @@ fn form(
         let next = link(k + 1)?;
         let downstream = File::from(next.writer);
         let (arrival, seat) = (muster.arrival(), seats.seat(k + 1, tasks + 1));
-        let thread = thread::Builder::new()
-            .stack_size(cli.stack.stack_size.0 as usize)
+        let thread = spawner
             .spawn(move || {
                 seat.take()?;
                 pass_on(upstream, downstream, arrival)

@@ -11,11 +11,14 @@
 //!
 //! Threads end while others are being created, so this is not the price of holding N threads at
 //! once; nor does it contain the join.
+//!
+//! With `--stacks arena` the stacks are mapped before the clock starts, and `spawn` is little more
+//! than clone(2). They are used again in each iteration, so that the first one, which touches them
+//! for the first time, should be a warm-up.
 
+use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
 use anyhow::ensure;
@@ -26,6 +29,7 @@ use harness::laps::Laps;
 use harness::limits::{self, Demand};
 use harness::placement::{Layout, Place};
 use harness::ready::Muster;
+use harness::threads::{Spawner, Thread};
 use harness::{Program, Session, panics, signals};
 use serde::Serialize;
 
@@ -64,29 +68,31 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.place.confine(Layout::Single)?;
     session.require(&demand(cli))?;
 
+    let spawner =
+        Spawner::new(cli.stack, cli.run.tasks).map_err(|e| explain("map the stacks", 0, e, cli))?;
     let mut laps = session.laps();
-    let result = create(cli, &mut laps);
+    let result = create(cli, &spawner, &mut laps);
     session.timed(laps);
     result?;
 
     let mut delays = Delays::new(&cli.run);
-    let result = create_stamped(cli, &mut delays);
+    let result = create_stamped(cli, &spawner, &mut delays);
     delays.report(session);
     // Its memory is not the threads'.
     drop(delays);
     result?;
 
-    hold(cli, session)
+    hold(cli, &spawner, session)
 }
 
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
-    Demand::threads(cli.stack.stack_size)
+    Demand::threads(cli.stack)
 }
 
 /// Creates N threads in each lap and times that.
-fn create(cli: &Cli, laps: &mut Laps) -> anyhow::Result<()> {
-    let mut threads = Threads::new(cli);
+fn create(cli: &Cli, spawner: &Spawner, laps: &mut Laps) -> anyhow::Result<()> {
+    let mut threads = Threads::new(cli, spawner);
     while let Some(_lap) = laps.advance()? {
         let clock = Instant::now();
         for k in 0..cli.run.tasks {
@@ -102,8 +108,8 @@ fn create(cli: &Cli, laps: &mut Laps) -> anyhow::Result<()> {
 }
 
 /// Creates as many again, reading the clock between the calls and first thing in each thread.
-fn create_stamped(cli: &Cli, delays: &mut Delays) -> anyhow::Result<()> {
-    let mut threads = Threads::new(cli);
+fn create_stamped(cli: &Cli, spawner: &Spawner, delays: &mut Delays) -> anyhow::Result<()> {
+    let mut threads = Threads::new(cli, spawner);
     while delays.advance() {
         let mut called = Instant::now();
         for k in 0..cli.run.tasks {
@@ -118,22 +124,21 @@ fn create_stamped(cli: &Cli, delays: &mut Delays) -> anyhow::Result<()> {
 }
 
 /// Holds N threads at once, all asleep, for the look at the memory and the user's command.
-fn hold(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
+fn hold(cli: &Cli, spawner: &Spawner, session: &mut Session) -> anyhow::Result<()> {
     if signals::received().is_some() {
         return Ok(());
     }
     let begun = Instant::now();
-    let mut threads = Threads::new(cli);
+    let mut threads = Threads::new(cli, spawner);
     let mut muster = Muster::of(cli.run.tasks);
-    let released = Arc::new(AtomicBool::new(false));
+    let gate = Arc::new(RwLock::new(()));
+    let closed = gate.write();
     let result = (0..cli.run.tasks)
         .try_for_each(|k| {
-            let (arrival, released) = (muster.arrival(), Arc::clone(&released));
+            let (arrival, gate) = (muster.arrival(), Arc::clone(&gate));
             threads.spawn(k, move || {
                 arrival.arrive();
-                while !released.load(Ordering::Acquire) {
-                    thread::park();
-                }
+                drop(gate.read());
             })
         })
         .and_then(|()| muster.wait());
@@ -141,60 +146,47 @@ fn hold(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
         session.built(begun.elapsed());
         session.at_rest();
     }
-    released.store(true, Ordering::Release);
-    for thread in &threads.alive {
-        thread.thread().unpark();
-    }
+    drop(closed);
     threads.join()?;
     result
 }
 
-/// Threads that are to be joined, also when creating one more fails.
+/// The threads of a round, which are joined also when creating one more fails.
 struct Threads<'a, T> {
     cli: &'a Cli,
-    alive: Vec<JoinHandle<T>>,
+    spawner: &'a Spawner,
+    alive: Vec<Thread<T>>,
 }
 
 impl<'a, T: Send + 'static> Threads<'a, T> {
-    fn new(cli: &'a Cli) -> Self {
+    fn new(cli: &'a Cli, spawner: &'a Spawner) -> Self {
         Threads {
             cli,
+            spawner,
             alive: Vec::with_capacity(cli.run.tasks as usize),
         }
     }
 
     /// Creates the `k`th thread.
     fn spawn(&mut self, k: u32, body: impl FnOnce() -> T + Send + 'static) -> anyhow::Result<()> {
-        let thread = thread::Builder::new()
-            .stack_size(self.cli.stack.stack_size.0 as usize)
+        let thread = self
+            .spawner
             .spawn(body)
-            .map_err(|e| {
-                limits::explain(
-                    "create a thread",
-                    k,
-                    self.cli.run.tasks,
-                    e,
-                    &demand(self.cli),
-                )
-            })?;
+            .map_err(|e| explain("create a thread", k, e, self.cli))?;
         self.alive.push(thread);
         Ok(())
     }
 
     /// Awaits all threads and returns what they returned, in their order.
     fn join(&mut self) -> anyhow::Result<Vec<T>> {
-        let joined = self.alive.drain(..).map(JoinHandle::join);
+        let joined = self.alive.drain(..).map(Thread::join);
         joined
             .map(|result| result.map_err(|panic| panics::error(&*panic)))
             .collect()
     }
 }
 
-impl<T> Drop for Threads<'_, T> {
-    fn drop(&mut self) {
-        for thread in self.alive.drain(..) {
-            // Only an error leaves threads here, and that error is the one to report.
-            let _ = thread.join();
-        }
-    }
+/// Which limit made a step fail when `built` threads were there.
+fn explain(what: &str, built: u32, error: io::Error, cli: &Cli) -> anyhow::Error {
+    limits::explain(what, built, cli.run.tasks, error, &demand(cli))
 }

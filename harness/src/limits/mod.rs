@@ -75,6 +75,20 @@ impl Need {
         }
     }
 
+    /// One thread on `stack` bytes of stack with neither a guard page nor an
+    /// alternate signal stack.
+    ///
+    /// No map: neighbouring stacks are one. The memory is that of a std thread:
+    /// the pages that are left out are never touched, and of the 2 KiB less
+    /// that were seen (heap, and the kernel's memory for maps) none is certain.
+    pub const fn unguarded_thread(stack: u64) -> Need {
+        Need {
+            maps: 0,
+            address_space: stack,
+            ..Need::std_thread(stack)
+        }
+    }
+
     /// What the C library's allocator adds, once `threads` threads use it.
     ///
     /// glibc gives each thread an arena of its own until there are 8 for each
@@ -140,6 +154,12 @@ pub struct Demand {
     pub per_task: Need,
 }
 
+/// Room for maps that come and go.
+const SPARE_MAPS: Need = Need {
+    maps: 64,
+    ..Need::NONE
+};
+
 impl Demand {
     /// About `tasks` threads with `stack` bytes of stack each, and nothing of
     /// what they do.
@@ -147,13 +167,28 @@ impl Demand {
     /// The fixed part has the allocator's arenas and some maps to spare, since
     /// running out of maps aborts the process instead of failing the spawn.
     pub fn std_threads(stack: u64, tasks: u64) -> Demand {
-        let spare = Need {
-            maps: 64,
+        Demand {
+            fixed: SPARE_MAPS + Need::malloc_arenas(tasks.saturating_add(1)),
+            per_task: Need::std_thread(stack),
+        }
+    }
+
+    /// The same without guard pages and signal stacks: a few maps, however
+    /// many threads.
+    ///
+    /// glibc keeps up to 40 MiB of the stacks of threads that have ended
+    /// (`glibc.pthread.stack_cache_size`), each of which may be a map by
+    /// itself while the stacks around it are unmapped. Where that met the
+    /// limit, glibc would abort the process.
+    pub fn unguarded_threads(stack: u64, tasks: u64) -> Demand {
+        const KEPT: u64 = 40 << 20;
+        let kept = Need {
+            maps: (KEPT / stack.max(1)).min(tasks),
             ..Need::NONE
         };
         Demand {
-            fixed: spare + Need::malloc_arenas(tasks.saturating_add(1)),
-            per_task: Need::std_thread(stack),
+            fixed: SPARE_MAPS + kept + Need::malloc_arenas(tasks.saturating_add(1)),
+            per_task: Need::unguarded_thread(stack),
         }
     }
 

@@ -85,6 +85,7 @@ fn flags_of_some_programs_are_refused_where_they_mean_nothing() {
         ("--stack-size", "--stack-size 1"),
         ("--stack-size", "--stack-size 1Q"),
         ("--stack-size", "--stack-size 1000TiB"),
+        ("--stacks", "--stacks heap"),
     ] {
         for benchmark in benchmarks::with(flag) {
             benchmark.tiny(flags).finish().expect_refusal(2, &[flag]);

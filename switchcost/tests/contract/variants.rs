@@ -76,8 +76,11 @@ fn stacks_are_as_large_as_asked_for() {
             ("17000", 17000),
             ("2MiB", 2 << 20),
         ] {
-            let record = record(benchmark, &format!("--stack-size {size}"));
-            assert_eq!(record.param("stack_size"), Some(bytes));
+            for stacks in &benchmark.flags["--stacks"] {
+                let flags = format!("--stack-size {size} --stacks {stacks}");
+                let record = record(benchmark, &flags);
+                assert_eq!(record.param("stack_size"), Some(bytes));
+            }
         }
     }
 }
@@ -90,6 +93,19 @@ fn channels_hold_as_much_as_asked_for() {
         assert_eq!(record.hops, Some(4 * 20));
         let refused = benchmark.tiny("--capacity 5 --tokens 21").finish();
         refused.expect_refusal(2, &["--tokens", "at most 20", "--capacity"]);
+    }
+}
+
+/// N tasks have N + 1 links between them.
+#[test]
+fn a_link_in_memory_holds_one_token() {
+    for benchmark in with("--transport").filter(|benchmark| !benchmark.has_descriptors()) {
+        for transport in &benchmark.flags["--transport"] {
+            let flags = format!("--tokens 4 --transport {transport}");
+            assert_eq!(record(benchmark, &flags).hops, Some(4 * 4));
+        }
+        let refused = benchmark.tiny("--tokens 5").finish();
+        refused.expect_refusal(2, &["--tokens 5", "at most 4", "--tasks"]);
     }
 }
 

@@ -4,5 +4,6 @@
 mod check;
 mod descriptors;
 mod groups;
+mod maps;
 mod memory;
 mod users;

@@ -54,6 +54,7 @@ fn a_sweep_is_a_table_and_a_line_through_it() {
     }
     for (name, program, per) in [
         (THREAD, "thread-brigade", "bytes per thread"),
+        (THREAD, "thread-mem-brigade", "bytes per thread"),
         (THREAD, "thread-creation", "bytes per thread"),
         (TASK, "async-brigade", "bytes per task"),
         (TASK, "async-mem-brigade", "bytes per task"),
@@ -235,7 +236,7 @@ fn a_default_range_ends_where_the_limits_do() {
         &format!("stopping at {last} threads instead of 1000"),
         "open files",
         "raise-limits.sh 1000 thread-brigade",
-        "--program thread-creation",
+        "--program thread-mem-brigade",
     ]);
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
 }

@@ -51,7 +51,8 @@ impl Benchmark {
 
     /// Whether its links are file descriptors.
     pub(crate) fn has_descriptors(&self) -> bool {
-        self.has("--transport")
+        let transports = self.flags.get("--transport");
+        transports.is_some_and(|values| values.iter().any(|value| value == "pipe"))
     }
 }
 

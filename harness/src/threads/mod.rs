@@ -1,0 +1,134 @@
+//! Threads on the stacks that the command line asks for.
+//!
+//! `std::thread` gives each thread a guard page and an alternate signal stack: four memory maps,
+//! of which the kernel allows a process 65,530 unless told otherwise. The other kinds of
+//! [`Stacks`] do without, and go to pthread_create(3) for that.
+
+mod arena;
+mod pthread;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::rc::Rc;
+use std::thread::{self, JoinHandle};
+
+use crate::args::{Stack, Stacks};
+use crate::units::Bytes;
+use arena::Arena;
+use pthread::Ground;
+
+/// Creates threads. Made once, before anything is timed: with [`Stacks::Arena`] it maps the stacks.
+#[derive(Debug)]
+pub struct Spawner(Source);
+
+#[derive(Debug)]
+enum Source {
+    Std(usize),
+    Unguarded(usize),
+    Arena(Rc<Arena>),
+}
+
+/// A thread that is awaited, by [`Thread::join`] or else when it is dropped: whatever its stack is
+/// made of, nothing of it outlasts this.
+#[derive(Debug)]
+pub struct Thread<T>(Option<Inner<T>>);
+
+#[derive(Debug)]
+enum Inner<T> {
+    Std(JoinHandle<T>),
+    Own(pthread::Handle<T>),
+}
+
+impl Spawner {
+    /// For `tasks` threads at once at most.
+    ///
+    /// # Errors
+    /// Where the stacks of an arena cannot be mapped: `ENOMEM`, from mmap(2).
+    pub fn new(stack: Stack, tasks: u32) -> io::Result<Self> {
+        let size = stack.bytes_each() as usize;
+        Ok(Spawner(match stack.stacks {
+            Stacks::Std => Source::Std(size),
+            Stacks::Unguarded => {
+                keep_huge_pages_off();
+                Source::Unguarded(size)
+            }
+            Stacks::Arena => Source::Arena(Arena::map(size, tasks)?),
+        }))
+    }
+
+    /// Creates a thread that runs `body`.
+    ///
+    /// # Errors
+    /// Those of pthread_create(3), whichever way it is called: `EAGAIN` where a limit is met.
+    pub fn spawn<F, T>(&self, body: F) -> io::Result<Thread<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let inner = match &self.0 {
+            Source::Std(size) => Inner::Std(thread::Builder::new().stack_size(*size).spawn(body)?),
+            Source::Unguarded(size) => Inner::Own(pthread::create(Ground::Unguarded(*size), body)?),
+            Source::Arena(arena) => {
+                Inner::Own(pthread::create(Ground::Given(Arena::take(arena)?), body)?)
+            }
+        };
+        Ok(Thread(Some(inner)))
+    }
+}
+
+impl<T> Thread<T> {
+    /// Awaits the thread and returns what its body returned.
+    ///
+    /// # Errors
+    /// What the body panicked with.
+    pub fn join(mut self) -> thread::Result<T> {
+        self.finish().expect("a thread is joined once")
+    }
+
+    fn finish(&mut self) -> Option<thread::Result<T>> {
+        self.0.take().map(|inner| match inner {
+            Inner::Std(thread) => thread.join(),
+            Inner::Own(thread) => thread.join(),
+        })
+    }
+}
+
+impl<T> Drop for Thread<T> {
+    fn drop(&mut self) {
+        // Whoever drops it does not want to know.
+        let _ = self.finish();
+    }
+}
+
+impl Stack {
+    /// Bytes of address space that each stack takes, its guard page not counted.
+    ///
+    /// The stacks that are not std's own are an odd number of pages long: std's lie apart by such
+    /// a number too, with their guard page, and those of a power of two would share the few sets
+    /// of the TLB that the lowest bits of their page numbers select.
+    pub(crate) fn bytes_each(self) -> u64 {
+        let Bytes(asked) = self.stack_size;
+        if self.stacks == Stacks::Std {
+            return asked;
+        }
+        let pages = asked.max(libc::PTHREAD_STACK_MIN as u64).div_ceil(page());
+        (pages | 1).saturating_mul(page())
+    }
+}
+
+/// Bytes of a page of memory.
+fn page() -> u64 {
+    // SAFETY: sysconf only returns a number.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).unwrap_or(4096)
+}
+
+/// Stacks with no guard page between them merge into one map, in which a single touched stack
+/// could become resident as 2 MiB. Since Linux 6.7 the flag `MAP_STACK` prevents that (commit
+/// c4608d1bf7c6); this does so on older ones.
+fn keep_huge_pages_off() {
+    // SAFETY: a setting of this process, and no memory is involved. Where the kernel has no such
+    // setting, it has no huge pages to keep off either.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+}

@@ -1,0 +1,163 @@
+//! The slot of a link as a word in memory: who sleeps on it, and how, is for others to say.
+//!
+//! The word tells the whole state, and each end changes it by compare and exchange from the state
+//! that it has seen. An end that has to wait first leaves that in the word, so that the other one
+//! makes the system call that wakes only where somebody sleeps. That is more than a saving: to find
+//! that nobody sleeps on a word, the kernel looks through all that sleep on words of the same hash
+//! (`futex_wake` in its kernel/futex/waitwake.c), a good part of the chain.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::{Put, Take, closed};
+
+/// The slot holds a number.
+const FULL: u32 = 1;
+/// The end that waits for a change sleeps: the sender of a full slot, the receiver of an empty one.
+const AWAITED: u32 = 2;
+/// One of the ends is gone.
+const CLOSED: u32 = 4;
+
+/// How the threads of a link sleep.
+pub(crate) trait Sleep: Default + Send + Sync + 'static {
+    /// Called by an end before the word says that it sleeps.
+    fn prepare(&self, side: Side);
+
+    /// Puts the calling thread, which is at the end `side`, to sleep if the word is still
+    /// `expected`. It may return with no reason.
+    fn sleep(&self, side: Side, word: &AtomicU32, expected: u32);
+
+    /// Wakes the thread at the end `side`.
+    fn wake(&self, side: Side, word: &AtomicU32);
+}
+
+/// The two ends of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+}
+
+#[derive(Debug, Default)]
+struct Slot<S> {
+    word: AtomicU32,
+    number: AtomicUsize,
+    sleep: S,
+}
+
+/// Where numbers go in.
+#[derive(Debug)]
+pub(crate) struct Sender<S: Sleep>(Arc<Slot<S>>);
+
+/// Where numbers come out.
+#[derive(Debug)]
+pub(crate) struct Receiver<S: Sleep>(Arc<Slot<S>>);
+
+/// Makes a link.
+pub(super) fn link<S: Sleep>() -> (Sender<S>, Receiver<S>) {
+    let slot = Arc::<Slot<S>>::default();
+    (Sender(Arc::clone(&slot)), Receiver(slot))
+}
+
+impl<S: Sleep> Put for Sender<S> {
+    fn put(&mut self, number: usize) -> io::Result<()> {
+        let slot = &*self.0;
+        let mut state = slot.word.load(Ordering::Acquire);
+        loop {
+            if state & CLOSED != 0 {
+                return Err(closed());
+            }
+            if state & FULL != 0 {
+                state = slot.wait(Side::Sender, state);
+                continue;
+            }
+            slot.number.store(number, Ordering::Relaxed);
+            match slot.change(Side::Sender, state, FULL) {
+                Ok(()) => return Ok(()),
+                Err(now) => state = now,
+            }
+        }
+    }
+}
+
+impl<S: Sleep> Take for Receiver<S> {
+    fn take(&mut self) -> Option<usize> {
+        let slot = &*self.0;
+        let mut state = slot.word.load(Ordering::Acquire);
+        loop {
+            if state & FULL == 0 {
+                if state & CLOSED != 0 {
+                    return None;
+                }
+                state = slot.wait(Side::Receiver, state);
+                continue;
+            }
+            let number = slot.number.load(Ordering::Relaxed);
+            match slot.change(Side::Receiver, state, state & CLOSED) {
+                Ok(()) => return Some(number),
+                Err(now) => state = now,
+            }
+        }
+    }
+}
+
+impl<S: Sleep> Slot<S> {
+    /// Changes the word on behalf of the end `side` and wakes the other one if it sleeps. Returns
+    /// the word where it was no longer `state`.
+    fn change(&self, side: Side, state: u32, next: u32) -> Result<(), u32> {
+        self.word
+            .compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire)?;
+        self.wake_other(side, state);
+        Ok(())
+    }
+
+    /// Sleeps until the word is no longer `state`, as seen by the end `side`, and returns it.
+    fn wait(&self, side: Side, state: u32) -> u32 {
+        let asleep = state | AWAITED;
+        self.sleep.prepare(side);
+        let told = self
+            .word
+            .compare_exchange(state, asleep, Ordering::AcqRel, Ordering::Acquire);
+        if let Err(now) = told {
+            return now;
+        }
+        loop {
+            self.sleep.sleep(side, &self.word, asleep);
+            let now = self.word.load(Ordering::Acquire);
+            if now != asleep {
+                return now;
+            }
+        }
+    }
+
+    fn wake_other(&self, side: Side, state: u32) {
+        if state & AWAITED != 0 {
+            let other = match side {
+                Side::Sender => Side::Receiver,
+                Side::Receiver => Side::Sender,
+            };
+            self.sleep.wake(other, &self.word);
+        }
+    }
+
+    fn close(&self, side: Side) {
+        let before = self.word.fetch_or(CLOSED, Ordering::AcqRel);
+        // Where the other end is gone already, the word still tells that this one has slept.
+        if before & CLOSED == 0 {
+            self.wake_other(side, before);
+        }
+    }
+}
+
+impl<S: Sleep> Drop for Sender<S> {
+    fn drop(&mut self) {
+        self.0.close(Side::Sender);
+    }
+}
+
+impl<S: Sleep> Drop for Receiver<S> {
+    fn drop(&mut self) {
+        self.0.close(Side::Receiver);
+    }
+}
