@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
-    let demand = Demand::links() + Demand::io_tasks() + plan.demand();
+    let demand = Demand::links(cli.chain.transport) + Demand::io_tasks() + plan.demand();
     session.carries(cli.chain.tokens);
     session.runs_on(plan.describe());
     session.require(&demand)?;

@@ -114,6 +114,7 @@ impl Session {
                 verdict,
                 tasks,
                 largest,
+                demand: demand.clone(),
             }));
         }
         verdict?;
@@ -246,6 +247,7 @@ struct LimitsChecked {
     verdict: Result<(), Exceeded>,
     tasks: u64,
     largest: u64,
+    demand: Demand,
 }
 
 impl std::fmt::Display for LimitsChecked {
@@ -265,6 +267,7 @@ impl LimitsChecked {
                     "benchmark": session.name,
                     "tasks": self.tasks,
                     "largest": self.largest,
+                    "demand": self.demand,
                     "shortages": shortages.map_or(&[][..], Vec::as_slice),
                 });
                 writeln!(out, "{answer}")
