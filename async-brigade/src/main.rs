@@ -76,7 +76,9 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let runtime = plan.build(true)?;
     match cli.chain.transport {
         Transport::Pipe => runtime.block_on(brigade(cli, session, &demand, || {
-            pipe::pipe().map(|(writer, reader)| (reader, writer))
+            let (writer, reader) = pipe::pipe()?;
+            links::pipes::count(&writer);
+            Ok((reader, writer))
         })),
         Transport::Socketpair => runtime.block_on(brigade(cli, session, &demand, UnixStream::pair)),
     }

@@ -237,6 +237,7 @@ impl Session {
             ..Record::empty(&self.name, command_line)
         };
         record.notes = notes::of(&record);
+        record.notes.extend(links::pipes::note());
         record
     }
 }

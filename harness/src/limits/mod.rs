@@ -39,6 +39,7 @@ pub use exceeded::{Exceeded, Shortage};
 pub use explain::explain;
 pub use finding::{Finding, Standing};
 pub use limit::Limit;
+pub(crate) use pipes::PAGES_OF_A_PIPE;
 pub use remedy::Lasting;
 pub use rights::{Held, Rights};
 
