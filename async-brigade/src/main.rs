@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
-    let demand = Demand::links() + Demand::io_tasks() + plan.demand();
+    let demand = Demand::links(cli.chain.transport) + Demand::io_tasks() + plan.demand();
     session.carries(cli.chain.tokens);
     session.runs_on(plan.describe());
     session.require(&demand)?;
@@ -76,7 +76,9 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let runtime = plan.build(true)?;
     match cli.chain.transport {
         Transport::Pipe => runtime.block_on(brigade(cli, session, &demand, || {
-            pipe::pipe().map(|(writer, reader)| (reader, writer))
+            let (writer, reader) = pipe::pipe()?;
+            links::pipes::count(&writer);
+            Ok((reader, writer))
         })),
         Transport::Socketpair => runtime.block_on(brigade(cli, session, &demand, UnixStream::pair)),
     }

@@ -5,7 +5,8 @@
 //! else.
 
 use crate::args::{Stack, Stacks};
-use crate::limits::{Demand, Need};
+use crate::limits::{Demand, Need, Share};
+use crate::links::Transport;
 
 /// A link that has carried a byte: two open files, an inode, and a page of buffer.
 const MEMORY_PER_LINK: u64 = 8 * 1024;
@@ -19,14 +20,25 @@ impl Demand {
         Demand {
             fixed: Need::NONE,
             per_task,
+            shares: Vec::new(),
+        }
+    }
+
+    /// Nothing but what a flag asks for, however many tasks there are.
+    fn always(flag: &'static str, need: Need) -> Self {
+        Demand {
+            fixed: need,
+            per_task: Need::NONE,
+            shares: vec![Share { flag, need }],
         }
     }
 
     /// N + 1 links between N tasks, and the descriptors for reading /proc and for epoll.
-    pub fn links() -> Self {
+    pub fn links(transport: Transport) -> Self {
         let link = Need {
             descriptors: 2,
             memory: MEMORY_PER_LINK,
+            pipes: u64::from(transport == Transport::Pipe),
             ..Need::NONE
         };
         Demand {
@@ -35,6 +47,24 @@ impl Demand {
                 ..link
             },
             per_task: link,
+            shares: Vec::new(),
+        }
+    }
+
+    /// Epoll watches `ends` ends of each of the N + 1 links.
+    pub fn watched(ends: u64) -> Self {
+        let link = Need {
+            watches: ends,
+            ..Need::NONE
+        };
+        Demand {
+            // The runtime watches a descriptor or two of its own.
+            fixed: Need {
+                watches: ends + 2,
+                ..Need::NONE
+            },
+            per_task: link,
+            shares: Vec::new(),
         }
     }
 
@@ -50,31 +80,29 @@ impl Demand {
 
     /// A runtime's worker threads, whatever the number of tasks.
     pub fn workers(count: u64) -> Self {
-        Demand {
-            fixed: Need::std_thread(WORKER_STACK).times(count) + Need::malloc_arenas(count),
-            per_task: Need::NONE,
-        }
+        let threads = Need::std_thread(WORKER_STACK).times(count) + Need::malloc_arenas(count);
+        Demand::always("--workers", threads)
     }
 
-    /// N async tasks that read from one link and write to another.
+    /// N async tasks that read from one link and write to another, both watched by epoll.
     pub fn io_tasks() -> Self {
-        Demand::each(Need {
+        let task = Demand::each(Need {
             memory: 2048,
             ..Need::NONE
-        })
+        });
+        task + Demand::watched(2)
     }
 
     /// Numbers in flight over channels: in a channel, and among those that came out.
     pub fn tokens(count: u32) -> Self {
         let bytes = u64::from(count) * 24;
-        Demand {
-            fixed: Need {
-                memory: bytes,
-                address_space: bytes,
-                ..Need::NONE
-            },
-            per_task: Need::NONE,
-        }
+        let need = Need {
+            memory: bytes,
+            address_space: bytes,
+            largest_map: u64::from(count) * 8,
+            ..Need::NONE
+        };
+        Demand::always("--tokens", need)
     }
 
     /// N + 1 links in memory between N threads: the largest is a bounded channel of std, with
@@ -88,6 +116,7 @@ impl Demand {
         Demand {
             fixed: link,
             per_task: link,
+            shares: Vec::new(),
         }
     }
 

@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use crate::BadUsage;
 
+pub mod pipes;
+
 /// The flags of a chain over I/O.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 pub struct Chain {
@@ -58,6 +60,14 @@ impl Transport {
     /// # Errors
     /// What pipe2(2) or socketpair(2) reports: EMFILE and ENFILE mean too few descriptors.
     pub fn link(self, mode: Mode) -> io::Result<Link> {
+        let link = self.make(mode)?;
+        if self == Transport::Pipe {
+            pipes::count(&link.writer);
+        }
+        Ok(link)
+    }
+
+    fn make(self, mode: Mode) -> io::Result<Link> {
         let blocking = mode == Mode::Blocking;
         let (reader, writer) = match self {
             Transport::Pipe => {
@@ -93,7 +103,7 @@ impl Transport {
         let Link {
             reader: _reader,
             writer,
-        } = self.link(Mode::NonBlocking)?;
+        } = self.make(Mode::NonBlocking)?;
         let mut writer = File::from(writer);
         let mut held = 0;
         loop {

@@ -47,6 +47,18 @@ pub enum Note {
         /// Bytes in huge pages.
         bytes: u64,
     },
+    /// Pipes were made after the user's share of pipe buffers was used up: they hold less than
+    /// others do, and the writer of a full one waits earlier.
+    SmallPipes {
+        /// How many of the links.
+        links: u64,
+        /// How many links there are.
+        of: u64,
+        /// How many bytes the smallest holds.
+        bytes: u64,
+        /// How many bytes a pipe usually holds.
+        usual: u64,
+    },
     /// The program was built without optimisation.
     DebugBuild,
 }
@@ -87,6 +99,17 @@ impl fmt::Display for Note {
                 f,
                 "{} are in transparent huge pages: memory per task means little",
                 Bytes(*bytes)
+            ),
+            Note::SmallPipes {
+                links,
+                of,
+                bytes,
+                usual,
+            } => write!(
+                f,
+                "{links} of {of} pipes hold only {} instead of {}: this user's are past fs.pipe-user-pages-soft; raise it by sysctl -w, or use fewer --tasks",
+                Bytes(*bytes),
+                Bytes(*usual)
             ),
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
         }

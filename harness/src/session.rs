@@ -115,6 +115,7 @@ impl Session {
                 verdict,
                 tasks,
                 largest,
+                demand: demand.clone(),
             }));
         }
         verdict?;
@@ -246,6 +247,7 @@ impl Session {
             ..Record::empty(&self.name, command_line)
         };
         record.notes = notes::of(&record);
+        record.notes.extend(links::pipes::note());
         record
     }
 }
@@ -256,6 +258,7 @@ struct LimitsChecked {
     verdict: Result<(), Exceeded>,
     tasks: u64,
     largest: u64,
+    demand: Demand,
 }
 
 impl std::fmt::Display for LimitsChecked {
@@ -275,6 +278,7 @@ impl LimitsChecked {
                     "benchmark": session.name,
                     "tasks": self.tasks,
                     "largest": self.largest,
+                    "demand": self.demand,
                     "shortages": shortages.map_or(&[][..], Vec::as_slice),
                 });
                 writeln!(out, "{answer}")

@@ -65,7 +65,11 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.place.confine(Layout::Single)?;
     session.carries(cli.chain.tokens);
-    let demand = Demand::links();
+    let links = Demand::links(cli.chain.transport);
+    let demand = match cli.nonblocking {
+        true => links + Demand::watched(1),
+        false => links,
+    };
     session.require(&demand)?;
     cli.chain.check_room()?;
 

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use harness::{console, panics, signals};
 
-use crate::verbs::{compare, fit, list, memory, report, run, scale, shell, sweep};
+use crate::verbs::{
+    compare, fit, limits, list, memory, report, run, scale, shell, sweep,
+};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -27,6 +29,8 @@ enum Verb {
     Memory(memory::Args),
     /// Build larger and larger chains, and say which limit stops each program
     Scale(scale::Args),
+    /// Say what each limit of this system allows, which one binds first, and what raises it
+    Limits(limits::Args),
     /// Print the tables of a file of records
     Report(report::Args),
     /// Say what has changed between files of records, and whether the noise allows to say so
@@ -54,6 +58,7 @@ pub fn main() -> ExitCode {
             Some(Verb::Sweep(args)) => sweep::main(&args),
             Some(Verb::Memory(args)) => memory::main(&args),
             Some(Verb::Scale(args)) => scale::main(&args),
+            Some(Verb::Limits(args)) => limits::main(&args),
             Some(Verb::Report(args)) => report::main(&args),
             Some(Verb::Compare(args)) => compare::main(&args),
             Some(Verb::List(args)) => list::main(&args),

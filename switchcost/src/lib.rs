@@ -7,6 +7,7 @@ pub mod bend;
 pub mod cases;
 pub mod cli;
 pub mod compare;
+pub mod doctor;
 pub mod execute;
 pub mod extension;
 pub mod fits;

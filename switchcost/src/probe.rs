@@ -2,9 +2,10 @@
 
 use std::mem;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use harness::limits::Demand;
 use serde::{Deserialize, Serialize};
 
 /// The exit status of a program that was given flags it cannot follow.
@@ -50,18 +51,45 @@ struct Verdict {
     shortages: Vec<Shortage>,
 }
 
+/// Another part of it.
+#[derive(Debug, Deserialize)]
+struct Needs {
+    demand: Demand,
+}
+
 /// Asks a program whether it could run with these flags. Nothing is measured.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn ask(program: &Path, flags: &[String]) -> anyhow::Result<Answer> {
-    let output = Command::new(program)
-        .args(flags)
-        .args(["--check-limits", "--format", "json"])
-        .output()
-        .with_context(|| format!("cannot run {}", program.display()))?;
+    let output = check_limits(program, flags)?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     Ok(understand(output.status.code(), &output.stdout, &stderr))
+}
+
+/// Asks a program what it needs with its usual flags. Nothing is measured.
+///
+/// # Errors
+/// When it cannot be started, or does not say.
+pub fn demand(program: &Path) -> anyhow::Result<Demand> {
+    let output = check_limits(program, &[])?;
+    serde_json::from_slice(&output.stdout)
+        .map(|Needs { demand }| demand)
+        .map_err(|_| {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let words = stderr.lines().map(str::trim).find(|line| !line.is_empty());
+            let why = words.unwrap_or("it does not say what it needs");
+            anyhow!("{} --check-limits: {why}", program.display())
+        })
+}
+
+fn check_limits(program: &Path, flags: &[String]) -> anyhow::Result<Output> {
+    Command::new(program)
+        .args(flags)
+        .args(["--check-limits", "--format", "json"])
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))
 }
 
 fn understand(status: Option<i32>, stdout: &[u8], stderr: &str) -> Answer {

@@ -26,6 +26,21 @@ impl Programs {
     /// # Errors
     /// When the build fails, or an executable that `wanted` names is not there.
     pub fn up_to_date<'a>(wanted: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Self> {
+        let wanted: BTreeSet<&str> = wanted.into_iter().collect();
+        let programs = Programs::brought_up_to_date(wanted.iter().copied())?;
+        for name in wanted {
+            programs.path(name)?;
+        }
+        Ok(programs)
+    }
+
+    /// The same where some executables may be missing.
+    ///
+    /// # Errors
+    /// When the build fails.
+    pub fn brought_up_to_date<'a>(
+        wanted: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<Self> {
         let this = env::current_exe().context("cannot find this executable")?;
         let mut folder = this.parent().context("this executable is in no folder")?;
         if folder.ends_with("deps") {
@@ -38,11 +53,7 @@ impl Programs {
             checkout.know(&wanted)?;
             checkout.build(&wanted)?;
         }
-        let programs = Programs { folder };
-        for name in wanted {
-            programs.path(name)?;
-        }
-        Ok(programs)
+        Ok(Programs { folder })
     }
 
     /// Where a program's executable is.

@@ -83,7 +83,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
 
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
-    Demand::links() + Demand::threads(cli.stack)
+    Demand::links(cli.chain.transport) + Demand::threads(cli.stack)
 }
 
 /// Builds the chain and waits until each of its threads runs. Returns the end that the driver

@@ -5,10 +5,16 @@
 //! from the process's own group up to the mount point. What lies above the
 //! mount point, as it does in a container, cannot be seen and stays unknown.
 
+use std::fs;
+use std::io::ErrorKind;
+
 use super::Resource;
+use super::finding::Finding;
 use super::limit::{Limit, MOST_PIDS, Raise};
 use super::mounts::Mount;
 use super::system::System;
+
+const GROUPS: &str = "/proc/self/cgroup";
 
 const READ_ONLY: &str = "refused here: the cgroup is mounted read-only; \
     raise it where this container or service is started";
@@ -69,10 +75,18 @@ const MEMORY_HIGH: Control = Control {
     ..MEMORY_V2
 };
 
-/// Every limit of the process's cgroups that can be read.
-pub(super) fn limits(system: &System) -> Vec<Limit> {
-    let groups = system.read("/proc/self/cgroup").unwrap_or_default();
-    let mut limits = Vec::new();
+/// Every limit of the process's cgroups; those that are not set, too.
+pub(super) fn findings(system: &System) -> Vec<Finding> {
+    let unknown = |why: String| {
+        let resource = Resource::Threads;
+        vec![Finding::unknown("control groups", GROUPS, resource, why)]
+    };
+    let groups = match system.text(GROUPS) {
+        Ok(groups) => groups,
+        Err(why) => return unknown(why),
+    };
+    let mut findings = Vec::new();
+    let mut unseen = None;
     for line in groups.lines() {
         // hierarchy:controllers:path, with no controllers for version 2.
         let mut fields = line.splitn(3, ':').skip(1);
@@ -80,29 +94,28 @@ pub(super) fn limits(system: &System) -> Vec<Limit> {
             continue;
         };
         let controllers: Vec<&str> = controllers.split(',').collect();
-        let controls: &[Control] = if controllers == [""] {
-            &[PIDS, MEMORY_V2, MEMORY_HIGH]
-        } else {
-            &[PIDS, MEMORY_V1]
+        let version_2 = controllers == [""];
+        let controls: &[Control] = match version_2 {
+            true => &[PIDS, MEMORY_V2, MEMORY_HIGH],
+            false => &[PIDS, MEMORY_V1],
         };
         for control in controls {
-            let version_2 = controllers == [""];
             if !version_2 && !controllers.contains(&control.controller) {
                 continue;
             }
-            let holds = |mount: &&Mount| match version_2 {
-                true => mount.kind == "cgroup2",
-                false => {
-                    let named = |option: &String| option == control.controller;
-                    mount.kind == "cgroup" && mount.options.iter().any(named)
-                }
-            };
-            if let Some((mount, group)) = locate(system.mounts().iter().filter(holds), path) {
-                limits.extend(control.walk(system, mount, group));
+            let holds = |mount: &&Mount| control.is_in(mount, version_2);
+            match locate(system.mounts().iter().filter(holds), path) {
+                Some((mount, group)) => findings.extend(control.walk(system, mount, group)),
+                None => unseen = unseen.or(Some((control.controller, path.to_owned()))),
             }
         }
     }
-    limits
+    match unseen {
+        Some((controller, path)) if findings.is_empty() => unknown(format!(
+            "the {controller} controller of group {path} is mounted nowhere in sight"
+        )),
+        _ => findings,
+    }
 }
 
 /// The mount that shows the group at `path`, and the group's path below its
@@ -140,47 +153,73 @@ fn below<'a>(root: &str, path: &'a str) -> Option<&'a str> {
 }
 
 impl Control {
+    /// Whether a mount shows the groups of this controller.
+    fn is_in(&self, mount: &Mount, version_2: bool) -> bool {
+        match version_2 {
+            true => mount.kind == "cgroup2",
+            false => {
+                let named = |option: &String| option == self.controller;
+                mount.kind == "cgroup" && mount.options.iter().any(named)
+            }
+        }
+    }
+
     /// This limit of the group and of each group above it.
-    fn walk(&self, system: &System, mount: &Mount, group: &str) -> Vec<Limit> {
+    fn walk(&self, system: &System, mount: &Mount, group: &str) -> Vec<Finding> {
         let point = mount.point.trim_end_matches('/');
-        let mut limits = Vec::new();
+        let mut findings = Vec::new();
         let mut group = group;
         loop {
             let directory = match group {
                 "" => point.to_owned(),
                 group => format!("{point}/{group}"),
             };
-            if let Some((value, in_use)) = self.read(system, &directory) {
-                let limit = system.limit(
-                    self.max,
-                    &format!("{directory}/{}", self.max),
-                    self.resource,
-                    (value, in_use),
-                    Raise::Write {
-                        most: self.most,
-                        none: self.none,
-                    },
-                );
-                limits.push(Limit {
-                    note: mount.read_only.then_some(READ_ONLY),
-                    ..limit
-                });
-            }
+            findings.extend(self.finding(system, mount, &directory));
             if group.is_empty() {
-                return limits;
+                return findings;
             }
             group = group.rsplit_once('/').map_or("", |(parent, _)| parent);
         }
     }
 
-    /// The limit and what is in use; `None` where either is unknown, and where
-    /// no limit is set (`max`, which is not a number).
-    fn read(&self, system: &System, directory: &str) -> Option<(u64, u64)> {
-        let value = system.number(&format!("{directory}/{}", self.max))?;
-        let in_use = system.number(&format!("{directory}/{}", self.current))?;
+    /// This limit of one group; `None` where it has none: the root of a hierarchy has no such
+    /// file, nor has a group whose parent does not hand the controller down.
+    fn finding(&self, system: &System, mount: &Mount, directory: &str) -> Option<Finding> {
+        let source = format!("{directory}/{}", self.max);
+        let unknown = |why| Some(Finding::unknown(self.max, &source, self.resource, why));
+        let text = match fs::read_to_string(system.below_root(&source)) {
+            Ok(text) => text,
+            Err(e) if e.kind() == ErrorKind::NotFound => return None,
+            Err(e) => return unknown(format!("cannot read {source}: {e}")),
+        };
+        let value = match text.trim() {
+            "max" => NO_BYTES,
+            number => match number.parse() {
+                Ok(value) => value,
+                Err(_) => return unknown(format!("{source} holds no number")),
+            },
+        };
         if value >= NO_BYTES {
-            return None;
+            let free = Finding::free(self.max, &source, self.resource, None, "none is set");
+            return Some(free);
         }
+        let in_use = match self.in_use(system, directory) {
+            Ok(in_use) => in_use,
+            Err(why) => return unknown(why),
+        };
+        let raise = Raise::Write {
+            most: self.most,
+            none: self.none,
+        };
+        let limit = system.limit(self.max, &source, self.resource, (value, in_use), raise);
+        Some(Finding::binds(Limit {
+            note: mount.read_only.then_some(READ_ONLY),
+            ..limit
+        }))
+    }
+
+    fn in_use(&self, system: &System, directory: &str) -> Result<u64, String> {
+        let in_use = system.number(&format!("{directory}/{}", self.current))?;
         let reclaimable = self
             .reclaimable
             .and_then(|name| {
@@ -189,7 +228,7 @@ impl Control {
                 line.trim().parse().ok()
             })
             .unwrap_or(0);
-        Some((value, in_use.saturating_sub(reclaimable)))
+        Ok(in_use.saturating_sub(reclaimable))
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::Resource;
+use super::{Lasting, Resource};
 
 /// A limit that is too low for what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,6 +26,10 @@ pub struct Shortage {
     pub remedy: String,
     /// Whether that command takes root.
     pub needs_root: bool,
+    /// How long what it raises stays raised; null where there is no command.
+    pub lasts: Option<Lasting>,
+    /// What makes it last for good.
+    pub to_last: Option<String>,
     /// Why the command may be refused on this system, if that is known.
     pub note: Option<&'static str>,
 }
@@ -68,7 +72,13 @@ pub struct Exceeded {
     pub largest: u64,
     /// Every limit that is too low, in the order in which to raise them.
     pub shortages: Vec<Shortage>,
+    /// Where not even one fits: the flags that ask for most of it.
+    pub flags: Vec<&'static str>,
 }
+
+/// What is left to those whose links are more than may be open.
+const WAY_ON: &str = "async-mem-brigade and thread-mem-brigade need no descriptors: their links \
+    are in memory";
 
 impl Exceeded {
     /// Writes what raises the limits as shell text: for each a comment with
@@ -88,7 +98,19 @@ impl Exceeded {
             }
             writeln!(out, "{}", shortage.remedy)?;
         }
-        Ok(())
+        for flag in &self.flags {
+            writeln!(out, "# or lower {flag}")?;
+        }
+        match self.is_of_links() {
+            true => writeln!(out, "# {WAY_ON}"),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether links in memory would not meet these limits.
+    fn is_of_links(&self) -> bool {
+        let of_links = |short: &Shortage| short.resource.is_of_links();
+        self.shortages.iter().any(of_links)
     }
 }
 
@@ -107,11 +129,20 @@ impl fmt::Display for Exceeded {
             writeln!(f, "{shortage}")?;
         }
         let raisable = self.shortages.iter().all(Shortage::is_command);
-        match (self.largest, raisable) {
-            (0, true) => write!(f, "raise the limits above"),
-            (0, false) => write!(f, "this system is too small for it"),
-            (largest, true) => write!(f, "lower --tasks to {largest}, or raise the limits above"),
-            (largest, false) => write!(f, "lower --tasks to {largest}"),
+        let lower = match (self.largest, &self.flags[..]) {
+            (0, []) => None,
+            (0, flags) => Some(format!("lower {}", flags.join(" and "))),
+            (largest, _) => Some(format!("lower --tasks to {largest}")),
+        };
+        match (lower, raisable) {
+            (None, true) => write!(f, "raise the limits above"),
+            (None, false) => write!(f, "this system is too small for it"),
+            (Some(lower), true) => write!(f, "{lower}, or raise the limits above"),
+            (Some(lower), false) => write!(f, "{lower}"),
+        }?;
+        match self.is_of_links() {
+            true => write!(f, "\n{WAY_ON}"),
+            false => Ok(()),
         }
     }
 }
@@ -168,6 +199,8 @@ mod tests {
             allowed: 20_000,
             remedy: "sudo prlimit --pid $$ --nofile=212992:212992".to_owned(),
             needs_root: true,
+            lasts: Some(Lasting::Shell),
+            to_last: None,
             note: None,
         }
     }
@@ -182,6 +215,8 @@ mod tests {
             allowed: (24 << 30) - 1,
             remedy: "# no command helps: use a larger machine".to_owned(),
             needs_root: false,
+            lasts: None,
+            to_last: None,
             note: None,
         }
     }
@@ -192,13 +227,15 @@ mod tests {
             tasks: 100_000,
             largest: 9990,
             shortages: vec![files()],
+            flags: vec![],
         };
         assert_eq!(
             exceeded.to_string(),
             "100000 tasks are more than this system allows (at most 9990):\n\
              \x20 open files (hard limit, ulimit -Hn): needs 200009, allows 20000 (/proc/self/limits)\n\
              \x20     sudo prlimit --pid $$ --nofile=212992:212992\n\
-             lower --tasks to 9990, or raise the limits above"
+             lower --tasks to 9990, or raise the limits above\n\
+             async-mem-brigade and thread-mem-brigade need no descriptors: their links are in memory"
         );
     }
 
@@ -208,6 +245,7 @@ mod tests {
             tasks: 1,
             largest: 0,
             shortages: vec![memory()],
+            flags: vec![],
         };
         assert_eq!(
             exceeded.to_string(),
@@ -228,6 +266,7 @@ mod tests {
             tasks: 100_000,
             largest: 9990,
             shortages: vec![noted, memory()],
+            flags: vec![],
         };
         let mut text = Vec::new();
         exceeded.write_commands(&mut text).unwrap();
@@ -237,7 +276,8 @@ mod tests {
              # refused here\n\
              sudo prlimit --pid $$ --nofile=212992:212992\n\
              # MemAvailable: needs 24577 MiB, allows 24575 MiB (/proc/meminfo)\n\
-             # no command helps: use a larger machine\n"
+             # no command helps: use a larger machine\n\
+             # async-mem-brigade and thread-mem-brigade need no descriptors: their links are in memory\n"
         );
     }
 }

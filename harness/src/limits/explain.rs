@@ -7,6 +7,7 @@ use nix::sys::resource::{Resource as NixResource, getrlimit};
 
 use super::counts::descriptor_limit;
 use super::exceeded::Amount;
+use super::finding::Finding;
 use super::limit::Limit;
 use super::{Demand, Limits, Resource};
 
@@ -30,9 +31,7 @@ pub fn explain(
     if errno(&error) == Some(libc::EMFILE)
         && let Ok((soft, hard)) = getrlimit(NixResource::RLIMIT_NOFILE)
     {
-        limits = Limits {
-            limits: vec![descriptor_limit(soft, hard)],
-        };
+        limits.findings = vec![Finding::binds(descriptor_limit(soft, hard))];
     }
     let (built, tasks) = (built.into(), tasks.into());
     let mut text = format!("cannot {what} after {built} of {tasks} tasks: {error}");
@@ -56,10 +55,19 @@ impl Limits {
         if suspects.is_empty() {
             return;
         }
-        let suspects: Vec<&Limit> = self
+        let built_need = demand.of(built);
+        let suspects: Vec<Limit> = self
             .iter()
             .filter(|limit| suspects.contains(&limit.resource))
             .filter(|limit| demand.of(tasks).of(limit.resource) > 0)
+            .map(|limit| Limit {
+                // At least what this run has made itself.
+                in_use: match limit.hidden {
+                    true => limit.in_use.max(built_need.of(limit.resource)),
+                    false => limit.in_use,
+                },
+                ..limit.clone()
+            })
             .collect();
         let rest = demand.per_task.times(tasks.saturating_sub(built));
         let mut found = false;
@@ -109,11 +117,13 @@ fn describe(text: &mut String, what: &str, limit: &Limit, needed: u64) {
 /// EAGAIN is what clone(2) gives for every limit of threads, and what
 /// pthread_create(3) makes of a stack that could not be mapped.
 fn suspects(error: &io::Error) -> &'static [Resource] {
-    use Resource::{AddressSpace, Descriptors, Maps, Memory, Threads};
+    use Resource::{AddressSpace, Descriptors, LargestMap, Maps, Memory, Pipes, Threads, Watches};
     match errno(error) {
-        Some(libc::EMFILE | libc::ENFILE) => &[Descriptors],
-        Some(libc::EAGAIN) => &[Threads, Maps, AddressSpace, Memory],
-        Some(libc::ENOMEM) => &[Maps, AddressSpace, Memory],
+        Some(libc::EMFILE) => &[Descriptors],
+        Some(libc::ENFILE) => &[Descriptors, Pipes],
+        Some(libc::ENOSPC) => &[Watches],
+        Some(libc::EAGAIN) => &[Threads, Maps, AddressSpace, LargestMap, Memory],
+        Some(libc::ENOMEM) => &[Maps, AddressSpace, LargestMap, Memory],
         _ => &[],
     }
 }
@@ -128,6 +138,8 @@ fn errno(error: &io::Error) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::limit::Raise;
     use super::*;
     use crate::limits::Need;
@@ -142,9 +154,11 @@ mod tests {
             raise: Raise::Sysctl {
                 key: "a.key",
                 most: 1 << 30,
+                each: 1,
             },
             note: None,
             as_root: false,
+            hidden: false,
         }
     }
 
@@ -152,6 +166,7 @@ mod tests {
         Demand {
             fixed: Need::NONE,
             per_task: Need::std_thread(1 << 21),
+            ..Demand::default()
         }
     }
 
@@ -162,7 +177,11 @@ mod tests {
     /// What is added to the error's own text.
     fn added(limits: Vec<Limit>, errno: i32, built: u64, tasks: u64) -> String {
         let mut text = String::new();
-        Limits { limits }.explain(&mut text, &error(errno), &threads(), built, tasks);
+        let found = Limits {
+            findings: limits.into_iter().map(Finding::binds).collect(),
+            ..Limits::read_under(Path::new("/nowhere"))
+        };
+        found.explain(&mut text, &error(errno), &threads(), built, tasks);
         text
     }
 
@@ -220,6 +239,7 @@ mod tests {
                 descriptors: 2,
                 ..Need::NONE
             },
+            ..Demand::default()
         };
         let explained = explain("make a link", 10u32, 20u32, error(libc::EMFILE), &demand);
         let text = explained.to_string();

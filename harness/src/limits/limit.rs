@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::Resource;
 use super::exceeded::Shortage;
+use super::remedy::Remedy;
+use super::{Demand, Resource};
 
 /// The largest thread number of a 64-bit Linux (`PID_MAX_LIMIT`, include/linux/threads.h).
 pub(super) const MOST_PIDS: u64 = 4_194_304;
@@ -29,19 +30,27 @@ pub struct Limit {
     /// Root needs no sudo, and a container often has none.
     #[serde(skip)]
     pub(super) as_root: bool,
+    /// Whether what is in use is not shown by the kernel, and counted as nothing.
+    #[serde(skip)]
+    pub(super) hidden: bool,
 }
 
 /// How a limit is raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Raise {
-    /// A kernel parameter, which takes at most `most`.
-    Sysctl { key: &'static str, most: u64 },
+    /// A kernel parameter, which takes at most `most`. It counts in units of
+    /// which each of what is limited takes `each`.
+    Sysctl {
+        key: &'static str,
+        most: u64,
+        each: u64,
+    },
     /// A resource limit of the calling shell, which programs inherit.
     Rlimit(Rlimit),
     /// Writing a number to the file that it was read from; `none` lifts it.
     Write { most: u64, none: &'static str },
     /// Switching a kernel parameter to a value that lifts the limit.
-    Switch(&'static str),
+    Switch((&'static str, &'static str)),
     /// No command does.
     Never(&'static str),
 }
@@ -51,6 +60,8 @@ pub(super) enum Raise {
 pub(super) struct Rlimit {
     /// The name of prlimit's option.
     pub(super) option: &'static str,
+    /// Whether root asks, who has a line of their own in limits.conf(5).
+    pub(super) is_root: bool,
     /// The letter of the shell's ulimit.
     pub(super) flag: char,
     /// How much one unit of that ulimit is.
@@ -69,6 +80,23 @@ impl Limit {
         self.value.saturating_sub(self.in_use)
     }
 
+    /// The largest number of tasks of this demand that it allows by itself.
+    pub fn largest(&self, demand: &Demand) -> u64 {
+        let each = demand.per_task.of(self.resource);
+        let fixed = demand.fixed.of(self.resource);
+        // A map of the largest size may be there as often as one likes.
+        if self.resource == Resource::LargestMap {
+            return match fixed.max(each) <= self.room() {
+                true => u64::MAX,
+                false => 0,
+            };
+        }
+        match self.room().checked_sub(fixed) {
+            Some(room) => room.checked_div(each).unwrap_or(u64::MAX),
+            None => 0,
+        }
+    }
+
     /// What is missing when `more` is needed beyond what is in use; `None`
     /// when it fits, or when nothing is needed.
     pub fn shortage(&self, more: u64) -> Option<Shortage> {
@@ -81,8 +109,12 @@ impl Limit {
 
     /// The shortage that asks for `needed` in all, what is in use included.
     pub(super) fn shortage_of(&self, needed: u64) -> Shortage {
-        let (remedy, needs_root) = self.remedy(needed);
-        let is_command = !remedy.starts_with('#');
+        let Remedy {
+            command,
+            needs_root,
+            lasts,
+            to_last,
+        } = self.remedy(needed);
         Shortage {
             name: self.name.clone(),
             source: self.source.clone(),
@@ -90,200 +122,11 @@ impl Limit {
             needed,
             in_use: self.in_use,
             allowed: self.value,
-            remedy,
+            note: self.note.filter(|_| lasts.is_some() && needs_root),
+            remedy: command,
             needs_root,
-            note: self.note.filter(|_| is_command && needs_root),
+            lasts,
+            to_last,
         }
-    }
-
-    /// The command that makes room for `needed` in all, and whether it takes
-    /// root. Where no command does, a shell comment that says so.
-    fn remedy(&self, needed: u64) -> (String, bool) {
-        let sudo = if self.as_root { "" } else { "sudo " };
-        match &self.raise {
-            Raise::Sysctl { key, most } if needed <= *most => {
-                let value = rounded(needed).min(*most);
-                (format!("{sudo}sysctl -w {key}={value}"), true)
-            }
-            Raise::Sysctl { key, most } => (
-                format!("# no command helps: {key} goes to {most} and no further"),
-                false,
-            ),
-            Raise::Rlimit(limit) => limit.remedy(needed, sudo),
-            Raise::Write { most, none } => {
-                let target = rounded(needed);
-                let value = if target > *most {
-                    (*none).to_owned()
-                } else {
-                    target.to_string()
-                };
-                let file = quoted(&self.source);
-                (format!("echo {value} | {sudo}tee {file}"), true)
-            }
-            Raise::Switch(setting) => (format!("{sudo}sysctl -w {setting}"), true),
-            Raise::Never(why) => (format!("# no command helps: {why}"), false),
-        }
-    }
-}
-
-impl Rlimit {
-    fn remedy(&self, needed: u64, sudo: &str) -> (String, bool) {
-        if needed > self.most {
-            let (option, most) = (self.option, self.most);
-            return (
-                format!("# no command helps: {option} goes to {most} and no further"),
-                false,
-            );
-        }
-        // Slack must not turn a value that the system takes into one it refuses.
-        let target = [self.hard, self.prefer_below, self.most]
-            .into_iter()
-            .filter(|bound| *bound >= needed)
-            .fold(rounded(needed), u64::min);
-        if target <= self.hard {
-            // Rounded up: ulimit counts memory in KiB.
-            let value = target.div_ceil(self.unit);
-            return (format!("ulimit -S -{} {value}", self.flag), false);
-        }
-        let option = self.option;
-        (
-            format!("{sudo}prlimit --pid $$ --{option}={target}:{target}"),
-            true,
-        )
-    }
-}
-
-/// `needed` with a few per cent of slack, rounded up to a value with few binary
-/// digits: what others use moves between one run and the next.
-fn rounded(needed: u64) -> u64 {
-    let with_slack = needed.saturating_add(needed / 32);
-    let step = with_slack
-        .checked_next_power_of_two()
-        .map_or(1 << 59, |power| power / 16)
-        .max(1);
-    with_slack.div_ceil(step).saturating_mul(step)
-}
-
-/// A path as a shell takes it: quoted if it holds more than plain characters.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-@:+".contains(c);
-    if path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limit(raise: Raise) -> Limit {
-        Limit {
-            name: "a limit".to_owned(),
-            source: "/sys/fs/cgroup/it's/pids.max".to_owned(),
-            resource: Resource::Threads,
-            value: 100,
-            in_use: 40,
-            raise,
-            note: None,
-            as_root: false,
-        }
-    }
-
-    fn rlimit(hard: u64, prefer_below: u64) -> Raise {
-        Raise::Rlimit(Rlimit {
-            option: "nproc",
-            flag: 'u',
-            unit: 1,
-            hard,
-            prefer_below,
-            most: 1 << 22,
-        })
-    }
-
-    #[test]
-    fn rounding_leaves_slack_and_never_overflows() {
-        assert_eq!(rounded(0), 0);
-        assert_eq!(rounded(5), 5);
-        assert_eq!(rounded(250_000), 262_144);
-        assert_eq!(rounded(400_300), 425_984);
-        assert_eq!(rounded(u64::MAX), u64::MAX);
-        for needed in [1, 7, 100, 65_530, 1 << 40, u64::MAX - 1] {
-            assert!(rounded(needed) >= needed, "{needed}");
-        }
-    }
-
-    #[test]
-    fn what_fits_is_no_shortage() {
-        let limit = limit(Raise::Never("why"));
-        assert!(limit.shortage(60).is_none());
-        assert!(limit.shortage(61).is_some());
-        // Already over, but nothing asked for.
-        assert!(
-            Limit {
-                in_use: 200,
-                ..limit
-            }
-            .shortage(0)
-            .is_none()
-        );
-    }
-
-    #[test]
-    fn sysctl_stops_at_its_ceiling() {
-        let raise = Raise::Sysctl {
-            key: "kernel.pid_max",
-            most: MOST_PIDS,
-        };
-        let limit = limit(raise);
-        assert_eq!(
-            limit.remedy(4_190_000),
-            ("sudo sysctl -w kernel.pid_max=4194304".to_owned(), true)
-        );
-        let (text, needs_root) = limit.remedy(MOST_PIDS + 1);
-        assert!(text.starts_with("# no command helps"), "{text}");
-        assert!(!needs_root);
-    }
-
-    #[test]
-    fn up_to_the_hard_limit_no_root_is_needed() {
-        let within = limit(rlimit(5000, u64::MAX));
-        assert_eq!(within.remedy(4990), ("ulimit -S -u 5000".to_owned(), false));
-        let beyond = limit(rlimit(5000, u64::MAX));
-        assert_eq!(
-            beyond.remedy(5001),
-            ("sudo prlimit --pid $$ --nproc=5632:5632".to_owned(), true)
-        );
-    }
-
-    #[test]
-    fn slack_does_not_pass_the_bound_that_another_limit_sets() {
-        let limit = limit(rlimit(100, 5100));
-        assert!(limit.remedy(5001).0.ends_with("=5100:5100"));
-        assert!(limit.remedy(5101).0.ends_with("=5632:5632"));
-    }
-
-    #[test]
-    fn root_is_not_told_to_use_sudo() {
-        let limit = Limit {
-            as_root: true,
-            ..limit(Raise::Switch("vm.overcommit_memory=0"))
-        };
-        assert_eq!(limit.remedy(1).0, "sysctl -w vm.overcommit_memory=0");
-    }
-
-    #[test]
-    fn files_are_written_with_their_path_quoted() {
-        let raise = Raise::Write {
-            most: 1000,
-            none: "max",
-        };
-        let limit = limit(raise);
-        assert_eq!(
-            limit.remedy(500).0,
-            r"echo 576 | sudo tee '/sys/fs/cgroup/it'\''s/pids.max'"
-        );
-        assert!(limit.remedy(1001).0.starts_with("echo max |"));
     }
 }

@@ -8,33 +8,44 @@
 //! ran. Hence the sum beforehand.
 //!
 //! A limit that is not set, that does not bind this process, or whose file
-//! cannot be read is not in the list: an unknown limit is skipped, never
-//! guessed. All arithmetic saturates.
+//! cannot be read takes no part in the check: an unknown limit is skipped,
+//! never guessed. [`Limits::findings`] has it all the same, with the reason.
+//! All arithmetic saturates.
 
 use std::io;
 use std::ops::Add;
 use std::path::Path;
 
 use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 mod cgroup;
 mod counts;
 mod exceeded;
 mod explain;
+mod finding;
 mod limit;
 mod mounts;
+mod pipes;
+mod remedy;
+mod rights;
 mod space;
 mod system;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use exceeded::{Exceeded, Shortage};
 pub use explain::explain;
+pub use finding::{Finding, Standing};
 pub use limit::Limit;
+pub(crate) use pipes::PAGES_OF_A_PIPE;
+pub use remedy::Lasting;
+pub use rights::{Held, Rights};
 
 /// What a run needs, beyond what the process and the system use already.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Need {
     /// Open file descriptors. A pipe or a socket pair takes two.
     pub descriptors: u64,
@@ -46,6 +57,12 @@ pub struct Need {
     pub memory: u64,
     /// Bytes of virtual memory reserved, touched or not.
     pub address_space: u64,
+    /// Bytes of the largest single memory map: not a sum.
+    pub largest_map: u64,
+    /// Pipes; not socket pairs.
+    pub pipes: u64,
+    /// Files watched by epoll.
+    pub watches: u64,
 }
 
 impl Need {
@@ -56,6 +73,9 @@ impl Need {
         maps: 0,
         memory: 0,
         address_space: 0,
+        largest_map: 0,
+        pipes: 0,
+        watches: 0,
     };
 
     /// One `std::thread` with `stack` bytes of stack (2 MiB unless set).
@@ -71,6 +91,7 @@ impl Need {
             maps: 4,
             memory: 40 << 10,
             address_space: stack.saturating_add(ALTERNATE_STACK_AND_GUARDS),
+            largest_map: stack,
             ..Need::NONE
         }
     }
@@ -116,6 +137,9 @@ impl Need {
             maps: self.maps.saturating_mul(count),
             memory: self.memory.saturating_mul(count),
             address_space: self.address_space.saturating_mul(count),
+            largest_map: if count == 0 { 0 } else { self.largest_map },
+            pipes: self.pipes.saturating_mul(count),
+            watches: self.watches.saturating_mul(count),
         }
     }
 
@@ -127,6 +151,9 @@ impl Need {
             Resource::Maps => self.maps,
             Resource::Memory => self.memory,
             Resource::AddressSpace => self.address_space,
+            Resource::LargestMap => self.largest_map,
+            Resource::Pipes => self.pipes,
+            Resource::Watches => self.watches,
         }
     }
 }
@@ -141,17 +168,46 @@ impl Add for Need {
             maps: self.maps.saturating_add(other.maps),
             memory: self.memory.saturating_add(other.memory),
             address_space: self.address_space.saturating_add(other.address_space),
+            largest_map: self.largest_map.max(other.largest_map),
+            pipes: self.pipes.saturating_add(other.pipes),
+            watches: self.watches.saturating_add(other.watches),
         }
     }
 }
 
 /// What N tasks need: a part that is always there, and a part for each task.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
     /// Needed however many tasks there are: runtime workers, the last link.
     pub fixed: Need,
     /// Needed once more for each task.
     pub per_task: Need,
+    /// What of it comes from flags other than `--tasks`.
+    #[serde(skip)]
+    pub shares: Vec<Share>,
+}
+
+/// The part of a demand, for one task and all that is always there, that a flag asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// The flag, with its dashes.
+    pub flag: &'static str,
+    /// What would not be needed without it.
+    pub need: Need,
+}
+
+impl Share {
+    /// The stack of a thread.
+    fn stack(bytes: u64) -> Self {
+        Share {
+            flag: "--stack-size",
+            need: Need {
+                address_space: bytes,
+                largest_map: bytes,
+                ..Need::NONE
+            },
+        }
+    }
 }
 
 /// Room for maps that come and go.
@@ -170,6 +226,7 @@ impl Demand {
         Demand {
             fixed: SPARE_MAPS + Need::malloc_arenas(tasks.saturating_add(1)),
             per_task: Need::std_thread(stack),
+            shares: vec![Share::stack(stack)],
         }
     }
 
@@ -189,12 +246,24 @@ impl Demand {
         Demand {
             fixed: SPARE_MAPS + kept + Need::malloc_arenas(tasks.saturating_add(1)),
             per_task: Need::unguarded_thread(stack),
+            shares: vec![Share::stack(stack)],
         }
     }
 
     /// What `tasks` tasks need together.
     pub fn of(&self, tasks: u64) -> Need {
         self.fixed + self.per_task.times(tasks)
+    }
+
+    /// The flag other than `--tasks` that asks for most of what even one task needs of a
+    /// resource, if one does.
+    fn flag_behind(&self, resource: Resource) -> Option<&'static str> {
+        let share = self
+            .shares
+            .iter()
+            .max_by_key(|share| share.need.of(resource))?;
+        let half = self.of(1).of(resource).div_ceil(2);
+        (half > 0 && share.need.of(resource) >= half).then_some(share.flag)
     }
 }
 
@@ -205,12 +274,13 @@ impl Add for Demand {
         Demand {
             fixed: self.fixed + other.fixed,
             per_task: self.per_task + other.per_task,
+            shares: [self.shares, other.shares].concat(),
         }
     }
 }
 
 /// Which part of a [`Need`] a limit bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// Open file descriptors.
@@ -223,22 +293,40 @@ pub enum Resource {
     Memory,
     /// Virtual memory, in bytes.
     AddressSpace,
+    /// A single memory map, in bytes.
+    LargestMap,
+    /// Pipes.
+    Pipes,
+    /// Files watched by epoll.
+    Watches,
 }
 
 impl Resource {
     /// Whether amounts of this are bytes; otherwise they are counts.
     pub const fn is_bytes(self) -> bool {
-        matches!(self, Resource::Memory | Resource::AddressSpace)
+        matches!(
+            self,
+            Resource::Memory | Resource::AddressSpace | Resource::LargestMap
+        )
+    }
+
+    /// Whether it runs out only for links that are descriptors.
+    pub const fn is_of_links(self) -> bool {
+        matches!(
+            self,
+            Resource::Descriptors | Resource::Pipes | Resource::Watches
+        )
     }
 }
 
-/// Every limit that binds this process now: one snapshot.
+/// Every limit of this system now: one snapshot.
 ///
 /// What is in use by others moves, so a snapshot holds for the moment at which
 /// it was taken; take it just before building.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    limits: Vec<Limit>,
+    findings: Vec<Finding>,
+    rights: Rights,
 }
 
 impl Limits {
@@ -251,13 +339,15 @@ impl Limits {
     /// `root`; for tests, and for looking at another machine's files.
     pub fn read_under(root: &Path) -> Limits {
         let system = system::System::open(root);
-        let limits = [
-            counts::limits(&system),
-            space::limits(&system),
-            cgroup::limits(&system),
+        let findings = [
+            counts::findings(&system),
+            pipes::findings(&system),
+            space::findings(&system),
+            cgroup::findings(&system),
         ];
         Limits {
-            limits: limits.concat(),
+            findings: findings.concat(),
+            rights: system.rights(),
         }
     }
 
@@ -275,10 +365,18 @@ impl Limits {
         if shortages.is_empty() {
             return Ok(());
         }
+        let largest = self.largest(demand);
+        let mut flags = Vec::new();
+        if largest == 0 {
+            let behind = |short: &Shortage| demand.flag_behind(short.resource);
+            flags.extend(shortages.iter().filter_map(behind));
+            flags.dedup();
+        }
         Err(Exceeded {
             tasks,
-            largest: self.largest(demand),
+            largest,
             shortages,
+            flags,
         })
     }
 
@@ -286,21 +384,28 @@ impl Limits {
     /// one fits, [`u64::MAX`] when nothing known bounds them.
     pub fn largest(&self, demand: &Demand) -> u64 {
         self.iter()
-            .map(|limit| {
-                let each = demand.per_task.of(limit.resource);
-                let fixed = demand.fixed.of(limit.resource);
-                match limit.room().checked_sub(fixed) {
-                    Some(room) => room.checked_div(each).unwrap_or(u64::MAX),
-                    None => 0,
-                }
-            })
+            .map(|limit| limit.largest(demand))
             .min()
             .unwrap_or(u64::MAX)
     }
 
-    /// Each limit, those of the process first and its cgroups last.
+    /// Each limit that binds, those of the process first and its cgroups last.
     pub fn iter(&self) -> impl Iterator<Item = &Limit> {
-        self.limits.iter()
+        let binds = |finding: &&Finding| finding.standing == Standing::Binds;
+        self.findings
+            .iter()
+            .filter(binds)
+            .filter_map(Finding::limit)
+    }
+
+    /// Everything that was looked at, with what does not bind and what could not be read.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// What this process may raise.
+    pub fn rights(&self) -> &Rights {
+        &self.rights
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Resource;
+use super::finding::{Finding, Found};
 use super::limit::{Limit, Raise};
 use super::mounts::{self, Mount};
 
@@ -28,6 +29,8 @@ pub(super) struct System {
     effective: u64,
     /// Those that no process started from here can go beyond.
     bounding: u64,
+    /// Whether the two sets above could be read.
+    pub(super) capabilities_known: bool,
     /// Whether user 0 here is the system's root.
     pub(super) first_namespace: bool,
 }
@@ -41,6 +44,7 @@ impl System {
             is_root: false,
             effective: 0,
             bounding: u64::MAX,
+            capabilities_known: false,
             first_namespace: true,
         };
         let mountinfo = system.read("/proc/self/mountinfo").unwrap_or_default();
@@ -61,6 +65,7 @@ impl System {
         system.is_root = uids.get(1) == Some(&0);
         let capabilities =
             |name| field(&status, name).and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        system.capabilities_known = capabilities("CapEff:").is_some();
         if system.first_namespace {
             system.effective = capabilities("CapEff:").unwrap_or(0);
             system.bounding = capabilities("CapBnd:").unwrap_or(u64::MAX);
@@ -76,17 +81,35 @@ impl System {
 
     /// The text of a file given by its path on the system itself.
     pub(super) fn read(&self, path: &str) -> Option<String> {
-        let bytes = fs::read(self.below_root(path)).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        self.text(path).ok()
+    }
+
+    /// The same, or why it cannot be read.
+    pub(super) fn text(&self, path: &str) -> Result<String, String> {
+        match fs::read(self.below_root(path)) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(e) => Err(format!("cannot read {path}: {e}")),
+        }
     }
 
     /// The number that is all a file holds.
-    pub(super) fn number(&self, path: &str) -> Option<u64> {
-        self.read(path)?.trim().parse().ok()
+    pub(super) fn number(&self, path: &str) -> Found {
+        let text = self.text(path)?;
+        let number = text.trim().parse();
+        number.map_err(|_| format!("{path} holds no number"))
     }
 
     pub(super) fn below_root(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
+    }
+
+    pub(super) fn is_root(&self) -> bool {
+        self.is_root
+    }
+
+    /// Whether no process started from here can get a capability.
+    pub(super) fn is_withheld(&self, capability: u32) -> bool {
+        self.bounding >> capability & 1 == 0
     }
 
     pub(super) fn can(&self, capability: u32) -> bool {
@@ -103,7 +126,7 @@ impl System {
         raise: Raise,
     ) -> Limit {
         let note = match raise {
-            Raise::Rlimit(_) if self.bounding >> CAP_SYS_RESOURCE & 1 == 0 => Some(NO_SYS_RESOURCE),
+            Raise::Rlimit(_) if self.is_withheld(CAP_SYS_RESOURCE) => Some(NO_SYS_RESOURCE),
             Raise::Sysctl { .. } | Raise::Switch(_) if self.sysctl_is_read_only() => {
                 Some(SYSCTL_READ_ONLY)
             }
@@ -118,29 +141,51 @@ impl System {
             raise,
             note,
             as_root: self.is_root,
+            hidden: false,
+        }
+    }
+
+    /// A limit that binds, or why nothing is known of it.
+    pub(super) fn finding(
+        &self,
+        name: &str,
+        source: &str,
+        resource: Resource,
+        (value, in_use): (Found, Found),
+        raise: Raise,
+    ) -> Finding {
+        match value.and_then(|value| Ok((value, in_use?))) {
+            Ok(amounts) => Finding::binds(self.limit(name, source, resource, amounts, raise)),
+            Err(why) => Finding::unknown(name, source, resource, why),
         }
     }
 
     /// Containers mount /proc/sys over itself, read-only.
-    fn sysctl_is_read_only(&self) -> bool {
+    pub(super) fn sysctl_is_read_only(&self) -> bool {
         let last = |point| self.mounts.iter().rfind(|mount| mount.point == point);
         last("/proc/sys")
             .or_else(|| last("/proc"))
             .is_some_and(|mount| mount.read_only)
     }
 
+    /// A kernel parameter that is a limit.
     pub(super) fn sysctl(
         &self,
         key: &'static str,
         most: u64,
         resource: Resource,
-        in_use: Option<u64>,
-    ) -> Option<Limit> {
-        let source = format!("/proc/sys/{}", key.replace('.', "/"));
-        let value = self.number(&source)?;
-        let raise = Raise::Sysctl { key, most };
-        Some(self.limit(key, &source, resource, (value, in_use?), raise))
+        in_use: Found,
+    ) -> Finding {
+        let source = sysctl_file(key);
+        let raise = Raise::Sysctl { key, most, each: 1 };
+        let value = self.number(&source);
+        self.finding(key, &source, resource, (value, in_use), raise)
     }
+}
+
+/// Where a kernel parameter is read and written.
+pub(super) fn sysctl_file(key: &str) -> String {
+    format!("/proc/sys/{}", key.replace('.', "/"))
 }
 
 /// The soft and the hard value of one line of `/proc/self/limits`; unlimited

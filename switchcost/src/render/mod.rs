@@ -16,6 +16,8 @@ pub mod curves;
 pub mod figures;
 mod grid;
 mod html;
+mod layout;
+pub mod limits;
 pub mod memory;
 mod plot;
 pub mod scale;

@@ -62,6 +62,9 @@ fn json_is_one_object() {
             assert_eq!(answer["tasks"], tasks);
             let largest = answer["largest"].as_u64().unwrap();
             assert_eq!(largest >= tasks, code == 0, "{run}");
+            let demand = &answer["demand"];
+            let each = demand["per_task"]["memory"].as_u64().unwrap();
+            assert!(each > 0 && demand["fixed"].is_object(), "{run}");
             let shortages = answer["shortages"].as_array().unwrap();
             assert_eq!(shortages.is_empty(), code == 0, "{run}");
             for shortage in shortages {

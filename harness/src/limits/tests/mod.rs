@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::links::Transport;
 
 mod cgroups;
 mod robust;
@@ -108,6 +109,7 @@ fn threads() -> Demand {
             ..Need::NONE
         },
         per_task: Need::std_thread(2 << 20),
+        ..Demand::default()
     }
 }
 
@@ -121,6 +123,7 @@ fn pipes() -> Demand {
             descriptors: 2,
             ..Need::NONE
         },
+        ..Demand::default()
     }
 }
 

@@ -94,23 +94,25 @@ fn the_largest_number_fits_and_one_more_does_not() {
             address_space: 1 << 40,
             ..Need::NONE
         },
+        ..Demand::default()
     };
     let huge = Demand {
         fixed: Need::NONE,
         per_task: Need::std_thread(u64::MAX),
+        ..Demand::default()
     };
     let both = threads() + pipes();
     for tree in &trees {
         let limits = tree.limits();
-        for demand in [threads(), pipes(), stacks, huge, both] {
-            let largest = limits.largest(&demand);
+        for demand in [&threads(), &pipes(), &stacks, &huge, &both] {
+            let largest = limits.largest(demand);
             assert!(largest < u64::MAX);
-            let exceeded = limits.check(&demand, largest + 1).unwrap_err();
+            let exceeded = limits.check(demand, largest + 1).unwrap_err();
             assert_eq!(exceeded.largest, largest);
             if largest > 0 {
-                assert!(limits.check(&demand, largest).is_ok(), "{demand:?}");
+                assert!(limits.check(demand, largest).is_ok(), "{demand:?}");
             }
-            assert!(limits.check(&demand, u64::MAX).is_err());
+            assert!(limits.check(demand, u64::MAX).is_err());
         }
         assert_eq!(limits.largest(&Demand::default()), u64::MAX);
         assert!(limits.check(&Demand::default(), u64::MAX).is_ok());
@@ -125,6 +127,7 @@ fn what_is_always_needed_may_be_too_much_already() {
             ..Need::NONE
         },
         per_task: Need::NONE,
+        ..Demand::default()
     };
     let limits = Tree::plain().limits();
     assert_eq!(limits.largest(&demand), 0);
@@ -142,6 +145,7 @@ fn the_real_system_can_be_read() {
     let demand = Demand {
         fixed: Need::NONE,
         per_task: threads().per_task + pipes().per_task,
+        ..Demand::default()
     };
     match limits.check(&demand, 1) {
         Ok(()) => assert!(limits.largest(&demand) >= 1),

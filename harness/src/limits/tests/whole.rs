@@ -219,3 +219,106 @@ fn threads_need_room_beside_their_stacks() {
     // Arenas stop growing with the processors, not with the threads.
     assert_eq!(many.fixed, Demand::std_threads(2 << 20, u64::MAX - 1).fixed);
 }
+
+#[test]
+fn a_single_map_may_not_be_larger_than_the_machine() {
+    let stack = |bytes| Demand::std_threads(bytes, 4);
+    let limits = Tree::plain().limits();
+    let all = (16 << 30) + (1_000_000 << 10);
+    assert!(limits.check(&stack(all), 4).is_ok());
+    assert!(limits.largest(&stack(all)) > 4);
+    let exceeded = limits.check(&stack(all + 1), 1).unwrap_err();
+    assert_eq!(
+        (exceeded.largest, &exceeded.flags[..]),
+        (0, &["--stack-size"][..])
+    );
+    let text = exceeded.to_string();
+    assert!(
+        text.contains("a single map (vm.overcommit_memory is 0)"),
+        "{text}"
+    );
+    assert!(text.contains("sysctl -w vm.overcommit_memory=1"), "{text}");
+    assert!(
+        text.ends_with("lower --stack-size, or raise the limits above"),
+        "{text}"
+    );
+
+    let tree = Tree::plain().file("proc/sys/vm/overcommit_memory", "1\n");
+    assert!(tree.limits().check(&stack(all + 1), 1).is_ok());
+}
+
+#[test]
+fn a_flag_that_asks_for_too_much_by_itself_is_named() {
+    let limits = Tree::plain().limits();
+    let workers = Demand::workers(30_000) + Demand::bare_tasks();
+    let exceeded = limits.check(&workers, 10).unwrap_err();
+    assert_eq!(exceeded.flags, ["--workers"]);
+    assert!(exceeded.to_string().contains("lower --workers"));
+    let exceeded = limits.check(&Demand::tokens(u32::MAX), 10).unwrap_err();
+    assert_eq!(exceeded.flags, ["--tokens"]);
+    // Where it is the tasks that are too many, no other flag is to blame.
+    let workers = Demand::workers(3) + threads();
+    let exceeded = limits.check(&workers, 1 << 30).unwrap_err();
+    assert!(exceeded.flags.is_empty() && exceeded.largest > 0);
+}
+
+#[test]
+fn pipes_and_watches_are_bounded_for_each_user() {
+    let tree = Tree::plain()
+        .file("proc/sys/fs/pipe-user-pages-soft", "16384\n")
+        .file("proc/sys/fs/pipe-user-pages-hard", "32768\n")
+        .file("proc/sys/fs/epoll/max_user_watches", "5000\n");
+    let limits = tree.limits();
+    // 1024 pipes of 16 pages, and the rest in pipes of two.
+    let pipes = 1024 + (32_768 - 16_384) / 2;
+    assert_eq!(
+        seen(&limits, Resource::Pipes),
+        [(
+            "fs.pipe-user-pages-hard",
+            "/proc/sys/fs/pipe-user-pages-hard",
+            pipes,
+            0
+        )]
+    );
+    let links = Demand::links(Transport::Pipe) + Demand::io_tasks();
+    assert_eq!(limits.largest(&links), (5000 - 4) / 2);
+    let found = |name: &str| {
+        let mut findings = limits.findings().iter();
+        findings.find(|finding| finding.name == name).unwrap()
+    };
+    let soft = found("fs.pipe-user-pages-soft");
+    assert_eq!((soft.standing, soft.value), (Standing::Shrinks, Some(1024)));
+    assert_eq!(soft.limit().unwrap().largest(&links), 1023);
+    assert_eq!(soft.in_use, None, "the kernel does not tell");
+
+    // Who may pass them is not bound; nor is anybody where none is set.
+    let mighty = tree.file("proc/self/status", &status(1000, 1 << 24));
+    assert_eq!(seen(&mighty.limits(), Resource::Pipes), []);
+    let unset = Tree::plain().file("proc/sys/fs/pipe-user-pages-hard", "0\n");
+    assert_eq!(seen(&unset.limits(), Resource::Pipes), []);
+}
+
+#[test]
+fn what_does_not_bind_and_what_is_not_known_are_found_with_the_reason() {
+    let tree = Tree::plain().without("proc/sys/vm/max_map_count");
+    let limits = tree.limits();
+    let standing = |name: &str| {
+        let mut findings = limits.findings().iter();
+        let finding = findings.find(|f| f.name.starts_with(name)).unwrap();
+        (finding.standing, finding.remark.clone().unwrap_or_default())
+    };
+    let (found, why) = standing("vm.max_map_count");
+    assert_eq!(found, Standing::Unknown);
+    assert!(
+        why.contains("cannot read /proc/sys/vm/max_map_count"),
+        "{why}"
+    );
+    let (found, why) = standing("open files, soft");
+    assert!(found == Standing::Free && why.contains("raise it"), "{why}");
+    assert_eq!(
+        standing("virtual memory"),
+        (Standing::Free, "unlimited".to_owned())
+    );
+    assert_eq!(standing("fs.nr_open").0, Standing::Binds);
+    assert_eq!(standing("control groups").0, Standing::Unknown);
+}

@@ -1,0 +1,86 @@
+//! How large the pipes of a chain came out.
+//!
+//! Kernel fact (`alloc_pipe_info`, fs/pipe.c): once the pipes of a user hold more pages than
+//! `fs.pipe-user-pages-soft` (16,384: 1,024 pipes of 16 pages), new ones get two pages, or one
+//! before Linux 5.14, unless the process holds CAP_SYS_RESOURCE or CAP_SYS_ADMIN. Nothing fails,
+//! and only `F_GETPIPE_SZ` (fcntl(2)) tells.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::sync::{Mutex, PoisonError};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::unistd::{SysconfVar, sysconf};
+
+use crate::limits::PAGES_OF_A_PIPE;
+use crate::notes::Note;
+
+/// How many links hold how many bytes. There is one chain in a process.
+static SIZES: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+
+/// Looks at the size of a pipe that has just been made. Programs that make theirs by
+/// [`super::Transport::link`] need not call it.
+pub fn count(end: impl AsFd) {
+    // A kernel that does not tell the size leaves the note out.
+    let size = fcntl(end, FcntlArg::F_GETPIPE_SZ).map(u64::try_from);
+    if let Ok(Ok(size)) = size {
+        let mut sizes = SIZES.lock().unwrap_or_else(PoisonError::into_inner);
+        *sizes.entry(size).or_default() += 1;
+    }
+}
+
+/// What a reader should know of the pipes that were made, if anything.
+pub(crate) fn note() -> Option<Note> {
+    let page = sysconf(SysconfVar::PAGE_SIZE).ok()??;
+    let sizes = SIZES.lock().unwrap_or_else(PoisonError::into_inner);
+    small(&sizes, page.unsigned_abs() * PAGES_OF_A_PIPE)
+}
+
+fn small(sizes: &BTreeMap<u64, u64>, usual: u64) -> Option<Note> {
+    let (bytes, _) = sizes.range(..usual).next()?;
+    Some(Note::SmallPipes {
+        links: sizes.range(..usual).map(|(_, links)| links).sum(),
+        of: sizes.values().sum(),
+        bytes: *bytes,
+        usual,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::links::{Mode, Transport};
+
+    #[test]
+    fn pipes_that_are_smaller_than_usual_are_noted() {
+        let usual = 65_536;
+        assert_eq!(small(&BTreeMap::new(), usual), None);
+        assert_eq!(small(&BTreeMap::from([(usual, 9)]), usual), None);
+        let sizes = BTreeMap::from([(4096, 2), (8192, 5), (usual, 1000)]);
+        let note = small(&sizes, usual).unwrap();
+        assert_eq!(
+            note,
+            Note::SmallPipes {
+                links: 7,
+                of: 1007,
+                bytes: 4096,
+                usual
+            }
+        );
+        assert!(
+            note.to_string()
+                .contains("7 of 1007 pipes hold only 4.000 KiB")
+        );
+    }
+
+    #[test]
+    fn a_pipe_is_counted_and_a_socket_is_not() {
+        let counted = || SIZES.lock().unwrap().values().sum::<u64>();
+        let socket = Transport::Socketpair.link(Mode::Blocking).unwrap();
+        count(&socket.writer);
+        let before = counted();
+        let _pipe = Transport::Pipe.link(Mode::Blocking).unwrap();
+        // Other tests make links at the same time.
+        assert!(counted() > before);
+    }
+}

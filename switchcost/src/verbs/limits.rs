@@ -1,0 +1,86 @@
+//! `switchcost limits`: what every limit of this system allows, and what raises it.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use harness::console;
+use harness::limits::{self, Limits};
+
+use crate::doctor::{self, Asked};
+use crate::plan::Plan;
+use crate::probe;
+use crate::programs::Programs;
+use crate::render;
+
+/// Says what every limit of this system is, how many tasks of each benchmark it allows, which one
+/// binds first, and what raises it: the command, whether it takes root, and how long it lasts.
+///
+/// The programs are asked what they need with their usual flags; nothing is measured or changed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Say what it takes to hold this many tasks, and exit with status 1 where some benchmark
+    /// cannot. Without it the commands make room for twice as many as each benchmark may have now
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: Option<u32>,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// How the limits are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// for a terminal
+    Text,
+    /// for programs
+    Json,
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let names = names()?;
+    let programs = Programs::brought_up_to_date(names.iter().map(String::as_str))?;
+    let asked: Vec<Asked> = names.into_iter().map(|name| ask(name, &programs)).collect();
+    // As the programs do for themselves.
+    limits::raise_descriptors().context("cannot raise the soft descriptor limit")?;
+    let tasks = args.tasks.map(u64::from);
+    let checkup = doctor::check(&Limits::read(), &asked, tasks);
+    console::print(|out| match args.format {
+        Format::Text => render::limits::text(&checkup, render::limits::width(), out),
+        Format::Json => {
+            serde_json::to_writer(&mut *out, &checkup)?;
+            writeln!(out)
+        }
+    })
+    .context("cannot print the limits")?;
+    let failed: Vec<&str> = checkup.too_many_for().collect();
+    match args.tasks {
+        Some(tasks) if !failed.is_empty() => bail!(
+            "{tasks} tasks are more than this system allows for {}",
+            failed.join(", ")
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The benchmarks of the built-in plans, in their order there.
+fn names() -> anyhow::Result<Vec<String>> {
+    let plans = [Plan::built_in()?, Plan::memory()?];
+    let sections = plans.into_iter().flat_map(|plan| plan.sections);
+    let mut seen = BTreeSet::new();
+    let names = sections
+        .flat_map(|section| section.rows)
+        .map(|row| row.program)
+        .filter(|name| seen.insert(name.clone()));
+    Ok(names.collect())
+}
+
+fn ask(name: String, programs: &Programs) -> Asked {
+    let demand = programs
+        .path(&name)
+        .and_then(|path| probe::demand(&path))
+        .map_err(|e| format!("{e:#}"));
+    (name, demand)
+}
