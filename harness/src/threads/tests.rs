@@ -1,7 +1,7 @@
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
@@ -126,10 +126,10 @@ fn maps() -> u64 {
 /// Threads that wait until the channel is closed.
 fn waiting(spawner: &Spawner, count: u32) -> (mpsc::Sender<()>, Vec<Thread<bool>>) {
     let (gate, wait) = mpsc::channel();
-    let wait = Arc::new(std::sync::Mutex::new(wait));
+    let wait = Arc::new(Mutex::new(wait));
     let threads = (0..count).map(|_| {
         let wait = Arc::clone(&wait);
-        let body = move || wait.lock().is_ok_and(|wait| Receiver::recv(&wait).is_err());
+        let body = move || wait.lock().unwrap().recv().is_err();
         spawner.spawn(body).unwrap()
     });
     let threads = threads.collect();

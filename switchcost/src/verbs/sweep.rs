@@ -1,7 +1,6 @@
 //! `switchcost sweep`: one flag over a range.
 
 use clap::{ArgGroup, ValueEnum};
-use harness::links::Transport;
 use harness::placement::Placement;
 use harness::units::Bytes;
 use harness::{BadUsage, console};
@@ -9,12 +8,13 @@ use harness::{BadUsage, console};
 use super::report;
 use super::run::{Keep, drawn_seed};
 use crate::analysis;
+use crate::plan::Case;
 use crate::probe::{self, Answer};
 use crate::programs::Programs;
 use crate::range::{Range, Spacing};
 use crate::rounds::Rounds;
 use crate::store::Store;
-use crate::sweep::{self, Cut, Series, Sweep};
+use crate::sweep::{self, Cut, Planned, Series, Sweep};
 
 /// Measures programs at several values of one flag, each value in fresh processes, and says where
 /// the curves leave the level that they begin at
@@ -63,10 +63,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_values = ["free", "one-cpu"])]
     placement: Vec<Placement>,
 
-    /// What links are made of, for programs that have them; give it several times for several
-    /// [default: each program's own]
-    #[arg(long, value_enum)]
-    transport: Vec<Transport>,
+    /// What links are made of, for programs that have them, such as pipe or futex; give it several
+    /// times for several [default: each program's own]
+    #[arg(long, value_name = "NAME")]
+    transport: Vec<String>,
 
     /// How often each value is measured, each time in a fresh process
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -138,10 +138,11 @@ impl Args {
     }
 
     fn series(&self, programs: &Programs) -> anyhow::Result<Vec<Series>> {
-        let transports = names(&self.transport);
+        let transports = distinct(&self.transport);
         let has = |program: &str, flag: &str| {
-            let value = match flag {
-                "--transport" => "pipe",
+            // Whether it takes the value is told when the points are asked for.
+            let value = match (flag, transports.first()) {
+                ("--transport", Some(transport)) => transport,
                 _ => "free",
             };
             let flags = [flag, value].map(str::to_owned);
@@ -199,6 +200,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if planned.cases.is_empty() {
         return Err(nothing_left(&planned.cuts, &over));
     }
+    check_transports(&args.transport, &planned)?;
     let store = Store::open(args.keep.out.as_deref())?;
     let mut rounds = Rounds::new(programs, store, seed);
     rounds.run(&planned.cases, 0..plan.rounds)?;
@@ -215,6 +217,25 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.
+/// Each transport that was asked for must be one of some program's.
+fn check_transports(transports: &[String], planned: &Planned) -> anyhow::Result<()> {
+    for transport in transports {
+        let flag = ["--transport", transport.as_str()];
+        let over_it = |case: &Case| case.flags.windows(2).any(|pair| *pair == flag);
+        let cuts = planned.cuts.iter();
+        let (refused, allowed): (Vec<&Cut>, Vec<&Cut>) = cuts
+            .filter(|cut| cut.cases.iter().any(over_it))
+            .partition(|cut| matches!(cut.answer, Answer::Refused(_)));
+        let taken = !allowed.is_empty() || planned.cases.iter().any(over_it);
+        if !taken && !refused.is_empty() {
+            return Err(BadUsage::new(format!(
+                "--transport {transport}: none of the programs takes it"
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn nothing_left(cuts: &[Cut], over: &str) -> anyhow::Error {
     if cuts.iter().all(|cut| cut.lacks(over)) {
         return BadUsage::new(format!("none of the programs has a flag --{over}"));

@@ -270,6 +270,33 @@ fn points_beyond_the_limits_are_left_out() {
 }
 
 #[test]
+fn each_program_has_transports_of_its_own() {
+    let flags = "sweep --tasks 2..3 --points 2 --rounds 1 --hops 20 --placement free --format json \
+                 --program thread-brigade --program thread-mem-brigade \
+                 --transport pipe --transport futex --transport park";
+    let (_folder, output) = run(&flags.split_whitespace().collect::<Vec<_>>());
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    for (program, refused) in [("thread-brigade", "park"), ("thread-mem-brigade", "pipe")] {
+        let line =
+            format!("{program} is not run at --tasks 2, 3: error: invalid value '{refused}'");
+        assert!(stderr.contains(&line), "{stderr}");
+    }
+    let answer = json(&output);
+    let series = answer["curves"][0]["series"].as_array().unwrap();
+    let measured = series.iter().filter(|s| points(s).iter().all(|p| p.1));
+    let names: Vec<&str> = measured.map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "thread-brigade, free, pipe",
+            "thread-mem-brigade, free, futex",
+            "thread-mem-brigade, free, park"
+        ]
+    );
+}
+
+#[test]
 fn bad_usage_is_told_by_the_flag_and_nothing_is_written() {
     for (arguments, expected) in [
         (&["--tasks", "5..2"][..], "--tasks"),
@@ -287,6 +314,10 @@ fn bad_usage_is_told_by_the_flag_and_nothing_is_written() {
             "--tasks is swept",
         ),
         (&["--over", "speed=1..3"], "has a flag --speed"),
+        (
+            &["--tasks", "2..9", "--transport", "pigeon"],
+            "--transport pigeon",
+        ),
         (
             &["--tasks", "2..9", "--", "--bogus"],
             "it has no flag --bogus",
