@@ -5,9 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use harness::{console, panics, signals};
 
-use crate::verbs::{
-    compare, fit, limits, list, memory, report, run, scale, shell, sweep,
-};
+use crate::verbs::{compare, fit, limits, list, memory, report, run, scale, shell, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]

@@ -29,7 +29,8 @@ pub(crate) struct Args {
     /// A program to measure, with flags if need be, such as "thread-brigade --stack-size 64KiB";
     /// give it several times for several
     #[arg(long, value_name = "PROGRAM", default_values = [
-        "thread-brigade", "async-brigade", "async-mem-brigade", "thread-creation", "async-creation",
+        "thread-brigade", "async-brigade", "thread-mem-brigade", "async-mem-brigade", "thread-creation",
+        "async-creation",
     ])]
     program: Vec<Subject>,
 
