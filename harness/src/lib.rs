@@ -32,8 +32,9 @@ pub mod report;
 mod session;
 pub mod signals;
 pub mod tally;
+pub mod test_fault;
 pub mod units;
 pub mod usage;
 
-pub use fault::{BadUsage, Interrupted, root_cause};
+pub use fault::{BadUsage, Interrupted, link_ended};
 pub use session::{Program, Session, main};

@@ -224,8 +224,11 @@ impl Running {
         };
         assert!(outcome.code >= 0, "it ended with {status}: {outcome}");
         assert_ne!(outcome.code, 101, "it panicked: {outcome}");
+        let is_wanted = outcome.label.contains("--test-fault panic");
         for text in [&outcome.stdout, &outcome.stderr] {
             assert!(!text.contains("panicked"), "it panicked: {outcome}");
+            let caught = text.contains("(a panic");
+            assert!(is_wanted || !caught, "it panicked: {outcome}");
         }
         assert!(left.is_empty(), "it left processes: {left:?}\n{outcome}");
         outcome

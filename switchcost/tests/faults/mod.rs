@@ -1,0 +1,3 @@
+//! What goes wrong in mid-run, in the benchmark programs and around the runner.
+
+mod tasks;

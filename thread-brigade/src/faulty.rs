@@ -1,0 +1,27 @@
+//! The thread that ends in mid-run, for tests of what becomes of the others.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::slice;
+
+use harness::ready::Arrival;
+use harness::test_fault::{Ending, PASSED_BEFORE};
+
+/// What `pass_on` does, for a few tokens.
+pub(crate) fn pass_on(
+    mut upstream: File,
+    mut downstream: File,
+    arrival: Arrival,
+    ending: Ending,
+) -> io::Result<u64> {
+    if ending == Ending::Absent {
+        return ending.end(0);
+    }
+    arrival.arrive();
+    let mut byte = 0u8;
+    for _ in 0..PASSED_BEFORE {
+        upstream.read_exact(slice::from_mut(&mut byte))?;
+        downstream.write_all(&[byte.wrapping_add(1)])?;
+    }
+    ending.end(PASSED_BEFORE)
+}
