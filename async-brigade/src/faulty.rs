@@ -1,5 +1,6 @@
 //! The task that ends in mid-run, for tests of what becomes of the others.
 
+use std::future::pending;
 use std::slice;
 
 use harness::ready::Arrival;
@@ -22,9 +23,14 @@ where
     }
     arrival.arrive();
     let mut byte = 0u8;
-    for _ in 0..PASSED_BEFORE {
-        upstream.read_exact(slice::from_mut(&mut byte)).await?;
+    for passed in 0..PASSED_BEFORE {
+        if upstream.read(slice::from_mut(&mut byte)).await? == 0 {
+            return Ok(passed);
+        }
         downstream.write_all(&[byte.wrapping_add(1)]).await?;
+    }
+    if ending == Ending::Hang {
+        pending::<()>().await;
     }
     Ok(ending.end(PASSED_BEFORE)?)
 }

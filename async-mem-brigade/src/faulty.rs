@@ -1,5 +1,7 @@
 //! The task that ends in mid-run, for tests of what becomes of the others.
 
+use std::future::pending;
+
 use harness::link_ended;
 use harness::ready::Arrival;
 use harness::test_fault::{Ending, PASSED_BEFORE};
@@ -21,6 +23,9 @@ pub(crate) async fn pass_on(
             return Ok(passed);
         };
         downstream.send(number + 1).await.map_err(link_ended)?;
+    }
+    if ending == Ending::Hang {
+        pending::<()>().await;
     }
     Ok(ending.end(PASSED_BEFORE)?)
 }

@@ -17,6 +17,7 @@ mod command;
 pub mod console;
 pub mod delays;
 mod demand;
+mod disturbance;
 mod fault;
 pub mod laps;
 pub mod limits;

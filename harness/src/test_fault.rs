@@ -18,7 +18,7 @@ pub const PASSED_BEFORE: u64 = 3;
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct TestFault {
     /// Have task K, counted from 0, end in mid-run (fail, panic, close) or before it has started
-    /// (absent), for a test: the rest must come to an end, and the cause must be told
+    /// (absent), or hang, for a test: the rest must come to an end, and the cause must be told
     #[arg(long, value_name = "ENDING@K", hide = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_fault: Option<Fault>,
@@ -42,6 +42,8 @@ pub enum Ending {
     Close,
     /// It returns an error before it has told that it is there.
     Absent,
+    /// It does not end, and passes nothing on any more.
+    Hang,
 }
 
 impl TestFault {
@@ -67,14 +69,16 @@ impl TestFault {
 }
 
 impl Ending {
-    const NAMES: [(&'static str, Ending); 4] = [
+    const NAMES: [(&'static str, Ending); 5] = [
         ("fail", Ending::Fail),
         ("panic", Ending::Panic),
         ("close", Ending::Close),
         ("absent", Ending::Absent),
+        ("hang", Ending::Hang),
     ];
 
-    /// Ends the calling task after it has passed on `passed` tokens.
+    /// Ends the calling task after it has passed on `passed` tokens. A task that is to hang does
+    /// so in its own way, and does not come here.
     ///
     /// # Errors
     /// Always, unless it is to look as if all was done.
@@ -85,7 +89,7 @@ impl Ending {
         match self {
             Ending::Close => Ok(passed),
             Ending::Panic => panic!("ends here, as --test-fault asks"),
-            Ending::Fail | Ending::Absent => {
+            Ending::Fail | Ending::Absent | Ending::Hang => {
                 Err(io::Error::other("fails here, as --test-fault asks"))
             }
         }
@@ -101,7 +105,7 @@ impl FromStr for Fault {
         match (ending, task.parse()) {
             (Some(&(_, ending)), Ok(task)) => Ok(Fault { ending, task }),
             _ => Err(format!(
-                "'{text}' is not an ending (fail, panic, close or absent), @ and a task's number"
+                "'{text}' is not an ending (fail, panic, close, absent or hang), @ and a task's number"
             )),
         }
     }

@@ -1,7 +1,8 @@
 //! A task of a chain that ends in mid-run: the others end too, the cause is told, and what was
 //! measured before is kept.
 
-use crate::support::benchmarks::{Benchmark, all};
+use super::chains;
+use crate::support::benchmarks::Benchmark;
 use crate::support::process::Run;
 
 /// How a task ends, what is told of it besides its number, and whether it ran at all.
@@ -18,13 +19,6 @@ const ENDINGS: [(&str, &str, bool); 4] = [
 
 /// The first, one in the middle, and the last of five tasks.
 const TASKS: [u32; 3] = [0, 2, 4];
-
-/// The benchmarks whose tasks can be told to end: the chains.
-fn chains() -> impl Iterator<Item = &'static Benchmark> {
-    // The flag is in no help.
-    let chain = |b: &&Benchmark| b.has("--tokens") && b.name != "one-thread-brigade";
-    all().iter().filter(chain)
-}
 
 fn faulty(benchmark: &Benchmark, fault: &str) -> Run {
     let size = "--tasks 5 --iters 100000 --warmups 0 --test-fault";
