@@ -1,12 +1,15 @@
 //! Signals: the first one that asks to stop ends the measurement, the second one what is still in
 //! the way; and how often the process was stopped and continued.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::thread;
 
 use nix::errno::Errno;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
 
 /// The signals that ask to stop: Ctrl-C, kill(1), and a terminal that has gone away. SIGQUIT keeps
 /// its default effect, an end at once with a core; SIGPIPE is ignored by the standard library.
@@ -46,6 +49,10 @@ extern "C" fn note(signal: libc::c_int) {
 }
 
 /// Whether this signal is not the double of another.
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "a timespec has smaller numbers on 32-bit systems"
+)]
 fn is_new_request() -> bool {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -153,6 +160,46 @@ pub fn received() -> Option<i32> {
         0 => None,
         signal => Some(signal),
     }
+}
+
+/// Sleeps until a descriptor can be read or its other end is closed (true), or a signal asks to
+/// stop (false). Only for a process whose other threads leave signals alone.
+///
+/// # Errors
+/// What ppoll(2) reports.
+pub fn await_readable(fd: BorrowedFd<'_>) -> nix::Result<bool> {
+    // Blocked until ppoll sleeps: a signal between the look and the sleep would be slept over.
+    let before = blocked().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let outcome = loop {
+        if received().is_some() {
+            break Ok(false);
+        }
+        let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+        match ppoll(&mut fds, None, Some(before)) {
+            Ok(_) => break Ok(true),
+            Err(Errno::EINTR) => {}
+            Err(e) => break Err(e),
+        }
+    };
+    before.thread_set_mask()?;
+    outcome
+}
+
+/// The signals that a thread has to leave to the others. A thread inherits what is blocked where
+/// it is spawned.
+fn blocked() -> SigSet {
+    STOPPING.into_iter().collect()
+}
+
+/// Spawns a thread that leaves the signals to its parent.
+///
+/// # Errors
+/// What the system reports.
+pub fn spawn_aside(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let before = blocked().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let spawned = thread::Builder::new().spawn(body);
+    before.thread_set_mask()?;
+    spawned.map(drop)
 }
 
 /// How often this process was continued after it had been stopped (SIGSTOP, Ctrl-Z).

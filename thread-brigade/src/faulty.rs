@@ -26,8 +26,10 @@ pub(crate) fn pass_on(
         }
         downstream.write_all(&[byte.wrapping_add(1)])?;
     }
-    while ending == Ending::Hang {
-        thread::park();
+    if ending == Ending::Hang {
+        loop {
+            thread::park();
+        }
     }
     ending.end(PASSED_BEFORE)
 }

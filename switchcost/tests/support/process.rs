@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -59,6 +60,8 @@ impl Run {
         command.env(MARK, &mark).process_group(0);
         // A failure shows what the program says; where that comes from would bury it.
         command.env_remove("RUST_BACKTRACE");
+        // Tests run beside each other, and none of them needs a figure.
+        command.env("SWITCHCOST_LOCK", "none");
         Run {
             command,
             input: String::new(),
@@ -80,6 +83,12 @@ impl Run {
     /// Adds arguments separated by white space.
     pub(crate) fn flags(mut self, flags: &str) -> Self {
         self.command.args(flags.split_whitespace());
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
         self
     }
 
@@ -184,6 +193,22 @@ impl Running {
     /// The id of the program's process.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// What it has written to standard error so far.
+    pub(crate) fn stderr_so_far(&self) -> String {
+        let length = self.stderr.metadata().unwrap().len();
+        let mut bytes = vec![0; length as usize];
+        // Not by a read, which would move the place that the program writes to.
+        self.stderr.read_exact_at(&mut bytes, 0).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The process of this run that has this name, once it is prepared for SIGTERM.
+    pub(crate) fn pid_of(&self, name: &str) -> Option<Pid> {
+        let comm = &name[..name.len().min(15)];
+        let ready = |&pid: &i32| is_called(pid, comm) && catches(pid, Signal::SIGTERM);
+        self.processes().find(ready).map(Pid::from_raw)
     }
 
     /// Whether some process of this run has this name (`/proc/PID/comm`).
