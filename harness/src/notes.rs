@@ -115,7 +115,10 @@ impl fmt::Display for Note {
                 more,
                 time,
             } => {
-                write!(f, "stopped and continued (SIGCONT) {times}x in mid-run")?;
+                match times {
+                    1 => f.write_str("stopped and continued (SIGCONT) in mid-run")?,
+                    n => write!(f, "stopped and continued (SIGCONT) {n} times in mid-run")?,
+                }
                 if samples.is_empty() {
                     return f.write_str(", in no sample");
                 }

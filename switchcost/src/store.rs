@@ -37,7 +37,8 @@ impl Store {
         let mut path = PathBuf::from(format!("switchcost-{now}.jsonl"));
         // Two runs may begin in the same second.
         for number in 2.. {
-            match File::create_new(&path) {
+            let mut new = OpenOptions::new();
+            match new.append(true).create_new(true).open(&path) {
                 Ok(file) => {
                     let made = true;
                     return Store { path, file, made }.locked();

@@ -1,5 +1,9 @@
 //! A case that hangs, or is killed, in mid-plan: the plan goes on, and the record says why.
 
+use std::thread;
+use std::time::Duration;
+
+use harness::notes::Note;
 use nix::sys::signal::Signal::{SIGINT, SIGKILL};
 
 use super::{House, errors};
@@ -33,6 +37,8 @@ fn a_case_that_takes_too_long_is_ended_and_keeps_its_samples() {
             assert!(error.contains(word), "{error}");
         }
         assert!(record.partial && record.samples.as_ref().unwrap().count > 0);
+        let stopped = |note: &Note| matches!(note, Note::Stopped { .. });
+        assert!(!record.notes.iter().any(stopped), "{:?}", record.notes);
     }
 }
 
@@ -107,24 +113,18 @@ fn what_a_case_said_before_it_was_killed_is_kept() {
 /// what it has.
 #[test]
 fn a_second_interrupt_kills_a_case_and_prints_the_rest() {
-    let house = House::new(1, &[(GOOD, "--tasks 3", 4), (BAD, "--tasks 3", 4)]);
-    for (program, done) in [(BAD, 0..=1), (GOOD, 0..=1)] {
-        let house = match program {
-            BAD => &house,
-            _ => &House::new(1, &[(GOOD, "--tasks 3", 4), (BAD, "--tasks 3", 4)]),
-        };
-        house.fake(program, "trap '' TERM; sleep 1000; true");
-        let running = house.run("").start();
-        until("the case runs", || running.has("sleep"));
-        running.signal(SIGINT);
-        std::thread::sleep(std::time::Duration::from_millis(600));
-        running.send(SIGINT);
-        let run = running.finish_all().expect(130);
-        let records = house.records();
-        let errors = errors(&records, program);
-        assert_eq!(errors.len(), 1, "{run}");
-        assert!(errors[0].contains("killed by signal 9 (SIGKILL) after an interrupt"));
-        let whole = records.iter().filter(|r| r.error.is_none()).count();
-        assert!(done.contains(&whole), "{run}");
-    }
+    let house = house("--tasks 3", 4);
+    house.fake(BAD, "trap '' TERM; sleep 1000; true");
+    let running = house.run("").start();
+    until("the case runs", || running.has("sleep"));
+    running.signal(SIGINT);
+    thread::sleep(Duration::from_millis(600));
+    running.send(SIGINT);
+    let run = running.finish_all().expect(130);
+    assert!(run.stdout.contains("of one-thread-brigade"), "{run}");
+    let records = house.records();
+    let errors = errors(&records, BAD);
+    assert_eq!(errors.len(), 1, "{run}");
+    let words = "killed by signal 9 (SIGKILL) after an interrupt";
+    assert!(errors[0].starts_with(words), "{run}");
 }
