@@ -13,6 +13,8 @@
 //! `async-mem-brigade` for that, and `one-thread-brigade --nonblocking` for the same system calls
 //! without tasks.
 
+mod faulty;
+
 use std::io;
 use std::process::ExitCode;
 use std::slice;
@@ -27,6 +29,7 @@ use harness::links::{self, Chain, Transport};
 use harness::placement::{Layout, Place};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
+use harness::test_fault::TestFault;
 use harness::{Program, Session};
 use runtime::{Flavor, Plan, Workers};
 use serde::Serialize;
@@ -53,6 +56,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     workers: Workers,
+    #[command(flatten)]
+    #[serde(flatten)]
+    fault: TestFault,
 }
 
 impl Program for Cli {
@@ -68,6 +74,7 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
     let demand = Demand::links(cli.chain.transport) + Demand::io_tasks() + plan.demand();
+    cli.fault.check(cli.run.tasks)?;
     session.carries(cli.chain.tokens);
     session.runs_on(plan.describe());
     session.require(&demand)?;
@@ -112,8 +119,7 @@ where
                 .and_then(|(_ends, laps, result)| {
                     sent = laps.begun() * u64::from(tokens);
                     session.timed(laps);
-                    session.at_rest();
-                    result
+                    result.map(|()| session.at_rest())
                 })
         }
     };
@@ -143,11 +149,11 @@ where
     let (mut upstream, first) = link(0)?;
     for k in 0..n {
         let (next, downstream) = link(k + 1)?;
-        tasks.push(tokio::spawn(pass_on(
-            upstream,
-            downstream,
-            muster.arrival(),
-        )));
+        let arrival = muster.arrival();
+        tasks.push(match cli.fault.of(k) {
+            None => tokio::spawn(pass_on(upstream, downstream, arrival)),
+            Some(ending) => tokio::spawn(faulty::pass_on(upstream, downstream, arrival, ending)),
+        });
         upstream = next;
     }
     while !muster.complete()? {

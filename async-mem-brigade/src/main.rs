@@ -12,6 +12,8 @@
 //! in between. On the multi-thread scheduler tasks may move between CPUs, and the time per hop
 //! then contains that.
 
+mod faulty;
+
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -23,7 +25,8 @@ use harness::limits::Demand;
 use harness::placement::{Layout, Place};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
-use harness::{BadUsage, Program, Session};
+use harness::test_fault::TestFault;
+use harness::{BadUsage, Program, Session, link_ended};
 use runtime::{Flavor, Plan, Workers};
 use serde::Serialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -51,6 +54,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     workers: Workers,
+    #[command(flatten)]
+    #[serde(flatten)]
+    fault: TestFault,
 }
 
 impl Program for Cli {
@@ -65,6 +71,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
+    cli.fault.check(cli.run.tasks)?;
     session.carries(cli.tokens);
     session.runs_on(plan.describe());
     check_room(cli)?;
@@ -103,8 +110,7 @@ async fn brigade(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
                 .and_then(|(_ends, laps, result)| {
                     sent = laps.begun() * u64::from(tokens);
                     session.timed(laps);
-                    session.at_rest();
-                    result
+                    result.map(|()| session.at_rest())
                 })
         }
     };
@@ -124,13 +130,13 @@ async fn form(
 ) -> anyhow::Result<(Sender<usize>, Receiver<usize>)> {
     let mut muster = Muster::of(cli.run.tasks);
     let (first, mut upstream) = channel(cli.capacity as usize);
-    for _ in 0..cli.run.tasks {
+    for k in 0..cli.run.tasks {
         let (downstream, next) = channel(cli.capacity as usize);
-        tasks.push(tokio::spawn(pass_on(
-            upstream,
-            downstream,
-            muster.arrival(),
-        )));
+        let arrival = muster.arrival();
+        tasks.push(match cli.fault.of(k) {
+            None => tokio::spawn(pass_on(upstream, downstream, arrival)),
+            Some(ending) => tokio::spawn(faulty::pass_on(upstream, downstream, arrival, ending)),
+        });
         upstream = next;
     }
     while !muster.complete()? {
@@ -148,7 +154,7 @@ async fn pass_on(
     arrival.arrive();
     let mut passed = 0;
     while let Some(number) = upstream.recv().await {
-        downstream.send(number + 1).await?;
+        downstream.send(number + 1).await.map_err(link_ended)?;
         passed += 1;
     }
     Ok(passed)

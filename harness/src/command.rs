@@ -22,7 +22,8 @@ pub(crate) fn run(line: &str, format: Format) -> anyhow::Result<()> {
         true => Group::Shared,
         false => Group::Own,
     };
-    let status = children::run(&mut command, group).context("--command: cannot run sh")?;
+    let ended = children::run(&mut command, group, None);
+    let status = ended.context("--command: cannot run sh")?.status;
     if !status.success() {
         match signals::received() {
             Some(_) => bail!("--command was interrupted: {line}"),

@@ -43,21 +43,18 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// The error that explains the others: when one task of a chain fails, its neighbours fail too,
-/// with a broken pipe upstream.
-pub fn root_cause(errors: impl IntoIterator<Item = anyhow::Error>) -> Option<anyhow::Error> {
-    let is_echo = |e: &anyhow::Error| {
-        e.downcast_ref::<io::Error>()
-            .is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
-    };
-    let mut first_echo = None;
-    for error in errors {
-        if !is_echo(&error) {
-            return Some(error);
-        }
-        first_echo.get_or_insert(error);
-    }
-    first_echo
+/// What a task reports whose link has no other end any more, where the link is not a descriptor
+/// and there is no EPIPE.
+pub fn link_ended<E>(_: E) -> io::Error {
+    io::Error::new(ErrorKind::BrokenPipe, "the next task is gone")
+}
+
+/// Whether an error is the echo of another: when one task of a chain ends, its neighbour upstream
+/// finds a broken pipe. (A socket that is closed with unread bytes resets the connection.)
+pub(crate) fn is_echo(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|e| matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset))
 }
 
 #[cfg(test)]
@@ -66,10 +63,11 @@ mod tests {
 
     #[test]
     fn a_broken_pipe_is_the_echo_of_another_error() {
-        let pipe = || anyhow::Error::new(io::Error::from(ErrorKind::BrokenPipe));
-        assert!(root_cause([]).is_none());
-        assert!(root_cause([pipe()]).is_some());
-        let cause = root_cause([pipe(), anyhow::anyhow!("the task died")]).unwrap();
-        assert_eq!(cause.to_string(), "the task died");
+        let pipe = anyhow::Error::new(io::Error::from(ErrorKind::BrokenPipe));
+        assert!(is_echo(&pipe));
+        assert!(is_echo(&pipe.context("task 3")));
+        assert!(is_echo(&link_ended("channel closed").into()));
+        assert!(!is_echo(&io::Error::from(ErrorKind::UnexpectedEof).into()));
+        assert!(!is_echo(&anyhow::anyhow!("the task died")));
     }
 }

@@ -16,6 +16,8 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::args::Run;
+use crate::disturbance::{Cpus, Stops};
+use crate::notes::Note;
 use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
@@ -31,6 +33,9 @@ pub struct Laps {
     progress: Option<Progress>,
     first_at: Option<Instant>,
     first: Option<Duration>,
+    stops: Stops,
+    cpus: Option<Cpus>,
+    cpus_changed: Vec<Note>,
     before: Option<(Usage, Interference)>,
     used: Option<(Usage, Interference)>,
 }
@@ -46,6 +51,9 @@ impl Laps {
             progress: Progress::on_terminal(run, label),
             first_at: None,
             first: None,
+            stops: Stops::new(),
+            cpus: None,
+            cpus_changed: Vec::new(),
             before: None,
             used: None,
         }
@@ -67,6 +75,8 @@ impl Laps {
             self.first_at = Some(Instant::now());
         }
         if self.begun == self.warmups {
+            self.cpus = Some(Cpus::now());
+            self.stops.begin();
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
             self.before = Some((Usage::now()?, interference));
@@ -81,19 +91,31 @@ impl Laps {
         self.first.get_or_insert(elapsed);
         if self.begun > self.warmups {
             self.recorder.record(elapsed);
+            self.stops.look(elapsed);
         }
         if let Some(progress) = &mut self.progress {
             progress.lap(elapsed, self.begun, self.warmups.saturating_add(self.iters));
         }
     }
 
-    /// Reads what the timed laps used, also where an error has cut them short.
-    pub(crate) fn close(&mut self) -> nix::Result<()> {
+    /// Reads what the timed laps used.
+    fn close(&mut self) -> nix::Result<()> {
         if let (Some((usage, interference)), None) = (self.before, self.used) {
             self.used = Some((
                 Usage::now()?.since(usage),
                 Interference::now().since(interference),
             ));
+            self.stops.finish();
+        }
+        self.end();
+        Ok(())
+    }
+
+    /// Ends the progress line, and looks where the process can run now; also where an error has
+    /// cut the laps short.
+    pub(crate) fn end(&mut self) {
+        if let Some(before) = self.cpus.take() {
+            self.cpus_changed = Cpus::now().since(before);
         }
         if self
             .progress
@@ -102,7 +124,14 @@ impl Laps {
         {
             draw(format_args!(""));
         }
-        Ok(())
+    }
+
+    /// What happened to the process meanwhile.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = Note> {
+        self.stops
+            .note()
+            .into_iter()
+            .chain(self.cpus_changed.clone())
     }
 
     /// How many laps were begun, warm-ups included.

@@ -59,6 +59,27 @@ pub enum Note {
         /// How many bytes a pipe usually holds.
         usual: u64,
     },
+    /// The process was stopped (SIGSTOP, Ctrl-Z) and continued while it measured. The samples are
+    /// kept as they are; the time of the stop is in them, unless it fell between two of them.
+    Stopped {
+        /// How often it was continued.
+        times: u64,
+        /// Which samples, from 0, were under way; the first ten.
+        samples: Vec<u64>,
+        /// How many more samples.
+        more: u64,
+        /// How long these samples took together, in ns.
+        time: u64,
+    },
+    /// Where the process can run was not the same after the timed iterations as before them.
+    CpusChanged {
+        /// Which CPUs: those online, or those that may be used.
+        which: String,
+        /// The list before the first timed iteration.
+        before: String,
+        /// The list after the last one.
+        after: String,
+    },
     /// The program was built without optimisation.
     DebugBuild,
 }
@@ -110,6 +131,39 @@ impl fmt::Display for Note {
                 "{links} of {of} pipes hold only {} instead of {}: this user's are past fs.pipe-user-pages-soft; raise it by sysctl -w, or use fewer --tasks",
                 Bytes(*bytes),
                 Bytes(*usual)
+            ),
+            Note::Stopped {
+                times,
+                samples,
+                more,
+                time,
+            } => {
+                match times {
+                    1 => f.write_str("stopped and continued (SIGCONT) in mid-run")?,
+                    n => write!(f, "stopped and continued (SIGCONT) {n} times in mid-run")?,
+                }
+                if samples.is_empty() {
+                    return f.write_str(", in no sample");
+                }
+                let names: Vec<String> = samples.iter().map(u64::to_string).collect();
+                let more = match more {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                write!(
+                    f,
+                    ", in or next to sample {}{more}, counted from 0, {} in all: kept as measured",
+                    names.join(", "),
+                    Nanos(*time as f64)
+                )
+            }
+            Note::CpusChanged {
+                which,
+                before,
+                after,
+            } => write!(
+                f,
+                "the CPUs {which} changed in mid-run from {before} to {after}: the figures mix both"
             ),
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
         }

@@ -12,8 +12,13 @@ static FIRST: Mutex<Option<String>> = Mutex::new(None);
 /// Keeps the default hook from writing to standard error.
 pub fn keep_quiet() {
     panic::set_hook(Box::new(|info| {
+        let words = text(info.payload());
+        let told = match info.location() {
+            Some(place) => format!("{words} (a panic at {place})"),
+            None => format!("{words} (a panic)"),
+        };
         if let Ok(mut first) = FIRST.lock() {
-            first.get_or_insert_with(|| info.to_string().replace('\n', " "));
+            first.get_or_insert(told);
         }
     }));
 }
@@ -21,9 +26,14 @@ pub fn keep_quiet() {
 /// What a thread or a task died of, from what its join returned.
 pub fn error(payload: &(dyn Any + Send)) -> anyhow::Error {
     let first = FIRST.lock().ok().and_then(|first| first.clone());
-    let text = payload
+    anyhow!("{}", first.unwrap_or_else(|| text(payload)))
+}
+
+/// What was said with a panic, on one line.
+fn text(payload: &(dyn Any + Send)) -> String {
+    let words = payload
         .downcast_ref::<String>()
         .map(String::as_str)
         .or(payload.downcast_ref::<&str>().copied());
-    anyhow!("{}", first.as_deref().or(text).unwrap_or("panicked"))
+    words.unwrap_or("no word of why").replace('\n', " ")
 }

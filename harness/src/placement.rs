@@ -21,6 +21,13 @@ impl CpuList {
     }
 }
 
+impl From<Vec<usize>> for CpuList {
+    /// The list of CPUs in ascending order, each once.
+    fn from(cpus: Vec<usize>) -> Self {
+        CpuList(cpus)
+    }
+}
+
 impl FromStr for CpuList {
     type Err = String;
 
@@ -121,7 +128,7 @@ impl Place {
     /// # Errors
     /// A [`BadUsage`] error where a CPU cannot be used or the placement means nothing here.
     pub fn confine(&self, layout: Layout) -> anyhow::Result<Seats> {
-        let allowed = allowed()?;
+        let allowed = allowed(Pid::from_raw(0)).context("cannot read the CPUs of this process")?;
         let cpus = match &self.cpus {
             Some(list) => list.cpus().to_vec(),
             None => allowed.clone(),
@@ -207,10 +214,9 @@ impl Seat {
     }
 }
 
-/// The CPUs that the calling thread may run on, in ascending order.
-fn allowed() -> anyhow::Result<Vec<usize>> {
-    let set =
-        sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPUs of this process")?;
+/// The CPUs that a thread may run on, in ascending order; 0 is the calling one.
+pub(crate) fn allowed(thread: Pid) -> nix::Result<Vec<usize>> {
+    let set = sched_getaffinity(thread)?;
     Ok((0..CpuSet::count())
         .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
         .collect())

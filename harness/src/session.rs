@@ -73,7 +73,7 @@ pub fn main<P: Program>(measure: fn(&P, &mut Session) -> anyhow::Result<()>) -> 
 
 impl Session {
     fn new(name: String, program: &impl Program) -> anyhow::Result<Self> {
-        signals::install().context("cannot install the signal handlers")?;
+        signals::install(&name).context("cannot install the signal handlers")?;
         let params = match serde_json::to_value(program)? {
             Value::Object(params) => params,
             other => bail!("the flags serialise to {other}, not to an object"),
@@ -130,7 +130,8 @@ impl Session {
     }
 
     /// Keeps the laps that were timed.
-    pub fn timed(&mut self, laps: Laps) {
+    pub fn timed(&mut self, mut laps: Laps) {
+        laps.end();
         self.laps = Some(laps);
     }
 
@@ -248,6 +249,7 @@ impl Session {
         };
         record.notes = notes::of(&record);
         record.notes.extend(links::pipes::note());
+        record.notes.extend(laps.iter().flat_map(Laps::notes));
         record
     }
 }

@@ -128,7 +128,7 @@ fn throttled() -> Option<u64> {
 }
 
 /// The number after `name` in a file of `name value` or `name: value kB` lines.
-fn field(text: &str, name: &str) -> Option<u64> {
+pub fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         (words.next()?.trim_end_matches(':') == name)

@@ -81,8 +81,9 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
         None => drive(cli, &links, &mut laps),
     };
     session.timed(laps);
+    result?;
     session.at_rest();
-    result
+    Ok(())
 }
 
 /// The two ends of a link as files.

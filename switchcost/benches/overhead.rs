@@ -9,7 +9,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::{Read, Write, pipe};
 use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use harness::units::Nanos;
@@ -24,6 +24,8 @@ const TASKS: usize = 500;
 const WARMUPS: usize = 100;
 const PAIRS: usize = 25;
 const GOAL: f64 = 1.02;
+/// A program that takes longer hangs.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A bare loop and the program that does the same.
 struct Pair {
@@ -190,7 +192,7 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
         flags.extend([flag.to_owned(), value.to_string()]);
     }
     flags.extend(["--format", "json"].map(str::to_owned));
-    match execute::run(&programs.path(pair.program)?, &flags)? {
+    match execute::run(&programs.path(pair.program)?, &flags, TIMEOUT)? {
         Outcome::Measured(record) => Ok(record.samples.context("no samples")?.mean),
         Outcome::Failed(reason) => anyhow::bail!("{}: {reason}", pair.program),
     }

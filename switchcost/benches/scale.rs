@@ -6,6 +6,7 @@
 //! Some gigabytes of memory and some minutes are needed; as root, limits are raised for the run.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use harness::console;
@@ -32,6 +33,9 @@ const SIZES: [Size; 7] = [
     Size::of("async-brigade", 250_000, &[]),
     Size::of("thread-brigade", 80_000, &[]),
 ];
+
+/// The largest take a minute or two.
+const TIMEOUT: Duration = Duration::from_secs(20 * 60);
 
 /// One iteration; and what root may raise is raised.
 const FLAGS: [&str; 5] = ["--iters", "1", "--warmups", "0", "--raise-limits"];
@@ -75,7 +79,7 @@ impl Size {
             return Ok(());
         }
         arguments.extend(["--format", "json"].map(str::to_owned));
-        match execute::run(&path, &arguments)? {
+        match execute::run(&path, &arguments, TIMEOUT)? {
             Outcome::Measured(record) => self.print(&record),
             Outcome::Failed(reason) => anyhow::bail!("{reason}"),
         }

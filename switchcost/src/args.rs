@@ -20,6 +20,23 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(span).map_err(|_| fault())
 }
 
+/// A span of time that is not nothing.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("a case needs some time: write a span such as 10m".to_owned()),
+        span => Ok(span),
+    }
+}
+
+/// How long a case may take.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Patience {
+    /// End a case by SIGTERM, and 10 s later by SIGKILL, that has not ended by itself after this
+    /// time; the rest is run all the same
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time_limit)]
+    pub(crate) timeout: Duration,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +52,8 @@ mod tests {
         }
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(time_limit("10m"), Ok(Duration::from_secs(600)));
+        assert!(time_limit("0s").is_err());
         for text in ["", "90", "-5s", "soon"] {
             assert!(duration(text).is_err(), "{text}");
         }

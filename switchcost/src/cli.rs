@@ -48,7 +48,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     panics::keep_quiet();
-    let outcome = signals::install()
+    let outcome = signals::install("switchcost")
         .map_err(anyhow::Error::from)
         .and_then(|()| match cli.verb {
             None => run::main(&cli.run),

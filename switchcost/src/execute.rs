@@ -2,13 +2,18 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::Context;
-use harness::children::{self, Group};
+use harness::children::{self, Ended, GRACE, Group, Overdue};
 use harness::record::Record;
+use harness::signals;
+use nix::sys::signal::Signal;
+
+use crate::oom;
 
 /// What became of a run.
 #[derive(Clone, Debug)]
@@ -19,14 +24,15 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// Runs a program until it ends. Its flags must ask for a record.
+/// Runs a program until it ends, or until `timeout` is over and it is made to end. Its flags must
+/// ask for a record.
 ///
-/// Its output goes to files, so that this process sleeps in waitpid(2) meanwhile and takes no CPU
-/// from what is measured.
+/// Its output goes to files, so that this process sleeps meanwhile and takes no CPU from what is
+/// measured.
 ///
 /// # Errors
 /// When the program cannot be started or awaited; its own failure is an [`Outcome`].
-pub fn run(program: &Path, flags: &[String]) -> anyhow::Result<Outcome> {
+pub fn run(program: &Path, flags: &[String], timeout: Duration) -> anyhow::Result<Outcome> {
     let mut stdout = tempfile::tempfile().context("cannot make a temporary file")?;
     let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
     let mut command = Command::new(program);
@@ -40,12 +46,15 @@ pub fn run(program: &Path, flags: &[String]) -> anyhow::Result<Outcome> {
         .stdin(Stdio::null())
         .stdout(Stdio::from(stdout.try_clone()?))
         .stderr(Stdio::from(stderr.try_clone()?));
-    let status = children::run(&mut command, Group::Own)
+    let kills = oom::Kills::now();
+    let ended = children::run(&mut command, Group::Own, Some(timeout))
         .with_context(|| format!("cannot run {}", program.display()))?;
-    match serde_json::from_str(text(&mut stdout)?.trim_end()) {
-        Ok(record) => Ok(Outcome::Measured(record)),
-        Err(_) => Ok(Outcome::Failed(reason(status, &text(&mut stderr)?))),
-    }
+    let out_of_memory = || oom::Kills::now().since(kills);
+    let fault = fault(ended, timeout, out_of_memory);
+    Ok(match serde_json::from_str(text(&mut stdout)?.trim_end()) {
+        Ok(record) => Outcome::Measured(with_fault(record, ended.status, fault)),
+        Err(_) => Outcome::Failed(reason(ended.status, fault, &text(&mut stderr)?)),
+    })
 }
 
 /// All that a program has written into a file.
@@ -56,10 +65,55 @@ fn text(file: &mut File) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Why a run came to its end from outside, if it did.
+fn fault(
+    ended: Ended,
+    timeout: Duration,
+    out_of_memory: impl FnOnce() -> Option<String>,
+) -> Option<String> {
+    let too_long = format!("timed out: it had not ended after {timeout:?} (--timeout)");
+    match ended.overdue {
+        Some(Overdue::Asked) => return Some(format!("{too_long}, and was ended by SIGTERM")),
+        Some(Overdue::Killed) => {
+            return Some(format!(
+                "{too_long}, nor within {GRACE:?} of SIGTERM, and was killed"
+            ));
+        }
+        None => {}
+    }
+    let number = ended.status.signal()?;
+    let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
+    let killed = format!("killed by signal {number} ({name})");
+    Some(
+        match out_of_memory().filter(|_| number == Signal::SIGKILL as i32) {
+            Some(cause) => format!("{killed}: {cause}"),
+            None if signals::received().is_some() => format!("{killed} after an interrupt"),
+            None => killed,
+        },
+    )
+}
+
+/// A record with what ended its run from outside, unless that came when all was done.
+fn with_fault(mut record: Box<Record>, status: ExitStatus, fault: Option<String>) -> Box<Record> {
+    let is_whole = status.success() && !record.partial;
+    if let Some(fault) = fault.filter(|_| !is_whole) {
+        let samples = record.samples.as_ref().map_or(0, |samples| samples.count);
+        let measured = format!("{samples} iterations were timed before");
+        record.error = Some(match record.error.take() {
+            Some(error) => format!("{fault}; {measured}; it says: {error}"),
+            None => format!("{fault}; {measured}"),
+        });
+    }
+    record
+}
+
 /// Why a program has printed no record: its last words, or how it ended.
-fn reason(status: ExitStatus, stderr: &str) -> String {
-    match stderr.trim() {
-        "" => format!("it printed no record and ended with {status}"),
-        words => format!("{words} ({status})"),
+fn reason(status: ExitStatus, fault: Option<String>, stderr: &str) -> String {
+    let ended = fault.map(|fault| format!("{fault}; nothing of what it measured is left"));
+    match (stderr.trim(), ended) {
+        ("", None) => format!("it printed no record and ended with {status}"),
+        ("", Some(ended)) => ended,
+        (words, None) => format!("{words} ({status})"),
+        (words, Some(ended)) => format!("{ended}; it says: {words}"),
     }
 }

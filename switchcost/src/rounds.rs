@@ -1,9 +1,8 @@
 //! Rounds: every case once, each in a fresh process, one at a time, in a shuffled order.
 
 use std::collections::HashSet;
-use std::io::{IsTerminal, Write};
 use std::ops::Range;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{bail, ensure};
 use harness::machine::{Build, Machine};
@@ -11,8 +10,11 @@ use harness::record::{PlanPosition, Record, milliseconds};
 use harness::{console, signals};
 
 use crate::execute::{self, Outcome};
+use crate::lock::Turn;
+use crate::origin;
 use crate::plan::Case;
 use crate::programs::Programs;
+use crate::progress::Progress;
 use crate::store::Store;
 
 /// What every program is given besides its case's flags.
@@ -31,14 +33,19 @@ pub struct Rounds {
     command: String,
     records: Vec<Record>,
     done: HashSet<Place>,
+    timeout: Duration,
+    /// Kept, and not looked at.
+    turn: Option<Turn>,
+    /// What has ended it before its time.
+    failure: Option<anyhow::Error>,
 }
 
 /// A run's place in the plan: the program, its flags, the round, and whether it is a twin.
 type Place = (String, Vec<String>, u32, bool);
 
 impl Rounds {
-    /// A run that begins.
-    pub fn new(programs: Programs, store: Store, seed: u64) -> Self {
+    /// A run that begins. A case that takes longer than `timeout` is made to end.
+    pub fn new(programs: Programs, store: Store, seed: u64, timeout: Duration) -> Self {
         Rounds {
             programs,
             store,
@@ -47,14 +54,19 @@ impl Rounds {
             command: command_line(),
             records: Vec::new(),
             done: HashSet::new(),
+            timeout,
+            turn: None,
+            failure: None,
         }
     }
 
     /// A run that goes on after `records`. Those that are partial or failed are run again.
     ///
     /// # Errors
-    /// When a record is of none of the `cases`: it was made by another plan, or by other options.
+    /// When a record is of none of the `cases`: it was made by another plan, or by other options;
+    /// or when it was made on another machine or by another build.
     pub fn resume(mut self, records: Vec<Record>, cases: &[Case]) -> anyhow::Result<Self> {
+        origin::ensure_same(&records)?;
         for record in &records {
             let Some(position) = &record.plan else {
                 bail!("it holds a run by hand: {}", record.command_line.join(" "));
@@ -81,13 +93,32 @@ impl Rounds {
         Ok(self)
     }
 
+    /// Waits until no other runner measures on this machine, and keeps others from it as long as
+    /// this run lives; a signal ends the wait.
+    pub fn await_turn(&mut self) {
+        self.turn = Turn::take();
+    }
+
     /// Runs these rounds of the cases that have them. Each record is stored as soon as it exists.
     /// A signal ends it early, and the run under way is stored as a partial record.
     ///
     /// # Errors
-    /// When a program cannot be started or a record cannot be stored; a program that fails is a
-    /// record with an error.
+    /// When a program cannot be started or a record cannot be stored, and nothing was measured;
+    /// where something was, [`Rounds::conclude`] tells the error, when that is printed. A program
+    /// that fails is a record with an error.
     pub fn run(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        let outcome = self.run_all(cases, rounds).and_then(|()| self.store.sync());
+        match outcome {
+            Err(e) if !self.records.is_empty() => self.failure = Some(e),
+            other => return other,
+        }
+        Ok(())
+    }
+
+    fn run_all(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
         let schedule = schedule(cases, rounds.clone(), self.seed);
         let left: Vec<_> = schedule
             .into_iter()
@@ -98,13 +129,12 @@ impl Rounds {
             if signals::received().is_some() {
                 break;
             }
-            progress.show(round, case);
+            progress.show(round, &case.position.name());
             let record = self.one(case, round, order)?;
             self.store.append(&record)?;
             self.records.push(record);
-            progress.done += 1;
+            progress.advance();
         }
-        progress.clear();
         Ok(())
     }
 
@@ -113,7 +143,7 @@ impl Rounds {
         let path = self.programs.path(&case.program)?;
         let mut flags = case.flags.clone();
         flags.extend(OUTPUT.map(str::to_owned));
-        let mut record = match execute::run(&path, &flags)? {
+        let mut record = match execute::run(&path, &flags, self.timeout)? {
             Outcome::Measured(record) => *record,
             Outcome::Failed(reason) => failed(&case.program, flags, reason),
         };
@@ -138,6 +168,9 @@ impl Rounds {
     /// # Errors
     /// When the record cannot be stored.
     pub fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
+        if self.failure.is_some() {
+            return Ok(());
+        }
         let reason = format!("{NOT_RUN}{reason}");
         let mut record = failed(&case.program, case.flags.clone(), reason);
         record.plan = Some(self.position(case));
@@ -160,8 +193,8 @@ impl Rounds {
     /// Says where the records are, and whether there should have been more.
     ///
     /// # Errors
-    /// When every case failed.
-    pub fn conclude(&self) -> anyhow::Result<()> {
+    /// When every case failed, or what has ended the run before its time.
+    pub fn conclude(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
             console::say(format_args!(
                 "interrupted after {} runs",
@@ -169,6 +202,9 @@ impl Rounds {
             ));
         }
         console::say(format_args!("records: {}", self.store.path().display()));
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         ensure!(
             self.records.iter().any(|record| record.samples.is_some()),
             "every case failed; the records say why"
@@ -246,55 +282,6 @@ fn failed(program: &str, flags: Vec<String>, reason: String) -> Record {
         build: Build::current(),
         error: Some(reason),
         ..Record::empty(program, command_line)
-    }
-}
-
-/// A line on the terminal, drawn before a run begins and never while one measures.
-struct Progress {
-    terminal: bool,
-    begun: Instant,
-    rounds: u32,
-    done: usize,
-    all: usize,
-}
-
-impl Progress {
-    fn new(all: usize, rounds: u32) -> Self {
-        Progress {
-            terminal: std::io::stderr().is_terminal(),
-            begun: Instant::now(),
-            rounds,
-            done: 0,
-            all,
-        }
-    }
-
-    fn show(&self, round: u32, case: &Case) {
-        let left = match self.done {
-            0 => String::new(),
-            done => {
-                let each = self.begun.elapsed().as_secs_f64() / done as f64;
-                let left = Duration::from_secs_f64(each * (self.all - done) as f64);
-                format!(", about {} s left", left.as_secs() + 1)
-            }
-        };
-        self.draw(&format!(
-            "round {} of {}{left}: {}",
-            round + 1,
-            self.rounds,
-            case.position.name()
-        ));
-    }
-
-    fn clear(&self) {
-        self.draw("");
-    }
-
-    fn draw(&self, line: &str) {
-        if self.terminal {
-            // A terminal that has gone away is no reason to stop measuring.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
-        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! A file of records, one JSON line each, appended to as they come.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use harness::record::{Record, SCHEMA};
 use jiff::Timestamp;
+
+use crate::lock;
 
 /// A file that records are appended to.
 #[derive(Debug)]
@@ -35,13 +37,11 @@ impl Store {
         let mut path = PathBuf::from(format!("switchcost-{now}.jsonl"));
         // Two runs may begin in the same second.
         for number in 2.. {
-            match File::create_new(&path) {
+            let mut new = OpenOptions::new();
+            match new.append(true).create_new(true).open(&path) {
                 Ok(file) => {
-                    return Ok(Store {
-                        path,
-                        file,
-                        made: true,
-                    });
+                    let made = true;
+                    return Store { path, file, made }.locked();
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                     path = PathBuf::from(format!("switchcost-{now}-{number}.jsonl"));
@@ -67,18 +67,31 @@ impl Store {
             .append(true)
             .create(true)
             .open(path)
-            .and_then(end_last_line)
-            .with_context(|| {
-                format!(
-                    "cannot write {}: name another file by --out",
-                    path.display()
+            .with_context(|| cannot_write(path))?;
+        let path = path.to_owned();
+        let mut store = Store { path, file, made }.locked()?;
+        end_last_line(&mut store.file).with_context(|| cannot_write(&store.path))?;
+        Ok(store)
+    }
+
+    /// Keeps other runners from writing to the file: their records would be of one run with these.
+    fn locked(mut self) -> anyhow::Result<Self> {
+        if self.length().is_none() {
+            return Ok(self);
+        }
+        match self.file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                // The other one has made it, if it is new, and may not have written yet.
+                self.made = false;
+                bail!(
+                    "{} is being written to by {}: name another file by --out, or wait for its end",
+                    self.path.display(),
+                    lock::holder(&self.file)
                 )
-            })?;
-        Ok(Store {
-            path: path.to_owned(),
-            file,
-            made,
-        })
+            }
+            // Some file systems over a network have no locks.
+            Err(TryLockError::Error(_)) | Ok(()) => Ok(self),
+        }
     }
 
     /// The file's path.
@@ -86,17 +99,49 @@ impl Store {
         &self.path
     }
 
-    /// Appends a record in one write, so that a reader never sees a part of it unless the disk is
-    /// full or the machine stops.
+    /// Appends a record in one write, so that a reader never sees a part of it unless the machine
+    /// stops. Where the disk is full, what fitted is taken back.
     ///
     /// # Errors
     /// What the system reports.
     pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        self.file
-            .write_all(&line)
-            .with_context(|| format!("cannot append to {}", self.path.display()))
+        let before = self.length();
+        let written = self.file.write_all(&line);
+        if let (Err(_), Some(before)) = (&written, before) {
+            // Where this fails too, whoever opens the file next ends the line.
+            let _ = self.file.set_len(before);
+        }
+        written.with_context(|| {
+            format!(
+                "cannot append to {} (the records before are in it; go on by --resume when there is room)",
+                self.path.display()
+            )
+        })
+    }
+
+    /// Waits until the records are on the disk. A crash of this process loses no record that was
+    /// appended; one of the machine may lose those since the last call. Not after each record: the
+    /// next case must not begin beside a disk at work.
+    ///
+    /// # Errors
+    /// What the system reports, a disk that turns out to be full among it.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        match self.length() {
+            // A device or a pipe has nothing to wait for.
+            None => Ok(()),
+            Some(_) => self
+                .file
+                .sync_data()
+                .with_context(|| format!("cannot write {} to the disk", self.path.display())),
+        }
+    }
+
+    /// The length of a plain file.
+    fn length(&self) -> Option<u64> {
+        let metadata = self.file.metadata().ok()?;
+        metadata.is_file().then_some(metadata.len())
     }
 }
 
@@ -113,7 +158,7 @@ impl Drop for Store {
 
 /// Ends a line that a full disk or a stopped machine has cut short, so that the next record does
 /// not continue it.
-fn end_last_line(mut file: File) -> io::Result<File> {
+fn end_last_line(file: &mut File) -> io::Result<()> {
     let mut last = [b'\n'];
     // A device or a pipe cannot be read backwards, and has no last line.
     if file.metadata()?.len() > 0 {
@@ -123,7 +168,14 @@ fn end_last_line(mut file: File) -> io::Result<File> {
     if last != [b'\n'] {
         file.write_all(b"\n")?;
     }
-    Ok(file)
+    Ok(())
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!(
+        "cannot write {}: name another file by --out",
+        path.display()
+    )
 }
 
 /// What a file holds.

@@ -35,8 +35,16 @@ pub(crate) fn of(records: &[Record]) -> Vec<String> {
     warnings
 }
 
-/// A note counts for a case when more than half of its runs have it: one run that drifted is
-/// noise, and the intervals show it.
+/// How many of a case's runs must have a note for it to count.
+#[derive(Clone, Copy)]
+enum Share {
+    /// One run that drifted is noise, and the intervals show it.
+    Most,
+    /// What somebody did to a run is not noise.
+    Any,
+}
+
+/// The notes that a reader should know of, each with the cases that it counts for.
 fn common_notes(records: &[Record]) -> Vec<String> {
     let mut cases: BTreeMap<(&str, String), Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|r| r.error.is_none() && !r.partial) {
@@ -45,47 +53,69 @@ fn common_notes(records: &[Record]) -> Vec<String> {
             cases.entry(case).or_default().push(record);
         }
     }
-    type Kind = (fn(&Note) -> bool, &'static str);
-    let kinds: [Kind; 8] = [
+    type Kind = (fn(&Note) -> bool, &'static str, Share);
+    let kinds: [Kind; 10] = [
         (
             |n| matches!(n, Note::NotSteady { .. }),
             "not steady: the last third of the iterations differs from the first",
+            Share::Most,
         ),
         (
             |n| matches!(n, Note::ShortSamples { .. }),
             "samples shorter than 1000 steps of the clock",
+            Share::Most,
         ),
         (
             |n| matches!(n, Note::InvoluntarySwitches { .. }),
             "involuntary switches in more than one hop or task of a hundred",
+            Share::Most,
         ),
         (
             |n| matches!(n, Note::Steal { .. }),
             "the hypervisor took CPU time for others",
+            Share::Most,
         ),
         (
             |n| matches!(n, Note::Throttled { .. }),
             "a CPU quota stopped the process",
+            Share::Most,
         ),
         (
             |n| matches!(n, Note::HugePages { .. }),
             "transparent huge pages: the memory per task means little",
+            Share::Most,
         ),
         (
             |n| matches!(n, Note::SmallPipes { .. }),
             "some pipes hold less than others (fs.pipe-user-pages-soft)",
+            Share::Any,
         ),
         (
             |n| matches!(n, Note::DebugBuild),
             "built without optimisation",
+            Share::Most,
+        ),
+        (
+            |n| matches!(n, Note::Stopped { .. }),
+            "stopped and continued in mid-run, which lengthens a sample",
+            Share::Any,
+        ),
+        (
+            |n| matches!(n, Note::CpusChanged { .. }),
+            "the CPUs to run on changed in mid-run",
+            Share::Any,
         ),
     ];
     let mut warnings = Vec::new();
-    for (is_kind, text) in kinds {
+    for (is_kind, text, share) in kinds {
         let has = |record: &&&Record| record.notes.iter().any(is_kind);
+        let counts = |with: usize, all: usize| match share {
+            Share::Most => 2 * with > all,
+            Share::Any => with > 0,
+        };
         let names: Vec<&str> = cases
             .iter()
-            .filter(|(_, runs)| 2 * runs.iter().filter(has).count() > runs.len())
+            .filter(|(_, runs)| counts(runs.iter().filter(has).count(), runs.len()))
             .map(|((_, name), _)| name.as_str())
             .collect();
         match names.len() {

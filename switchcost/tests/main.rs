@@ -16,6 +16,8 @@ mod support;
 mod compare;
 /// Every benchmark program: its flags, its output, its record.
 mod contract;
+/// What goes wrong in mid-run: tasks, signals, CPUs, children, disks, other runners.
+mod faults;
 /// Every benchmark program, at SIGINT and SIGTERM.
 mod interrupt;
 /// Every benchmark program, with too little of what it needs.

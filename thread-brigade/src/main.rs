@@ -11,6 +11,8 @@
 //! which `one-thread-brigade` measures by themselves, and a woken thread on another CPU may start
 //! while its waker still runs.
 
+mod faulty;
+
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -26,6 +28,7 @@ use harness::links::{self, Chain, Mode};
 use harness::placement::{Layout, Place, Seats};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
+use harness::test_fault::TestFault;
 use harness::threads::{Spawner, Thread};
 use harness::{Program, Session};
 use serde::Serialize;
@@ -46,6 +49,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     stack: Stack,
+    #[command(flatten)]
+    #[serde(flatten)]
+    fault: TestFault,
 }
 
 impl Program for Cli {
@@ -60,6 +66,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let seats = cli.place.confine(Layout::Chain)?;
+    cli.fault.check(cli.run.tasks)?;
     session.carries(cli.chain.tokens);
     session.require(&demand(cli))?;
     cli.chain.check_room()?;
@@ -67,9 +74,9 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let mut laps = session.laps();
     let mut threads = Vec::new();
     let result = form(cli, &seats, &mut threads).and_then(|(first, last)| {
-        let result = drive(cli, &first, &last, &mut laps);
+        drive(cli, &first, &last, &mut laps)?;
         session.at_rest();
-        result
+        Ok(())
     });
     // Both ends of the chain are closed now, and the end of file runs down it.
     let mut tally = Tally::default();
@@ -110,12 +117,17 @@ fn form(
         let next = link(k + 1)?;
         let downstream = File::from(next.writer);
         let (arrival, seat) = (muster.arrival(), seats.seat(k + 1, tasks + 1));
-        let thread = spawner
-            .spawn(move || {
+        let thread = match cli.fault.of(k) {
+            None => spawner.spawn(move || {
                 seat.take()?;
                 pass_on(upstream, downstream, arrival)
-            })
-            .map_err(|e| limits::explain("create a thread", k, tasks, e, &demand(cli)))?;
+            }),
+            Some(ending) => {
+                spawner.spawn(move || faulty::pass_on(upstream, downstream, arrival, ending))
+            }
+        };
+        let thread =
+            thread.map_err(|e| limits::explain("create a thread", k, tasks, e, &demand(cli)))?;
         threads.push(thread);
         upstream = File::from(next.reader);
     }

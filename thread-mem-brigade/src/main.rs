@@ -14,6 +14,7 @@
 //! A transport that spins before it sleeps (see `--transport`) may hand over without any switch:
 //! the line of switches tells.
 
+mod faulty;
 mod links;
 
 use std::io;
@@ -28,6 +29,7 @@ use harness::limits::{self, Demand};
 use harness::placement::{Layout, Place, Seats};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
+use harness::test_fault::TestFault;
 use harness::threads::{Spawner, Thread};
 use harness::{BadUsage, Program, Session};
 use links::{Link, Put, Take};
@@ -52,6 +54,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     stack: Stack,
+    #[command(flatten)]
+    #[serde(flatten)]
+    fault: TestFault,
 }
 
 /// What a link is made of.
@@ -81,6 +86,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let seats = cli.place.confine(Layout::Chain)?;
+    cli.fault.check(cli.run.tasks)?;
     session.carries(cli.tokens);
     check_room(cli)?;
     session.require(&demand(cli))?;
@@ -115,9 +121,9 @@ fn brigade<L: Link>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::
     let mut laps = session.laps();
     let mut threads = Vec::new();
     let result = form::<L>(cli, seats, &mut threads).and_then(|(mut first, mut last)| {
-        let result = drive::<L>(cli, &mut first, &mut last, &mut laps);
+        drive::<L>(cli, &mut first, &mut last, &mut laps)?;
         session.at_rest();
-        result
+        Ok(())
     });
     // Both ends of the chain are dropped now, and its end runs down it.
     let mut tally = Tally::default();
@@ -144,12 +150,17 @@ fn form<L: Link>(
     for k in 0..tasks {
         let (downstream, next) = L::link();
         let (arrival, seat) = (muster.arrival(), seats.seat(k + 1, tasks + 1));
-        let thread = spawner
-            .spawn(move || {
+        let thread = match cli.fault.of(k) {
+            None => spawner.spawn(move || {
                 seat.take()?;
                 pass_on::<L>(upstream, downstream, arrival)
-            })
-            .map_err(|e| limits::explain("create a thread", k, tasks, e, &demand(cli)))?;
+            }),
+            Some(ending) => {
+                spawner.spawn(move || faulty::pass_on::<L>(upstream, downstream, arrival, ending))
+            }
+        };
+        let thread =
+            thread.map_err(|e| limits::explain("create a thread", k, tasks, e, &demand(cli)))?;
         threads.push(thread);
         upstream = next;
     }

@@ -75,7 +75,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         case.rounds = args.rounds;
     }
     let store = Store::open(args.keep.out.as_deref())?;
-    let mut rounds = Rounds::new(programs.clone(), store, seed);
+    let mut rounds = Rounds::new(programs.clone(), store, seed, args.keep.patience.timeout);
+    rounds.await_turn();
     rounds.run(&cases, 0..args.rounds)?;
     let records = rounds.records();
     rounds.ensure_any()?;

@@ -9,6 +9,7 @@ use harness::{BadUsage, console, signals};
 
 use super::list;
 use super::report::{self, Format};
+use crate::args::Patience;
 use crate::extension::{self, Goal, Pace};
 use crate::plan::{Case, Plan};
 use crate::programs::Programs;
@@ -47,6 +48,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     budget: Option<Duration>,
 
+    #[command(flatten)]
+    patience: Patience,
+
     /// How to print the tables
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -63,6 +67,9 @@ pub(super) struct Keep {
     /// Shuffle each round by this number [default: drawn from the clock]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) patience: Patience,
 
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
@@ -144,7 +151,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     let path = store.path().to_owned();
     let programs = Programs::up_to_date(cases.iter().map(|case| case.program.as_str()))?;
-    let mut rounds = Rounds::new(programs, store, seed)
+    let mut rounds = Rounds::new(programs, store, seed, args.patience.timeout)
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
 
@@ -159,6 +166,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     };
     // The task counts of a slope have rounds of their own, which may be more than the plan's.
     let pilot = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
+    // To wait for others costs nothing of the budget, and says nothing of the pace.
+    rounds.await_turn();
     let begun = Instant::now();
     let before = rounds.records().len();
     rounds.run(&cases, 0..pilot)?;
@@ -167,7 +176,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         time: begun.elapsed(),
     };
     extend(&mut rounds, &mut cases, plan.rounds, pace, goal)?;
-    conclude(&rounds, args.format, goal)
+    conclude(&mut rounds, args.format, goal)
 }
 
 /// The records of a run that is to go on.
@@ -214,7 +223,7 @@ fn extend(
 }
 
 /// Prints the tables, what they leave to be desired, and where the records are.
-fn conclude(rounds: &Rounds, format: Format, goal: Goal) -> anyhow::Result<()> {
+fn conclude(rounds: &mut Rounds, format: Format, goal: Goal) -> anyhow::Result<()> {
     let records = rounds.records();
     rounds.ensure_any()?;
     report::print(&analysis::analyse(records), records, format)?;

@@ -75,7 +75,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         );
     }
     let store = Store::open(args.keep.out.as_deref())?;
-    let mut rounds = Rounds::new(programs, store, plan.seed);
+    let mut rounds = Rounds::new(programs, store, plan.seed, args.keep.patience.timeout);
+    rounds.await_turn();
     rounds.run(&cases, 0..plan.rounds)?;
     rounds.ensure_any()?;
     for Planned { beyond, .. } in &planned {

@@ -202,7 +202,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     check_transports(&args.transport, &planned)?;
     let store = Store::open(args.keep.out.as_deref())?;
-    let mut rounds = Rounds::new(programs, store, seed);
+    let mut rounds = Rounds::new(programs, store, seed, args.keep.patience.timeout);
+    rounds.await_turn();
     rounds.run(&planned.cases, 0..plan.rounds)?;
     rounds.ensure_any()?;
     for cut in &planned.cuts {

@@ -2,6 +2,7 @@
 //! the truth is known, and on a real program with a delay of a known size.
 
 use std::path::Path;
+use std::time::Duration;
 
 use harness::record::Record;
 use serde_json::json;
@@ -162,7 +163,7 @@ fn run(programs: &Programs, path: &Path, flags: &[&str]) -> Vec<Record> {
     ))
     .unwrap();
     let store = Store::append_to(path).unwrap();
-    let mut rounds = Rounds::new(programs.clone(), store, 1);
+    let mut rounds = Rounds::new(programs.clone(), store, 1, Duration::from_secs(600));
     rounds.run(&plan.cases(false, 1), 0..plan.rounds).unwrap();
     let mut records = store::read(path).unwrap().records;
     for samples in records.iter_mut().filter_map(|r| r.samples.as_mut()) {

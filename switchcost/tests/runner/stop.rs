@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::signal::Signal::{SIGINT, SIGTERM};
+use nix::sys::signal::Signal::{SIGINT, SIGKILL, SIGTERM};
 
 use super::{Files, PLAN, switchcost};
 use crate::support::process::Running;
@@ -60,5 +60,5 @@ fn no_case_outlives_a_runner_that_is_killed() {
     let files = endless();
     let running = files.run().start();
     until("a case runs", || measures(&running));
-    assert_eq!(running.kill(), Vec::<String>::new());
+    assert_eq!(running.end_by(SIGKILL), Vec::<String>::new());
 }

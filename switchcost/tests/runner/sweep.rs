@@ -20,6 +20,7 @@ fn switchcost(folder: &Path, arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .current_dir(folder)
+        .env("SWITCHCOST_LOCK", "none")
         .stdin(Stdio::null());
     command
 }

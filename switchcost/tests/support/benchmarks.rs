@@ -39,6 +39,11 @@ impl Benchmark {
         Run::within(script, &self.path).flags(flags)
     }
 
+    /// Its name as the kernel knows it, which keeps 15 characters.
+    pub(crate) fn comm(&self) -> &str {
+        &self.name[..self.name.len().min(15)]
+    }
+
     /// Whether it has a flag.
     pub(crate) fn has(&self, flag: &str) -> bool {
         self.flags.contains_key(flag)

@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,6 +60,8 @@ impl Run {
         command.env(MARK, &mark).process_group(0);
         // A failure shows what the program says; where that comes from would bury it.
         command.env_remove("RUST_BACKTRACE");
+        // Tests run beside each other, and none of them needs a figure.
+        command.env("SWITCHCOST_LOCK", "none");
         Run {
             command,
             input: String::new(),
@@ -80,6 +83,12 @@ impl Run {
     /// Adds arguments separated by white space.
     pub(crate) fn flags(mut self, flags: &str) -> Self {
         self.command.args(flags.split_whitespace());
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
         self
     }
 
@@ -149,21 +158,57 @@ impl Running {
         killpg(self.pid(), signal).unwrap();
     }
 
-    fn await_handler(&self, signal: Signal) {
+    /// Waits until the program is prepared for a signal.
+    pub(crate) fn await_handler(&self, signal: Signal) {
         until("the signal is caught", || {
             catches(self.pid().as_raw(), signal)
         });
     }
 
-    /// Ends the program alone, in the way that it cannot prepare for, and returns what is left.
-    pub(crate) fn kill(mut self) -> Vec<String> {
-        kill(self.pid(), Signal::SIGKILL).unwrap();
-        self.child.wait().unwrap();
+    /// Sends a signal to the program alone, whether it is prepared for it or not.
+    pub(crate) fn send(&self, signal: Signal) {
+        kill(self.pid(), signal).unwrap();
+    }
+
+    /// Stops the program alone for a while, once it is prepared for that.
+    pub(crate) fn stop_for(&self, time: Duration) {
+        self.await_handler(Signal::SIGCONT);
+        self.send(Signal::SIGSTOP);
+        until("it is stopped", || state(self.pid().as_raw()) == Some('T'));
+        thread::sleep(time);
+        self.send(Signal::SIGCONT);
+    }
+
+    /// Ends the program alone by a signal that it does not catch, and returns what is left.
+    ///
+    /// # Panics
+    /// When it does not end by that signal.
+    pub(crate) fn end_by(mut self, signal: Signal) -> Vec<String> {
+        self.send(signal);
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.signal(), Some(signal as i32), "{status}");
         self.left()
     }
 
-    fn pid(&self) -> Pid {
+    /// The id of the program's process.
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// What it has written to standard error so far.
+    pub(crate) fn stderr_so_far(&self) -> String {
+        let length = self.stderr.metadata().unwrap().len();
+        let mut bytes = vec![0; length as usize];
+        // Not by a read, which would move the place that the program writes to.
+        self.stderr.read_exact_at(&mut bytes, 0).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The process of this run that has this name, once it is prepared for SIGTERM.
+    pub(crate) fn pid_of(&self, name: &str) -> Option<Pid> {
+        let comm = &name[..name.len().min(15)];
+        let ready = |&pid: &i32| is_called(pid, comm) && catches(pid, Signal::SIGTERM);
+        self.processes().find(ready).map(Pid::from_raw)
     }
 
     /// Whether some process of this run has this name (`/proc/PID/comm`).
@@ -224,8 +269,11 @@ impl Running {
         };
         assert!(outcome.code >= 0, "it ended with {status}: {outcome}");
         assert_ne!(outcome.code, 101, "it panicked: {outcome}");
+        let is_wanted = outcome.label.contains("--test-fault panic");
         for text in [&outcome.stdout, &outcome.stderr] {
             assert!(!text.contains("panicked"), "it panicked: {outcome}");
+            let caught = text.contains("(a panic");
+            assert!(is_wanted || !caught, "it panicked: {outcome}");
         }
         assert!(left.is_empty(), "it left processes: {left:?}\n{outcome}");
         outcome
@@ -273,6 +321,13 @@ fn is_called(pid: i32, name: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
 }
 
+/// The state of a process as `/proc/PID/status` names it, such as T for stopped.
+fn state(pid: i32) -> Option<char> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+    state?.trim().chars().next()
+}
+
 /// Whether a process has a handler for a signal, as `/proc/PID/status` tells, or has ended.
 fn catches(pid: i32, signal: Signal) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
@@ -280,7 +335,7 @@ fn catches(pid: i32, signal: Signal) -> bool {
     };
     let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
     let mask = field("SigCgt:").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    let ended = field("State:").is_some_and(|state| state.trim().starts_with('Z'));
+    let ended = state(pid) == Some('Z');
     ended || mask.is_some_and(|mask| mask & (1 << (signal as i32 - 1)) != 0)
 }
 

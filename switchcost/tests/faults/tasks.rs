@@ -1,0 +1,110 @@
+//! A task of a chain that ends in mid-run: the others end too, the cause is told, and what was
+//! measured before is kept.
+
+use super::chains;
+use crate::support::benchmarks::Benchmark;
+use crate::support::process::Run;
+
+/// How a task ends, what is told of it besides its number, and whether it ran at all.
+const ENDINGS: [(&str, &str, bool); 4] = [
+    ("fail", "fails here, as --test-fault asks", true),
+    (
+        "panic",
+        "ends here, as --test-fault asks (a panic at ",
+        true,
+    ),
+    ("close", "ended after it had passed on 3 tokens: ", true),
+    ("absent", "fails here, as --test-fault asks", false),
+];
+
+/// The first, one in the middle, and the last of five tasks.
+const TASKS: [u32; 3] = [0, 2, 4];
+
+fn faulty(benchmark: &Benchmark, fault: &str) -> Run {
+    let size = "--tasks 5 --iters 100000 --warmups 0 --test-fault";
+    benchmark.run(size).arg(fault)
+}
+
+#[test]
+fn a_task_that_ends_in_mid_run_is_the_error_and_the_samples_are_kept() {
+    for benchmark in chains() {
+        for (ending, words, ran) in ENDINGS {
+            for task in TASKS {
+                let run = faulty(benchmark, &format!("{ending}@{task}"));
+                let run = run.start().finish_all().expect(1);
+                let told = format!("{}: task {task}", benchmark.name);
+                assert!(run.stderr.starts_with(&told), "{run}");
+                let run = run.expect_complaint(&[words]);
+                assert_eq!(run.stderr.lines().count(), 1, "{run}");
+                match ran {
+                    true => assert!(
+                        run.stdout.starts_with("partial: 3 of 100000 iterations\n"),
+                        "{run}"
+                    ),
+                    false => assert!(run.stdout.is_empty(), "{run}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn its_record_is_partial_and_has_the_error() {
+    for benchmark in chains() {
+        for (ending, words, ran) in ENDINGS {
+            let run = faulty(benchmark, &format!("{ending}@2")).flags("--format json");
+            let run = run.start().finish_all().expect(1);
+            let record = run.record();
+            let error = record.error.unwrap();
+            assert!(
+                error.starts_with("task 2") && error.contains(words),
+                "{run}"
+            );
+            assert!(record.partial, "{run}");
+            let count = record.samples.map(|samples| samples.count);
+            assert_eq!(count, ran.then_some(3), "{run}");
+            assert_eq!(record.params["test_fault"], format!("{ending}@2"));
+            let rested = record.memory.and_then(|memory| memory.at_rest);
+            assert!(rested.is_none(), "nothing was at rest: {run}");
+        }
+    }
+}
+
+#[test]
+fn with_more_tokens_or_other_links_it_is_no_different() {
+    for benchmark in chains() {
+        let flags = match benchmark.has("--transport") {
+            true => "--tokens 4 --transport socketpair --format json",
+            false => "--tokens 4 --capacity 4 --format json",
+        };
+        for (ending, words, _) in ENDINGS {
+            for task in TASKS {
+                let run = faulty(benchmark, &format!("{ending}@{task}")).flags(flags);
+                let run = run.start().finish_all().expect(1);
+                run.expect_complaint(&[&format!("task {task}"), words]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_command_is_not_run_where_tasks_are_gone() {
+    for benchmark in chains() {
+        let run = faulty(benchmark, "fail@2")
+            .arg("--command")
+            .arg("echo here");
+        let run = run.finish().expect(1);
+        assert!(!run.stdout.contains("here"), "{run}");
+    }
+}
+
+#[test]
+fn a_task_that_is_not_there_cannot_end() {
+    for benchmark in chains() {
+        for fault in ["fail@5", "panic@-1", "vanish@2", "close"] {
+            faulty(benchmark, fault)
+                .finish()
+                .expect_refusal(2, &["--test-fault", fault]);
+        }
+    }
+}
