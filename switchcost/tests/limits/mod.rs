@@ -3,6 +3,8 @@
 
 mod check;
 mod descriptors;
+mod doctor;
 mod groups;
 mod memory;
+mod systems;
 mod users;
