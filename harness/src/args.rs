@@ -45,6 +45,16 @@ pub struct Run {
     /// that raise those that do not, and exit with status 0 or 1
     #[arg(long)]
     pub check_limits: bool,
+
+    /// Raise for this run the limits that are too low and may be raised: those of this process
+    /// (hard ones take CAP_SYS_RESOURCE) and, as root, the kernel parameters, which are put back
+    /// when the last run that needs them ends. Control groups are not touched. A run that is
+    /// killed (kill -9, or a second Ctrl-C) leaves the parameters raised, and the next run with
+    /// this flag puts them back: until then /run/switchcost/ledger has their values from before
+    #[arg(long, conflicts_with = "check_limits")]
+    // Records of versions that did not have it stay comparable.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub raise_limits: bool,
 }
 
 /// The stacks of the threads.

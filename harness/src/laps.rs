@@ -218,6 +218,7 @@ mod tests {
             format: Format::Text,
             command: None,
             check_limits: false,
+            raise_limits: false,
         };
         Laps::new(&run, "test")
     }

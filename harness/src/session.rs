@@ -48,6 +48,7 @@ pub struct Session {
     distributions: BTreeMap<String, Summary>,
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
+    raised: Option<limits::Lease>,
 }
 
 /// Parses the command line, measures, prints the result and returns the exit status: 0 measured,
@@ -95,19 +96,26 @@ impl Session {
             distributions: BTreeMap::new(),
             runtime: None,
             command_fault: None,
+            raised: None,
         })
     }
 
     /// Compares what the run is going to build with what the system allows, before it is built.
-    /// Raises the soft descriptor limit to the hard one.
+    /// Raises the soft descriptor limit to the hard one; with `--raise-limits`, what else may be
+    /// raised.
     ///
     /// # Errors
     /// Names every limit that is too low and the command that raises it. With `--check-limits`
     /// the run ends here in any case.
     pub fn require(&mut self, demand: &Demand) -> anyhow::Result<()> {
         limits::raise_descriptors().context("cannot raise the soft descriptor limit")?;
-        let limits = Limits::read();
         let tasks = u64::from(self.run.tasks);
+        if self.run.raise_limits {
+            let (lease, outcomes) = limits::raise(demand, tasks);
+            self.raised = lease;
+            self.tell(&outcomes);
+        }
+        let limits = Limits::read();
         let verdict = limits.check(demand, tasks);
         if self.run.check_limits {
             let largest = limits.largest(demand);
@@ -122,6 +130,12 @@ impl Session {
         self.building = Some(Instant::now());
         links::make_room(demand.of(tasks).descriptors);
         Ok(())
+    }
+
+    fn tell(&self, outcomes: &[limits::Outcome]) {
+        for outcome in outcomes {
+            console::say(format_args!("{}: {outcome}", self.name));
+        }
     }
 
     /// The laps to time. Give them back by [`Session::timed`], also after an error.
@@ -174,6 +188,10 @@ impl Session {
 
     /// Prints the result and the error, and decides about the exit status.
     fn finish(mut self, outcome: anyhow::Result<()>) -> ExitCode {
+        // Nothing that needed them is alive now.
+        if let Some(lease) = self.raised.take() {
+            self.tell(&lease.end());
+        }
         if let Err(e) = &outcome {
             if let Some(checked) = e.downcast_ref::<LimitsChecked>() {
                 return checked.print(&self);

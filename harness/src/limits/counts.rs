@@ -84,13 +84,13 @@ impl System {
             Resource::Descriptors,
             allocated,
         );
-        let free = |why| {
+        let free = |value, why| {
             let (name, source) = (&found.name, &found.source);
-            Finding::free(name, source, found.resource, found.value, why)
+            Finding::free(name, source, found.resource, value, why)
         };
         match found.value {
-            Some(value) if value >= i64::MAX as u64 => free("as high as it goes"),
-            Some(_) if self.can(CAP_SYS_ADMIN) => free("CAP_SYS_ADMIN may pass it"),
+            Some(value) if value >= i64::MAX as u64 => free(None, "as high as it goes"),
+            value @ Some(_) if self.can(CAP_SYS_ADMIN) => free(value, "CAP_SYS_ADMIN may pass it"),
             _ => found,
         }
     }

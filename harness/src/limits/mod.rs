@@ -27,6 +27,7 @@ mod finding;
 mod limit;
 mod mounts;
 mod pipes;
+mod raise;
 mod remedy;
 mod rights;
 mod space;
@@ -40,6 +41,7 @@ pub use explain::explain;
 pub use finding::{Finding, Standing};
 pub use limit::Limit;
 pub(crate) use pipes::PAGES_OF_A_PIPE;
+pub use raise::{Lease, Outcome, raise};
 pub use remedy::Lasting;
 pub use rights::{Held, Rights};
 

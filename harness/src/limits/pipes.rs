@@ -34,7 +34,7 @@ impl System {
     fn pipes_of_full_size(&self) -> Finding {
         self.pages_of_pipes(SOFT, |soft| Ok(soft / PAGES_OF_A_PIPE))
             .shrinks_if_it_binds(
-                "past it nothing fails, but new pipes are of 2 pages instead of 16",
+                "in pipes of 16 pages: past it nothing fails, but new ones have 2 pages",
             )
     }
 

@@ -5,7 +5,7 @@
 pub(super) enum Maker {
     /// systemd: a unit, its property and the value.
     Systemd(String),
-    /// Docker, Podman and their like.
+    /// Docker, Podman and their like; or Kubernetes, which does not always show.
     Container(String),
     /// Kubernetes.
     Pod(String),
@@ -44,9 +44,12 @@ pub(super) fn unit_of(file: &str, value: Option<u64>) -> Maker {
     ]
     .contains(&group);
     if is_top || parts().any(is_container) {
-        let option = if pids { "--pids-limit" } else { "--memory" };
+        let (option, pod) = match pids {
+            true => ("--pids-limit", "podPidsLimit"),
+            false => ("--memory", "resources.limits.memory"),
+        };
         let value = number.as_deref().unwrap_or("-1");
-        return Maker::Container(format!("{option} {value}"));
+        return Maker::Container(format!("{option} {value}\n({pod} in Kubernetes)"));
     }
     if [".slice", ".service", ".scope"]
         .iter()
@@ -68,10 +71,7 @@ impl Maker {
     pub(super) fn advice(&self, sudo: &str) -> String {
         match self {
             Maker::Systemd(setting) => format!("{sudo}systemctl set-property {setting}"),
-            Maker::Container(option) => format!(
-                "start the container with {option} (docker, podman), or set podPidsLimit or\n\
-                 resources.limits.memory (Kubernetes)"
-            ),
+            Maker::Container(option) => format!("start the container with {option}"),
             Maker::Pod(setting) => setting.clone(),
             Maker::Unknown(group) => format!("set it where {group} is made"),
         }

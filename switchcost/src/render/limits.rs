@@ -38,7 +38,7 @@ pub fn text(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result
     wrapped(&rights(&checkup.rights), 0, width, out)?;
     writeln!(out)?;
     table(checkup, width, out)?;
-    groups(checkup, out)?;
+    groups(checkup, width, out)?;
     for standing in [Standing::Free, Standing::Unknown] {
         others(checkup, standing, width, out)?;
     }
@@ -98,8 +98,9 @@ fn table(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()
         }
         table.row(cells);
     }
-    let title = "How many tasks each limit allows (* it binds first, · it does not bound this one)";
-    writeln!(out, "{title}\n")?;
+    let title = "How many tasks each limit allows (* binds first, · does not bound this one):";
+    wrapped(title, 0, width, out)?;
+    writeln!(out)?;
     table.write(width, out)
 }
 
@@ -153,7 +154,7 @@ fn group_number(checkup: &Checkup, line: &Line) -> Option<usize> {
         .map(|i| i + 1)
 }
 
-fn groups(checkup: &Checkup, out: &mut impl Write) -> io::Result<()> {
+fn groups(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()> {
     for (number, group) in (1..).zip(bounding_groups(checkup)) {
         writeln!(out, "[{number}] {group}")?;
     }
@@ -161,7 +162,7 @@ fn groups(checkup: &Checkup, out: &mut impl Write) -> io::Result<()> {
         |line: &&Line| line.finding.standing == Standing::Shrinks && !line.largest.is_empty();
     for line in checkup.limits.iter().filter(shrinks) {
         let remark = line.finding.remark.as_deref().unwrap_or_default();
-        writeln!(out, "~ {remark}")?;
+        wrapped(&format!("~ {remark}"), 2, width, out)?;
     }
     Ok(())
 }
@@ -225,10 +226,12 @@ fn commands(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result
     }
     match checkup.tasks {
         Some(tasks) => writeln!(out, "\nFor {tasks} tasks of each, in this order:")?,
-        None => writeln!(
-            out,
-            "\nFor twice as many of each, in this order (--tasks N says what N of them take):"
-        )?,
+        None => {
+            let heading =
+                "For twice as many of each, in this order (--tasks N says what N of them take):";
+            writeln!(out)?;
+            wrapped(heading, 0, width, out)?;
+        }
     }
     for raise in &checkup.raises {
         write_raise(raise, width, out)?;
@@ -264,7 +267,7 @@ fn write_raise(raise: &Raise, width: usize, out: &mut impl Write) -> io::Result<
             Lasting::Reboot => "lasts until the next reboot",
             Lasting::Group => "lasts until the group is made anew",
         };
-        writeln!(out, "  {root}{until}. To make it last:")?;
+        wrapped(&format!("  {root}{until}. To make it last:"), 2, width, out)?;
     }
     for line in short.to_last.iter().flat_map(|text| text.lines()) {
         writeln!(out, "    {line}")?;
@@ -316,8 +319,9 @@ fn scaled(value: u64, step: f64, units: &[&str], exact_below: u64) -> String {
 }
 
 fn exact(value: u64, resource: Resource) -> String {
-    match resource.is_bytes() {
-        true => Bytes(value).to_string(),
-        false => value.to_string(),
+    match resource {
+        Resource::Pipes => format!("{value} pipes of 16 pages"),
+        _ if resource.is_bytes() => Bytes(value).to_string(),
+        _ => value.to_string(),
     }
 }

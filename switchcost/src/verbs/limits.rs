@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use harness::console;
-use harness::limits::{self, Limits};
+use harness::limits::Limits;
 
 use crate::doctor::{self, Asked};
 use crate::plan::Plan;
@@ -43,8 +43,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let names = names()?;
     let programs = Programs::brought_up_to_date(names.iter().map(String::as_str))?;
     let asked: Vec<Asked> = names.into_iter().map(|name| ask(name, &programs)).collect();
-    // As the programs do for themselves.
-    limits::raise_descriptors().context("cannot raise the soft descriptor limit")?;
     let tasks = args.tasks.map(u64::from);
     let checkup = doctor::check(&Limits::read(), &asked, tasks);
     console::print(|out| match args.format {

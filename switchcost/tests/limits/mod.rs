@@ -3,7 +3,9 @@
 
 mod check;
 mod descriptors;
+mod doctor;
 mod groups;
 mod maps;
 mod memory;
+mod systems;
 mod users;
