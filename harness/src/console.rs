@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fault::{BAD_USAGE, BadUsage, COULD_NOT_MEASURE};
+use crate::plain::plain;
 
 /// Whether the program was started with descriptor 1 closed. By the time `main` runs, the
 /// standard library has put /dev/null there, and a result would vanish without a word.
@@ -48,7 +49,9 @@ pub fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
     })
 }
 
-/// Says something on standard error. Where nobody listens any more, nothing is left to be done.
+/// Says something on standard error, as [`plain`] text: messages quote files and other programs.
+/// Where nobody listens any more, nothing is left to be done.
 pub fn say(text: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let text = text.to_string();
+    let _ = writeln!(io::stderr(), "{}", plain(&text));
 }

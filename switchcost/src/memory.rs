@@ -99,7 +99,12 @@ fn gain(record: &Record, figure: impl Fn(&Memory) -> Option<f64>) -> Option<f64>
 
 /// The kernel's memory of the whole system, as far as it follows the number of tasks.
 fn kernel(memory: &Memory) -> Option<f64> {
-    Some((memory.system_kernel_stacks? + memory.system_page_tables? + memory.system_slab?) as f64)
+    let parts = [
+        memory.system_kernel_stacks?,
+        memory.system_page_tables?,
+        memory.system_slab?,
+    ];
+    Some(parts.map(|part| part as f64).iter().sum())
 }
 
 impl Slopes {

@@ -16,10 +16,14 @@ mod support;
 mod compare;
 /// Every benchmark program: its flags, its output, its record.
 mod contract;
+/// Records that are not to be believed, or not to be put together.
+mod doubtful;
 /// Every benchmark program, at SIGINT and SIGTERM.
 mod interrupt;
 /// Every benchmark program, with too little of what it needs.
 mod limits;
+/// Whatever is parsed, fed with anything: properties that hold of every input.
+mod properties;
 /// What a file of records is made into: text, Markdown, CSV, JSON, and the page in a browser.
 mod render;
 /// `switchcost` itself.

@@ -299,6 +299,7 @@ mod tests {
             net: None,
             ratio: None,
             net_ratio: None,
+            no_net_left: false,
             noise: None,
         }))
     }
