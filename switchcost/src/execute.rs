@@ -10,6 +10,8 @@ use anyhow::Context;
 use harness::children::{self, Group};
 use harness::record::Record;
 
+use crate::scratch;
+
 /// What became of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome {
@@ -27,8 +29,8 @@ pub enum Outcome {
 /// # Errors
 /// When the program cannot be started or awaited; its own failure is an [`Outcome`].
 pub fn run(program: &Path, flags: &[String]) -> anyhow::Result<Outcome> {
-    let mut stdout = tempfile::tempfile().context("cannot make a temporary file")?;
-    let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
+    let mut stdout = scratch::file()?;
+    let mut stderr = scratch::file()?;
     let mut command = Command::new(program);
     if let Some(name) = program.file_name() {
         // The record holds the command line, and in which folder this user builds is nobody's
@@ -37,7 +39,7 @@ pub fn run(program: &Path, flags: &[String]) -> anyhow::Result<Outcome> {
     }
     command
         .args(flags)
-        .stdin(Stdio::null())
+        .stdin(scratch::no_input()?)
         .stdout(Stdio::from(stdout.try_clone()?))
         .stderr(Stdio::from(stderr.try_clone()?));
     let status = children::run(&mut command, Group::Own)

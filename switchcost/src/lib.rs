@@ -18,6 +18,7 @@ pub mod range;
 pub mod render;
 pub mod replace;
 pub mod rounds;
+pub mod scratch;
 pub mod stats;
 pub mod store;
 pub mod sweep;

@@ -7,6 +7,8 @@ use std::process::Command;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
+use crate::scratch;
+
 /// The exit status of a program that was given flags it cannot follow.
 const BAD_USAGE: i32 = 2;
 
@@ -58,6 +60,7 @@ pub fn ask(program: &Path, flags: &[String]) -> anyhow::Result<Answer> {
     let output = Command::new(program)
         .args(flags)
         .args(["--check-limits", "--format", "json"])
+        .stdin(scratch::no_input()?)
         .output()
         .with_context(|| format!("cannot run {}", program.display()))?;
     let stderr = String::from_utf8_lossy(&output.stderr);

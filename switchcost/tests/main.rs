@@ -18,6 +18,9 @@ mod compare;
 mod contract;
 /// Records that are not to be believed, or not to be put together.
 mod doubtful;
+/// Where much is missing or forbidden: no /proc, a system-call filter, a read-only system, one CPU,
+/// a CPU quota.
+mod hostile;
 /// Every benchmark program, at SIGINT and SIGTERM.
 mod interrupt;
 /// Every benchmark program, with too little of what it needs.
