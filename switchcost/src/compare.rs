@@ -279,7 +279,7 @@ impl Figure {
             (Some(slopes), Some(Part::Together)) => slopes
                 .all
                 .map_or(Figure::Absent, |fit| Figure::Slope(Box::new(fit.line))),
-            _ => Figure::Failed("too few task counts for a slope".to_owned()),
+            _ => Figure::Failed(memory::no_slope(&runs.all).to_owned()),
         }
     }
 }
