@@ -1,5 +1,7 @@
 //! Child processes that never outlive their parent.
 
+#![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
+
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};

@@ -1,5 +1,7 @@
 //! Standard output and standard error, and what to do when they are not there.
 
+#![expect(unsafe_code, reason = "descriptor 1 is looked at before `main`")]
+
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;

@@ -1,5 +1,10 @@
 //! SIGINT and SIGTERM: the first one ends the measurement, the second one the process.
 
+#![expect(
+    unsafe_code,
+    reason = "signal handlers are installed, and one sends a signal on"
+)]
+
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};

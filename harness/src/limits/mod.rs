@@ -11,6 +11,8 @@
 //! cannot be read is not in the list: an unknown limit is skipped, never
 //! guessed. All arithmetic saturates.
 
+#![expect(unsafe_code, reason = "sysconf has no safe wrapper for this name")]
+
 use std::io;
 use std::ops::Add;
 use std::path::Path;

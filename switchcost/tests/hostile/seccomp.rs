@@ -1,6 +1,11 @@
 //! System calls that a sandbox denies. The filter is a program for the kernel's packet filter, as
 //! seccomp(2) describes it.
 
+#![expect(
+    unsafe_code,
+    reason = "filters and limits are set between fork and exec"
+)]
+
 use std::io;
 use std::os::raw::{c_long, c_ulong};
 

@@ -102,6 +102,10 @@ impl Run {
     ///
     /// # Safety
     /// As [`CommandExt::pre_exec`]: only system calls, no allocation, no lock.
+    #[expect(
+        unsafe_code,
+        reason = "a test prepares its program between fork and exec"
+    )]
     pub(crate) unsafe fn prepared(
         mut self,
         prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
