@@ -97,7 +97,7 @@ impl fmt::Display for Note {
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
             Note::Unreadable { files } => write!(
                 f,
-                "{} cannot be read here: what they tell (memory, limits, interference) is unknown, and the limits were not checked",
+                "{} cannot be read here: what they tell (memory, limits, interference) is unknown, and limits were not checked against it",
                 files.join(", ")
             ),
         }

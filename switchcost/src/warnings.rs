@@ -46,7 +46,7 @@ fn common_notes(records: &[Record]) -> Vec<String> {
         }
     }
     type Kind = (fn(&Note) -> bool, &'static str);
-    let kinds: [Kind; 7] = [
+    let kinds: [Kind; 8] = [
         (
             |n| matches!(n, Note::NotSteady { .. }),
             "not steady: the last third of the iterations differs from the first",
@@ -70,6 +70,10 @@ fn common_notes(records: &[Record]) -> Vec<String> {
         (
             |n| matches!(n, Note::HugePages { .. }),
             "transparent huge pages: the memory per task means little",
+        ),
+        (
+            |n| matches!(n, Note::Unreadable { .. }),
+            "files of the kernel could not be read: what they tell (memory, limits, interference) is unknown",
         ),
         (
             |n| matches!(n, Note::DebugBuild),
