@@ -1,5 +1,7 @@
 //! Child processes that never outlive their parent, and no longer than they may.
 
+#![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
+
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;

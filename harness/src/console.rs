@@ -1,11 +1,14 @@
 //! Standard output and standard error, and what to do when they are not there.
 
+#![expect(unsafe_code, reason = "descriptor 1 is looked at before `main`")]
+
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fault::{BAD_USAGE, BadUsage, COULD_NOT_MEASURE};
+use crate::plain::plain;
 
 /// Whether the program was started with descriptor 1 closed. By the time `main` runs, the
 /// standard library has put /dev/null there, and a result would vanish without a word.
@@ -48,7 +51,9 @@ pub fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
     })
 }
 
-/// Says something on standard error. Where nobody listens any more, nothing is left to be done.
+/// Says something on standard error, as [`plain`] text: messages quote files and other programs.
+/// Where nobody listens any more, nothing is left to be done.
 pub fn say(text: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let text = text.to_string();
+    let _ = writeln!(io::stderr(), "{}", plain(&text));
 }

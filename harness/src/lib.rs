@@ -26,6 +26,7 @@ pub mod machine;
 pub mod notes;
 pub mod panics;
 pub mod placement;
+pub mod plain;
 pub mod ready;
 pub mod record;
 pub mod recorder;

@@ -1,5 +1,7 @@
 //! What a chain is made of: pipes and socket pairs, and the check of what came through them.
 
+#![expect(unsafe_code, reason = "a descriptor is closed that no type owns")]
+
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{FromRawFd, OwnedFd};

@@ -82,6 +82,12 @@ pub enum Note {
     },
     /// The program was built without optimisation.
     DebugBuild,
+    /// Files of the kernel that could not be read, so that what they tell is unknown, and was not
+    /// checked beforehand.
+    Unreadable {
+        /// Their paths.
+        files: Vec<String>,
+    },
 }
 
 impl fmt::Display for Note {
@@ -166,8 +172,36 @@ impl fmt::Display for Note {
                 "the CPUs {which} changed in mid-run from {before} to {after}: the figures mix both"
             ),
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
+            Note::Unreadable { files } => write!(
+                f,
+                "{} cannot be read here: what they tell (memory, limits, interference) is unknown, and limits were not checked against it",
+                files.join(", ")
+            ),
         }
     }
+}
+
+/// The files whose facts are missing from a record though every kernel has them.
+fn unreadable(record: &Record) -> Vec<String> {
+    let memory = record.memory.map(|change| change.before);
+    let missing = [
+        (
+            "/proc/self/smaps_rollup",
+            memory.is_some_and(|memory| memory.resident.is_none()),
+        ),
+        (
+            "/proc/meminfo",
+            memory.is_some_and(|memory| memory.system_slab.is_none()),
+        ),
+        ("/proc/self/limits", record.machine.rlimits.nofile.is_none()),
+        ("/proc/self/status", record.machine.affinity.is_none()),
+        (
+            "/proc/stat",
+            record.interference.is_some_and(|i| i.steal.is_none()),
+        ),
+    ];
+    let missing = missing.into_iter().filter(|(_, missing)| *missing);
+    missing.map(|(file, _)| file.to_owned()).collect()
 }
 
 /// What the figures of a record themselves give cause to note.
@@ -175,6 +209,10 @@ pub(crate) fn of(record: &Record) -> Vec<Note> {
     let mut notes = Vec::new();
     if record.build.opt_level.as_deref() == Some("0") {
         notes.push(Note::DebugBuild);
+    }
+    let files = unreadable(record);
+    if !files.is_empty() {
+        notes.push(Note::Unreadable { files });
     }
     let Some(samples) = &record.samples else {
         return notes;

@@ -21,6 +21,8 @@ pub struct Recorder {
     histogram: Histogram<u64>,
     moments: Moments,
     series: Series,
+    /// How many samples the last element of the series adds up so far.
+    filled: u64,
 }
 
 /// Exact sums: an HDR histogram's own mean is rounded.
@@ -40,8 +42,6 @@ pub struct Series {
     pub batch: u64,
     /// The sum of each batch, in ns.
     pub sums: Vec<u64>,
-    #[serde(skip)]
-    filled: u64,
 }
 
 /// What the samples of one distribution come to. All times are in ns.
@@ -90,8 +90,8 @@ impl Recorder {
             series: Series {
                 batch,
                 sums: Vec::with_capacity(expected.div_ceil(batch) as usize),
-                filled: 0,
             },
+            filled: 0,
         }
     }
 
@@ -105,7 +105,19 @@ impl Recorder {
         m.squares = m.squares.saturating_add(u128::from(ns) * u128::from(ns));
         m.min = m.min.min(ns);
         m.max = m.max.max(ns);
-        self.series.push(ns);
+        self.append(ns);
+    }
+
+    /// Adds a sample to the series.
+    fn append(&mut self, ns: u64) {
+        let Series { batch, sums } = &mut self.series;
+        if self.filled == 0 || self.filled == *batch {
+            self.filled = 0;
+            sums.push(ns);
+        } else if let Some(last) = sums.last_mut() {
+            *last = last.saturating_add(ns);
+        }
+        self.filled += 1;
     }
 
     /// How many samples there are.
@@ -148,18 +160,6 @@ impl Moments {
             }
         };
         difference.sqrt() / self.count as f64
-    }
-}
-
-impl Series {
-    fn push(&mut self, ns: u64) {
-        if self.filled == 0 || self.filled == self.batch {
-            self.filled = 0;
-            self.sums.push(ns);
-        } else if let Some(last) = self.sums.last_mut() {
-            *last = last.saturating_add(ns);
-        }
-        self.filled += 1;
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
+use nix::sys::resource::{Resource, getrlimit};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -108,8 +109,8 @@ impl Session {
     /// Names every limit that is too low and the command that raises it. With `--check-limits`
     /// the run ends here in any case.
     pub fn require(&mut self, demand: &Demand) -> anyhow::Result<()> {
-        limits::raise_descriptors().context("cannot raise the soft descriptor limit")?;
         let tasks = u64::from(self.run.tasks);
+        raise_descriptors(demand.of(tasks).descriptors)?;
         if self.run.raise_limits {
             let (lease, outcomes) = limits::raise(demand, tasks);
             self.raised = lease;
@@ -269,6 +270,24 @@ impl Session {
         record.notes.extend(links::pipes::note());
         record.notes.extend(laps.iter().flat_map(Laps::notes));
         record
+    }
+}
+
+/// Raises the soft descriptor limit to the hard one. Where even that is forbidden, as a sandbox may,
+/// the soft one has to do.
+fn raise_descriptors(needed: u64) -> anyhow::Result<()> {
+    let Err(e) = limits::raise_descriptors() else {
+        return Ok(());
+    };
+    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    match needed < soft {
+        true => Ok(()),
+        false => Err(e).with_context(|| {
+            format!(
+                "cannot raise the soft descriptor limit, {soft}, to the {needed} that are needed: \
+                 start it with a higher `ulimit -n`"
+            )
+        }),
     }
 }
 

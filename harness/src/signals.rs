@@ -1,6 +1,11 @@
 //! Signals: the first one that asks to stop ends the measurement, the second one what is still in
 //! the way; and how often the process was stopped and continued.
 
+#![expect(
+    unsafe_code,
+    reason = "signal handlers are installed, and one sends a signal on"
+)]
+
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;

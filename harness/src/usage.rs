@@ -7,6 +7,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use serde::{Deserialize, Serialize};
 
+use crate::machine;
+
 /// CPU time, context switches and page faults of the whole process, all its threads included,
 /// as getrusage(2) counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +82,7 @@ impl Interference {
             steal: fs::read_to_string("/proc/stat")
                 .ok()
                 .and_then(|text| steal(&text)),
-            throttled: throttled(),
+            throttled: machine::throttled(),
         }
     }
 
@@ -106,25 +108,6 @@ fn steal(stat: &str) -> Option<u64> {
         .ok()?;
     let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
     Some(ticks.saturating_mul(1_000_000_000 / per_second.unsigned_abs()))
-}
-
-/// The throttled time of this process's CPU control group: `throttled_usec` in version 2,
-/// `throttled_time` (ns) in version 1.
-fn throttled() -> Option<u64> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    groups.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        if controllers.is_empty() {
-            let text = fs::read_to_string(format!("/sys/fs/cgroup{path}/cpu.stat")).ok()?;
-            return Some(field(&text, "throttled_usec")?.saturating_mul(1000));
-        }
-        if !controllers.split(',').any(|c| c == "cpu") {
-            return None;
-        }
-        let text = fs::read_to_string(format!("/sys/fs/cgroup/cpu{path}/cpu.stat")).ok()?;
-        field(&text, "throttled_time")
-    })
 }
 
 /// The number after `name` in a file of `name value` or `name: value kB` lines.
@@ -196,7 +179,6 @@ mod tests {
         assert_eq!(field(text, "Rss"), Some(2384));
         assert_eq!(field(text, "Pss"), Some(4));
         assert_eq!(field(text, "broken"), None);
-        assert_eq!(field("throttled_usec 7\n", "throttled_usec"), Some(7));
     }
 
     #[test]

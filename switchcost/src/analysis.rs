@@ -133,7 +133,7 @@ pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
                 failed: runs.failed,
                 ..slopes
             })),
-            None => Cell::Failed("too few task counts for a slope".to_owned()),
+            None => Cell::Failed(memory::no_slope(&runs.all).to_owned()),
         };
     }
     match cases.time(key) {

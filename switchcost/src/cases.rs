@@ -35,6 +35,10 @@ pub struct Time {
     pub ratio: Option<Estimate>,
     /// The same, each less its own baseline.
     pub net_ratio: Option<Estimate>,
+    /// Whether that ratio is missing because one of the two is not above its baseline in every
+    /// round: what is nothing or less cannot be divided by.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_net_left: bool,
     /// Divided by its twin, round by round: what nothing but noise amounts to.
     pub noise: Option<Interval>,
 }
@@ -189,9 +193,16 @@ impl<'a> Cases<'a> {
         let ratio = versus
             .as_ref()
             .and_then(|(_, versus)| quotient(&own, &versus.means()));
-        let net_ratio = versus
-            .and_then(|(versus, _)| self.net(&versus))
-            .and_then(|other| quotient(net.as_ref()?, &other));
+        let nets = net
+            .as_ref()
+            .zip(versus.and_then(|(versus, _)| self.net(&versus)));
+        let net_ratio = nets.as_ref().and_then(|(own, other)| quotient(own, other));
+        let no_net_left = nets.is_some_and(|(own, other)| {
+            let below = |(round, net): (&Round, &f64)| {
+                other.get(round).is_some_and(|other| net.min(*other) <= 0.0)
+            };
+            own.iter().any(below)
+        });
         Some(Time {
             mean: Estimate::mean(&means, CONFIDENCE)?,
             median: runs.median_of(|s| s.p50)?,
@@ -211,6 +222,7 @@ impl<'a> Cases<'a> {
             }),
             ratio,
             net_ratio,
+            no_net_left,
             noise: ratio_of_twins(runs),
             means,
         })
@@ -295,18 +307,20 @@ impl<'a> Runs<'a> {
         figure: impl Fn(&Summary) -> f64,
     ) -> BTreeMap<Round, f64> {
         let value = |record: &Record| {
-            let tasks = || record.tasks();
+            let tasks = || Some(record.tasks()? as f64);
             let (time, parts) = match self.metric {
-                Metric::Hop => (figure(record.samples.as_ref()?), record.hops?),
+                Metric::Hop => (figure(record.samples.as_ref()?), record.hops? as f64),
                 Metric::Task | Metric::Memory | Metric::Scale => (
                     figure(record.samples.as_ref()?),
-                    tasks()? * record.param("tokens").unwrap_or(1),
+                    tasks()? * record.param("tokens").unwrap_or(1) as f64,
                 ),
-                Metric::FirstIteration => (record.first_iteration? as f64, record.repeats()?.0),
+                Metric::FirstIteration => {
+                    (record.first_iteration? as f64, record.repeats()?.0 as f64)
+                }
                 Metric::SetUp => (record.setup? as f64, tasks()?),
                 Metric::Teardown => (record.teardown? as f64, tasks()?),
             };
-            Some(time / parts as f64)
+            Some(time / parts)
         };
         records
             .iter()

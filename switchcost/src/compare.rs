@@ -118,6 +118,46 @@ pub enum Figure {
     Slope(Box<Fit>),
 }
 
+/// The machines of some records, each in a line for people.
+pub(crate) fn machines<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<String> {
+    let mut machines: Vec<String> = Vec::new();
+    for record in records {
+        let summary = record.machine.summary();
+        if !machines.contains(&summary) {
+            machines.push(summary);
+        }
+    }
+    machines
+}
+
+/// What sets the machines or the builds of records apart that are taken for one set: a line for
+/// each of the two, loud enough to stand above every figure.
+pub(crate) fn pooled(records: &[Record]) -> Vec<String> {
+    let Some((first, others)) = records.split_first() else {
+        return Vec::new();
+    };
+    let first = std::slice::from_ref(first);
+    let line = |what: &str, facts: Vec<Fact>| {
+        let facts: Vec<String> = facts
+            .iter()
+            // Of itself it makes no other build; it has a warning of its own.
+            .filter(|fact| fact.name != "dirty")
+            .map(ToString::to_string)
+            .collect();
+        (!facts.is_empty()).then(|| format!("!! {what} ARE POOLED HERE: {}", facts.join(", ")))
+    };
+    [
+        line(
+            "DIFFERENT MACHINES OR SETTINGS",
+            marks::machines(first, others),
+        ),
+        line("DIFFERENT BUILDS", marks::builds(first, others)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
 /// Compares each file with the first.
 pub fn compare(sources: &[Source<'_>]) -> Comparison {
     let cases: Vec<Cases<'_>> = sources
@@ -201,13 +241,6 @@ fn name(key: &Key, part: Option<Part>, cases: &[Cases<'_>]) -> String {
 
 impl File {
     fn of(source: &Source<'_>) -> Self {
-        let mut machines: Vec<String> = Vec::new();
-        for record in source.records {
-            let summary = record.machine.summary();
-            if !machines.contains(&summary) {
-                machines.push(summary);
-            }
-        }
         let pressures: Vec<f64> = source
             .records
             .iter()
@@ -215,7 +248,7 @@ impl File {
             .collect();
         File {
             name: source.name.to_owned(),
-            machines,
+            machines: machines(source.records),
             records: source.records.len(),
             pressure: stats::median(&pressures),
             warnings: crate::warnings::of(source.records),
@@ -246,7 +279,7 @@ impl Figure {
             (Some(slopes), Some(Part::Together)) => slopes
                 .all
                 .map_or(Figure::Absent, |fit| Figure::Slope(Box::new(fit.line))),
-            _ => Figure::Failed("too few task counts for a slope".to_owned()),
+            _ => Figure::Failed(memory::no_slope(&runs.all).to_owned()),
         }
     }
 }

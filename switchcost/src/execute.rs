@@ -15,6 +15,8 @@ use nix::sys::signal::Signal;
 
 use crate::oom;
 
+use crate::scratch;
+
 /// What became of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome {
@@ -33,8 +35,8 @@ pub enum Outcome {
 /// # Errors
 /// When the program cannot be started or awaited; its own failure is an [`Outcome`].
 pub fn run(program: &Path, flags: &[String], timeout: Duration) -> anyhow::Result<Outcome> {
-    let mut stdout = tempfile::tempfile().context("cannot make a temporary file")?;
-    let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
+    let mut stdout = scratch::file()?;
+    let mut stderr = scratch::file()?;
     let mut command = Command::new(program);
     if let Some(name) = program.file_name() {
         // The record holds the command line, and in which folder this user builds is nobody's
@@ -43,7 +45,7 @@ pub fn run(program: &Path, flags: &[String], timeout: Duration) -> anyhow::Resul
     }
     command
         .args(flags)
-        .stdin(Stdio::null())
+        .stdin(scratch::no_input()?)
         .stdout(Stdio::from(stdout.try_clone()?))
         .stderr(Stdio::from(stderr.try_clone()?));
     let kills = oom::Kills::now();

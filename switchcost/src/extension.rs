@@ -55,7 +55,10 @@ pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Go
 pub fn decided(records: &[Record]) -> u32 {
     let positions = records.iter().filter_map(|record| record.plan.as_ref());
     let timed = positions.filter(|position| position.metric.is_time());
-    timed.map(|position| position.round + 1).max().unwrap_or(0)
+    timed
+        .map(|position| position.round.saturating_add(1))
+        .max()
+        .unwrap_or(0)
 }
 
 /// The cases that miss the target, with the half width that they have reached.

@@ -24,6 +24,7 @@ pub mod render;
 pub mod replace;
 pub mod rounds;
 pub mod scale;
+pub mod scratch;
 pub mod stats;
 pub mod store;
 pub mod sweep;

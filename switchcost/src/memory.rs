@@ -62,6 +62,18 @@ pub fn slopes(runs: &[&Record], versus: Option<&[&Record]>) -> Option<Slopes> {
     Some(slopes)
 }
 
+/// Why runs have no slopes.
+pub fn no_slope(runs: &[&Record]) -> &'static str {
+    let is_known = |record: &&Record| {
+        let at_rest = record.memory.and_then(|memory| memory.at_rest);
+        at_rest.is_some_and(|memory| memory.resident.is_some())
+    };
+    match runs.iter().any(is_known) {
+        true => "too few task counts for a slope",
+        false => "the memory is unknown: /proc/self/smaps_rollup could not be read",
+    }
+}
+
 fn fits(runs: &[&Record]) -> Option<Slopes> {
     let user = |record: &Record| Some(record.memory?.at_rest?.resident? as f64);
     let huge = |record: &&&Record| {
@@ -108,7 +120,12 @@ fn gain(record: &Record, figure: impl Fn(&Memory) -> Option<f64>) -> Option<f64>
 
 /// The kernel's memory of the whole system, as far as it follows the number of tasks.
 fn kernel(memory: &Memory) -> Option<f64> {
-    Some((memory.system_kernel_stacks? + memory.system_page_tables? + memory.system_slab?) as f64)
+    let parts = [
+        memory.system_kernel_stacks?,
+        memory.system_page_tables?,
+        memory.system_slab?,
+    ];
+    Some(parts.map(|part| part as f64).iter().sum())
 }
 
 impl Slopes {
@@ -212,6 +229,14 @@ mod tests {
         assert_eq!(slope(slopes.all.as_ref()), 160.0);
         assert!((slopes.headline().at(1000) - 165_000.0).abs() < 1e-3);
         assert!(!slopes.void());
+    }
+
+    #[test]
+    fn no_slope_has_its_reason() {
+        let mut blind = run(100, false);
+        blind.memory = None;
+        assert!(no_slope(&[&blind]).contains("/proc"));
+        assert!(no_slope(&[&run(100, false)]).contains("too few"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, bail, ensure};
+use harness::plain::{is_command, plain_line};
 use harness::record::{Metric, PlanPosition};
 use serde::Deserialize;
 
@@ -125,6 +126,7 @@ impl Plan {
         ensure!(!self.sections.is_empty(), "there is no [[section]]");
         let mut titles = HashSet::new();
         for section in &self.sections {
+            printable("a title", &section.title)?;
             ensure!(
                 titles.insert(&section.title),
                 "two sections have the title '{}'",
@@ -199,11 +201,22 @@ impl Case {
     }
 }
 
+/// Names become table cells, lines of a file and words of a message.
+fn printable(what: &str, name: &str) -> anyhow::Result<()> {
+    ensure!(
+        !name.contains(is_command),
+        "{what} has a control character in it: '{}'",
+        plain_line(name)
+    );
+    Ok(())
+}
+
 impl Section {
     fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.rows.is_empty(), "it has no [[section.row]]");
         let mut names = HashSet::new();
         for row in &self.rows {
+            printable("a row's name", &row.name)?;
             ensure!(
                 names.insert(row.name.as_str()),
                 "two rows are named '{}'",
@@ -212,6 +225,7 @@ impl Section {
         }
         let mut columns = HashSet::new();
         for column in &self.columns {
+            printable("a column's name", &column.name)?;
             ensure!(
                 columns.insert(&column.name),
                 "two columns are named '{}'",

@@ -2,11 +2,13 @@
 
 use std::mem;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use anyhow::{Context, anyhow};
 use harness::limits::Demand;
 use serde::{Deserialize, Serialize};
+
+use crate::scratch;
 
 /// The exit status of a program that was given flags it cannot follow.
 const BAD_USAGE: i32 = 2;
@@ -87,7 +89,7 @@ fn check_limits(program: &Path, flags: &[String]) -> anyhow::Result<Output> {
     Command::new(program)
         .args(flags)
         .args(["--check-limits", "--format", "json"])
-        .stdin(Stdio::null())
+        .stdin(scratch::no_input()?)
         .output()
         .with_context(|| format!("cannot run {}", program.display()))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,7 +42,7 @@ impl Programs {
     pub fn brought_up_to_date<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
     ) -> anyhow::Result<Self> {
-        let this = env::current_exe().context("cannot find this executable")?;
+        let this = this_executable()?;
         let mut folder = this.parent().context("this executable is in no folder")?;
         if folder.ends_with("deps") {
             // Tests and benchmarks are one level further down.
@@ -69,6 +70,23 @@ impl Programs {
             );
         }
         Ok(path)
+    }
+}
+
+/// Where this executable is. The kernel tells in /proc; where that is not mounted, the command line
+/// does, if it has a path in it.
+fn this_executable() -> anyhow::Result<PathBuf> {
+    let untold = match env::current_exe() {
+        Ok(path) => return Ok(path),
+        Err(e) => e,
+    };
+    let typed = env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let has_folder = typed.parent().is_some_and(|folder| folder != Path::new(""));
+    match fs::canonicalize(&typed) {
+        Ok(path) if has_folder => Ok(path),
+        _ => Err(untold).context(
+            "cannot find this executable, and the programs beside it: start it by its path, such as ./switchcost",
+        ),
     }
 }
 

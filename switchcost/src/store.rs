@@ -5,10 +5,15 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use harness::record::{Record, SCHEMA};
+use harness::record::Record;
 use jiff::Timestamp;
 
 use crate::lock;
+
+mod absurd;
+mod read;
+
+pub use read::{Contents, parse, read, read_any, tell};
 
 /// A file that records are appended to.
 #[derive(Debug)]
@@ -176,81 +181,4 @@ fn cannot_write(path: &Path) -> String {
         "cannot write {}: name another file by --out",
         path.display()
     )
-}
-
-/// What a file holds.
-#[derive(Debug, Default)]
-pub struct Contents {
-    /// The records in the file's order.
-    pub records: Vec<Record>,
-    /// Lines that are no record: their number, from 1, and what is wrong.
-    pub faults: Vec<(usize, String)>,
-}
-
-/// Reads a file of records; `-` is standard input.
-///
-/// # Errors
-/// When it cannot be read, or holds no record at all. A faulty line is no error: it is skipped
-/// and told.
-pub fn read(path: &Path) -> anyhow::Result<Contents> {
-    let contents = read_any(path)?;
-    if contents.records.is_empty() {
-        match contents.faults.first() {
-            Some((line, fault)) => {
-                bail!("{} holds no record; line {line}: {fault}", path.display())
-            }
-            None => bail!("{} is empty", path.display()),
-        }
-    }
-    Ok(contents)
-}
-
-/// Reads a file of records that may not have any yet; `-` is standard input.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn read_any(path: &Path) -> anyhow::Result<Contents> {
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes)?;
-    } else {
-        File::open(path)
-            .and_then(|mut file| file.read_to_end(&mut bytes))
-            .with_context(|| format!("cannot read {}", path.display()))?;
-    }
-    Ok(parse(&bytes))
-}
-
-fn parse(bytes: &[u8]) -> Contents {
-    let mut contents = Contents::default();
-    for (number, line) in (1..).zip(bytes.split(|&b| b == b'\n')) {
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        match serde_json::from_slice::<Record>(line) {
-            Ok(record) if record.schema == SCHEMA => contents.records.push(record),
-            Ok(record) => contents.faults.push((
-                number,
-                format!(
-                    "it has schema {}, and this program reads {SCHEMA}",
-                    record.schema
-                ),
-            )),
-            Err(e) => contents.faults.push((number, e.to_string())),
-        }
-    }
-    contents
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_that_is_no_record_is_told_by_its_number() {
-        let contents = parse(b"\n{\"schema\":1}\nnonsense\n");
-        assert!(contents.records.is_empty());
-        let lines: Vec<_> = contents.faults.iter().map(|(line, _)| *line).collect();
-        assert_eq!(lines, [2, 3]);
-    }
 }

@@ -54,7 +54,7 @@ fn common_notes(records: &[Record]) -> Vec<String> {
         }
     }
     type Kind = (fn(&Note) -> bool, &'static str, Share);
-    let kinds: [Kind; 10] = [
+    let kinds: [Kind; 11] = [
         (
             |n| matches!(n, Note::NotSteady { .. }),
             "not steady: the last third of the iterations differs from the first",
@@ -89,6 +89,11 @@ fn common_notes(records: &[Record]) -> Vec<String> {
             |n| matches!(n, Note::SmallPipes { .. }),
             "some pipes hold less than others (fs.pipe-user-pages-soft)",
             Share::Any,
+        ),
+        (
+            |n| matches!(n, Note::Unreadable { .. }),
+            "files of the kernel could not be read: what they tell (memory, limits, interference) is unknown",
+            Share::Most,
         ),
         (
             |n| matches!(n, Note::DebugBuild),

@@ -16,12 +16,19 @@ mod support;
 mod compare;
 /// Every benchmark program: its flags, its output, its record.
 mod contract;
+/// Records that are not to be believed, or not to be put together.
+mod doubtful;
 /// What goes wrong in mid-run: tasks, signals, CPUs, children, disks, other runners.
 mod faults;
+/// Where much is missing or forbidden: no /proc, a system-call filter, a read-only system, one CPU,
+/// a CPU quota.
+mod hostile;
 /// Every benchmark program, at SIGINT and SIGTERM.
 mod interrupt;
 /// Every benchmark program, with too little of what it needs.
 mod limits;
+/// Whatever is parsed, fed with anything: properties that hold of every input.
+mod properties;
 /// What a file of records is made into: text, Markdown, CSV, JSON, and the page in a browser.
 mod render;
 /// `switchcost` itself.

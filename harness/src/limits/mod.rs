@@ -12,6 +12,8 @@
 //! never guessed. [`Limits::findings`] has it all the same, with the reason.
 //! All arithmetic saturates.
 
+#![expect(unsafe_code, reason = "sysconf has no safe wrapper for this name")]
+
 use std::io;
 use std::ops::Add;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::source::Source;
+use super::source::{Source, word_after};
 
 /// CPU time that a cgroup may use. In JSON `"unlimited"` or an object with the two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,27 +70,27 @@ impl CpuQuota {
 /// the cgroup cannot be found there, or when a file of it says something unheard of.
 pub(super) fn cpu_quota(source: &Source) -> Option<CpuQuota> {
     let memberships = source.text("proc/self/cgroup")?;
-    let mounts = source.text("proc/self/mountinfo")?;
     let hierarchy = Hierarchy::of_cpu(&memberships)?;
-    let (top, below) = mounts
-        .lines()
-        .find_map(|line| hierarchy.under_mount(line))?;
-
-    let mut directory = format!("{top}{below}");
-    if !source.exists(&directory) {
-        return None;
-    }
     let mut tightest = CpuQuota::Unlimited;
-    loop {
+    for directory in hierarchy.directories(source)? {
         // No file is no limit: the root has none, nor a cgroup without the controller.
         if let Some(quota) = hierarchy.quota_in(source, &directory) {
             tightest = tightest.tighter(quota?);
         }
-        match directory.rfind('/') {
-            Some(slash) if slash >= top.len() => directory.truncate(slash),
-            _ => return Some(tightest),
-        }
     }
+    Some(tightest)
+}
+
+/// For how long CPU quotas have stopped this process's cgroup so far, in ns: its own quota, or one
+/// of a cgroup above it, which is counted there alone. Of several the longest time, since they
+/// overlap. Unknown where none of them counts.
+pub(super) fn throttled(source: &Source) -> Option<u64> {
+    let memberships = source.text("proc/self/cgroup")?;
+    let hierarchy = Hierarchy::of_cpu(&memberships)?;
+    let times = hierarchy.directories(source)?.into_iter();
+    times
+        .filter_map(|directory| hierarchy.throttled_in(source, &directory))
+        .max()
 }
 
 /// Where the CPU controller keeps this process.
@@ -149,6 +149,31 @@ impl<'a> Hierarchy<'a> {
         whole_names.then_some((point.trim_start_matches('/'), below))
     }
 
+    /// Where the cgroup and those above it are, as far as they are mounted: the cgroup first.
+    fn directories(&self, source: &Source) -> Option<Vec<String>> {
+        let mounts = source.text("proc/self/mountinfo")?;
+        let (top, below) = mounts.lines().find_map(|line| self.under_mount(line))?;
+        let mut directory = format!("{top}{below}");
+        if !source.exists(&directory) {
+            return None;
+        }
+        let mut directories = vec![directory.clone()];
+        while let Some(slash) = directory.rfind('/').filter(|&slash| slash >= top.len()) {
+            directory.truncate(slash);
+            directories.push(directory.clone());
+        }
+        Some(directories)
+    }
+
+    /// `throttled_usec` of version 2, `throttled_time` (ns) of version 1.
+    fn throttled_in(&self, source: &Source, directory: &str) -> Option<u64> {
+        let text = source.text(&format!("{directory}/cpu.stat"))?;
+        match self.version_1 {
+            true => word_after(&text, "throttled_time "),
+            false => word_after::<u64>(&text, "throttled_usec ")?.checked_mul(1000),
+        }
+    }
+
     /// Nothing without the file; `Some(None)` if it does not make sense.
     fn quota_in(&self, source: &Source, directory: &str) -> Option<Option<CpuQuota>> {
         if self.version_1 {
@@ -166,7 +191,7 @@ impl<'a> Hierarchy<'a> {
 mod tests {
     use super::super::fixtures::Root;
     use super::super::source::Source;
-    use super::{CpuQuota, cpu_quota};
+    use super::{CpuQuota, cpu_quota, throttled};
 
     /// The quota that `cgroup` and `mountinfo` lead to among `files`.
     fn quota(cgroup: &str, mountinfo: &str, files: &[(&str, &str)]) -> Option<CpuQuota> {
@@ -230,6 +255,38 @@ mod tests {
             "not below /docker/a"
         );
         assert_eq!(quota("1:cpu:/", V1, &files), None);
+    }
+
+    #[test]
+    fn the_longest_time_that_any_of_them_was_stopped_counts() {
+        let time = |cgroup: &str, mountinfo: &str, files: &[(&str, &str)]| {
+            let root = Root::new(&[
+                ("proc/self/cgroup", cgroup),
+                ("proc/self/mountinfo", mountinfo),
+            ]);
+            for (path, text) in files {
+                root.write(&format!("sys/fs/cgroup/{path}"), text.as_bytes());
+            }
+            throttled(&Source::new(&root.0))
+        };
+        let v2 = [
+            ("cpu.stat", "usage_usec 5\n"),
+            (
+                "a/cpu.stat",
+                "usage_usec 5\nnr_throttled 2\nthrottled_usec 70\n",
+            ),
+            ("a/b/cpu.stat", "usage_usec 5\nthrottled_usec 0\n"),
+        ];
+        assert_eq!(time("0::/a/b", V2, &v2), Some(70_000));
+        assert_eq!(time("0::/", V2, &v2), None);
+        let v1 = [
+            (
+                "cpu,cpuacct/b/cpu.stat",
+                "nr_throttled 1\nthrottled_time 12\n",
+            ),
+            ("cpu,cpuacct/cpu.stat", "nr_throttled 0\nthrottled_time 0\n"),
+        ];
+        assert_eq!(time("1:cpu,cpuacct:/docker/a/b", V1, &v1), Some(12));
     }
 
     #[test]

@@ -318,6 +318,11 @@ impl Machine {
     }
 }
 
+/// For how long CPU quotas have stopped this process so far, in ns.
+pub(crate) fn throttled() -> Option<u64> {
+    cgroup::throttled(&Source::new(Path::new("/")))
+}
+
 /// Whether both are known and unequal.
 fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one != other)

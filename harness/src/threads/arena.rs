@@ -1,5 +1,10 @@
 //! The stacks of all threads in one mapping.
 
+#![expect(
+    unsafe_code,
+    reason = "the memory of the stacks is mapped and unmapped"
+)]
+
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::io;

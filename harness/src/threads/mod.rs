@@ -4,6 +4,8 @@
 //! of which the kernel allows a process 65,530 unless told otherwise. The other kinds of
 //! [`Stacks`] do without, and go to pthread_create(3) for that.
 
+#![expect(unsafe_code, reason = "sysconf and prctl are called")]
+
 mod arena;
 mod pthread;
 #[cfg(test)]

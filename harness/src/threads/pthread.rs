@@ -1,6 +1,11 @@
 //! Threads by pthread_create(3), which can be told what `std::thread` cannot: no guard page, and a
 //! stack of the caller's own.
 
+#![expect(
+    unsafe_code,
+    reason = "threads are created by the C library and given boxes by raw pointers"
+)]
+
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::marker::PhantomData;

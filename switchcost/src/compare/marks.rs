@@ -1,6 +1,7 @@
 //! Where machines, builds and flags are not the same: what a comparison has to say first.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use harness::record::{Metric, Record};
 use serde::Serialize;
@@ -43,6 +44,12 @@ pub struct Fact {
     pub new: String,
 }
 
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} → {}", self.name, self.old, self.new)
+    }
+}
+
 /// Compares where the records come from with where those of the first file do.
 pub(super) fn of(sources: &[Source<'_>], cases: &[Cases<'_>]) -> Vec<Mark> {
     let Some((first, old)) = sources.first().zip(cases.first()) else {
@@ -67,7 +74,8 @@ pub(super) fn of(sources: &[Source<'_>], cases: &[Cases<'_>]) -> Vec<Mark> {
     marks
 }
 
-fn machines(old: &[Record], new: &[Record]) -> Vec<Fact> {
+/// The facts of their machines by which any new record differs from the first old one.
+pub(crate) fn machines(old: &[Record], new: &[Record]) -> Vec<Fact> {
     differing(
         old,
         new,
@@ -76,7 +84,8 @@ fn machines(old: &[Record], new: &[Record]) -> Vec<Fact> {
     )
 }
 
-fn builds(old: &[Record], new: &[Record]) -> Vec<Fact> {
+/// The same of their builds.
+pub(crate) fn builds(old: &[Record], new: &[Record]) -> Vec<Fact> {
     differing(
         old,
         new,

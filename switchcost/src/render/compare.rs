@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use harness::units;
 
-use super::Grid;
 use super::figures::{bracketed, first_line, headline};
+use super::{Grid, plainly};
 use crate::analysis::CONFIDENCE;
 use crate::compare::{Change, Comparison, Figure, File, Line, Section, Subject, Verdict};
 use crate::stats::{Estimate, MIN_ROUNDS};
@@ -15,6 +15,10 @@ use crate::stats::{Estimate, MIN_ROUNDS};
 /// # Errors
 /// What the writer reports.
 pub fn text(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| write_text(comparison, out))
+}
+
+fn write_text(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
     for line in provenance(comparison).iter().chain(&marks(comparison)) {
         writeln!(out, "{line}")?;
     }
@@ -34,6 +38,10 @@ pub fn text(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// What the writer reports.
 pub fn markdown(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| write_markdown(comparison, out))
+}
+
+fn write_markdown(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
     for line in provenance(comparison) {
         writeln!(out, "{line}  ")?;
     }
@@ -83,11 +91,7 @@ fn marks(comparison: &Comparison) -> Vec<String> {
             Subject::Build => "DIFFERENT BUILD",
             Subject::Flags => "DIFFERENT FLAGS",
         };
-        let facts: Vec<String> = mark
-            .facts
-            .iter()
-            .map(|fact| format!("{}: {} → {}", fact.name, fact.old, fact.new))
-            .collect();
+        let facts: Vec<String> = mark.facts.iter().map(ToString::to_string).collect();
         format!(
             "!! {what} in {}: {}",
             label(comparison, mark.file),

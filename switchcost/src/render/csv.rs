@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use harness::record::Record;
 
+use super::plainly;
 use crate::analysis::{self, Cell};
 use crate::cases::{Cases, Key, Runs, Time};
 use crate::memory::{Fit, Slopes};
@@ -44,6 +45,10 @@ const HEAD: [&str; 25] = [
 /// # Errors
 /// What the writer reports.
 pub fn csv(records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| write_csv(records, out))
+}
+
+fn write_csv(records: &[Record], out: &mut Vec<u8>) -> io::Result<()> {
     writeln!(out, "{}", HEAD.join(","))?;
     let cases = Cases::of(records);
     for (key, runs) in cases.in_order() {

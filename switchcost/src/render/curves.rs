@@ -313,6 +313,7 @@ mod tests {
             net: None,
             ratio: None,
             net_ratio: None,
+            no_net_left: false,
             noise: None,
         }))
     }

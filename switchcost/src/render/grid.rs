@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use harness::plain::plain_line;
 
 use super::html::{Escaped, Figure};
 
@@ -26,11 +27,15 @@ impl Grid {
     /// # Errors
     /// What the writer reports.
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        // Before it is laid out: what is written out takes room.
+        let line = |cells: &Vec<String>| -> Vec<String> {
+            cells.iter().map(|cell| plain_line(cell).into()).collect()
+        };
         let mut table = Table::new();
         table
             .load_style(RULE_BELOW_HEAD)
-            .set_header(&self.head)
-            .add_rows(&self.body);
+            .set_header(line(&self.head))
+            .add_rows(self.body.iter().map(line));
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }

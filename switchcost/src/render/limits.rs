@@ -1,9 +1,10 @@
 //! Every limit of a system against every benchmark, and what raises it, for a terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use harness::limits::{Held, Lasting, Resource, Rights, Standing};
 use harness::units::Bytes;
+use terminal_size::{Width, terminal_size_of};
 
 use super::layout::{Table, wrapped};
 use crate::doctor::{Checkup, Line, Raise, Verdict};
@@ -11,23 +12,14 @@ use crate::doctor::{Checkup, Line, Raise, Verdict};
 /// As wide as text may be where the terminal's width is not known.
 const WIDEST: usize = 100;
 
+/// Under this a line is broken by the terminal.
+const NARROWEST: usize = 60;
+
 /// How wide the text may be on this standard output.
 pub fn width() -> usize {
-    let mut size = libc::winsize {
-        ws_row: 0,
-        ws_col: 0,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    if !io::stdout().is_terminal() {
-        return WIDEST;
-    }
-    // SAFETY: TIOCGWINSZ writes one winsize, which lives until the call is over.
-    let asked = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) };
-    match (asked, usize::from(size.ws_col)) {
-        (0, columns) if columns > 0 => columns.clamp(60, WIDEST),
-        _ => WIDEST,
-    }
+    terminal_size_of(io::stdout()).map_or(WIDEST, |(Width(columns), _)| {
+        usize::from(columns).clamp(NARROWEST, WIDEST)
+    })
 }
 
 /// Writes the answer within `width` columns; only commands and paths may be longer.

@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use harness::plain::plain;
 use harness::record::{Metric, Record};
 
 use crate::analysis::{Analysis, Cell, Table};
 use crate::cases::Time;
+use crate::compare as comparison;
 use crate::memory::{Fit, Slopes};
 use crate::stats::Estimate;
 
@@ -34,6 +36,10 @@ pub use grid::Grid;
 /// # Errors
 /// What the writer reports.
 pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| write_text(analysis, records, out))
+}
+
+fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io::Result<()> {
     for line in provenance(records) {
         writeln!(out, "{line}")?;
     }
@@ -61,6 +67,10 @@ pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
 /// # Errors
 /// What the writer reports.
 pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| write_markdown(analysis, records, out))
+}
+
+fn write_markdown(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io::Result<()> {
     for line in provenance(records) {
         writeln!(out, "{line}  ")?;
     }
@@ -103,7 +113,7 @@ fn remarks(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the records come from.
+/// Where the records come from; first of all, what should not have been put together.
 fn provenance(records: &[Record]) -> Vec<String> {
     let Some(first) = records.first() else {
         return Vec::new();
@@ -111,7 +121,7 @@ fn provenance(records: &[Record]) -> Vec<String> {
     let rounds = records
         .iter()
         .filter_map(|r| r.plan.as_ref())
-        .map(|p| p.round + 1);
+        .map(|p| p.round.saturating_add(1));
     let seed = first.plan.as_ref().map_or(0, |p| p.seed);
     let tokio = first.build.tokio.as_deref().unwrap_or("of unknown version");
     let rustc = first
@@ -119,15 +129,32 @@ fn provenance(records: &[Record]) -> Vec<String> {
         .rustc
         .as_deref()
         .unwrap_or("rustc of unknown version");
-    vec![
-        first.machine.summary(),
-        format!(
-            "{} runs in {} rounds (seed {seed}), Tokio {tokio}, {rustc}",
-            records.len(),
-            rounds.max().unwrap_or(1),
-        ),
-    ]
+    let mut lines = comparison::pooled(records);
+    let others = records
+        .iter()
+        .filter(|record| !first.machine.same_machine(&record.machine).is_empty());
+    let machines = comparison::machines([first].into_iter().chain(others));
+    lines.push(machines.join("; and "));
+    lines.push(format!(
+        "{} runs in {} rounds (seed {seed}), Tokio {tokio}, {rustc}",
+        records.len(),
+        rounds.max().unwrap_or(1),
+    ));
+    lines
 }
+
+/// Writes text that a terminal may be shown, whatever the records hold: see [`plain`].
+fn plainly(
+    out: &mut impl Write,
+    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    out.write_all(plain(&String::from_utf8_lossy(&text)).as_bytes())
+}
+
+/// Why two rows less their I/O have no ratio.
+const NO_NET: &str = "none: one of them is not above its I/O in every round";
 
 /// A table of the analysis as text.
 pub fn grid(table: &Table) -> Grid {
@@ -172,9 +199,13 @@ fn time_grid(table: &Table) -> Grid {
             line(format!("  ÷ {versus}"), &|cell| {
                 derived(cell, |t| t.ratio).map(|e| factor(&e))
             });
-            line("  ÷ the same, both less their I/O".to_owned(), &|cell| {
-                derived(cell, |t| t.net_ratio).map(|e| factor(&e))
-            });
+            line(
+                "  ÷ the same, both less their I/O".to_owned(),
+                &|cell| match cell {
+                    Cell::Time(time) if time.no_net_left => Some(NO_NET.to_owned()),
+                    _ => derived(cell, |t| t.net_ratio).map(|e| factor(&e)),
+                },
+            );
         }
     }
     Grid { head, body }

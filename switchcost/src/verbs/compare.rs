@@ -42,12 +42,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let mut files = Vec::new();
     for path in &paths {
         let contents = store::read(path)?;
-        for (line, fault) in &contents.faults {
-            console::say(format_args!(
-                "switchcost: {} line {line} is skipped: {fault}",
-                path.display()
-            ));
-        }
+        store::tell(path, &contents);
         ensure!(
             contents.records.iter().any(|record| record.plan.is_some()),
             "{} holds no record of a plan: only `switchcost` itself writes those",

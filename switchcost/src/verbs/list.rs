@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use harness::console;
+use harness::plain::plain_line;
 
 use super::run::PlanArgs;
 
@@ -21,15 +22,15 @@ pub(crate) fn print(plan: &PlanArgs) -> anyhow::Result<()> {
     let (_, cases) = plan.cases(0)?;
     console::print(|out| {
         for case in &cases {
-            writeln!(
-                out,
+            let line = format!(
                 "{}{}: {} x {} {}",
                 case.position.name(),
                 if case.position.twin { " (A/A)" } else { "" },
                 case.rounds,
                 case.program,
                 case.flags.join(" ")
-            )?;
+            );
+            writeln!(out, "{}", plain_line(&line))?;
         }
         Ok(())
     })?;

@@ -158,12 +158,7 @@ fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Record>> {
     let mut records = Vec::new();
     for path in files {
         let contents = store::read(path)?;
-        for (line, fault) in &contents.faults {
-            console::say(format_args!(
-                "switchcost: {} line {line} is skipped: {fault}",
-                path.display()
-            ));
-        }
+        store::tell(path, &contents);
         records.extend(contents.records);
     }
     Ok(records)

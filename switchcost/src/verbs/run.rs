@@ -189,12 +189,7 @@ fn earlier(path: &Path) -> anyhow::Result<Vec<Record>> {
     if contents.records.is_empty() && !contents.faults.is_empty() {
         return Err(fault("it holds no record".to_owned()));
     }
-    for (line, what) in &contents.faults {
-        console::say(format_args!(
-            "switchcost: {} line {line} is skipped: {what}",
-            path.display()
-        ));
-    }
+    store::tell(path, &contents);
     Ok(contents.records)
 }
 

@@ -1,9 +1,7 @@
 //! Files of records that no program has measured, of which the truth is known.
 
-use std::time::Duration;
-
 use harness::record::{Metric, PlanPosition, Record};
-use harness::recorder::Recorder;
+use harness::recorder::{Series, Summary};
 use switchcost::compare::{Comparison, Source, Verdict, compare};
 use switchcost::render;
 
@@ -22,12 +20,28 @@ impl Noise {
     }
 }
 
+/// The one sample of a run with this mean, which a mean with a fraction lies close to.
+fn samples(mean: f64) -> Summary {
+    let ns = mean as u64;
+    Summary {
+        count: 1,
+        mean,
+        stddev: 0.0,
+        min: ns,
+        p50: ns,
+        p90: ns,
+        p99: ns,
+        p999: ns,
+        max: mean.ceil() as u64,
+        series: Series {
+            batch: 1,
+            sums: vec![ns],
+        },
+    }
+}
+
 /// A run of one hop in one case of a plan.
 pub(crate) fn record(case: u32, round: u32, hop: f64) -> Record {
-    let mut recorder = Recorder::new(1);
-    recorder.record(Duration::from_nanos(hop as u64));
-    let mut samples = recorder.summary().unwrap();
-    samples.mean = hop;
     Record {
         plan: Some(PlanPosition {
             run: 0,
@@ -47,7 +61,7 @@ pub(crate) fn record(case: u32, round: u32, hop: f64) -> Record {
         }),
         partial: false,
         hops: Some(1),
-        samples: Some(samples),
+        samples: Some(samples(hop)),
         ..Record::empty("synthetic", Vec::new())
     }
 }
@@ -70,7 +84,7 @@ pub(crate) fn case_of(record: &Record) -> u32 {
 pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
     for record in file {
         let mean = mean(case_of(record));
-        record.samples.as_mut().unwrap().mean = mean;
+        record.samples = Some(samples(mean));
     }
 }
 

@@ -20,7 +20,7 @@ fn endless(lock: &Path) -> (House, Running) {
 }
 
 fn with(run: Run, lock: &Path) -> Run {
-    run.env("SWITCHCOST_LOCK", lock)
+    run.env("SWITCHCOST_LOCK", lock.to_str())
 }
 
 #[test]

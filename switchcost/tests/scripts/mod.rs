@@ -1,5 +1,6 @@
 //! The shell scripts of `scripts/`, with the programs of this profile.
 
+mod archive;
 mod raise_limits;
 mod rss;
 
@@ -60,10 +61,14 @@ fn folder_of(tools: &[&str]) -> TempDir {
 /// A folder with a `pmap` that is this shell text.
 fn folder_of_pmap(text: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let pmap = folder.path().join("pmap");
-    fs::write(&pmap, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(&pmap, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&folder.path().join("pmap"), &format!("#!/bin/sh\n{text}\n"));
     folder
+}
+
+/// Makes a script that can be run.
+fn executable(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -86,9 +86,35 @@ impl Run {
         self
     }
 
-    /// Sets a variable of its environment.
-    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
+    /// Sets a variable of its environment, or removes it.
+    pub(crate) fn env(mut self, name: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.command.env(name, value),
+            None => self.command.env_remove(name),
+        };
+        self
+    }
+
+    /// The folder that it starts in.
+    pub(crate) fn folder(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// Prepares its process, just before it becomes the program.
+    ///
+    /// # Safety
+    /// As [`CommandExt::pre_exec`]: only system calls, no allocation, no lock.
+    #[expect(
+        unsafe_code,
+        reason = "a test prepares its program between fork and exec"
+    )]
+    pub(crate) unsafe fn prepared(
+        mut self,
+        prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        // SAFETY: the caller promises what pre_exec asks for.
+        unsafe { self.command.pre_exec(prepare) };
         self
     }
 

@@ -1,5 +1,7 @@
 //! Sleeping by futex(2).
 
+#![expect(unsafe_code, reason = "futex(2) has no safe wrapper")]
+
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 

@@ -131,7 +131,10 @@ fn failures(
 ) -> io::Result<()> {
     let mut reasons: Vec<(&str, Vec<u32>)> = Vec::new();
     for record in failed {
-        let round = record.plan.as_ref().map_or(0, |plan| plan.round + 1);
+        let round = record
+            .plan
+            .as_ref()
+            .map_or(0, |plan| plan.round.saturating_add(1));
         let reason = record.error.as_deref().unwrap_or("interrupted");
         match reasons.iter_mut().find(|(other, _)| *other == reason) {
             Some((_, rounds)) => rounds.push(round),
@@ -159,7 +162,7 @@ fn failures(
 pub(super) fn runs(records: &[Record]) -> Vec<String> {
     let mut runs: Vec<(&PlanPosition, u32)> = Vec::new();
     for position in records.iter().filter_map(|record| record.plan.as_ref()) {
-        let rounds = position.round + 1;
+        let rounds = position.round.saturating_add(1);
         let same = |p: &PlanPosition| (p.run, p.seed) == (position.run, position.seed);
         match runs.iter_mut().find(|(known, _)| same(known)) {
             Some((_, most)) => *most = rounds.max(*most),

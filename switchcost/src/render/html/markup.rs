@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use harness::plain::plain;
+
 use crate::render::answer::{Sentence, Span};
 
 /// Text with every character escaped that means something in HTML.
@@ -9,7 +11,9 @@ pub(in crate::render) struct Escaped<'a>(pub(in crate::render) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
+        // A page has no use for them either: HTML forbids most, even as references.
+        let text = plain(self.0);
+        let mut rest = &*text;
         while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
             f.write_str(&rest[..at])?;
             f.write_str(match rest.as_bytes()[at] {
@@ -75,10 +79,10 @@ mod tests {
 
     #[test]
     fn markup_in_text_stays_text() {
-        let hostile = "<img src=x onerror='a(\"b\")'>&amp;é";
+        let hostile = "<img src=x onerror='a(\"b\")'>&amp;é\0";
         assert_eq!(
             Escaped(hostile).to_string(),
-            "&lt;img src=x onerror=&#39;a(&quot;b&quot;)&#39;&gt;&amp;amp;é"
+            "&lt;img src=x onerror=&#39;a(&quot;b&quot;)&#39;&gt;&amp;amp;é\\u{0}"
         );
         assert_eq!(
             Figure("1<s [0, 2], 3 failed").to_string(),

@@ -80,7 +80,11 @@ fn heading(records: &[Record], out: &mut impl Write) -> io::Result<()> {
         "<header>\n<h1>What a thread and an async task cost</h1>"
     )?;
     for line in provenance(records) {
-        writeln!(out, "<p class=\"where\">{}</p>", Escaped(&line))?;
+        let line = Escaped(&line);
+        match line.0.starts_with("!!") {
+            true => writeln!(out, "<p><strong>{line}</strong></p>")?,
+            false => writeln!(out, "<p class=\"where\">{line}</p>")?,
+        }
     }
     let started = records.iter().map(|record| record.started).min();
     let at = started.and_then(|ms| Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
+use harness::plain::plain_line;
 use plotters::prelude::{DrawingBackend, RGBColor, SVGBackend, ShapeStyle};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, IntoTextStyle};
@@ -182,7 +183,7 @@ impl Canvas<'_> {
             .color(&color)
             .into_text_style(&(0, 0))
             .pos(Pos::new(h, VPos::Center));
-        let drawn = self.backend.draw_text(text, &style, at);
+        let drawn = self.backend.draw_text(&plain_line(text), &style, at);
         self.note(drawn);
     }
 

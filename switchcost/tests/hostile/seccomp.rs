@@ -1,0 +1,212 @@
+//! System calls that a sandbox denies. The filter is a program for the kernel's packet filter, as
+//! seccomp(2) describes it.
+
+#![expect(
+    unsafe_code,
+    reason = "filters and limits are set between fork and exec"
+)]
+
+use std::io;
+use std::os::raw::{c_long, c_ulong};
+
+use libc::{EINVAL, ENOSYS, EPERM, sock_filter, sock_fprog};
+
+use super::{Installed, TINY};
+use crate::support::benchmarks::all;
+use crate::support::process::Run;
+use crate::support::skip;
+
+/// A system call that fails.
+#[derive(Clone, Copy)]
+struct Denial {
+    name: &'static str,
+    call: c_long,
+    errno: i32,
+    /// Of the calls, only those with something in this argument.
+    with: Option<u32>,
+}
+
+const fn denial(name: &'static str, call: c_long, errno: i32) -> Denial {
+    Denial {
+        name,
+        call,
+        errno,
+        with: None,
+    }
+}
+
+/// What programs can do without.
+const HARMLESS: [Denial; 9] = [
+    denial("perf_event_open", libc::SYS_perf_event_open, EPERM),
+    denial("perf_event_open", libc::SYS_perf_event_open, ENOSYS),
+    denial("io_uring_setup", libc::SYS_io_uring_setup, EPERM),
+    denial("io_uring_setup", libc::SYS_io_uring_setup, ENOSYS),
+    // The C library falls back to clone(2).
+    denial("clone3", libc::SYS_clone3, ENOSYS),
+    denial("pidfd_open", libc::SYS_pidfd_open, ENOSYS),
+    denial("memfd_create", libc::SYS_memfd_create, EPERM),
+    denial("setrlimit", SYS_SETRLIMIT, EPERM),
+    Denial {
+        name: "prlimit64, to set",
+        call: libc::SYS_prlimit64,
+        errno: EPERM,
+        with: Some(2),
+    },
+];
+
+/// Newer architectures have prlimit64 alone; a number that no call has denies nothing.
+#[cfg(target_arch = "x86_64")]
+const SYS_SETRLIMIT: c_long = libc::SYS_setrlimit;
+#[cfg(not(target_arch = "x86_64"))]
+const SYS_SETRLIMIT: c_long = -1;
+
+const fn statement(code: u32, k: u32) -> sock_filter {
+    jump(code, k, 0, 0)
+}
+
+/// `yes` and `no` are how many statements are skipped.
+const fn jump(code: u32, k: u32, yes: u8, no: u8) -> sock_filter {
+    sock_filter {
+        code: code as u16,
+        jt: yes,
+        jf: no,
+        k,
+    }
+}
+
+impl Denial {
+    fn filter(self) -> Vec<sock_filter> {
+        const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+        const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+        const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+        // struct seccomp_data: the number at 0, arguments of 8 bytes each from 16.
+        let (low, high) = match self.with {
+            Some(argument) => (16 + 8 * argument, 20 + 8 * argument),
+            // The number again, which is not 0 where it is compared.
+            None => (0, 0),
+        };
+        vec![
+            statement(LOAD, 0),
+            jump(EQUAL, self.call as u32, 0, 5),
+            statement(LOAD, low),
+            jump(EQUAL, 0, 0, 2),
+            statement(LOAD, high),
+            jump(EQUAL, 0, 1, 0),
+            statement(RETURN, libc::SECCOMP_RET_ERRNO | self.errno as u32),
+            statement(RETURN, libc::SECCOMP_RET_ALLOW),
+        ]
+    }
+
+    /// A run in which the call is denied.
+    fn apply(self, run: Run) -> Run {
+        let filter = self.filter();
+        let install = move || {
+            let program = sock_fprog {
+                len: filter.len() as u16,
+                filter: filter.as_ptr().cast_mut(),
+            };
+            let (on, off): (c_ulong, c_ulong) = (1, 0);
+            // SAFETY: prctl reads the filter, which lives as long as this closure.
+            let done = unsafe {
+                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, off, off, off) == 0
+                    && libc::prctl(
+                        libc::PR_SET_SECCOMP,
+                        libc::SECCOMP_MODE_FILTER as c_ulong,
+                        &raw const program,
+                    ) == 0
+            };
+            match done {
+                true => Ok(()),
+                false => Err(io::Error::last_os_error()),
+            }
+        };
+        // SAFETY: two system calls and nothing else.
+        unsafe { run.prepared(install) }
+    }
+}
+
+/// Whether filters can be installed here, and do what they say.
+fn filters_work() -> bool {
+    // SAFETY: the name is a constant; the argument is no pointer.
+    let offered = unsafe { libc::prctl(libc::PR_GET_SECCOMP) };
+    if offered < 0 && io::Error::last_os_error().raw_os_error() == Some(EINVAL) {
+        return false;
+    }
+    // The shell's ulimit asks for what is denied.
+    let denied = HARMLESS[8].apply(Run::of("sh").arg("-c").arg("ulimit -n 5"));
+    denied.finish().code != 0
+}
+
+#[test]
+fn every_program_does_without_what_a_sandbox_denies() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    for denial in HARMLESS {
+        for benchmark in all() {
+            let run = denial.apply(benchmark.run(TINY)).finish();
+            let record = run.expect_quiet_success().record();
+            assert_eq!(record.samples.unwrap().count, 4, "{}", denial.name);
+            assert_eq!(record.machine.seccomp, Some(true), "{}", denial.name);
+        }
+    }
+}
+
+#[test]
+fn the_runner_does_without_them_too() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    let installed = Installed::new();
+    for denial in HARMLESS {
+        let run = denial.apply(installed.plan(r#"exec "$0" "$@""#)).finish();
+        let run = run.expect(0);
+        assert!(run.stdout.contains("÷ task"), "{}: {run}", denial.name);
+        assert!(!run.stdout.contains("failed"), "{}: {run}", denial.name);
+    }
+}
+
+#[test]
+fn a_placement_that_may_not_be_made_is_told() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    let denial = denial("sched_setaffinity", libc::SYS_sched_setaffinity, EPERM);
+    for benchmark in all() {
+        let measured = denial.apply(benchmark.run(TINY)).finish();
+        measured.expect_quiet_success();
+        if crate::support::cpus() < 2 {
+            continue;
+        }
+        let refused = denial.apply(benchmark.tiny("--placement one-cpu")).finish();
+        refused.expect_refusal(1, &["cannot set the CPUs", "EPERM"]);
+    }
+}
+
+#[test]
+fn more_descriptors_than_may_be_had_are_told() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    for benchmark in all().iter().filter(|b| b.has_descriptors()) {
+        let lower = || {
+            let limit = libc::rlimit {
+                rlim_cur: 64,
+                rlim_max: 4096,
+            };
+            // SAFETY: setrlimit reads a structure that outlives the call.
+            match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        };
+        let prepared = |flags: &str| {
+            // SAFETY: one system call and nothing else.
+            let run = unsafe { benchmark.run(flags).prepared(lower) };
+            HARMLESS[8].apply(run).finish()
+        };
+        prepared("--tasks 3 --iters 2").expect(0);
+        let words = ["soft descriptor limit", "64", "ulimit -n"];
+        prepared("--tasks 100 --iters 2").expect_refusal(1, &words);
+    }
+}
