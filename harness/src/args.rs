@@ -50,10 +50,9 @@ pub struct Run {
     /// (hard ones take CAP_SYS_RESOURCE) and, as root, the kernel parameters, which are put back
     /// when the last run that needs them ends. Control groups are not touched. A run that is
     /// killed (kill -9, or a second Ctrl-C) leaves the parameters raised, and the next run with
-    /// this flag puts them back: until then /run/switchcost/ledger has their values from before
-    #[arg(long, conflicts_with = "check_limits")]
-    // Records of versions that did not have it stay comparable.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// this flag puts them back: until then /run/switchcost/ledger has their values from before.
+    /// With --check-limits: raise them, check, and put them back
+    #[arg(long)]
     pub raise_limits: bool,
 }
 

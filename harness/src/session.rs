@@ -189,6 +189,7 @@ impl Session {
 
     /// Prints the result and the error, and decides about the exit status.
     fn finish(mut self, outcome: anyhow::Result<()>) -> ExitCode {
+        let teardown = self.rested_at.map(|at| at.elapsed());
         // Nothing that needed them is alive now.
         if let Some(lease) = self.raised.take() {
             self.tell(&lease.end());
@@ -202,7 +203,6 @@ impl Session {
             }
         }
         let error = outcome.err().or(self.command_fault.take());
-        let teardown = self.rested_at.map(|at| at.elapsed());
         let record = self.record(error.as_ref(), teardown);
         let printed = match self.run.quiet {
             true => Ok(()),

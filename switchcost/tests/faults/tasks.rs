@@ -73,13 +73,15 @@ fn its_record_is_partial_and_has_the_error() {
 #[test]
 fn with_more_tokens_or_other_links_it_is_no_different() {
     for benchmark in chains() {
-        let flags = match benchmark.has("--transport") {
-            true => "--tokens 4 --transport socketpair --format json",
-            false => "--tokens 4 --capacity 4 --format json",
+        // The last of its transports is not its usual one.
+        let transports = benchmark.flags.get("--transport");
+        let flags = match transports.and_then(|values| values.last()) {
+            Some(other) => format!("--tokens 4 --transport {other} --format json"),
+            None => "--tokens 4 --capacity 4 --format json".to_owned(),
         };
         for (ending, words, _) in ENDINGS {
             for task in TASKS {
-                let run = faulty(benchmark, &format!("{ending}@{task}")).flags(flags);
+                let run = faulty(benchmark, &format!("{ending}@{task}")).flags(&flags);
                 let run = run.start().finish_all().expect(1);
                 run.expect_complaint(&[&format!("task {task}"), words]);
             }

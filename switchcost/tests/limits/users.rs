@@ -9,7 +9,7 @@ use harness::notes::Note;
 use nix::unistd::Uid;
 use tempfile::TempDir;
 
-use crate::support::benchmarks::{all, with};
+use crate::support::benchmarks::all;
 use crate::support::process::Run;
 use crate::support::{is_installed, skip};
 
@@ -97,8 +97,9 @@ fn small_pipes_are_noted() {
     };
     let full = pages / 16;
     let tasks = full + 100;
-    let folder = copy_for_nobody(with("--transport").map(|benchmark| &*benchmark.path));
-    for benchmark in with("--transport") {
+    let over_pipes = || all().iter().filter(|benchmark| benchmark.has_descriptors());
+    let folder = copy_for_nobody(over_pipes().map(|benchmark| &*benchmark.path));
+    for benchmark in over_pipes() {
         let program = folder.path().join(&benchmark.name);
         let run = |transport| {
             let flags = format!("--tasks {tasks} --iters 2 --warmups 0 --transport {transport}");
