@@ -5,6 +5,8 @@ mod check;
 mod descriptors;
 mod doctor;
 mod groups;
+mod halfway;
 mod memory;
+mod raise;
 mod systems;
 mod users;
