@@ -78,6 +78,11 @@ impl Demand {
         }
     }
 
+    /// N of a runtime's worker threads.
+    pub fn each_worker() -> Self {
+        Demand::each(Need::std_thread(WORKER_STACK))
+    }
+
     /// A runtime's worker threads, whatever the number of tasks.
     pub fn workers(count: u64) -> Self {
         let threads = Need::std_thread(WORKER_STACK).times(count) + Need::malloc_arenas(count);

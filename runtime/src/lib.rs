@@ -11,6 +11,8 @@ use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+mod workers;
+
 /// How many workers the multi-thread scheduler has. (`--flavor` is each program's own flag,
 /// since their defaults differ.)
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
@@ -78,6 +80,9 @@ impl Plan {
     /// # Errors
     /// What the system reports.
     pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
+        if self.flavor == Flavor::MultiThread {
+            workers::rehearse(self.workers)?;
+        }
         let mut builder = match self.flavor {
             Flavor::CurrentThread => Builder::new_current_thread(),
             Flavor::MultiThread => Builder::new_multi_thread(),
@@ -98,7 +103,7 @@ impl Plan {
         if io {
             builder.enable_io();
         }
-        builder.build().context("cannot build the runtime")
+        workers::or_end(|| builder.build()).context("cannot build the runtime")
     }
 
     /// How the record names it.

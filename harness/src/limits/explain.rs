@@ -26,6 +26,18 @@ pub fn explain(
     error: io::Error,
     demand: &Demand,
 ) -> anyhow::Error {
+    explain_of("tasks", what, built, tasks, error, demand)
+}
+
+/// The same where it is not tasks that are built: `cannot {what} after {built} of {all} {things}`.
+pub fn explain_of(
+    things: &str,
+    what: &str,
+    built: impl Into<u64>,
+    all: impl Into<u64>,
+    error: io::Error,
+    demand: &Demand,
+) -> anyhow::Error {
     let mut limits = Limits::read();
     // With no descriptor left no file can be read; the system call needs none.
     if errno(&error) == Some(libc::EMFILE)
@@ -33,9 +45,9 @@ pub fn explain(
     {
         limits.findings = vec![Finding::binds(descriptor_limit(soft, hard))];
     }
-    let (built, tasks) = (built.into(), tasks.into());
-    let mut text = format!("cannot {what} after {built} of {tasks} tasks: {error}");
-    limits.explain(&mut text, &error, demand, built, tasks);
+    let (built, all) = (built.into(), all.into());
+    let mut text = format!("cannot {what} after {built} of {all} {things}: {error}");
+    limits.explain(&mut text, &error, demand, built, all);
     // The system's error is in the text already: as a source it would come
     // once more, behind the commands.
     anyhow::Error::msg(text)

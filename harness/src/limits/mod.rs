@@ -39,7 +39,7 @@ mod tests;
 mod units;
 
 pub use exceeded::{Exceeded, Shortage};
-pub use explain::explain;
+pub use explain::{explain, explain_of};
 pub use finding::{Finding, Standing};
 pub use limit::Limit;
 pub(crate) use pipes::PAGES_OF_A_PIPE;

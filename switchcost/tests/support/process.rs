@@ -242,6 +242,11 @@ impl Running {
         self.processes().any(|pid| is_called(pid, name))
     }
 
+    /// The process of this run that has this name.
+    pub(crate) fn process(&self, name: &str) -> Option<i32> {
+        self.processes().find(|pid| is_called(*pid, name))
+    }
+
     /// Whether some process of this run has this name and is prepared for SIGTERM.
     pub(crate) fn has_ready(&self, name: &str) -> bool {
         self.processes()
