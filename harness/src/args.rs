@@ -52,8 +52,6 @@ pub struct Run {
     /// killed (kill -9, or a second Ctrl-C) leaves the parameters raised, and the next run with
     /// this flag puts them back: until then /run/switchcost/ledger has their values from before
     #[arg(long, conflicts_with = "check_limits")]
-    // Records of versions that did not have it stay comparable.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub raise_limits: bool,
 }
 

@@ -9,8 +9,8 @@ use std::process;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use harness::console;
 use harness::limits::{self, Demand};
+use harness::{console, panics};
 
 /// Starts as many threads as there will be workers, all alive at once, and ends them.
 ///
@@ -40,8 +40,8 @@ pub(crate) fn rehearse(workers: u32) -> anyhow::Result<()> {
 pub(crate) fn or_end<T>(build: impl FnOnce() -> T) -> T {
     let before = panic::take_hook();
     panic::set_hook(Box::new(|panic| {
-        let words = panic.payload_as_str().unwrap_or("it does not say why");
-        console::say(format_args!("cannot build the runtime: {words}"));
+        let error = panics::error(panic.payload());
+        console::say(format_args!("cannot build the runtime: {error:#}"));
         process::exit(1);
     }));
     let built = build();

@@ -165,14 +165,14 @@ mod tests {
         assert_eq!(
             text(|out| table.write(100, out)),
             "                   one\n\
-             \x20                thread    async\n\
+             \x20               thread    async\n\
              limit    value brigade creation\n\
              pids.max     7    123*        ·\n"
         );
         assert_eq!(
             text(|out| table.write(24, out)),
             "                   one\n\
-             \x20                thread\n\
+             \x20               thread\n\
              limit    value brigade\n\
              pids.max     7    123*\n\n\
              \x20           async\n\
