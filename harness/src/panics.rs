@@ -30,7 +30,7 @@ pub fn error(payload: &(dyn Any + Send)) -> anyhow::Error {
 }
 
 /// What was said with a panic, on one line.
-pub fn text(payload: &(dyn Any + Send)) -> String {
+fn text(payload: &(dyn Any + Send)) -> String {
     let words = payload
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -40,8 +40,8 @@ pub(crate) fn rehearse(workers: u32) -> anyhow::Result<()> {
 pub(crate) fn or_end<T>(build: impl FnOnce() -> T) -> T {
     let before = panic::take_hook();
     panic::set_hook(Box::new(|panic| {
-        let words = panics::text(panic.payload());
-        console::say(format_args!("cannot build the runtime: {words}"));
+        let error = panics::error(panic.payload());
+        console::say(format_args!("cannot build the runtime: {error:#}"));
         process::exit(1);
     }));
     let built = build();
