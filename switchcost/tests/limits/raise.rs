@@ -83,7 +83,7 @@ fn kernel_parameters_are_put_back_however_the_run_ends() {
                 before=$(cat /proc/sys/kernel/pid_max); \
                 \"$0\" \"$@\" & \
                 case \"$*\" in *18446744073709551615*) \
-                    until test -s /run/switchcost/ledger; do sleep 0.05; done; sleep 0.3; \
+                    until test -s /run/switchcost/ledger || ! kill -0 $!; do sleep 0.05; done; sleep 0.3; \
                     kill -INT $!;; esac; \
                 wait $!; code=$?; \
                 echo pid_max $before $(cat /proc/sys/kernel/pid_max) >&2; exit $code' \"$0\" \"$@\"";

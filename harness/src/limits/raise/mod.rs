@@ -96,7 +96,13 @@ pub fn raise(demand: &Demand, tasks: u64) -> (Option<Lease>, Vec<Outcome>) {
         let Some(short) = limit.shortage(need.of(limit.resource)) else {
             continue;
         };
-        let raised = match (&limit.raise, limit.target(short.needed)) {
+        // What others use of a limit of the whole system may double before the run is built.
+        let shared = match limit.raise {
+            Raise::Sysctl { .. } => limit.in_use,
+            _ => 0,
+        };
+        let target = limit.target(short.needed.saturating_add(shared));
+        let raised = match (&limit.raise, target.or_else(|| limit.target(short.needed))) {
             (Raise::Sysctl { key, .. }, Some(to)) => match &mut lease {
                 Ok(lease) => sysctl(lease.ledger(), key, to).map(|from| (from, to, true)),
                 Err(why) => Err(why.clone()),
