@@ -68,6 +68,18 @@ impl Demand {
         }
     }
 
+    /// So many descriptors, however many tasks there are.
+    pub fn descriptors(count: u64) -> Self {
+        Demand {
+            fixed: Need {
+                descriptors: count,
+                ..Need::NONE
+            },
+            per_task: Need::NONE,
+            shares: Vec::new(),
+        }
+    }
+
     /// N threads on such stacks.
     pub fn threads(stack: Stack) -> Self {
         let size = stack.bytes_each();

@@ -19,6 +19,7 @@ pub mod delays;
 mod demand;
 mod disturbance;
 mod fault;
+pub mod futex;
 pub mod laps;
 pub mod limits;
 pub mod links;

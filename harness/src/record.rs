@@ -79,6 +79,10 @@ pub struct Record {
     /// From the end of the measurement to the last task's end.
     #[serde(default)]
     pub teardown: Option<u64>,
+    /// Slots of the process's table of threads that sleep in futex(2), with every task at rest; 0
+    /// for the whole system's table, null where the kernel does not tell.
+    #[serde(default)]
+    pub futex_slots: Option<u32>,
     /// What a reader should know before trusting the figures.
     #[serde(default)]
     pub notes: Vec<Note>,
@@ -221,6 +225,7 @@ impl Record {
             memory: None,
             setup: None,
             teardown: None,
+            futex_slots: None,
             notes: Vec::new(),
             error: None,
         }

@@ -20,7 +20,7 @@ use crate::machine::{Build, Machine};
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
 use crate::usage::Memory;
-use crate::{command, console, links, notes, panics, report, signals};
+use crate::{command, console, futex, links, notes, panics, report, signals};
 
 /// A benchmark program's command line.
 pub trait Program: clap::Parser + Serialize {
@@ -41,6 +41,7 @@ pub struct Session {
     machine: Machine,
     before: Memory,
     at_rest: Option<Memory>,
+    futex_slots: Option<u32>,
     rested_at: Option<Instant>,
     setup: Option<Duration>,
     laps: Option<Laps>,
@@ -89,6 +90,7 @@ impl Session {
             machine: Machine::read(),
             before: Memory::now(),
             at_rest: None,
+            futex_slots: None,
             rested_at: None,
             setup: None,
             laps: None,
@@ -179,6 +181,7 @@ impl Session {
     /// the program end with status 1.
     pub fn at_rest(&mut self) {
         self.at_rest = Some(Memory::now());
+        self.futex_slots = futex::slots_now();
         if let Some(command) = &self.run.command
             && signals::received().is_none()
         {
@@ -263,6 +266,7 @@ impl Session {
             setup: self.setup.or(before_laps).map(ns),
             first_iteration: laps.as_ref().and_then(Laps::first).map(ns),
             teardown: teardown.map(ns),
+            futex_slots: self.futex_slots,
             error: error.map(|e| format!("{e:#}")),
             ..Record::empty(&self.name, command_line)
         };

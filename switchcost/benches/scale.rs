@@ -3,8 +3,10 @@
 //! `cargo bench --bench scale` runs each of them once and prints what it took to build, to pass
 //! through, to tear down and to keep. It fails where a size is not reached although the limits of
 //! this system allow it; where they do not, it prints which, and the command that raises it.
+//! Words behind `--` choose the programs whose names contain one of them.
 //! Some gigabytes of memory and some minutes are needed; as root, limits are raised for the run.
 
+use std::env;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -130,8 +132,15 @@ fn hold_all() -> anyhow::Result<()> {
         "{:<34}{:>9}{:>10}{:>10}{:>10}{:>12}{:>12}",
         "", "tasks", "set-up", "first", "teardown", "user each", "kernel each"
     );
+    // Cargo passes `--bench`.
+    let words: Vec<String> = env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let is_wanted =
+        |size: &&Size| words.is_empty() || words.iter().any(|word| size.name().contains(word));
     let mut fallen_short = Vec::new();
-    for size in &SIZES {
+    for size in SIZES.iter().filter(is_wanted) {
         if let Err(e) = size.hold(&programs) {
             console::say(format_args!("{}: {e:#}", size.name()));
             fallen_short.push(size.name());

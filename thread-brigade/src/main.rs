@@ -22,6 +22,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Parser;
 use harness::args::{Run, Stack};
+use harness::futex::Table;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
 use harness::links::{self, Chain, Mode};
@@ -51,6 +52,9 @@ struct Cli {
     stack: Stack,
     #[command(flatten)]
     #[serde(flatten)]
+    sleepers: Table,
+    #[command(flatten)]
+    #[serde(flatten)]
     fault: TestFault,
 }
 
@@ -68,6 +72,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let seats = cli.place.confine(Layout::Chain)?;
     cli.fault.check(cli.run.tasks)?;
     session.carries(cli.chain.tokens);
+    cli.sleepers.set()?;
     session.require(&demand(cli))?;
     cli.chain.check_room()?;
 

@@ -16,17 +16,20 @@
 //! than clone(2). They are used again in each iteration, so that the first one, which touches them
 //! for the first time, should be a warm-up.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::process::ExitCode;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Parser;
 use harness::args::{Defaults, Run, Stack};
 use harness::delays::Delays;
+use harness::futex::Table;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
+use harness::links::{Link, Mode, Transport};
 use harness::placement::{Layout, Place};
 use harness::ready::Muster;
 use harness::threads::{Spawner, Thread};
@@ -46,6 +49,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     stack: Stack,
+    #[command(flatten)]
+    #[serde(flatten)]
+    sleepers: Table,
 }
 
 impl Program for Cli {
@@ -66,6 +72,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.place.confine(Layout::Single)?;
+    cli.sleepers.set()?;
     session.require(&demand(cli))?;
 
     let spawner =
@@ -87,7 +94,8 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
 
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
-    Demand::threads(cli.stack)
+    // The pipe that they wait at.
+    Demand::threads(cli.stack) + Demand::descriptors(2)
 }
 
 /// Creates N threads in each lap and times that.
@@ -131,14 +139,19 @@ fn hold(cli: &Cli, spawner: &Spawner, session: &mut Session) -> anyhow::Result<(
     let begun = Instant::now();
     let mut threads = Threads::new(cli, spawner);
     let mut muster = Muster::of(cli.run.tasks);
-    let gate = Arc::new(RwLock::new(()));
-    let closed = gate.write();
+    // They wait for a byte each from one pipe, in a queue of their own: sleepers in the kernel's
+    // table of futexes are in the way of every lock of the process (see `harness::futex`).
+    let Link { reader, writer } = Transport::Pipe
+        .link(Mode::Blocking)
+        .context("cannot make the pipe that the threads wait at")?;
+    let (gate, mut key) = (Arc::new(File::from(reader)), File::from(writer));
     let result = (0..cli.run.tasks)
         .try_for_each(|k| {
             let (arrival, gate) = (muster.arrival(), Arc::clone(&gate));
             threads.spawn(k, move || {
                 arrival.arrive();
-                drop(gate.read());
+                // One byte, or the end of the file: either way it is time to go.
+                let _ = (&*gate).read(&mut [0]);
             })
         })
         .and_then(|()| muster.wait());
@@ -146,9 +159,16 @@ fn hold(cli: &Cli, spawner: &Spawner, session: &mut Session) -> anyhow::Result<(
         session.built(begun.elapsed());
         session.at_rest();
     }
-    drop(closed);
+    // One by one: the end of the file wakes all of them at once, to wait for each other. Where one
+    // is missing that is the way, since nobody would read its byte.
+    let opened = match &result {
+        Ok(()) => key.write_all(&vec![0; threads.alive.len()]),
+        Err(_) => Ok(()),
+    };
+    drop(key);
     threads.join()?;
-    result
+    result?;
+    opened.context("cannot wake the threads")
 }
 
 /// The threads of a round, which are joined also when creating one more fails.

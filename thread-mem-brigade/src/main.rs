@@ -24,6 +24,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use clap::{Parser, ValueEnum};
 use harness::args::{Run, Stack};
+use harness::futex::Table;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
 use harness::placement::{Layout, Place, Seats};
@@ -54,6 +55,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     stack: Stack,
+    #[command(flatten)]
+    #[serde(flatten)]
+    sleepers: Table,
     #[command(flatten)]
     #[serde(flatten)]
     fault: TestFault,
@@ -89,6 +93,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.fault.check(cli.run.tasks)?;
     session.carries(cli.tokens);
     check_room(cli)?;
+    cli.sleepers.set()?;
     session.require(&demand(cli))?;
     match cli.transport {
         Transport::Futex => brigade::<links::Futex>(cli, &seats, session),

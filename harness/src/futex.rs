@@ -1,0 +1,141 @@
+//! Sleeping on a word of memory, and the table in which the kernel keeps who sleeps.
+//!
+//! The kernel finds the sleepers of a word by a hash of its address. Each wake-up, each sleep and
+//! each end of a thread that is awaited looks through all that sleep in the same slot of the table
+//! (`futex_wake` in its kernel/futex/waitwake.c), so that many sleeping threads slow each other
+//! down. Since Linux 6.16 a process with threads has a table of its own, with four slots for each
+//! CPU that its threads may use at once and 16 at least (`futex_hash_allocate_default` in
+//! kernel/futex/core.c); before, all processes share one of 256 slots for each CPU.
+
+#![expect(unsafe_code, reason = "futex(2) and prctl(2) have no safe wrappers")]
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+
+use serde::Serialize;
+
+use crate::BadUsage;
+
+/// `PR_FUTEX_HASH` and its operations, from include/uapi/linux/prctl.h.
+const PR_FUTEX_HASH: libc::c_int = 78;
+const SET_SLOTS: libc::c_ulong = 1;
+const GET_SLOTS: libc::c_ulong = 2;
+
+/// The table of sleeping threads.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+pub struct Table {
+    /// Slots of this process's table of threads that sleep in futex(2), a power of two, or 0 for
+    /// the whole system's table: with many threads in few slots each wake-up, and each end of a
+    /// thread, looks through many [default: as the kernel chooses; from Linux 6.16 on four for each
+    /// CPU, and 16 at least]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = slots)]
+    pub futex_slots: Option<u32>,
+}
+
+fn slots(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(slots) if slots == 0 || (slots >= 2 && slots.is_power_of_two()) => Ok(slots),
+        _ => Err("it must be 0 or a power of two from 2 on".to_owned()),
+    }
+}
+
+impl Table {
+    /// Makes the table as large as it was asked for. Call it before there are threads.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error where the kernel has no such setting, or takes no table of that size.
+    pub fn set(self) -> anyhow::Result<()> {
+        let Some(slots) = self.futex_slots else {
+            return Ok(());
+        };
+        // SAFETY: a setting of this process; no memory of it is involved.
+        let code =
+            unsafe { libc::prctl(PR_FUTEX_HASH, SET_SLOTS, libc::c_ulong::from(slots), 0, 0) };
+        if code == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        Err(BadUsage::new(match error.raw_os_error() {
+            Some(libc::EINVAL) if slots_now().is_none() => {
+                "--futex-slots: this kernel has no such setting (Linux 6.16 and later do)"
+                    .to_owned()
+            }
+            _ => format!("--futex-slots {slots}: {error}: name a smaller one"),
+        }))
+    }
+}
+
+/// How many slots this process's table has; 0 where it uses the whole system's. `None` where the
+/// kernel has no such tables.
+pub fn slots_now() -> Option<u32> {
+    // SAFETY: a question about this process; no memory of it is involved.
+    let slots = unsafe { libc::prctl(PR_FUTEX_HASH, GET_SLOTS, 0, 0, 0) };
+    u32::try_from(slots).ok()
+}
+
+/// Puts the calling thread to sleep if the word still is `expected`. It may return with no reason.
+pub fn wait(word: &AtomicU32, expected: u32) {
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let for_ever = ptr::null::<libc::timespec>();
+    // SAFETY: the kernel only reads the word, which outlives the call. Whatever the call returns,
+    // the caller looks at the word again.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            operation,
+            expected,
+            for_ever,
+        )
+    };
+}
+
+/// Wakes one thread that sleeps on the word, if one does.
+pub fn wake(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    let sleepers = 1;
+    // SAFETY: the address is only a name here, and no memory is touched.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+    use std::thread;
+
+    #[test]
+    fn a_sleeper_is_woken_by_its_word() {
+        let word = Arc::new(AtomicU32::new(0));
+        let sleeper = thread::spawn({
+            let word = Arc::clone(&word);
+            move || {
+                while word.load(Ordering::Acquire) == 0 {
+                    wait(&word, 0);
+                }
+            }
+        });
+        word.store(1, Ordering::Release);
+        wake(&word);
+        sleeper.join().unwrap();
+    }
+
+    #[test]
+    fn the_number_of_slots_is_a_power_of_two() {
+        for (text, expected) in [("0", Some(0)), ("2", Some(2)), ("65536", Some(65_536))] {
+            assert_eq!(slots(text).ok(), expected, "{text}");
+        }
+        for text in ["1", "3", "-4", "", "4294967296"] {
+            assert!(slots(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_set_where_nothing_is_asked() {
+        let before = slots_now();
+        Table { futex_slots: None }.set().unwrap();
+        assert_eq!(slots_now(), before);
+    }
+}
