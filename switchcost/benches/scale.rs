@@ -30,11 +30,16 @@ const SIZES: [Size; 7] = [
     Size::of("async-mem-brigade", 2_000_000, &[]),
     Size::of("async-creation", 2_000_000, &[]),
     Size::of("thread-creation", 500_000, &[]),
-    Size::of("thread-creation", 500_000, &["--stacks", "arena"]),
-    Size::of("thread-mem-brigade", 500_000, &["--stacks", "arena"]),
+    Size::of("thread-creation", 500_000, ARENA),
+    Size::of("thread-mem-brigade", 500_000, IN_MEMORY),
     Size::of("async-brigade", 250_000, &[]),
     Size::of("thread-brigade", 80_000, &[]),
 ];
+
+const ARENA: &[&str] = &["--stacks", "arena"];
+
+/// So many threads that sleep in futex(2) need a table of some size.
+const IN_MEMORY: &[&str] = &["--stacks", "arena", "--futex-slots", "65536"];
 
 /// The largest take a minute or two.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);
@@ -77,7 +82,7 @@ impl Size {
             answer @ Answer::TooMuch { .. } => answer.reason(),
             answer => anyhow::bail!("{}", answer.reason().unwrap_or_default()),
         } {
-            println!("{:<34}{:>9}  not here: {reason}", self.name(), self.tasks);
+            println!("{:<55}{:>9}  not here: {reason}", self.name(), self.tasks);
             return Ok(());
         }
         arguments.extend(["--format", "json"].map(str::to_owned));
@@ -103,7 +108,7 @@ impl Size {
             )
         };
         println!(
-            "{:<34}{:>9}{:>10}{:>10}{:>10}{:>12}{:>12}",
+            "{:<55}{:>9}{:>10}{:>10}{:>10}{:>12}{:>12}",
             self.name(),
             self.tasks,
             time(record.setup)?,
@@ -129,7 +134,7 @@ fn main() -> ExitCode {
 fn hold_all() -> anyhow::Result<()> {
     let programs = Programs::up_to_date(SIZES.iter().map(|size| size.program))?;
     println!(
-        "{:<34}{:>9}{:>10}{:>10}{:>10}{:>12}{:>12}",
+        "{:<55}{:>9}{:>10}{:>10}{:>10}{:>12}{:>12}",
         "", "tasks", "set-up", "first", "teardown", "user each", "kernel each"
     );
     // Cargo passes `--bench`.
