@@ -24,7 +24,7 @@ fn its_output_is_all_that_a_quiet_run_prints() {
 #[test]
 fn it_sees_every_task_alive() {
     for benchmark in all() {
-        let command = "ls /proc/{pid}/task | wc -l; ls -l /proc/{pid}/fd | wc -l";
+        let command = "ls /proc/{pid}/task | wc -l; ls /proc/{pid}/fd | wc -l";
         let run = with_command(benchmark, "-q", command)
             .finish()
             .expect_quiet_success();
