@@ -5,11 +5,12 @@ use std::fmt;
 use harness::record::Metric;
 use harness::units::{Nanos, bytes, bytes_like};
 
-use super::curves;
 use super::figures::{bracketed, first_line, nanos};
+use super::{curves, scale};
 use crate::analysis::{Analysis, Cell, Curve, Row, Table};
 use crate::cases::Time;
 use crate::memory::{Fit, Slopes};
+use crate::scale::Reach;
 use crate::stats::{Estimate, Interval};
 
 /// A sentence whose figures can be set off from its words.
@@ -89,12 +90,23 @@ pub fn answer(analysis: &Analysis) -> Vec<Paragraph> {
             _ => times(table),
         },
     });
-    let curves = analysis.curves.iter().map(|curve| Paragraph {
+    // What is told of scale is how far each program gets.
+    let is_phase = |metric| {
+        let phases = [Metric::SetUp, Metric::FirstIteration, Metric::Teardown];
+        phases.contains(&metric)
+    };
+    let curves = analysis.curves.iter().filter(|c| !is_phase(c.metric));
+    let curves = curves.map(|curve| Paragraph {
         title: curve.title.clone(),
         sentences: course(curve),
     });
+    let scale = Paragraph {
+        title: scale::TITLE.to_owned(),
+        sentences: analysis.reaches.iter().map(reach).collect(),
+    };
     let mut paragraphs: Vec<Paragraph> = tables
         .chain(curves)
+        .chain([scale])
         .filter(|paragraph| !paragraph.sentences.is_empty())
         .collect();
     let first = paragraphs.iter_mut().find_map(|p| p.sentences.first_mut());
@@ -353,6 +365,32 @@ fn size(fit: &Fit) -> String {
     let slope = &fit.line.slope;
     let bounds = bracketed(slope, |bound| bytes_like(bound, slope.estimate));
     format!("{} {bounds}", bytes(slope.estimate))
+}
+
+/// How far a program got.
+fn reach(reach: &Reach) -> Sentence {
+    let name = capitalised(&subject(&reach.name));
+    if reach.tasks == 0 {
+        let why = reach.stopped_by.as_deref().unwrap_or("nothing was run");
+        return Sentence::default().words(format!("{name} held none: {}.", first_line(why)));
+    }
+    let mut sentence = Sentence::default()
+        .words(format!("{name} held "))
+        .figure(format!("{} tasks", reach.tasks));
+    let mut glue = ": ";
+    let phases = [("set-up took", reach.setup), ("teardown", reach.teardown)];
+    for (phase, ns) in phases {
+        if let Some(ns) = ns {
+            sentence = sentence
+                .words(format!("{glue}{phase} "))
+                .part(Nanos(ns).to_string());
+            glue = ", ";
+        }
+    }
+    sentence.words(match &reach.stopped_by {
+        Some(reason) => format!("; {}.", first_line(reason)),
+        None => "; it went as far as was asked.".to_owned(),
+    })
 }
 
 /// Where each series of a curve begins and ends, and what it does in between.

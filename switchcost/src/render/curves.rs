@@ -197,11 +197,17 @@ pub fn sentence(curve: &Curve, series: &Series) -> String {
         }
         over => format!("{over} {x}"),
     };
-    let what = shape(bend, at, last.x);
-    match bend.sure {
-        true => what,
-        false => format!("{what} (fewer than five runs: no intervals)"),
+    if bend.sure {
+        return shape(bend, at, last.x);
     }
+    // Without intervals any two points differ, and a bend would mostly be noise.
+    let least = points.iter().map(|p| p.value).fold(f64::INFINITY, f64::min);
+    let most = points.iter().map(|p| p.value).fold(0.0, f64::max);
+    format!(
+        "between {} and {} (fewer than five runs: no intervals, so no bend is told)",
+        Nanos(least),
+        Nanos(most)
+    )
 }
 
 fn shape(bend: &Bend, at: impl Fn(u64) -> String, last: u64) -> String {

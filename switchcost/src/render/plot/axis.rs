@@ -97,6 +97,7 @@ impl Axis {
         ticks.sort_by(f64::total_cmp);
         ticks.dedup();
         thin(&mut ticks, most);
+        spread(&mut ticks, (high / low).ln() / (2.0 * most as f64));
         let ticks = ticks.into_iter().map(|v| (v, Unit::Count.label(v)));
         Axis {
             log: true,
@@ -128,6 +129,18 @@ impl Axis {
     pub(super) fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
+}
+
+/// Keeps those that are so far from the one before, in logarithms, that their labels do not meet.
+fn spread(ticks: &mut Vec<f64>, least: f64) {
+    let mut last: Option<f64> = None;
+    ticks.retain(|&tick| {
+        let is_far = last.is_none_or(|last| (tick / last).ln() >= least);
+        if is_far {
+            last = Some(tick);
+        }
+        is_far
+    });
 }
 
 /// Keeps every second, third or further value, so that no more than `most` are left.
