@@ -3,6 +3,7 @@
 use std::fmt;
 
 use clap::ValueEnum;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 
 use crate::units::Bytes;
@@ -38,7 +39,7 @@ pub struct Run {
 
     /// Run this by sh -c after the measurement, while every task is still alive; {pid} is
     /// replaced by this process's id. With --format json its output goes to standard error
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub command: Option<String>,
 
     /// Measure nothing: say whether the limits of this system allow the run, print the commands

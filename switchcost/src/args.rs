@@ -13,6 +13,14 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A share that can be reached: not nothing.
+pub(crate) fn target(text: &str) -> Result<f64, String> {
+    match percent(text)? {
+        0.0 => Err("no interval is so narrow: write a share such as 2%".to_owned()),
+        share => Ok(share),
+    }
+}
+
 /// A span of time such as `90s` or `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let fault = || format!("'{text}' is not a span of time: write one such as 90s or 2m");
@@ -33,7 +41,7 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 pub(crate) struct Patience {
     /// End a case by SIGTERM, and 10 s later by SIGKILL, that has not ended by itself after this
     /// time; the rest is run all the same
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time_limit)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit)]
     pub(crate) timeout: Duration,
 }
 

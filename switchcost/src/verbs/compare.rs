@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
     /// End with status 1 if a case is slower, or larger, by more than this: if the verdict says so
     /// and the whole 95 % interval of its change lies above. 5% and 5 are the same
-    #[arg(long, value_name = "PERCENT", value_parser = args::percent)]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = args::percent)]
     fail_over: Option<f64>,
 }
 

@@ -22,7 +22,7 @@ use crate::render;
 pub(crate) struct Args {
     /// Say what it takes to hold this many tasks, and exit with status 1 where some benchmark
     /// cannot. Without it the commands make room for twice as many as each benchmark may have now
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
 
     /// How to print it

@@ -26,15 +26,15 @@ use crate::store::Store;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The smallest number of tasks [default: 200 to 5000, by kind]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     from: Option<u32>,
 
     /// The largest number of tasks [default: 2000 to 50000, by kind]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     to: Option<u32>,
 
     /// How often each number of tasks is measured, each time in a fresh process
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
     #[command(flatten)]

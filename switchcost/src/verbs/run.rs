@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use clap::builder::NonEmptyStringValueParser;
 use harness::record::Record;
 use harness::{BadUsage, console, signals};
 
@@ -40,12 +41,12 @@ pub(crate) struct Args {
 
     /// Extend the run once, after the plan's rounds, until each interval is within this share of
     /// its mean, or the budget is used up
-    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = args::percent)]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "2%", value_parser = args::target)]
     target: f64,
 
     /// Time for the whole run, builds apart; the plan's rounds are run in any case [default: 85s,
     /// or 0s with --quick]
-    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = args::duration)]
     budget: Option<Duration>,
 
     #[command(flatten)]
@@ -88,11 +89,11 @@ pub(crate) struct PlanArgs {
     quick: bool,
 
     /// How many rounds, instead of the plan's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
 
     /// Only cases whose section, row or column contains this text, in any case of letters
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     filter: Option<String>,
 
     /// Run each timed case twice in each round: how far two equal runs differ is the noise that a

@@ -19,11 +19,11 @@ use crate::sweep::value_text;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The smallest number of tasks
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     from: u32,
 
     /// The largest number of tasks, if the limits allow it
-    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(1..))]
     to: u32,
 
     /// A program to measure, with flags if need be, such as "thread-brigade --stack-size 64KiB";
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     program: Vec<Subject>,
 
     /// How often each number of tasks is measured, each time in a fresh process
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
     #[command(flatten)]

@@ -69,12 +69,12 @@ pub(crate) struct Args {
     transport: Vec<String>,
 
     /// How often each value is measured, each time in a fresh process
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
     /// About how many hops each process times, or creations where nothing is handed over; three
     /// iterations at least
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     hops: u64,
 
     #[command(flatten)]
