@@ -50,8 +50,9 @@ pub struct Run {
     /// Raise for this run the limits that are too low and may be raised: those of this process
     /// (hard ones take CAP_SYS_RESOURCE) and, as root, the kernel parameters, which are put back
     /// when the last run that needs them ends. Control groups are not touched. A run that is
-    /// killed (kill -9, or a second Ctrl-C) leaves the parameters raised, and the next run with
-    /// this flag puts them back: until then /run/switchcost/ledger has their values from before.
+    /// killed (kill -9, or a second Ctrl-C), or whose runtime cannot start a worker after all,
+    /// leaves the parameters raised, and the next run with this flag puts them back: until then
+    /// /run/switchcost/ledger has their values from before.
     /// With --check-limits: raise them, check, and put them back
     #[arg(long)]
     pub raise_limits: bool,
@@ -61,7 +62,8 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct Stack {
     /// Stack of each thread. Only touched pages become resident, but from 2MiB on each stack
-    /// needs a page table of its own (4 KiB)
+    /// needs a page table of its own (4 KiB). With --stacks unguarded or arena it is made an odd
+    /// number of pages, as those of std lie apart by, so that they do not all share a few sets of the TLB
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = stack_size)]
     pub stack_size: Bytes,
 
@@ -80,7 +82,8 @@ pub enum Stacks {
     Std,
     /// as pthread_create(3) has them with a guard size of 0, and no signal stack: neighbours merge
     /// into one memory map, so that vm.max_map_count does not matter. An overflow overwrites a
-    /// neighbour's stack and goes unnoticed
+    /// neighbour's stack and goes unnoticed. So that the merged stacks get no huge pages, the
+    /// whole process goes without (PR_SET_THP_DISABLE), and so does --command
     Unguarded,
     /// like unguarded, but out of one mapping made before the clock starts: creating a thread maps
     /// nothing, and a stack that an earlier thread has used is resident already. An overflow goes

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use crate::{console, signals};
@@ -70,7 +71,7 @@ pub fn run(command: &mut Command, group: Group, timeout: Option<Duration>) -> io
         Group::Own => -id,
         Group::Shared => id,
     };
-    let _relay = signals::Relay::to(target);
+    let relay = signals::Relay::to(target);
     let overdue = match timeout.map(|timeout| end_in_time(&child, target, timeout)) {
         None => None,
         Some(Ok(overdue)) => overdue,
@@ -80,8 +81,15 @@ pub fn run(command: &mut Command, group: Group, timeout: Option<Duration>) -> io
             None
         }
     };
+    // Until its status is taken, its number is nobody else's: nothing is sent to that afterwards.
+    while waitid(Id::Pid(Pid::from_raw(id)), ended_but_kept()) == Err(Errno::EINTR) {}
+    drop(relay);
     let status = child.wait()?;
     Ok(Ended { status, overdue })
+}
+
+fn ended_but_kept() -> WaitPidFlag {
+    WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT
 }
 
 /// Waits for the end of a child, and brings it about when its time is up.

@@ -68,11 +68,12 @@ impl Demand {
         }
     }
 
-    /// So many descriptors, however many tasks there are.
-    pub fn descriptors(count: u64) -> Self {
+    /// One pipe, however many tasks there are, and the descriptors for reading /proc.
+    pub fn a_pipe() -> Self {
         Demand {
             fixed: Need {
-                descriptors: count,
+                descriptors: 2 + 8,
+                pipes: 1,
                 ..Need::NONE
             },
             per_task: Need::NONE,

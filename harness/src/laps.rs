@@ -114,6 +114,7 @@ impl Laps {
     /// Ends the progress line, and looks where the process can run now; also where an error has
     /// cut the laps short.
     pub(crate) fn end(&mut self) {
+        self.stops.finish();
         if let Some(before) = self.cpus.take() {
             self.cpus_changed = Cpus::now().since(before);
         }

@@ -1,6 +1,7 @@
 //! The toolbox that every benchmark program shares: arguments, limits, links, a recorder, a
 //! record. It is a library, not a framework: each program keeps its own timed loop in plain
-//! sight, and nothing of this crate runs inside the timed region.
+//! sight, and nothing of this crate runs inside the timed region, but for what is itself measured:
+//! the creation of a thread ([`threads`]), and the sleep and the wake-up of one ([`futex`]).
 //!
 //! A program's `main` is one call of [`main`], with the function that measures:
 //!

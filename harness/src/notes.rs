@@ -148,9 +148,6 @@ impl fmt::Display for Note {
                     1 => f.write_str("stopped and continued (SIGCONT) in mid-run")?,
                     n => write!(f, "stopped and continued (SIGCONT) {n} times in mid-run")?,
                 }
-                if samples.is_empty() {
-                    return f.write_str(", in no sample");
-                }
                 let names: Vec<String> = samples.iter().map(u64::to_string).collect();
                 let more = match more {
                     0 => String::new(),

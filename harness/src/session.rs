@@ -112,12 +112,12 @@ impl Session {
     /// the run ends here in any case.
     pub fn require(&mut self, demand: &Demand) -> anyhow::Result<()> {
         let tasks = u64::from(self.run.tasks);
-        raise_descriptors(demand.of(tasks).descriptors)?;
         if self.run.raise_limits {
             let (lease, outcomes) = limits::raise(demand, tasks);
             self.raised = lease;
             self.tell(&outcomes);
         }
+        raise_descriptors(demand.of(tasks).descriptors)?;
         let limits = Limits::read();
         let verdict = limits.check(demand, tasks);
         if self.run.check_limits {

@@ -21,16 +21,20 @@ pub(crate) fn rehearse(workers: u32) -> anyhow::Result<()> {
     let wait = || drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
     thread::scope(|scope| {
         let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
+        // Joined, and not only awaited by the scope: until then they count against the limits.
+        let mut threads = Vec::new();
         for k in 0..workers {
             let started = thread::Builder::new().spawn_scoped(scope, wait);
-            if let Err(e) = started {
+            let started = started.map_err(|e| {
                 let demand = Demand::each_worker();
-                let error = limits::explain_of("workers", "start a worker", k, workers, e, &demand);
-                drop(closed);
-                return Err(error);
-            }
+                limits::explain_of("workers", "start a worker", k, workers, e, &demand)
+            });
+            threads.push(started?);
         }
         drop(closed);
+        for thread in threads {
+            thread.join().map_err(|panic| panics::error(&*panic))?;
+        }
         Ok(())
     })
 }

@@ -186,6 +186,12 @@ fn raises(limits: &Limits, programs: &[Verdict], tasks: Option<u64>) -> Vec<Rais
 }
 
 impl Checkup {
+    /// The benchmarks that could not be asked what they need.
+    pub fn not_asked(&self) -> impl Iterator<Item = &str> {
+        let silent = self.programs.iter().filter(|v| v.error.is_some());
+        silent.map(|verdict| verdict.program.as_str())
+    }
+
     /// The benchmarks that cannot hold the number of tasks that was asked about.
     pub fn too_many_for(&self) -> impl Iterator<Item = &str> {
         let failed = self.programs.iter().filter(|v| v.fits == Some(false));

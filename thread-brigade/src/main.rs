@@ -22,7 +22,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Parser;
 use harness::args::{Run, Stack};
-use harness::futex::Table;
+use harness::futex::FutexHash;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
 use harness::links::{self, Chain, Mode};
@@ -52,7 +52,7 @@ struct Cli {
     stack: Stack,
     #[command(flatten)]
     #[serde(flatten)]
-    sleepers: Table,
+    futex_hash: FutexHash,
     #[command(flatten)]
     #[serde(flatten)]
     fault: TestFault,
@@ -72,7 +72,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let seats = cli.place.confine(Layout::Chain)?;
     cli.fault.check(cli.run.tasks)?;
     session.carries(cli.chain.tokens);
-    cli.sleepers.set()?;
+    cli.futex_hash.set()?;
     session.require(&demand(cli))?;
     cli.chain.check_room()?;
 

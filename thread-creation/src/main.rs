@@ -16,7 +16,6 @@
 //! than clone(2). They are used again in each iteration, so that the first one, which touches them
 //! for the first time, should be a warm-up.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,10 +25,9 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 use harness::args::{Defaults, Run, Stack};
 use harness::delays::Delays;
-use harness::futex::Table;
+use harness::futex::FutexHash;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
-use harness::links::{Link, Mode, Transport};
 use harness::placement::{Layout, Place};
 use harness::ready::Muster;
 use harness::threads::{Spawner, Thread};
@@ -51,7 +49,7 @@ struct Cli {
     stack: Stack,
     #[command(flatten)]
     #[serde(flatten)]
-    sleepers: Table,
+    futex_hash: FutexHash,
 }
 
 impl Program for Cli {
@@ -72,7 +70,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.place.confine(Layout::Single)?;
-    cli.sleepers.set()?;
+    cli.futex_hash.set()?;
     session.require(&demand(cli))?;
 
     let spawner =
@@ -95,7 +93,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
     // The pipe that they wait at.
-    Demand::threads(cli.stack) + Demand::descriptors(2)
+    Demand::threads(cli.stack) + Demand::a_pipe()
 }
 
 /// Creates N threads in each lap and times that.
@@ -141,10 +139,9 @@ fn hold(cli: &Cli, spawner: &Spawner, session: &mut Session) -> anyhow::Result<(
     let mut muster = Muster::of(cli.run.tasks);
     // They wait for a byte each from one pipe, in a queue of their own: sleepers in the kernel's
     // table of futexes are in the way of every lock of the process (see `harness::futex`).
-    let Link { reader, writer } = Transport::Pipe
-        .link(Mode::Blocking)
-        .context("cannot make the pipe that the threads wait at")?;
-    let (gate, mut key) = (Arc::new(File::from(reader)), File::from(writer));
+    let (reader, mut key) =
+        io::pipe().map_err(|e| explain("make the pipe that they wait at", 0, e, cli))?;
+    let gate = Arc::new(reader);
     let result = (0..cli.run.tasks)
         .try_for_each(|k| {
             let (arrival, gate) = (muster.arrival(), Arc::clone(&gate));

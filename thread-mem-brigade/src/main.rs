@@ -24,7 +24,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use clap::{Parser, ValueEnum};
 use harness::args::{Run, Stack};
-use harness::futex::Table;
+use harness::futex::FutexHash;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
 use harness::placement::{Layout, Place, Seats};
@@ -57,7 +57,7 @@ struct Cli {
     stack: Stack,
     #[command(flatten)]
     #[serde(flatten)]
-    sleepers: Table,
+    futex_hash: FutexHash,
     #[command(flatten)]
     #[serde(flatten)]
     fault: TestFault,
@@ -93,7 +93,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.fault.check(cli.run.tasks)?;
     session.carries(cli.tokens);
     check_room(cli)?;
-    cli.sleepers.set()?;
+    cli.futex_hash.set()?;
     session.require(&demand(cli))?;
     match cli.transport {
         Transport::Futex => brigade::<links::Futex>(cli, &seats, session),

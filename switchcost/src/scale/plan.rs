@@ -54,13 +54,20 @@ impl std::str::FromStr for Subject {
         let mut words = text.split_whitespace().map(str::to_owned);
         let program = words.next().ok_or("it names no program")?;
         let flags: Vec<String> = words.collect();
-        match ["tasks", "iters", "warmups"]
-            .into_iter()
-            .find(|name| value_text(&flags, name).is_some())
-        {
-            Some(name) => Err(format!("--{name} is set for each run by itself")),
-            None => Ok(Subject { program, flags }),
-        }
+        check_flags(&flags)?;
+        Ok(Subject { program, flags })
+    }
+}
+
+/// Refuses flags that the plan sets itself.
+///
+/// # Errors
+/// Names the flag.
+pub fn check_flags(flags: &[String]) -> Result<(), String> {
+    let own = ["tasks", "iters", "warmups"];
+    match own.iter().find(|name| value_text(flags, name).is_some()) {
+        Some(name) => Err(format!("--{name} is set for each run by itself")),
+        None => Ok(()),
     }
 }
 
@@ -77,14 +84,19 @@ impl Plan {
     ) -> anyhow::Result<Planned> {
         let case = |tasks: u32| self.case(subject, index, tasks);
         let mut points = points(self.from, self.to);
-        let beyond = match ask(&case(self.to).flags)? {
+        let whole = ask(&case(self.to).flags)?;
+        let beyond = match &whole {
             Answer::Fits => None,
             Answer::TooMuch { largest, .. } => {
                 let tasks = u32::try_from(largest.saturating_add(1)).unwrap_or(u32::MAX);
                 // Of all the limits that are too low for the whole range, the first that binds.
                 let first = case(tasks.min(self.to));
-                let answer = ask(&first.flags)?;
-                let most = usable(largest, &answer);
+                let answer = match ask(&first.flags)? {
+                    answer @ Answer::TooMuch { .. } => answer,
+                    // Some memory has become free meanwhile.
+                    _ => whole.clone(),
+                };
+                let most = usable(*largest, &answer);
                 points.retain(|&tasks| u64::from(tasks) < most);
                 if u64::from(self.from) <= most {
                     points.extend(u32::try_from(most));

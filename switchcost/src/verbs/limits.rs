@@ -54,6 +54,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     })
     .context("cannot print the limits")?;
     let failed: Vec<&str> = checkup.too_many_for().collect();
+    let silent: Vec<&str> = checkup.not_asked().collect();
+    if args.tasks.is_some() && !silent.is_empty() {
+        bail!("it is not known whether these can: {}", silent.join(", "));
+    }
     match args.tasks {
         Some(tasks) if !failed.is_empty() => bail!(
             "{tasks} tasks are more than this system allows for {}",

@@ -9,9 +9,8 @@ use crate::analysis;
 use crate::probe;
 use crate::programs::Programs;
 use crate::rounds::Rounds;
-use crate::scale::plan::{Plan, Planned, Subject};
+use crate::scale::plan::{Plan, Planned, Subject, check_flags};
 use crate::store::Store;
-use crate::sweep::value_text;
 
 /// Builds larger and larger chains, each in fresh processes, up to what the limits of this system
 /// allow: how set-up, the very first iteration and teardown grow, what a task holds in memory at
@@ -97,14 +96,7 @@ impl Args {
                 self.from, self.to
             )));
         }
-        if let Some(name) = ["tasks", "iters", "warmups"]
-            .into_iter()
-            .find(|name| value_text(&self.flags, name).is_some())
-        {
-            return Err(BadUsage::new(format!(
-                "--{name} is set for each run by itself: it cannot be given after --"
-            )));
-        }
+        check_flags(&self.flags).map_err(BadUsage::new)?;
         if let Some(twice) = self
             .program
             .iter()

@@ -217,7 +217,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     rounds.conclude()
 }
 
-/// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.
 /// Each transport that was asked for must be one of some program's.
 fn check_transports(transports: &[String], planned: &Planned) -> anyhow::Result<()> {
     for transport in transports {
@@ -237,6 +236,7 @@ fn check_transports(transports: &[String], planned: &Planned) -> anyhow::Result<
     Ok(())
 }
 
+/// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.
 fn nothing_left(cuts: &[Cut], over: &str) -> anyhow::Error {
     if cuts.iter().all(|cut| cut.lacks(over)) {
         return BadUsage::new(format!("none of the programs has a flag --{over}"));

@@ -142,27 +142,36 @@ fn with_nonblocking() -> impl Iterator<Item = (&'static Benchmark, &'static str)
 fn a_run_that_was_stopped_and_continued_says_so_and_keeps_every_sample() {
     let pause = Duration::from_millis(200);
     for (benchmark, flags) in with_nonblocking() {
-        let running = benchmark.run(ENDLESS).flags(flags).start();
-        running.await_handler(SIGINT);
-        thread::sleep(A_WHILE);
-        running.stop_for(pause);
-        thread::sleep(A_WHILE);
-        running.signal(SIGINT);
-        let run = running.finish_all().expect(130);
-        let record = run.record();
-        assert!(record.error.is_none(), "{run}");
-        let stopped = record.notes.iter().find_map(|note| match note {
-            Note::Stopped { times, samples, .. } => Some((*times, samples.clone())),
-            _ => None,
-        });
-        let (times, named) = stopped.unwrap_or_else(|| panic!("no note: {run}"));
-        assert_eq!((times, named.len()), (1, 1), "{run}");
-        let samples = record.samples.unwrap();
-        assert!(named[0] <= samples.count, "{run}");
-        if benchmark.has("--tokens") {
-            // There is next to nothing between these laps, so the stop is in one.
-            assert!(u128::from(samples.max) >= pause.as_nanos(), "{run}");
+        // A stop may fall between two samples, where it spoils none: seldom, and not each time.
+        let mut is_noted = false;
+        for _ in 0..5 {
+            let running = benchmark.run(ENDLESS).flags(flags).start();
+            running.await_handler(SIGINT);
+            thread::sleep(A_WHILE);
+            running.stop_for(pause);
+            thread::sleep(A_WHILE);
+            running.signal(SIGINT);
+            let run = running.finish_all().expect(130);
+            let record = run.record();
+            assert!(record.error.is_none(), "{run}");
+            let stopped = record.notes.iter().find_map(|note| match note {
+                Note::Stopped { times, samples, .. } => Some((*times, samples.clone())),
+                _ => None,
+            });
+            let Some((times, named)) = stopped else {
+                continue;
+            };
+            assert_eq!((times, named.len()), (1, 1), "{run}");
+            let samples = record.samples.unwrap();
+            assert!(named[0] <= samples.count, "{run}");
+            assert!(
+                u128::from(samples.max) >= pause.as_nanos() || !benchmark.has("--tokens"),
+                "{run}"
+            );
+            is_noted = true;
+            break;
         }
+        assert!(is_noted, "{} {flags}: no stop was noted", benchmark.name);
     }
 }
 

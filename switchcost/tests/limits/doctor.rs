@@ -164,12 +164,18 @@ fn without_the_programs_the_limits_are_told_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let runner = folder.path().join("switchcost");
     fs::copy(RUNNER, &runner).unwrap();
-    let run = Run::of(&runner).flags("limits --tasks 10").finish();
+    let run = Run::of(&runner).flags("limits").finish();
     let run = run.expect_quiet_success();
     assert!(
         run.stdout.contains("thread-brigade: cannot be asked:"),
         "{run}"
     );
+    assert!(run.stdout.contains("vm.max_map_count"), "{run}");
+    // A question that has no answer is not answered with yes.
+    let run = Run::of(&runner).flags("limits --tasks 10").finish();
+    let run = run
+        .expect(1)
+        .expect_complaint(&["it is not known whether these can: ", "thread-brigade"]);
     assert!(run.stdout.contains("vm.max_map_count"), "{run}");
 }
 

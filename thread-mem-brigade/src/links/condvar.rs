@@ -4,7 +4,9 @@ use std::io;
 use std::mem;
 use std::sync::{self, Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Link, Put, Take, closed};
+use harness::link_ended;
+
+use super::{Link, Put, Take};
 
 /// A slot behind a mutex, with a condition variable for its changes.
 #[derive(Debug)]
@@ -82,7 +84,7 @@ impl Put for Sender {
     fn put(&mut self, number: usize) -> io::Result<()> {
         let mut slot = self.0.wait_until(false);
         if slot.closed {
-            return Err(closed());
+            return Err(link_ended(()));
         }
         slot.number = Some(number);
         self.0.leave(slot);

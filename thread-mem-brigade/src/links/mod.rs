@@ -44,8 +44,3 @@ pub(crate) trait Take {
     /// Takes a number out; sleeps while there is none. `None` when the sender is gone.
     fn take(&mut self) -> Option<usize>;
 }
-
-/// What a sender is told whose receiver is gone.
-fn closed() -> io::Error {
-    io::ErrorKind::BrokenPipe.into()
-}

@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::{Link, Put, Take, closed};
+use harness::link_ended;
+
+use super::{Link, Put, Take};
 
 /// `std::sync::mpsc::sync_channel` with room for one number.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ impl Link for Mpsc {
 
 impl Put for SyncSender<usize> {
     fn put(&mut self, number: usize) -> io::Result<()> {
-        SyncSender::send(self, number).map_err(|_| closed())
+        SyncSender::send(self, number).map_err(link_ended)
     }
 }
 

@@ -10,7 +10,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::{Put, Take, closed};
+use harness::link_ended;
+
+use super::{Put, Take};
 
 /// The slot holds a number.
 const FULL: u32 = 1;
@@ -66,7 +68,7 @@ impl<S: Sleep> Put for Sender<S> {
         let mut state = slot.word.load(Ordering::Acquire);
         loop {
             if state & CLOSED != 0 {
-                return Err(closed());
+                return Err(link_ended(()));
             }
             if state & FULL != 0 {
                 state = slot.wait(Side::Sender, state);

@@ -97,10 +97,19 @@ impl Lease {
             };
             return ledger.lines.iter().map(others).collect();
         }
-        let outcomes = ledger.lines.iter().map(Line::put_back).collect();
-        ledger.lines.clear();
-        // What stays written is looked at again by the next run, and found changed.
-        let _ = ledger.save();
+        let mut outcomes = Vec::new();
+        // What could not be put back is left for the next run to try.
+        ledger.lines.retain(|line| {
+            let (outcome, is_settled) = line.put_back();
+            outcomes.push(outcome);
+            !is_settled
+        });
+        if let Err(e) = ledger.save() {
+            outcomes.push(Outcome::Left {
+                file: FOLDER.to_owned(),
+                why: format!("what was put back cannot be struck out: {e}"),
+            });
+        }
         outcomes
     }
 }
@@ -128,8 +137,25 @@ impl Ledger {
         })
     }
 
-    /// Writes down that a parameter is about to be changed.
-    pub(super) fn note(&mut self, parameter: &str, before: u64, written: u64) -> io::Result<()> {
+    /// Writes down that a parameter is changed by `change`, before it is; where that fails, the
+    /// ledger is as it was.
+    pub(super) fn note(
+        &mut self,
+        parameter: &str,
+        (before, written): (u64, u64),
+        change: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let lines = self.lines.clone();
+        self.add(parameter, before, written);
+        let changed = self.save().and_then(|()| change());
+        if changed.is_err() {
+            self.lines = lines;
+            self.save()?;
+        }
+        changed
+    }
+
+    fn add(&mut self, parameter: &str, before: u64, written: u64) {
         match self.lines.iter_mut().find(|l| l.parameter == parameter) {
             Some(line) if line.written == before => line.written = written,
             // Somebody else has set it since: that value is the one to go back to.
@@ -140,7 +166,6 @@ impl Ledger {
                 written,
             }),
         }
-        self.save()
     }
 
     fn save(&mut self) -> io::Result<()> {
@@ -171,8 +196,9 @@ impl Line {
         fields.next().is_none().then_some(line)
     }
 
-    /// Puts the parameter back if it still has the value that was written.
-    fn put_back(&self) -> Outcome {
+    /// Puts the parameter back if it still has the value that was written. Says also whether that
+    /// was all that can be done.
+    fn put_back(&self) -> (Outcome, bool) {
         let file = self.parameter.clone();
         let left = |why| Outcome::Left {
             file: self.parameter.clone(),
@@ -180,19 +206,20 @@ impl Line {
         };
         match number(&file) {
             // Written down but never set, or put back by hand.
-            Ok(now) if now == self.before => Outcome::PutBack { file, to: now },
-            Ok(now) if now != self.written => left(format!(
-                "it was set to {now} meanwhile (it was {} before)",
-                self.before
-            )),
+            Ok(now) if now == self.before => (Outcome::PutBack { file, to: now }, true),
+            Ok(now) if now != self.written => {
+                let before = self.before;
+                let why = format!("it was set to {now} meanwhile (it was {before} before)");
+                (left(why), true)
+            }
             Ok(_) => match fs::write(&file, self.before.to_string()) {
-                Ok(()) => Outcome::PutBack {
-                    file,
-                    to: self.before,
-                },
-                Err(e) => left(format!("{e}; it was {} before", self.before)),
+                Ok(()) => {
+                    let to = self.before;
+                    (Outcome::PutBack { file, to }, true)
+                }
+                Err(e) => (left(format!("{e}; it was {} before", self.before)), false),
             },
-            Err(why) => left(why),
+            Err(why) => (left(why), false),
         }
     }
 }
@@ -236,9 +263,12 @@ mod tests {
             let mut lease = self.lease();
             let from = self.value();
             let ledger = lease.ledger().unwrap();
-            ledger.note(&self.parameter(), from, to).unwrap();
+            let set = || {
+                self.set(to);
+                Ok(())
+            };
+            ledger.note(&self.parameter(), (from, to), set).unwrap();
             lease.release_ledger();
-            self.set(to);
             lease
         }
     }

@@ -10,7 +10,7 @@ use nix::sys::resource::{Resource as Rlim, setrlimit};
 
 use super::limit::{Limit, Raise};
 use super::system::sysctl_file;
-use super::{Demand, Limits, Shortage, raise_descriptors};
+use super::{Demand, Limits, Shortage};
 
 mod ledger;
 
@@ -92,10 +92,16 @@ pub fn raise(demand: &Demand, tasks: u64) -> (Option<Lease>, Vec<Outcome>) {
     };
     let need = demand.of(tasks);
     let limits = Limits::read();
-    for limit in limits.iter() {
-        let Some(short) = limit.shortage(need.of(limit.resource)) else {
-            continue;
-        };
+    let short: Vec<(&Limit, Shortage)> = limits
+        .iter()
+        .filter_map(|limit| Some((limit, limit.shortage(need.of(limit.resource))?)))
+        .collect();
+    // The whole system's parameters are not touched for a run that cannot be.
+    let in_the_way = short
+        .iter()
+        .find(|(limit, short)| !may_be_raised(limit, short))
+        .map(|(limit, _)| limit.name.clone());
+    for (limit, short) in short {
         // What others use of a limit of the whole system may double before the run is built.
         let shared = match limit.raise {
             Raise::Sysctl { .. } => limit.in_use,
@@ -103,6 +109,10 @@ pub fn raise(demand: &Demand, tasks: u64) -> (Option<Lease>, Vec<Outcome>) {
         };
         let target = limit.target(short.needed.saturating_add(shared));
         let raised = match (&limit.raise, target.or_else(|| limit.target(short.needed))) {
+            (Raise::Sysctl { .. }, Some(_)) if in_the_way.is_some() => Err(format!(
+                "of no use while {} is too low",
+                in_the_way.as_deref().unwrap_or_default()
+            )),
             (Raise::Sysctl { key, .. }, Some(to)) => match &mut lease {
                 Ok(lease) => sysctl(lease.ledger(), key, to).map(|from| (from, to, true)),
                 Err(why) => Err(why.clone()),
@@ -137,6 +147,12 @@ pub fn raise(demand: &Demand, tasks: u64) -> (Option<Lease>, Vec<Outcome>) {
     (lease.ok(), outcomes)
 }
 
+/// Whether a program can raise the limit at all, if it has the right.
+fn may_be_raised(limit: &Limit, short: &Shortage) -> bool {
+    matches!(limit.raise, Raise::Sysctl { .. } | Raise::Rlimit(_))
+        && limit.target(short.needed).is_some()
+}
+
 fn by_hand(why: &str, short: &Shortage) -> String {
     format!("{why}: {}", short.remedy)
 }
@@ -153,11 +169,9 @@ fn sysctl(ledger: Option<&mut Ledger>, key: &str, to: u64) -> Result<u64, String
     let ledger = ledger.ok_or("the ledger is closed")?;
     let file = sysctl_file(key);
     let from = number(&file)?;
-    // Written down first: a run that is killed here leaves too much in the ledger, not too little.
     ledger
-        .note(&file, from, to)
-        .map_err(|e| format!("what to put back cannot be kept: {e}"))?;
-    fs::write(&file, to.to_string()).map_err(|e| format!("cannot write {file}: {e}"))?;
+        .note(&file, (from, to), || fs::write(&file, to.to_string()))
+        .map_err(|e| format!("cannot write {file}, or keep what to put back: {e}"))?;
     Ok(from)
 }
 
@@ -177,6 +191,5 @@ fn of_process(option: &str, to: u64) -> Result<(), String> {
         _ => return Err(format!("{option} is no limit that is raised here")),
     };
     let (_, hard) = nix::sys::resource::getrlimit(resource).map_err(|e| e.to_string())?;
-    setrlimit(resource, to, hard.max(to)).map_err(|e| e.to_string())?;
-    raise_descriptors().map_err(|e| e.to_string())
+    setrlimit(resource, to, hard.max(to)).map_err(|e| e.to_string())
 }
