@@ -16,7 +16,7 @@ const WORKER_STACK: u64 = 2 << 20;
 
 impl Demand {
     /// Nothing but a part for each task.
-    const fn each(per_task: Need) -> Self {
+    pub(crate) const fn each(per_task: Need) -> Self {
         Demand {
             fixed: Need::NONE,
             per_task,

@@ -26,6 +26,7 @@ pub mod limits;
 pub mod links;
 pub mod machine;
 pub mod notes;
+pub mod order;
 pub mod panics;
 pub mod placement;
 pub mod plain;
@@ -38,8 +39,10 @@ pub mod signals;
 pub mod tally;
 pub mod test_fault;
 pub mod threads;
+pub mod touch;
 pub mod units;
 pub mod usage;
+pub mod wiring;
 
 pub use fault::{BadUsage, Interrupted, link_ended};
 pub use session::{Program, Session, main};
