@@ -135,10 +135,11 @@ fn provenance(records: &[Record]) -> Vec<String> {
         .filter(|record| !first.machine.same_machine(&record.machine).is_empty());
     let machines = comparison::machines([first].into_iter().chain(others));
     lines.push(machines.join("; and "));
+    let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     lines.push(format!(
-        "{} runs in {} rounds (seed {seed}), Tokio {tokio}, {rustc}",
-        records.len(),
-        rounds.max().unwrap_or(1),
+        "{} in {} (seed {seed}), Tokio {tokio}, {rustc}",
+        many(records.len(), "run"),
+        many(rounds.max().unwrap_or(1) as usize, "round"),
     ));
     lines
 }
