@@ -139,22 +139,22 @@ impl Events {
     pub(super) fn open(tasks: &Tasks) -> Self {
         let (mut sources, mut absent) = usable();
         let threads: Vec<Target> = tasks.threads().into_iter().map(Target::Thread).collect();
-        let spare = spare_descriptors();
-        let (scope, targets) = match demand(&sources, threads.len()) <= spare {
-            true => (Scope::Threads, threads),
-            false if may_count_cpus(&sources, &tasks.cpus) => {
-                let cpus = tasks.cpus.iter().copied();
-                (Scope::Cpus, cpus.map(Target::Cpu).collect())
-            }
-            false => (Scope::Threads, threads),
+        let room = Room {
+            threads: threads.len(),
+            cpus: match may_count_cpus(&sources, &tasks.cpus) {
+                true => tasks.cpus.len(),
+                false => 0,
+            },
+            spare: spare_descriptors(),
         };
-        // Those at the end, until what is left fits.
-        let needed = demand(&sources, targets.len());
-        while demand(&sources, targets.len()) > spare
-            && let Some(source) = sources.pop()
-        {
-            absent.push((source.name, reason::descriptors(needed, spare)));
-        }
+        let parts: Vec<usize> = sources.iter().map(|source| source.parts.len()).collect();
+        let (scope, fit) = room.plan(&parts);
+        let reason = room.reason(&parts);
+        absent.extend(sources.drain(fit..).map(|s| (s.name, reason.clone())));
+        let targets = match scope {
+            Scope::Threads => threads,
+            Scope::Cpus => tasks.cpus.iter().copied().map(Target::Cpu).collect(),
+        };
         let mut events = Events {
             scope: Some(scope),
             open: Vec::new(),
@@ -394,10 +394,40 @@ fn tracepoints(names: &[&str]) -> Result<Vec<u64>, String> {
     Err(reason::tracefs(refused.is_some(), is_mounted).to_owned())
 }
 
-/// How many descriptors so many targets take.
-fn demand(sources: &[Source], targets: usize) -> u64 {
-    let each: usize = sources.iter().map(|source| source.parts.len()).sum();
-    each as u64 * targets as u64
+/// What there is to count, and with how many descriptors.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    threads: usize,
+    /// None, where what runs on a CPU may not be counted.
+    cpus: usize,
+    spare: u64,
+}
+
+impl Room {
+    /// How many descriptors events of so many parts take for so many threads or CPUs.
+    fn demand(parts: &[usize], targets: usize) -> u64 {
+        parts.iter().sum::<usize>() as u64 * targets as u64
+    }
+
+    /// Whose events are counted, and how many of the first ones there is room for.
+    fn plan(self, parts: &[usize]) -> (Scope, usize) {
+        let fits = self.threads > 0 && Room::demand(parts, self.threads) <= self.spare;
+        let (scope, targets) = match fits || self.cpus == 0 {
+            true => (Scope::Threads, self.threads),
+            false => (Scope::Cpus, self.cpus),
+        };
+        let fits = |fit: &usize| Room::demand(&parts[..*fit], targets) <= self.spare;
+        let most = (0..=parts.len()).rev().find(fits);
+        (scope, if targets == 0 { 0 } else { most.unwrap_or(0) })
+    }
+
+    /// Why there is no room for the others.
+    fn reason(self, parts: &[usize]) -> String {
+        match self.threads {
+            0 => reason::NO_THREADS.to_owned(),
+            threads => reason::descriptors(Room::demand(parts, threads), self.spare),
+        }
+    }
 }
 
 /// How many descriptors this process may still open. A few stay free.
@@ -446,6 +476,27 @@ mod tests {
         assert_eq!(sum(0, 100, 0).scaled(), None);
         let large = sum(u64::MAX, u64::MAX, u64::MAX / 2);
         assert_eq!(large.scaled(), None, "a count past 64 bits is unknown");
+    }
+
+    #[test]
+    fn threads_are_counted_one_by_one_as_far_as_descriptors_go() {
+        let plan = |threads, cpus, spare| {
+            let room = Room {
+                threads,
+                cpus,
+                spare,
+            };
+            room.plan(&[1, 1, 3, 1])
+        };
+        assert_eq!(plan(10, 2, 60), (Scope::Threads, 4));
+        assert_eq!(plan(10, 2, 59), (Scope::Cpus, 4));
+        assert_eq!(plan(10, 2, 11), (Scope::Cpus, 3));
+        assert_eq!(plan(10, 0, 59), (Scope::Threads, 3));
+        assert_eq!(plan(10, 0, 20), (Scope::Threads, 2));
+        assert_eq!(plan(10, 0, 9), (Scope::Threads, 0));
+        // /proc hides them.
+        assert_eq!(plan(0, 2, 60), (Scope::Cpus, 4));
+        assert_eq!(plan(0, 0, 60), (Scope::Threads, 0));
     }
 
     #[test]

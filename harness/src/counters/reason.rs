@@ -72,6 +72,10 @@ impl Obstacle {
     }
 }
 
+/// Where the threads to be counted are not known.
+pub(super) const NO_THREADS: &str =
+    "the threads cannot be listed (/proc/self/task cannot be read): mount /proc";
+
 /// Where a counter for each thread takes more descriptors than may be opened.
 pub(super) fn descriptors(needed: u64, spare: u64) -> String {
     format!(

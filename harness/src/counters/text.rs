@@ -27,11 +27,32 @@ pub(crate) fn write(record: &Record, out: &mut impl Write) -> io::Result<()> {
         }
     }
     for absent in &counters.absent {
-        let events: Vec<String> = absent.events.iter().map(|e| e.replace('_', " ")).collect();
-        let text = format!("{}: {}", events.join(", "), absent.reason);
+        let text = format!("{}: {}", names(&absent.events), absent.reason);
         row(out, "not counted", &text)?;
     }
     Ok(())
+}
+
+/// A call that is made less often than once in so many hops is no part of them.
+const FEWEST: u64 = 10_000;
+
+/// The names of events for people: one for its two sides, where both are there.
+fn names(events: &[String]) -> String {
+    let other_side = |name: &str| Some(format!("{}_kernel", name.strip_suffix("_user")?));
+    let mut names: Vec<String> = Vec::new();
+    for name in events {
+        let is_whole = other_side(name).is_some_and(|other| events.contains(&other));
+        let side = if is_whole { "_user" } else { "" };
+        let name = name.trim_end_matches(side);
+        let base = name.trim_end_matches("_kernel").replace('_', " ");
+        if !names.contains(&base) {
+            names.push(match is_whole {
+                true => base,
+                false => name.replace('_', " "),
+            });
+        }
+    }
+    names.join(", ")
 }
 
 /// The counters, and what they are divided by.
@@ -74,7 +95,9 @@ impl Figures<'_> {
     fn calls(&self, what: &str) -> String {
         let calls = |count: Option<u64>, words| Some(format!("{} {words}", self.each(count?)));
         let waits = |name, words, of| {
-            let count = self.event(name).filter(|&count| count > 0)?;
+            let count = self
+                .event(name)
+                .filter(|&count| count > self.all / FEWEST)?;
             let hops = self.all as f64 / count as f64;
             Some(format!(
                 "{} {words} ({hops:.1} {what}s per {of})",
@@ -183,6 +206,26 @@ mod tests {
              calls           4.000 system calls, 1.000 reads, 0.500 epoll_wait (2.0 hops per wait)\n  \
              hardware        cycles 1500.0 user + 2000.0 kernel\n"
         );
+    }
+
+    #[test]
+    fn two_sides_have_one_name() {
+        let names =
+            |events: &[&str]| names(&events.iter().map(|&e| e.to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            names(&[
+                "cycles_user",
+                "cycles_kernel",
+                "cache_misses_user",
+                "cache_misses_kernel"
+            ]),
+            "cycles, cache misses"
+        );
+        assert_eq!(
+            names(&["cycles_kernel", "system_calls"]),
+            "cycles kernel, system calls"
+        );
+        assert_eq!(names(&["cycles_user"]), "cycles user");
     }
 
     #[test]
