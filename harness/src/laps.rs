@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use crate::args::Run;
 use crate::disturbance::{Cpus, Stops};
 use crate::notes::Note;
+use crate::processes::{Processes, Spent};
 use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
@@ -37,7 +38,9 @@ pub struct Laps {
     cpus: Option<Cpus>,
     cpus_changed: Vec<Note>,
     before: Option<(Usage, Interference)>,
-    used: Option<(Usage, Interference)>,
+    used: Option<(Option<Usage>, Interference)>,
+    processes: Processes,
+    spent_before: Option<Spent>,
 }
 
 impl Laps {
@@ -56,7 +59,14 @@ impl Laps {
             cpus_changed: Vec::new(),
             before: None,
             used: None,
+            processes: Processes::default(),
+            spent_before: None,
         }
+    }
+
+    /// Counts what these processes use, too.
+    pub(crate) fn with_processes(self, processes: Processes) -> Self {
+        Laps { processes, ..self }
     }
 
     /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
@@ -76,6 +86,8 @@ impl Laps {
         }
         if self.begun == self.warmups {
             self.cpus = Some(Cpus::now());
+            // It takes a while where they are many.
+            self.spent_before = self.processes.spent();
             self.stops.begin();
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
@@ -101,10 +113,11 @@ impl Laps {
     /// Reads what the timed laps used.
     fn close(&mut self) -> nix::Result<()> {
         if let (Some((usage, interference)), None) = (self.before, self.used) {
-            self.used = Some((
-                Usage::now()?.since(usage),
-                Interference::now().since(interference),
-            ));
+            let own = Usage::now()?.since(usage);
+            let interference = Interference::now().since(interference);
+            let spent = self.processes.spent().zip(self.spent_before);
+            let usage = spent.map(|(now, before)| own.and(now.since(before)));
+            self.used = Some((usage, interference));
             self.stops.finish();
         }
         self.end();
@@ -149,7 +162,8 @@ impl Laps {
         &self.recorder
     }
 
-    pub(crate) fn used(&self) -> Option<(Usage, Interference)> {
+    /// What the timed laps used; no usage where that of some task is not known.
+    pub(crate) fn used(&self) -> Option<(Option<Usage>, Interference)> {
         self.used
     }
 

@@ -193,6 +193,10 @@ fn unreadable(record: &Record) -> Vec<String> {
         ("/proc/self/limits", record.machine.rlimits.nofile.is_none()),
         ("/proc/self/status", record.machine.affinity.is_none()),
         (
+            "/proc/PID/status of the tasks",
+            record.samples.is_some() && record.error.is_none() && record.usage.is_none(),
+        ),
+        (
             "/proc/stat",
             record.interference.is_some_and(|i| i.steal.is_none()),
         ),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
 use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::Pid;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -17,6 +18,8 @@ use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
+use crate::notes::Note;
+use crate::processes::Processes;
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
 use crate::usage::Memory;
@@ -51,6 +54,8 @@ pub struct Session {
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
     raised: Option<limits::Lease>,
+    processes: Processes,
+    notes: Vec<Note>,
 }
 
 /// Parses the command line, measures, prints the result and returns the exit status: 0 measured,
@@ -100,6 +105,8 @@ impl Session {
             runtime: None,
             command_fault: None,
             raised: None,
+            processes: Processes::default(),
+            notes: Vec::new(),
         })
     }
 
@@ -143,7 +150,20 @@ impl Session {
 
     /// The laps to time. Give them back by [`Session::timed`], also after an error.
     pub fn laps(&self) -> Laps {
-        Laps::new(&self.run, &self.name)
+        Laps::new(&self.run, &self.name).with_processes(self.processes.clone())
+    }
+
+    /// Declares that the tasks are these processes, children of this one: what they use in the laps
+    /// and what they hold at rest belongs to the result. Call it before [`Session::laps`].
+    pub fn tasks_are(&mut self, processes: &[Pid]) {
+        self.processes = Processes::new(processes);
+        // As it will be read of all of them.
+        self.before.resident = self.before.proportional;
+    }
+
+    /// Adds to the result what a reader should know of it.
+    pub fn note(&mut self, note: Note) {
+        self.notes.push(note);
     }
 
     /// Keeps the laps that were timed.
@@ -180,7 +200,10 @@ impl Session {
     /// and every task is still alive. A command that fails does not stop the teardown: it makes
     /// the program end with status 1.
     pub fn at_rest(&mut self) {
-        self.at_rest = Some(Memory::now());
+        self.at_rest = Some(match self.processes.is_none() {
+            true => Memory::now(),
+            false => self.processes.memory(),
+        });
         self.futex_slots = futex::slots_now();
         if let Some(command) = &self.run.command
             && signals::received().is_none()
@@ -257,7 +280,7 @@ impl Session {
             per_task: mean.map(|mean| mean / (f64::from(self.run.tasks) * self.tokens as f64)),
             samples,
             distributions: std::mem::take(&mut self.distributions),
-            usage: used.map(|(usage, _)| usage),
+            usage: used.and_then(|(usage, _)| usage),
             interference: used.map(|(_, interference)| interference),
             memory: Some(MemoryChange {
                 before: self.before,
@@ -271,6 +294,7 @@ impl Session {
             ..Record::empty(&self.name, command_line)
         };
         record.notes = notes::of(&record);
+        record.notes.append(&mut self.notes);
         record.notes.extend(links::pipes::note());
         record.notes.extend(laps.iter().flat_map(Laps::notes));
         record

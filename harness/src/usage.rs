@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::machine;
@@ -47,6 +48,23 @@ impl Usage {
             minor_faults: u.minor_page_faults().unsigned_abs(),
             major_faults: u.major_page_faults().unsigned_abs(),
         })
+    }
+
+    /// This and what others have used.
+    #[must_use]
+    pub fn and(self, others: Usage) -> Usage {
+        Usage {
+            user: self.user.saturating_add(others.user),
+            system: self.system.saturating_add(others.system),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_add(others.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_add(others.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_add(others.minor_faults),
+            major_faults: self.major_faults.saturating_add(others.major_faults),
+        }
     }
 
     /// What was used since `before`.
@@ -120,13 +138,26 @@ pub fn field(text: &str, name: &str) -> Option<u64> {
     })
 }
 
+/// A file's text; empty where there is none.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The bytes of a line in kB, by which /proc means KiB.
+fn kib(text: &str, name: &str) -> Option<u64> {
+    Some(field(text, name)?.saturating_mul(1024))
+}
+
 /// The memory of this process, and the kernel's memory of the whole system, in bytes.
 ///
 /// Resident sizes come from `smaps_rollup`: the counters behind VmRSS and statm lag, since each
 /// thread keeps its own until it has 64 pages to add (Documentation/filesystems/proc.rst).
+///
+/// Where the tasks are processes it is the memory of all of them, with shared pages divided by their
+/// users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Resident set.
+    /// Resident set. Where the tasks are processes: as `proportional`, also before they exist.
     pub resident: Option<u64>,
     /// Resident set, shared pages divided by their users.
     pub proportional: Option<u64>,
@@ -149,21 +180,37 @@ pub struct Memory {
 impl Memory {
     /// Reads all that this system offers.
     pub fn now() -> Self {
-        let kib = |text: &str, name: &str| Some(field(text, name)?.saturating_mul(1024));
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
-        let rollup = read("/proc/self/smaps_rollup");
-        let status = read("/proc/self/status");
+        Memory::of_process("self", "Anonymous").with_system()
+    }
+
+    /// This, and the kernel's memory of the whole system.
+    pub(crate) fn with_system(self) -> Self {
         let meminfo = read("/proc/meminfo");
         Memory {
-            resident: kib(&rollup, "Rss"),
-            proportional: kib(&rollup, "Pss"),
-            anonymous: kib(&rollup, "Anonymous"),
-            huge: kib(&rollup, "AnonHugePages"),
-            virtual_size: kib(&status, "VmSize"),
-            page_tables: kib(&status, "VmPTE"),
             system_kernel_stacks: kib(&meminfo, "KernelStack"),
             system_page_tables: kib(&meminfo, "PageTables"),
             system_slab: kib(&meminfo, "SUnreclaim"),
+            ..self
+        }
+    }
+
+    /// What a process holds among others; nothing of the whole system. Its anonymous memory is divided by
+    /// those that share it (Linux 5.4), as a child does with its parent until one of them writes.
+    pub(crate) fn of(pid: Pid) -> Self {
+        Memory::of_process(&pid.to_string(), "Pss_Anon")
+    }
+
+    fn of_process(process: &str, anonymous: &str) -> Self {
+        let rollup = read(&format!("/proc/{process}/smaps_rollup"));
+        let status = read(&format!("/proc/{process}/status"));
+        Memory {
+            resident: kib(&rollup, "Rss"),
+            proportional: kib(&rollup, "Pss"),
+            anonymous: kib(&rollup, anonymous),
+            huge: kib(&rollup, "AnonHugePages"),
+            virtual_size: kib(&status, "VmSize"),
+            page_tables: kib(&status, "VmPTE"),
+            ..Memory::default()
         }
     }
 }
