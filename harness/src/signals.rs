@@ -207,6 +207,22 @@ pub fn spawn_aside(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
     spawned.map(drop)
 }
 
+/// In a process that was forked: leaves the signals that ask to stop, and the count of stops, to its
+/// parent. A terminal sends them to all processes of a group, and the parent decides what follows.
+///
+/// # Errors
+/// What sigaction(2) reports.
+pub fn leave_to_parent() -> nix::Result<()> {
+    let ignored = STOPPING.map(|signal| (signal, SigHandler::SigIgn));
+    let default = [(Signal::SIGCONT, SigHandler::SigDfl)];
+    for (signal, handler) in ignored.into_iter().chain(default) {
+        let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
+        // SAFETY: no handler is set.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    Ok(())
+}
+
 /// How often this process was continued after it had been stopped (SIGSTOP, Ctrl-Z).
 pub(crate) fn continued() -> u64 {
     CONTINUED.load(Ordering::Relaxed)

@@ -36,7 +36,7 @@ const fn denial(name: &'static str, call: c_long, errno: i32) -> Denial {
 }
 
 /// What programs can do without.
-const HARMLESS: [Denial; 9] = [
+const HARMLESS: [Denial; 11] = [
     denial("perf_event_open", libc::SYS_perf_event_open, EPERM),
     denial("perf_event_open", libc::SYS_perf_event_open, ENOSYS),
     denial("io_uring_setup", libc::SYS_io_uring_setup, EPERM),
@@ -44,6 +44,9 @@ const HARMLESS: [Denial; 9] = [
     // The C library falls back to clone(2).
     denial("clone3", libc::SYS_clone3, ENOSYS),
     denial("pidfd_open", libc::SYS_pidfd_open, ENOSYS),
+    // Before Linux 5.9.
+    denial("close_range", libc::SYS_close_range, ENOSYS),
+    denial("close_range", libc::SYS_close_range, EPERM),
     denial("memfd_create", libc::SYS_memfd_create, EPERM),
     denial("setrlimit", SYS_SETRLIMIT, EPERM),
     Denial {
@@ -133,7 +136,7 @@ fn filters_work() -> bool {
         return false;
     }
     // The shell's ulimit asks for what is denied.
-    let denied = HARMLESS[8].apply(Run::of("sh").arg("-c").arg("ulimit -n 5"));
+    let denied = HARMLESS[10].apply(Run::of("sh").arg("-c").arg("ulimit -n 5"));
     denied.finish().code != 0
 }
 
@@ -203,7 +206,7 @@ fn more_descriptors_than_may_be_had_are_told() {
         let prepared = |flags: &str| {
             // SAFETY: one system call and nothing else.
             let run = unsafe { benchmark.run(flags).prepared(lower) };
-            HARMLESS[8].apply(run).finish()
+            HARMLESS[10].apply(run).finish()
         };
         prepared("--tasks 3 --iters 2").expect(0);
         let words = ["soft descriptor limit", "64", "ulimit -n"];

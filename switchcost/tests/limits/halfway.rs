@@ -150,6 +150,35 @@ fn no_thread_for_a_task_or_a_worker_is_told() {
 }
 
 #[test]
+fn no_process_for_a_task_is_told() {
+    if let Some(why) = missing() {
+        return skip(why);
+    }
+    for benchmark in all().iter().filter(|benchmark| benchmark.has_processes()) {
+        let group = match Group::limited_to("forks", 100) {
+            Ok(group) => group,
+            Err(why) => return skip(&why),
+        };
+        let outcome = run(
+            benchmark,
+            ("clone", 20),
+            (&group.enter(), "--tasks 40"),
+            stopped,
+            |_| group.set("pids.max", 1).unwrap(),
+        );
+        if outcome.code == 77 {
+            return skip("no process can be moved to a control group");
+        }
+        let words = [
+            "cannot create a process after",
+            "of 40 tasks",
+            "used up: pids.max",
+        ];
+        expect(outcome, &words);
+    }
+}
+
+#[test]
 fn no_map_for_a_stack_is_told() {
     if let Some(why) = missing() {
         return skip(why);

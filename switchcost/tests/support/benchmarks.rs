@@ -54,10 +54,16 @@ impl Benchmark {
         self.has("--stack-size")
     }
 
-    /// Whether its links are file descriptors.
+    /// Whether its tasks are processes.
+    pub(crate) fn has_processes(&self) -> bool {
+        self.name == "process-brigade"
+    }
+
+    /// Whether its links are file descriptors of one process.
     pub(crate) fn has_descriptors(&self) -> bool {
         let transports = self.flags.get("--transport");
-        transports.is_some_and(|values| values.iter().any(|value| value == "pipe"))
+        let pipes = transports.is_some_and(|values| values.iter().any(|value| value == "pipe"));
+        pipes && !self.has_processes()
     }
 }
 
