@@ -209,12 +209,15 @@ pub fn spawn_aside(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
 
 /// In a process that was forked: leaves the signals that ask to stop, and the count of stops, to its
 /// parent. A terminal sends them to all processes of a group, and the parent decides what follows.
+/// No handler is left, not even those of the standard library, which has words for a stack that is
+/// at its end.
 ///
 /// # Errors
 /// What sigaction(2) reports.
 pub fn leave_to_parent() -> nix::Result<()> {
     let ignored = STOPPING.map(|signal| (signal, SigHandler::SigIgn));
-    let default = [(Signal::SIGCONT, SigHandler::SigDfl)];
+    let default = [Signal::SIGCONT, Signal::SIGSEGV, Signal::SIGBUS]
+        .map(|signal| (signal, SigHandler::SigDfl));
     for (signal, handler) in ignored.into_iter().chain(default) {
         let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
         // SAFETY: no handler is set.

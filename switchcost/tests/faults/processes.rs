@@ -57,6 +57,22 @@ fn one_that_is_killed_is_told_with_its_signal_and_the_samples_are_kept() {
 }
 
 #[test]
+fn none_has_a_handler_of_its_driver() {
+    for benchmark in of_processes() {
+        let running = under_way(benchmark, "");
+        for pid in children(&running) {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            assert_eq!(caught.map(str::trim), Some("0000000000000000"), "{status}");
+            let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+            assert_eq!(blocked.map(str::trim), Some("0000000000000000"), "{status}");
+        }
+        running.signal(SIGINT);
+        running.finish_all().expect(130);
+    }
+}
+
+#[test]
 fn none_outlives_its_driver() {
     for benchmark in of_processes() {
         for flags in ["", "--test-fault hang@2"] {

@@ -59,11 +59,15 @@ impl Benchmark {
         self.name == "process-brigade"
     }
 
-    /// Whether its links are file descriptors of one process.
-    pub(crate) fn has_descriptors(&self) -> bool {
+    /// Whether its links are file descriptors.
+    pub(crate) fn has_pipes(&self) -> bool {
         let transports = self.flags.get("--transport");
-        let pipes = transports.is_some_and(|values| values.iter().any(|value| value == "pipe"));
-        pipes && !self.has_processes()
+        transports.is_some_and(|values| values.iter().any(|value| value == "pipe"))
+    }
+
+    /// Whether a single process has the descriptors of all of them.
+    pub(crate) fn has_descriptors(&self) -> bool {
+        self.has_pipes() && !self.has_processes()
     }
 }
 
