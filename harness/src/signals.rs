@@ -7,6 +7,7 @@
 )]
 
 use std::io::{self, Write};
+use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -205,6 +206,35 @@ pub fn spawn_aside(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let spawned = thread::Builder::new().spawn(body);
     before.thread_set_mask()?;
     spawned.map(drop)
+}
+
+/// While it lives, signals wait: none interrupts the calling thread, nor any that this creates.
+#[derive(Debug)]
+pub struct Deaf {
+    before: SigSet,
+    /// A mask belongs to one thread.
+    here: PhantomData<*const ()>,
+}
+
+impl Deaf {
+    /// From now on.
+    ///
+    /// # Errors
+    /// What pthread_sigmask(3) reports.
+    pub fn now() -> nix::Result<Self> {
+        let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+        Ok(Deaf {
+            before,
+            here: PhantomData,
+        })
+    }
+}
+
+impl Drop for Deaf {
+    fn drop(&mut self) {
+        // It was in force before, so that there is nothing to refuse.
+        let _ = self.before.thread_set_mask();
+    }
 }
 
 /// In a process that was forked: leaves the signals that ask to stop, and the count of stops, to its
