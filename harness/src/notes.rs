@@ -80,6 +80,13 @@ pub enum Note {
         /// The list after the last one.
         after: String,
     },
+    /// A system call is refused here, and an older one was called.
+    Instead {
+        /// The one that was asked for, such as `clone3(2)`.
+        refused: String,
+        /// The one that was called.
+        called: String,
+    },
     /// The program was built without optimisation.
     DebugBuild,
     /// Files of the kernel that could not be read, so that what they tell is unknown, and was not
@@ -167,6 +174,10 @@ impl fmt::Display for Note {
             } => write!(
                 f,
                 "the CPUs {which} changed in mid-run from {before} to {after}: the figures mix both"
+            ),
+            Note::Instead { refused, called } => write!(
+                f,
+                "{refused} is refused here (an old kernel, or a sandbox): measured with {called}"
             ),
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
             Note::Unreadable { files } => write!(

@@ -11,8 +11,10 @@ use std::os::raw::{c_long, c_ulong};
 
 use libc::{EINVAL, ENOSYS, EPERM, sock_filter, sock_fprog};
 
+use harness::notes::Note;
+
 use super::{Installed, TINY};
-use crate::support::benchmarks::all;
+use crate::support::benchmarks::{all, with};
 use crate::support::process::Run;
 use crate::support::skip;
 
@@ -152,6 +154,30 @@ fn every_program_does_without_what_a_sandbox_denies() {
             assert_eq!(record.samples.unwrap().count, 4, "{}", denial.name);
             assert_eq!(record.machine.seccomp, Some(true), "{}", denial.name);
         }
+    }
+}
+
+/// Both as sandboxes answer: Docker's, and older ones.
+#[test]
+fn bare_threads_are_created_by_the_older_call_and_a_note_says_so() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    for benchmark in with("--floor").filter(|benchmark| benchmark.has_threads()) {
+        for errno in [ENOSYS, EPERM] {
+            let denial = denial("clone3", libc::SYS_clone3, errno);
+            let run = denial.apply(benchmark.run(TINY).arg("--floor")).finish();
+            let record = run.expect_quiet_success().record();
+            assert_eq!(record.samples.unwrap().count, 4);
+            let note = record.notes.iter().find_map(|note| match note {
+                Note::Instead { refused, called } => Some((refused.as_str(), called.as_str())),
+                _ => None,
+            });
+            assert_eq!(note, Some(("clone3(2)", "clone(2)")));
+        }
+        let record = benchmark.run(TINY).arg("--floor").finish().record();
+        let is_instead = |note: &Note| matches!(note, Note::Instead { .. });
+        assert!(!record.notes.iter().any(is_instead), "clone3 is there");
     }
 }
 
