@@ -24,6 +24,7 @@ pub mod limits;
 pub mod memory;
 mod plot;
 pub mod scale;
+pub mod svg;
 
 pub use csv::csv;
 pub use curves::curve_grid;
