@@ -15,12 +15,11 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use nix::unistd::Pid;
-
 use crate::args::Run;
 use crate::counters::{self, Counters, Counting, Tasks};
 use crate::disturbance::{Cpus, Stops};
 use crate::notes::Note;
+use crate::processes::Spent;
 use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
@@ -40,7 +39,7 @@ pub struct Laps {
     stops: Stops,
     cpus: Option<Cpus>,
     cpus_changed: Vec<Note>,
-    before: Option<(Option<Usage>, Interference)>,
+    before: Option<(Usage, Option<Spent>, Interference)>,
     used: Option<(Option<Usage>, Interference)>,
     tasks: Tasks,
     counted: u64,
@@ -75,16 +74,12 @@ impl Laps {
         }
     }
 
-    /// Names the CPUs of the run, for counters that go by CPU.
-    pub(crate) fn on(mut self, cpus: &[usize]) -> Self {
-        self.tasks.cpus = cpus.to_vec();
+    /// Names the CPUs of the run, for counters that go by CPU, and the processes that the tasks
+    /// are, where they are not threads of this one: what those use, and what they count, belongs to
+    /// the run.
+    pub(crate) fn of(mut self, tasks: Tasks) -> Self {
+        self.tasks = tasks;
         self
-    }
-
-    /// Names the processes that the tasks are, where they are not threads of this one. Call it
-    /// before the first lap: what they use and what they count then belongs to the run.
-    pub fn tasks_are(&mut self, processes: impl IntoIterator<Item = Pid>) {
-        self.tasks.processes = processes.into_iter().collect();
     }
 
     /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
@@ -109,10 +104,12 @@ impl Laps {
         }
         if self.begun == self.warmups {
             self.cpus = Some(Cpus::now());
+            // It takes a while where they are many.
+            let others = self.tasks.processes.spent();
             self.stops.begin();
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
-            self.before = Some((self.tasks.usage()?, interference));
+            self.before = Some((Usage::now()?, others, interference));
         }
         self.begun += 1;
         Ok(Some(self.begun - 1))
@@ -141,12 +138,12 @@ impl Laps {
 
     /// Reads what the timed laps used, or what was counted after them.
     fn close(&mut self) -> nix::Result<()> {
-        if let (Some((usage, interference)), None) = (self.before, self.used) {
-            let used = self.tasks.usage()?.zip(usage);
-            self.used = Some((
-                used.map(|(now, before)| now.since(before)),
-                Interference::now().since(interference),
-            ));
+        if let (Some((usage, others, interference)), None) = (self.before, self.used) {
+            let own = Usage::now()?.since(usage);
+            let interference = Interference::now().since(interference);
+            let others = self.tasks.processes.spent().zip(others);
+            let usage = others.map(|(now, before)| own.and(now.since(before)));
+            self.used = Some((usage, interference));
             self.stops.finish();
         }
         if let Some(counting) = self.counting.take() {
@@ -194,6 +191,7 @@ impl Laps {
         &self.recorder
     }
 
+    /// What the timed laps used; no usage where that of some task is not known.
     pub(crate) fn used(&self) -> Option<(Option<Usage>, Interference)> {
         self.used
     }

@@ -88,6 +88,13 @@ pub enum Note {
         /// The round trip after, in ns.
         after: f64,
     },
+    /// A system call is refused here, and an older one was called.
+    Instead {
+        /// The one that was asked for, such as `clone3(2)`.
+        refused: String,
+        /// The one that was called.
+        called: String,
+    },
     /// The program was built without optimisation.
     DebugBuild,
     /// Files of the kernel that could not be read, so that what they tell is unknown, and was not
@@ -182,6 +189,10 @@ impl fmt::Display for Note {
                 Nanos(*before),
                 Nanos(*after)
             ),
+            Note::Instead { refused, called } => write!(
+                f,
+                "{refused} is refused here (an old kernel, or a sandbox): measured with {called}"
+            ),
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
             Note::Unreadable { files } => write!(
                 f,
@@ -206,6 +217,10 @@ fn unreadable(record: &Record) -> Vec<String> {
         ),
         ("/proc/self/limits", record.machine.rlimits.nofile.is_none()),
         ("/proc/self/status", record.machine.affinity.is_none()),
+        (
+            "/proc/PID/status of the tasks",
+            record.samples.is_some() && record.error.is_none() && record.usage.is_none(),
+        ),
         (
             "/proc/stat",
             record.interference.is_some_and(|i| i.steal.is_none()),

@@ -20,6 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::interrupts::Interrupts;
+use crate::processes::Spent;
 use crate::usage::{CpuTime, Usage};
 
 pub(crate) use tasks::Tasks;
@@ -131,7 +132,10 @@ impl Counting {
         Ok(Counters {
             iterations: self.iterations,
             time: self.time.as_nanos() as u64,
-            usage: after.usage.zip(before.usage).map(|(a, b)| a.since(b)),
+            usage: after
+                .spent
+                .zip(before.spent)
+                .map(|(a, b)| after.usage.since(before.usage).and(a.since(b))),
             interrupts: after.interrupts.since(before.interrupts),
             idle: difference(after.cpu.idle, before.cpu.idle),
             steal: difference(after.cpu.steal, before.cpu.steal),
@@ -157,7 +161,10 @@ struct Outcome {
 /// What the system counts all the time.
 #[derive(Clone, Copy, Debug)]
 struct Totals {
-    usage: Option<Usage>,
+    /// Of this process.
+    usage: Usage,
+    /// Of those that the tasks are.
+    spent: Option<Spent>,
     interrupts: Interrupts,
     cpu: CpuTime,
     reads: Option<u64>,
@@ -167,12 +174,14 @@ struct Totals {
 impl Totals {
     /// What is nearest to the laps is what reading the rest would be counted in.
     fn at_begin(tasks: &Tasks) -> nix::Result<Self> {
+        let spent = tasks.processes.spent();
         let interrupts = Interrupts::now();
         let cpu = CpuTime::now();
-        let usage = tasks.usage()?;
+        let usage = Usage::now()?;
         let (reads, writes) = tasks.calls().unzip();
         Ok(Totals {
             usage,
+            spent,
             interrupts,
             cpu,
             reads,
@@ -182,9 +191,10 @@ impl Totals {
 
     fn at_end(tasks: &Tasks) -> nix::Result<Self> {
         let (reads, writes) = tasks.calls().unzip();
-        let usage = tasks.usage()?;
+        let usage = Usage::now()?;
         Ok(Totals {
             usage,
+            spent: tasks.processes.spent(),
             interrupts: Interrupts::now(),
             cpu: CpuTime::now(),
             reads: reads.map(|reads| reads.saturating_sub(tasks.own_reads())),
