@@ -13,12 +13,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{Defaults, Format, Run};
+use crate::cache_line::CacheLine;
 use crate::console::{complain, print};
+use crate::counters::Tasks;
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
 use crate::notes::Note;
+use crate::placement::allowed;
 use crate::processes::Processes;
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
@@ -46,6 +49,8 @@ pub struct Session {
     at_rest: Option<Memory>,
     futex_slots: Option<u32>,
     rested_at: Option<Instant>,
+    cpus: Vec<usize>,
+    cache_line: Option<CacheLine>,
     setup: Option<Duration>,
     laps: Option<Laps>,
     hops: Option<u64>,
@@ -97,6 +102,8 @@ impl Session {
             at_rest: None,
             futex_slots: None,
             rested_at: None,
+            cpus: Vec::new(),
+            cache_line: None,
             setup: None,
             laps: None,
             hops: None,
@@ -137,6 +144,9 @@ impl Session {
             }));
         }
         verdict?;
+        // The program has confined itself to them. Where it cannot be told, nothing goes by them.
+        self.cpus = allowed(Pid::from_raw(0)).unwrap_or_default();
+        self.cache_line = CacheLine::measure(&self.cpus);
         self.building = Some(Instant::now());
         links::make_room(demand.of(tasks).descriptors);
         Ok(())
@@ -150,7 +160,10 @@ impl Session {
 
     /// The laps to time. Give them back by [`Session::timed`], also after an error.
     pub fn laps(&self) -> Laps {
-        Laps::new(&self.run, &self.name).with_processes(self.processes.clone())
+        Laps::new(&self.run, &self.name).of(Tasks {
+            processes: self.processes.clone(),
+            cpus: self.cpus.clone(),
+        })
     }
 
     /// Declares that the tasks are these processes, children of this one: what they use in the laps
@@ -205,6 +218,9 @@ impl Session {
             false => self.processes.memory(),
         });
         self.futex_slots = futex::slots_now();
+        if let Some(line) = &mut self.cache_line {
+            line.measure_again();
+        }
         if let Some(command) = &self.run.command
             && signals::received().is_none()
         {
@@ -256,7 +272,8 @@ impl Session {
     }
 
     fn record(&mut self, error: Option<&anyhow::Error>, teardown: Option<Duration>) -> Record {
-        let laps = self.laps.take();
+        let mut laps = self.laps.take();
+        let counters = laps.as_mut().and_then(Laps::counters);
         let samples = laps.as_ref().and_then(|laps| laps.recorder().summary());
         let used = laps.as_ref().and_then(Laps::used);
         let first_at = laps.as_ref().and_then(Laps::first_at);
@@ -282,6 +299,8 @@ impl Session {
             distributions: std::mem::take(&mut self.distributions),
             usage: used.and_then(|(usage, _)| usage),
             interference: used.map(|(_, interference)| interference),
+            counters,
+            cache_line: self.cache_line,
             memory: Some(MemoryChange {
                 before: self.before,
                 at_rest: self.at_rest,

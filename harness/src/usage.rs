@@ -8,6 +8,7 @@ use nix::sys::time::TimeVal;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::interrupts::Interrupts;
 use crate::machine;
 
 /// CPU time, context switches and page faults of the whole process, all its threads included,
@@ -50,23 +51,6 @@ impl Usage {
         })
     }
 
-    /// This and what others have used.
-    #[must_use]
-    pub fn and(self, others: Usage) -> Usage {
-        Usage {
-            user: self.user.saturating_add(others.user),
-            system: self.system.saturating_add(others.system),
-            voluntary_switches: self
-                .voluntary_switches
-                .saturating_add(others.voluntary_switches),
-            involuntary_switches: self
-                .involuntary_switches
-                .saturating_add(others.involuntary_switches),
-            minor_faults: self.minor_faults.saturating_add(others.minor_faults),
-            major_faults: self.major_faults.saturating_add(others.major_faults),
-        }
-    }
-
     /// What was used since `before`.
     pub fn since(self, before: Usage) -> Usage {
         Usage {
@@ -84,23 +68,48 @@ impl Usage {
     }
 }
 
-/// What others took from this process in the meantime, where the kernel tells.
+impl std::ops::Add for Usage {
+    type Output = Usage;
+
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            user: self.user.saturating_add(other.user),
+            system: self.system.saturating_add(other.system),
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+        }
+    }
+}
+
+/// The threads of a process that are alive; `None` where it is gone, or hidden.
+pub(crate) fn threads(pid: Pid) -> Option<Vec<Pid>> {
+    let folder = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let ids = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Some(ids.map(Pid::from_raw).collect())
+}
+
+/// What went on in the system in the meantime, where the kernel tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {
     /// Time that the hypervisor gave to others, all CPUs together, in ns (counted in ticks).
     pub steal: Option<u64>,
     /// Time for which a CPU quota of the control group stopped its threads, in ns.
     pub throttled: Option<u64>,
+    /// Interrupts by which one CPU called another, those of wake-ups among them: of the whole system
+    /// (see [`Interrupts::wakeups`]).
+    #[serde(default)]
+    pub wakeup_interrupts: Option<u64>,
 }
 
 impl Interference {
     /// Reads the totals so far.
     pub fn now() -> Self {
         Interference {
-            steal: fs::read_to_string("/proc/stat")
-                .ok()
-                .and_then(|text| steal(&text)),
+            steal: CpuTime::now().steal,
             throttled: machine::throttled(),
+            wakeup_interrupts: Interrupts::now().wakeups(),
         }
     }
 
@@ -110,22 +119,52 @@ impl Interference {
         Interference {
             steal: difference(self.steal, before.steal),
             throttled: difference(self.throttled, before.throttled),
+            // Not saturating: a total that fell was counted over other CPUs, or began again.
+            wakeup_interrupts: self
+                .wakeup_interrupts
+                .zip(before.wakeup_interrupts)
+                .and_then(|(now, then)| now.checked_sub(then)),
         }
     }
 }
 
-/// The eighth number of the `cpu` line of /proc/stat (proc_stat(5)), in ns.
-fn steal(stat: &str) -> Option<u64> {
-    let ticks: u64 = stat
-        .lines()
-        .next()?
-        .strip_prefix("cpu ")?
-        .split_whitespace()
-        .nth(7)?
-        .parse()
-        .ok()?;
+/// What all CPUs together did, in ns, counted in ticks: the `cpu` line of /proc/stat
+/// (proc_stat(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    /// Nothing, waiting for I/O or not: the fourth and the fifth number.
+    pub(crate) idle: Option<u64>,
+    /// What the hypervisor gave to others: the eighth.
+    pub(crate) steal: Option<u64>,
+}
+
+impl CpuTime {
+    /// Reads the totals so far.
+    pub(crate) fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat");
+        stat.map_or_else(|_| CpuTime::default(), |text| CpuTime::parse(&text))
+    }
+
+    fn parse(stat: &str) -> Self {
+        let line = stat
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("cpu "));
+        let number = |n| nanoseconds(line?.split_whitespace().nth(n)?.parse().ok()?);
+        CpuTime {
+            idle: number(3)
+                .zip(number(4))
+                .map(|(idle, waiting)| idle.saturating_add(waiting)),
+            steal: number(7),
+        }
+    }
+}
+
+/// The kernel's ticks in ns.
+fn nanoseconds(ticks: u64) -> Option<u64> {
     let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
-    Some(ticks.saturating_mul(1_000_000_000 / per_second.unsigned_abs()))
+    let tick = 1_000_000_000u64.checked_div(per_second.unsigned_abs())?;
+    Some(ticks.saturating_mul(tick))
 }
 
 /// The number after `name` in a file of `name value` or `name: value kB` lines.
@@ -217,6 +256,7 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
 
     #[test]
@@ -229,11 +269,15 @@ mod tests {
     }
 
     #[test]
-    fn steal_is_the_eighth_number() {
+    fn cpu_times_are_found_by_their_place() {
         // 100 ticks a second on every architecture that Linux runs on today.
-        assert_eq!(steal("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1"), Some(80_000_000));
-        assert_eq!(steal("cpu  1 2 3"), None);
-        assert_eq!(steal(""), None);
+        let all = CpuTime {
+            idle: Some(90_000_000),
+            steal: Some(80_000_000),
+        };
+        assert_eq!(CpuTime::parse("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1"), all);
+        assert_eq!(CpuTime::parse("cpu  1 2 3"), CpuTime::default());
+        assert_eq!(CpuTime::parse(""), CpuTime::default());
     }
 
     #[test]
