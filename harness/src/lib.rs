@@ -33,6 +33,7 @@ pub mod order;
 pub mod panics;
 pub mod placement;
 pub mod plain;
+mod processes;
 pub mod ready;
 pub mod record;
 pub mod recorder;
