@@ -19,7 +19,7 @@ use crate::args::Run;
 use crate::counters::{self, Counters, Counting, Tasks};
 use crate::disturbance::{Cpus, Stops};
 use crate::notes::Note;
-use crate::processes::Spent;
+use crate::processes::Used;
 use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
@@ -39,7 +39,7 @@ pub struct Laps {
     stops: Stops,
     cpus: Option<Cpus>,
     cpus_changed: Vec<Note>,
-    before: Option<(Usage, Option<Spent>, Interference)>,
+    before: Option<(Used, Interference)>,
     used: Option<(Option<Usage>, Interference)>,
     tasks: Tasks,
     counted: u64,
@@ -74,12 +74,9 @@ impl Laps {
         }
     }
 
-    /// Names the CPUs of the run, for counters that go by CPU, and the processes that the tasks
-    /// are, where they are not threads of this one: what those use, and what they count, belongs to
-    /// the run.
-    pub(crate) fn of(mut self, tasks: Tasks) -> Self {
-        self.tasks = tasks;
-        self
+    /// Names whose laps they are: what these use and what they count belongs to the run.
+    pub(crate) fn of(self, tasks: Tasks) -> Self {
+        Laps { tasks, ..self }
     }
 
     /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
@@ -104,12 +101,13 @@ impl Laps {
         }
         if self.begun == self.warmups {
             self.cpus = Some(Cpus::now());
-            // It takes a while where they are many.
+            // It takes a while where the tasks are many processes.
             let others = self.tasks.processes.spent();
             self.stops.begin();
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
-            self.before = Some((Usage::now()?, others, interference));
+            let own = Usage::now()?;
+            self.before = Some((Used { own, others }, interference));
         }
         self.begun += 1;
         Ok(Some(self.begun - 1))
@@ -138,12 +136,11 @@ impl Laps {
 
     /// Reads what the timed laps used, or what was counted after them.
     fn close(&mut self) -> nix::Result<()> {
-        if let (Some((usage, others, interference)), None) = (self.before, self.used) {
-            let own = Usage::now()?.since(usage);
+        if let (Some((before, interference)), None) = (self.before, self.used) {
+            let own = Usage::now()?;
             let interference = Interference::now().since(interference);
-            let others = self.tasks.processes.spent().zip(others);
-            let usage = others.map(|(now, before)| own.and(now.since(before)));
-            self.used = Some((usage, interference));
+            let others = self.tasks.processes.spent();
+            self.used = Some((Used { own, others }.since(before), interference));
             self.stops.finish();
         }
         if let Some(counting) = self.counting.take() {
