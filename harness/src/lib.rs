@@ -30,6 +30,7 @@ pub mod order;
 pub mod panics;
 pub mod placement;
 pub mod plain;
+pub mod policy;
 pub mod ready;
 pub mod record;
 pub mod recorder;

@@ -3,6 +3,7 @@
 mod command;
 mod machine;
 mod placement;
+mod policy;
 mod record;
 mod stdout;
 mod text;

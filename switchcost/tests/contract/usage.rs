@@ -2,7 +2,7 @@
 
 use crate::support::benchmarks::{self, all};
 
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 10] = [
     "--tasks",
     "--iters",
     "--warmups",
@@ -12,6 +12,7 @@ const COMMON: [&str; 9] = [
     "--check-limits",
     "--cpus",
     "--placement",
+    "--policy",
 ];
 
 #[test]
@@ -52,6 +53,7 @@ fn what_cannot_be_followed_is_refused_by_its_flag() {
             "--cpus 3-1",
             "--cpus",
             "--placement nowhere",
+            "--policy rr",
         ] {
             let flag = flags.split(' ').next().unwrap();
             let refused = benchmark.run(flags).finish();
