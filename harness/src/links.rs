@@ -244,7 +244,7 @@ pub struct ReadBuffer {
     /// buffer, so that it takes a second read to find that nothing is left. With more a read that
     /// comes back short tells that already. Where several tokens wait in a link one read may take
     /// them all; each is still passed on by a write of its own
-    #[arg(long, value_name = "BYTES", default_value = "1", value_parser = buffer_size)]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = buffer_size)]
     pub read_buffer: Bytes,
 }
 

@@ -88,6 +88,14 @@ fn flags_of_some_programs_are_refused_where_they_mean_nothing() {
         ("--stack-size", "--stack-size 1Q"),
         ("--stack-size", "--stack-size 1000TiB"),
         ("--stacks", "--stacks heap"),
+        ("--touch", "--touch -1"),
+        ("--touch", "--touch 1Q"),
+        ("--touch", "--touch 65TiB"),
+        ("--shuffle", "--shuffle again"),
+        ("--shuffle", "--shuffle -1"),
+        ("--read-buffer", "--read-buffer -1"),
+        ("--read-buffer", "--read-buffer 0"),
+        ("--read-buffer", "--read-buffer 2MiB"),
     ] {
         for benchmark in benchmarks::with(flag) {
             benchmark.tiny(flags).finish().expect_refusal(2, &[flag]);
