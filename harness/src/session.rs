@@ -8,15 +8,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
 use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::Pid;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{Defaults, Format, Run};
+use crate::cache_line::CacheLine;
 use crate::console::{complain, print};
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
+use crate::placement::allowed;
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
 use crate::usage::Memory;
@@ -43,6 +46,8 @@ pub struct Session {
     at_rest: Option<Memory>,
     futex_slots: Option<u32>,
     rested_at: Option<Instant>,
+    cpus: Vec<usize>,
+    cache_line: Option<CacheLine>,
     setup: Option<Duration>,
     laps: Option<Laps>,
     hops: Option<u64>,
@@ -92,6 +97,8 @@ impl Session {
             at_rest: None,
             futex_slots: None,
             rested_at: None,
+            cpus: Vec::new(),
+            cache_line: None,
             setup: None,
             laps: None,
             hops: None,
@@ -130,6 +137,9 @@ impl Session {
             }));
         }
         verdict?;
+        // The program has confined itself to them. Where it cannot be told, nothing goes by them.
+        self.cpus = allowed(Pid::from_raw(0)).unwrap_or_default();
+        self.cache_line = CacheLine::measure(&self.cpus);
         self.building = Some(Instant::now());
         links::make_room(demand.of(tasks).descriptors);
         Ok(())
@@ -143,7 +153,7 @@ impl Session {
 
     /// The laps to time. Give them back by [`Session::timed`], also after an error.
     pub fn laps(&self) -> Laps {
-        Laps::new(&self.run, &self.name)
+        Laps::new(&self.run, &self.name).on(&self.cpus)
     }
 
     /// Keeps the laps that were timed.
@@ -182,6 +192,9 @@ impl Session {
     pub fn at_rest(&mut self) {
         self.at_rest = Some(Memory::now());
         self.futex_slots = futex::slots_now();
+        if let Some(line) = &mut self.cache_line {
+            line.measure_again();
+        }
         if let Some(command) = &self.run.command
             && signals::received().is_none()
         {
@@ -233,7 +246,8 @@ impl Session {
     }
 
     fn record(&mut self, error: Option<&anyhow::Error>, teardown: Option<Duration>) -> Record {
-        let laps = self.laps.take();
+        let mut laps = self.laps.take();
+        let counters = laps.as_mut().and_then(Laps::counters);
         let samples = laps.as_ref().and_then(|laps| laps.recorder().summary());
         let used = laps.as_ref().and_then(Laps::used);
         let first_at = laps.as_ref().and_then(Laps::first_at);
@@ -257,13 +271,16 @@ impl Session {
             per_task: mean.map(|mean| mean / (f64::from(self.run.tasks) * self.tokens as f64)),
             samples,
             distributions: std::mem::take(&mut self.distributions),
-            usage: used.map(|(usage, _)| usage),
+            usage: used.and_then(|(usage, _)| usage),
             interference: used.map(|(_, interference)| interference),
+            counters,
+            cache_line: self.cache_line,
             memory: Some(MemoryChange {
                 before: self.before,
                 at_rest: self.at_rest,
             }),
-            setup: self.setup.or(before_laps).map(ns),
+            // Where nothing is handed over the laps come before what is built: see `built`.
+            setup: self.setup.or(self.hops.and(before_laps)).map(ns),
             first_iteration: laps.as_ref().and_then(Laps::first).map(ns),
             teardown: teardown.map(ns),
             futex_slots: self.futex_slots,

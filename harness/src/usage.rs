@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::interrupts::Interrupts;
 use crate::machine;
 
 /// CPU time, context switches and page faults of the whole process, all its threads included,
@@ -49,6 +51,30 @@ impl Usage {
         })
     }
 
+    /// Reads the counters of another process, all its threads that are alive included, from
+    /// /proc/PID/stat (proc_pid_stat(5): CPU time in ticks) and the status of each thread.
+    /// `None` where it is gone, or hidden.
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in parentheses, may hold anything: count from behind it.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let field = |n: usize| fields.get(n - 3)?.parse::<u64>().ok();
+        let mut usage = Usage {
+            user: nanoseconds(field(14)?)?,
+            system: nanoseconds(field(15)?)?,
+            minor_faults: field(10)?,
+            major_faults: field(12)?,
+            ..Usage::default()
+        };
+        for thread in threads(pid)? {
+            let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).ok()?;
+            usage.voluntary_switches += self::field(&status, "voluntary_ctxt_switches")?;
+            usage.involuntary_switches += self::field(&status, "nonvoluntary_ctxt_switches")?;
+        }
+        Some(usage)
+    }
+
     /// What was used since `before`.
     pub fn since(self, before: Usage) -> Usage {
         Usage {
@@ -66,23 +92,48 @@ impl Usage {
     }
 }
 
-/// What others took from this process in the meantime, where the kernel tells.
+impl std::ops::Add for Usage {
+    type Output = Usage;
+
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            user: self.user.saturating_add(other.user),
+            system: self.system.saturating_add(other.system),
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+        }
+    }
+}
+
+/// The threads of a process that are alive; `None` where it is gone, or hidden.
+pub(crate) fn threads(pid: Pid) -> Option<Vec<Pid>> {
+    let folder = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let ids = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Some(ids.map(Pid::from_raw).collect())
+}
+
+/// What went on in the system in the meantime, where the kernel tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {
     /// Time that the hypervisor gave to others, all CPUs together, in ns (counted in ticks).
     pub steal: Option<u64>,
     /// Time for which a CPU quota of the control group stopped its threads, in ns.
     pub throttled: Option<u64>,
+    /// Interrupts by which one CPU called another, those of wake-ups among them: of the whole system
+    /// (see [`Interrupts::wakeups`]).
+    #[serde(default)]
+    pub wakeup_interrupts: Option<u64>,
 }
 
 impl Interference {
     /// Reads the totals so far.
     pub fn now() -> Self {
         Interference {
-            steal: fs::read_to_string("/proc/stat")
-                .ok()
-                .and_then(|text| steal(&text)),
+            steal: CpuTime::now().steal,
             throttled: machine::throttled(),
+            wakeup_interrupts: Interrupts::now().wakeups(),
         }
     }
 
@@ -92,22 +143,52 @@ impl Interference {
         Interference {
             steal: difference(self.steal, before.steal),
             throttled: difference(self.throttled, before.throttled),
+            // Not saturating: a total that fell was counted over other CPUs, or began again.
+            wakeup_interrupts: self
+                .wakeup_interrupts
+                .zip(before.wakeup_interrupts)
+                .and_then(|(now, then)| now.checked_sub(then)),
         }
     }
 }
 
-/// The eighth number of the `cpu` line of /proc/stat (proc_stat(5)), in ns.
-fn steal(stat: &str) -> Option<u64> {
-    let ticks: u64 = stat
-        .lines()
-        .next()?
-        .strip_prefix("cpu ")?
-        .split_whitespace()
-        .nth(7)?
-        .parse()
-        .ok()?;
+/// What all CPUs together did, in ns, counted in ticks: the `cpu` line of /proc/stat
+/// (proc_stat(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    /// Nothing, waiting for I/O or not: the fourth and the fifth number.
+    pub(crate) idle: Option<u64>,
+    /// What the hypervisor gave to others: the eighth.
+    pub(crate) steal: Option<u64>,
+}
+
+impl CpuTime {
+    /// Reads the totals so far.
+    pub(crate) fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat");
+        stat.map_or_else(|_| CpuTime::default(), |text| CpuTime::parse(&text))
+    }
+
+    fn parse(stat: &str) -> Self {
+        let line = stat
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("cpu "));
+        let number = |n| nanoseconds(line?.split_whitespace().nth(n)?.parse().ok()?);
+        CpuTime {
+            idle: number(3)
+                .zip(number(4))
+                .map(|(idle, waiting)| idle.saturating_add(waiting)),
+            steal: number(7),
+        }
+    }
+}
+
+/// The kernel's ticks in ns.
+fn nanoseconds(ticks: u64) -> Option<u64> {
     let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
-    Some(ticks.saturating_mul(1_000_000_000 / per_second.unsigned_abs()))
+    let tick = 1_000_000_000u64.checked_div(per_second.unsigned_abs())?;
+    Some(ticks.saturating_mul(tick))
 }
 
 /// The number after `name` in a file of `name value` or `name: value kB` lines.
@@ -170,6 +251,9 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -182,11 +266,42 @@ mod tests {
     }
 
     #[test]
-    fn steal_is_the_eighth_number() {
+    fn cpu_times_are_found_by_their_place() {
         // 100 ticks a second on every architecture that Linux runs on today.
-        assert_eq!(steal("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1"), Some(80_000_000));
-        assert_eq!(steal("cpu  1 2 3"), None);
-        assert_eq!(steal(""), None);
+        let all = CpuTime {
+            idle: Some(90_000_000),
+            steal: Some(80_000_000),
+        };
+        assert_eq!(CpuTime::parse("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1"), all);
+        assert_eq!(CpuTime::parse("cpu  1 2 3"), CpuTime::default());
+        assert_eq!(CpuTime::parse(""), CpuTime::default());
+    }
+
+    #[test]
+    fn another_process_is_counted_as_this_one_is() {
+        let mut cat = Command::new("cat");
+        let mut cat = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let cat = cat.as_mut().unwrap();
+        let pid = Pid::from_raw(cat.id() as i32);
+        let (mut stdin, stdout) = (cat.stdin.take().unwrap(), cat.stdout.as_mut().unwrap());
+        let mut pass = || {
+            stdin.write_all(b".").unwrap();
+            stdout.read_exact(&mut [0]).unwrap();
+        };
+        pass();
+        let before = Usage::of(pid).unwrap();
+        for _ in 0..20 {
+            pass();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let after = Usage::of(pid).unwrap();
+        drop(stdin);
+        cat.wait().unwrap();
+        // It waits for each byte, unless it was slower than the sleep.
+        assert!(after.since(before).voluntary_switches >= 10, "{after:?}");
+        assert!(after.minor_faults > 0, "{after:?}");
+        // Beyond the largest pid_max.
+        assert_eq!(Usage::of(Pid::from_raw(1 << 23)), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What every benchmark program promises.
 
 mod command;
+mod counters;
 mod machine;
 mod placement;
 mod policy;

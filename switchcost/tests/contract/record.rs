@@ -138,7 +138,7 @@ fn it_has_what_the_run_used() {
         assert!(memory.before.resident.is_some_and(|bytes| bytes > 0));
         assert!(at_rest.resident.is_some_and(|bytes| bytes > 0));
         assert!(record.setup.is_some() && record.teardown.is_some());
-        assert_eq!(record.counters, None, "nothing counts them yet");
+        assert_eq!(record.counters, None, "nobody has asked for them");
     }
 }
 

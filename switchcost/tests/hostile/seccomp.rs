@@ -152,6 +152,30 @@ fn every_program_does_without_what_a_sandbox_denies() {
     }
 }
 
+/// The reason is told, and what needs no right is counted all the same.
+#[test]
+fn counters_that_are_denied_are_absent_with_a_reason() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    for (denial, words) in [
+        (HARMLESS[0], "system-call filter of a container"),
+        (HARMLESS[1], "no perf_event_open(2) here"),
+    ] {
+        for benchmark in all() {
+            let run = denial.apply(benchmark.run(TINY).flags("--counters"));
+            let record = run.finish().expect_quiet_success().record();
+            let counters = record.counters.unwrap();
+            assert_eq!((counters.events.len(), counters.scope), (0, None));
+            assert!(counters.usage.is_some(), "{}", benchmark.name);
+            let absent = counters.absent.iter();
+            let told = absent.filter(|absent| absent.reason.contains(words));
+            let told: usize = told.map(|absent| absent.events.len()).sum();
+            assert!(told >= 11, "all but tracepoints: {:?}", counters.absent);
+        }
+    }
+}
+
 #[test]
 fn the_runner_does_without_them_too() {
     if !filters_work() {
