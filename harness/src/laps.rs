@@ -22,6 +22,7 @@ use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
 use crate::usage::{Interference, Usage};
+use crate::waits::Waits;
 
 /// The warm-up laps and the timed ones, one after the other.
 #[derive(Debug)]
@@ -38,6 +39,7 @@ pub struct Laps {
     cpus_changed: Vec<Note>,
     before: Option<(Usage, Interference)>,
     used: Option<(Usage, Interference)>,
+    waits: Option<Waits>,
 }
 
 impl Laps {
@@ -56,6 +58,7 @@ impl Laps {
             cpus_changed: Vec::new(),
             before: None,
             used: None,
+            waits: None,
         }
     }
 
@@ -95,6 +98,14 @@ impl Laps {
         }
         if let Some(progress) = &mut self.progress {
             progress.lap(elapsed, self.begun, self.warmups.saturating_add(self.iters));
+        }
+    }
+
+    /// Adds what the program's event loop counted in the lap that was begun last; a warm-up's is
+    /// dropped.
+    pub fn waited(&mut self, waits: Waits) {
+        if self.begun > self.warmups {
+            self.waits = Some(self.waits.unwrap_or_default().and(waits));
         }
     }
 
@@ -151,6 +162,11 @@ impl Laps {
 
     pub(crate) fn used(&self) -> Option<(Usage, Interference)> {
         self.used
+    }
+
+    /// What the event loop counted in the timed laps.
+    pub(crate) fn waits(&self) -> Option<Waits> {
+        self.waits
     }
 
     /// How long the first lap took, timed or not.
@@ -237,6 +253,23 @@ mod tests {
         assert_eq!((summary.count, summary.min, summary.max), (3, 102, 104));
         assert!(laps.complete() && laps.used().is_some());
         assert_eq!(laps.first(), Some(Duration::from_nanos(100)));
+    }
+
+    #[test]
+    fn what_an_event_loop_counts_is_added_up_without_the_warm_ups() {
+        let waits = |enters, completions| Waits {
+            enters,
+            completions,
+        };
+        let mut laps = laps(1, 2);
+        assert_eq!(laps.waits(), None);
+        let mut before = waits(7, 7);
+        while let Some(lap) = laps.advance().unwrap() {
+            let now = waits(before.enters + 10 + lap, before.completions + 20);
+            laps.waited(now.since(before));
+            before = now;
+        }
+        assert_eq!(laps.waits(), Some(waits(11 + 12, 40)));
     }
 
     #[test]

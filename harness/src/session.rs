@@ -258,6 +258,7 @@ impl Session {
             samples,
             distributions: std::mem::take(&mut self.distributions),
             usage: used.map(|(usage, _)| usage),
+            waits: laps.as_ref().and_then(Laps::waits),
             interference: used.map(|(_, interference)| interference),
             memory: Some(MemoryChange {
                 before: self.before,
