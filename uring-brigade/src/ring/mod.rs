@@ -40,11 +40,15 @@ thread_local! {
 /// The number of the future that `block_on` runs.
 const ROOT: usize = usize::MAX;
 
+/// What is polled of a task.
+type Body = Pin<Box<dyn Future<Output = ()>>>;
+
 /// The executor.
 #[derive(Clone)]
 pub(crate) struct Ring {
     queue: Rc<Queue>,
-    tasks: Rc<RefCell<Vec<Option<Pin<Box<dyn Future<Output = ()>>>>>>>,
+    /// By their numbers; what has ended has left a gap.
+    tasks: Rc<RefCell<Vec<Option<Body>>>>,
     multishot: Option<Transport>,
 }
 
@@ -61,7 +65,11 @@ impl Ring {
 
     fn poll_task(&self, number: usize) {
         // Out of its place meanwhile, so that it can spawn others.
-        let task = self.tasks.borrow_mut()[number].take();
+        let task = self
+            .tasks
+            .borrow_mut()
+            .get_mut(number)
+            .and_then(Option::take);
         let Some(mut task) = task else {
             return;
         };
