@@ -264,7 +264,8 @@ impl Session {
                 before: self.before,
                 at_rest: self.at_rest,
             }),
-            setup: self.setup.or(before_laps).map(ns),
+            // Where nothing is handed over the laps come before what is built: see `built`.
+            setup: self.setup.or(self.hops.and(before_laps)).map(ns),
             first_iteration: laps.as_ref().and_then(Laps::first).map(ns),
             teardown: teardown.map(ns),
             futex_slots: self.futex_slots,

@@ -93,6 +93,7 @@ impl Reach {
             teardown: mean(&|r| time(r.teardown)),
             user: each(mean(&memory::user_gain)),
             kernel: each(mean(&memory::kernel_gain)),
+            stopped_by: (runs.all.iter().any(|r| r.partial)).then(|| "interrupted".to_owned()),
             ..Reach::none(std::mem::take(&mut self.name))
         };
     }

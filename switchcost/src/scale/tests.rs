@@ -70,6 +70,15 @@ fn a_program_reaches_its_largest_run() {
 }
 
 #[test]
+fn an_interrupted_run_is_not_the_end_of_the_range() {
+    let mut records: Vec<Record> = [1000, 2000].map(|n| record(n, None)).into();
+    records[1].partial = true;
+    let analysis = analysis::analyse(&records);
+    let reach = &analysis.reaches[0];
+    assert_eq!(reach.stopped_by.as_deref(), Some("interrupted"));
+}
+
+#[test]
 fn each_phase_has_a_curve_of_its_own() {
     let records: Vec<Record> = [1000, 2000, 5000].map(|n| record(n, None)).into();
     let analysis = analysis::analyse(&records);

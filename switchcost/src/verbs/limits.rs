@@ -73,11 +73,11 @@ const OTHERS: [&str; 1] = ["uring-brigade"];
 /// The benchmarks of the built-in plans, in their order there, and the others.
 fn names() -> anyhow::Result<Vec<String>> {
     let plans = [Plan::built_in()?, Plan::memory()?];
-    let sections = plans.into_iter().flat_map(|plan| plan.sections);
     let mut seen = BTreeSet::new();
-    let names = sections
-        .flat_map(|section| section.rows)
-        .map(|row| row.program)
+    let names = plans
+        .iter()
+        .flat_map(|plan| plan.cases(true, 0))
+        .map(|case| case.program)
         .chain(OTHERS.map(str::to_owned))
         .filter(|name| seen.insert(name.clone()));
     Ok(names.collect())

@@ -32,8 +32,13 @@ fn stop_what_hangs(benchmark: &Benchmark, signal: Signal) -> Outcome {
         thread::sleep(wait);
         running.send(signal);
         thread::sleep(APART);
-        if running.has(benchmark.comm()) {
+        // Two that come before a busy system has delivered the first one are one.
+        for _ in 0..20 {
+            if !running.has(benchmark.comm()) {
+                break;
+            }
             running.send(signal);
+            thread::sleep(APART);
         }
         let outcome = running.finish_all();
         let too_early = outcome.stderr.contains("after 0 of");
@@ -164,14 +169,12 @@ fn a_run_that_was_stopped_and_continued_says_so_and_keeps_every_sample() {
             assert_eq!((times, named.len()), (1, 1), "{run}");
             let samples = record.samples.unwrap();
             assert!(named[0] <= samples.count, "{run}");
-            assert!(
-                u128::from(samples.max) >= pause.as_nanos() || !benchmark.has("--tokens"),
-                "{run}"
-            );
-            is_noted = true;
-            break;
+            is_noted = u128::from(samples.max) >= pause.as_nanos() || !benchmark.has("--tokens");
+            if is_noted {
+                break;
+            }
         }
-        assert!(is_noted, "{} {flags}: no stop was noted", benchmark.name);
+        assert!(is_noted, "{} {flags}: no stop in a sample", benchmark.name);
     }
 }
 
