@@ -9,9 +9,9 @@
 use std::io;
 use std::os::raw::{c_long, c_ulong};
 
-use libc::{EINVAL, ENOSYS, EPERM, sock_filter, sock_fprog};
+use libc::{EINVAL, ENOMEM, ENOSYS, EPERM, sock_filter, sock_fprog};
 
-use super::{Installed, TINY};
+use super::{Installed, TINY, mounted, mounts};
 use crate::support::benchmarks::all;
 use crate::support::process::Run;
 use crate::support::skip;
@@ -190,6 +190,47 @@ fn a_ring_that_a_sandbox_denies_is_told() {
         let denial = denial("io_uring_enter", libc::SYS_io_uring_enter, EPERM);
         let run = denial.apply(benchmark.tiny("--executor ring")).finish();
         run.expect_refusal(1, &["io_uring_enter", "not permitted"]);
+    }
+}
+
+/// The filter stands for the kernel, which would refuse by itself; what is looked at is the setting.
+#[test]
+fn a_ring_that_a_setting_forbids_is_told_with_what_allows_it() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    if let Err(why) = mounts() {
+        return skip(why);
+    }
+    let refused = denial("io_uring_setup", libc::SYS_io_uring_setup, EPERM);
+    for benchmark in all().iter().filter(|b| b.needs_io_uring()) {
+        for (value, words) in [(1, "io_uring_group"), (2, "forbids it to everybody")] {
+            let folder = tempfile::tempdir().unwrap();
+            let setting = folder.path().join("setting");
+            std::fs::write(&setting, format!("{value}\n")).unwrap();
+            let over = "/proc/sys/kernel/io_uring_disabled";
+            let script = mounted(&format!("mount --bind {} {over}", setting.display()));
+            let run = benchmark.within(&script, "--tasks 3 --iters 4");
+            let run = refused.apply(run).finish();
+            if run.code == 77 {
+                return skip("nothing can be mounted over a kernel parameter");
+            }
+            let is = format!("kernel.io_uring_disabled is {value}");
+            let remedy = "sysctl -w kernel.io_uring_disabled=0";
+            run.expect_refusal(1, &["io_uring is not available", &is, words, remedy]);
+        }
+    }
+}
+
+#[test]
+fn locked_memory_that_a_ring_finds_too_little_of_is_told() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    let short = denial("io_uring_setup", libc::SYS_io_uring_setup, ENOMEM);
+    for benchmark in all().iter().filter(|b| b.needs_io_uring()) {
+        let run = short.apply(benchmark.tiny("")).finish();
+        run.expect_refusal(1, &["cannot set up the ring", "ulimit -l", "--tokens"]);
     }
 }
 
