@@ -99,7 +99,7 @@ impl Evidence {
         Some(Evidence {
             switches,
             preemptions: mean(&|run| each(run, run.usage?.involuntary_switches))?,
-            wakeups: mean(&|run| each(run, run.interference?.steal?)),
+            wakeups: mean(&|run| each(run, run.interference?.wakeup_interrupts?)),
             verdict: verdict(claim, switches, tokens, in_kernel.unwrap_or(1.0)),
         })
     }
