@@ -33,6 +33,7 @@ pub mod order;
 pub mod panics;
 pub mod placement;
 pub mod plain;
+pub mod policy;
 mod processes;
 pub mod ready;
 pub mod record;

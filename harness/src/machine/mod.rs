@@ -323,6 +323,11 @@ pub(crate) fn throttled() -> Option<u64> {
     cgroup::throttled(&Source::new(Path::new("/")))
 }
 
+/// The file of this process's control group that leaves it no real-time bandwidth, if one does.
+pub(crate) fn without_realtime() -> Option<String> {
+    cgroup::without_realtime(&Source::new(Path::new("/")))
+}
+
 /// Whether both are known and unequal.
 fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one != other)

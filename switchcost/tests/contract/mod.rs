@@ -5,6 +5,7 @@ mod counters;
 mod floor;
 mod machine;
 mod placement;
+mod policy;
 mod record;
 mod stdout;
 mod text;

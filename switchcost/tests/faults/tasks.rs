@@ -73,17 +73,38 @@ fn its_record_is_partial_and_has_the_error() {
 #[test]
 fn with_more_tokens_or_other_links_it_is_no_different() {
     for benchmark in chains() {
-        // The last of its transports is not its usual one.
-        let transports = benchmark.flags.get("--transport");
-        let flags = match transports.and_then(|values| values.last()) {
-            Some(other) => format!("--tokens 4 --transport {other} --format json"),
-            None => "--tokens 4 --capacity 4 --format json".to_owned(),
-        };
-        for (ending, words, _) in ENDINGS {
-            for task in TASKS {
-                let run = faulty(benchmark, &format!("{ending}@{task}")).flags(&flags);
+        let transports = benchmark.flags.get("--transport").into_iter().flatten();
+        let mut variants: Vec<_> = transports.map(|t| format!("--transport {t}")).collect();
+        if variants.is_empty() {
+            variants.push("--capacity 4".to_owned());
+        }
+        for variant in variants {
+            for (ending, words, _) in ENDINGS {
+                for task in TASKS {
+                    let run = faulty(benchmark, &format!("{ending}@{task}"));
+                    let run = run.flags("--tokens 4 --format json").flags(&variant);
+                    let run = run.start().finish_all().expect(1);
+                    run.expect_complaint(&[&format!("task {task}"), words]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tasks_are_told_by_their_place_whatever_the_order_of_their_creation() {
+    for benchmark in chains().filter(|benchmark| benchmark.has("--shuffle")) {
+        let transports = benchmark.flags.get("--transport").into_iter().flatten();
+        for transport in transports {
+            for (ending, words, ran) in ENDINGS {
+                let run = faulty(benchmark, &format!("{ending}@3"));
+                let run = run
+                    .flags("--shuffle 5 --touch 64 --transport")
+                    .arg(transport);
                 let run = run.start().finish_all().expect(1);
-                run.expect_complaint(&[&format!("task {task}"), words]);
+                let run = run.expect_complaint(&["task 3", words]);
+                let kept = run.stdout.starts_with("partial: 3 of 100000 iterations\n");
+                assert_eq!(kept, ran, "{run}");
             }
         }
     }

@@ -49,6 +49,12 @@ impl Benchmark {
         self.flags.contains_key(flag)
     }
 
+    /// Whether a flag takes a value.
+    pub(crate) fn takes(&self, flag: &str, value: &str) -> bool {
+        let values = self.flags.get(flag);
+        values.is_some_and(|values| values.iter().any(|listed| listed == value))
+    }
+
     /// Whether its tasks are threads: these have stacks of a chosen size.
     pub(crate) fn has_threads(&self) -> bool {
         self.has("--stack-size")
@@ -61,8 +67,7 @@ impl Benchmark {
 
     /// Whether its links are file descriptors.
     pub(crate) fn has_pipes(&self) -> bool {
-        let transports = self.flags.get("--transport");
-        transports.is_some_and(|values| values.iter().any(|value| value == "pipe"))
+        self.takes("--transport", "pipe")
     }
 
     /// Whether a single process has the descriptors of all of them.
