@@ -15,12 +15,11 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use nix::unistd::Pid;
-
 use crate::args::Run;
 use crate::counters::{self, Counters, Counting, Tasks};
 use crate::disturbance::{Cpus, Stops};
 use crate::notes::Note;
+use crate::processes::Used;
 use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
@@ -40,7 +39,7 @@ pub struct Laps {
     stops: Stops,
     cpus: Option<Cpus>,
     cpus_changed: Vec<Note>,
-    before: Option<(Option<Usage>, Interference)>,
+    before: Option<(Used, Interference)>,
     used: Option<(Option<Usage>, Interference)>,
     tasks: Tasks,
     counted: u64,
@@ -75,16 +74,9 @@ impl Laps {
         }
     }
 
-    /// Names the CPUs of the run, for counters that go by CPU.
-    pub(crate) fn on(mut self, cpus: &[usize]) -> Self {
-        self.tasks.cpus = cpus.to_vec();
-        self
-    }
-
-    /// Names the processes that the tasks are, where they are not threads of this one. Call it
-    /// before the first lap: what they use and what they count then belongs to the run.
-    pub fn tasks_are(&mut self, processes: impl IntoIterator<Item = Pid>) {
-        self.tasks.processes = processes.into_iter().collect();
+    /// Names whose laps they are: what these use and what they count belongs to the run.
+    pub(crate) fn of(self, tasks: Tasks) -> Self {
+        Laps { tasks, ..self }
     }
 
     /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
@@ -109,10 +101,13 @@ impl Laps {
         }
         if self.begun == self.warmups {
             self.cpus = Some(Cpus::now());
+            // It takes a while where the tasks are many processes.
+            let others = self.tasks.processes.spent();
             self.stops.begin();
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
-            self.before = Some((self.tasks.usage()?, interference));
+            let own = Usage::now()?;
+            self.before = Some((Used { own, others }, interference));
         }
         self.begun += 1;
         Ok(Some(self.begun - 1))
@@ -141,12 +136,11 @@ impl Laps {
 
     /// Reads what the timed laps used, or what was counted after them.
     fn close(&mut self) -> nix::Result<()> {
-        if let (Some((usage, interference)), None) = (self.before, self.used) {
-            let used = self.tasks.usage()?.zip(usage);
-            self.used = Some((
-                used.map(|(now, before)| now.since(before)),
-                Interference::now().since(interference),
-            ));
+        if let (Some((before, interference)), None) = (self.before, self.used) {
+            let own = Usage::now()?;
+            let interference = Interference::now().since(interference);
+            let others = self.tasks.processes.spent();
+            self.used = Some((Used { own, others }.since(before), interference));
             self.stops.finish();
         }
         if let Some(counting) = self.counting.take() {
@@ -194,6 +188,7 @@ impl Laps {
         &self.recorder
     }
 
+    /// What the timed laps used; no usage where that of some task is not known.
     pub(crate) fn used(&self) -> Option<(Option<Usage>, Interference)> {
         self.used
     }

@@ -34,6 +34,7 @@ pub mod panics;
 pub mod placement;
 pub mod plain;
 pub mod policy;
+mod processes;
 pub mod ready;
 pub mod record;
 pub mod recorder;

@@ -80,6 +80,13 @@ pub enum Note {
         /// The list after the last one.
         after: String,
     },
+    /// A system call is refused here, and an older one was called.
+    Instead {
+        /// The one that was asked for, such as `clone3(2)`.
+        refused: String,
+        /// The one that was called.
+        called: String,
+    },
     /// The way of a cache line between two CPUs took more than twice as long before the run as
     /// after it, or the other way round.
     CacheLineMoved {
@@ -176,6 +183,10 @@ impl fmt::Display for Note {
                 f,
                 "the CPUs {which} changed in mid-run from {before} to {after}: the figures mix both"
             ),
+            Note::Instead { refused, called } => write!(
+                f,
+                "{refused} is refused here (an old kernel, or a sandbox): measured with {called}"
+            ),
             Note::CacheLineMoved { before, after } => write!(
                 f,
                 "a cache line took {} to another CPU and back before the run, and {} after it: the host moves the CPUs about, and what crosses them takes now this, now that; repeat it",
@@ -206,6 +217,10 @@ fn unreadable(record: &Record) -> Vec<String> {
         ),
         ("/proc/self/limits", record.machine.rlimits.nofile.is_none()),
         ("/proc/self/status", record.machine.affinity.is_none()),
+        (
+            "/proc/PID/status of the tasks",
+            record.samples.is_some() && record.error.is_none() && record.usage.is_none(),
+        ),
         (
             "/proc/stat",
             record.interference.is_some_and(|i| i.steal.is_none()),

@@ -15,11 +15,14 @@ use serde_json::{Map, Value};
 use crate::args::{Defaults, Format, Run};
 use crate::cache_line::CacheLine;
 use crate::console::{complain, print};
+use crate::counters::Tasks;
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
+use crate::notes::Note;
 use crate::placement::allowed;
+use crate::processes::Processes;
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
 use crate::usage::Memory;
@@ -56,6 +59,8 @@ pub struct Session {
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
     raised: Option<limits::Lease>,
+    processes: Processes,
+    notes: Vec<Note>,
 }
 
 /// Parses the command line, measures, prints the result and returns the exit status: 0 measured,
@@ -107,6 +112,8 @@ impl Session {
             runtime: None,
             command_fault: None,
             raised: None,
+            processes: Processes::default(),
+            notes: Vec::new(),
         })
     }
 
@@ -153,7 +160,23 @@ impl Session {
 
     /// The laps to time. Give them back by [`Session::timed`], also after an error.
     pub fn laps(&self) -> Laps {
-        Laps::new(&self.run, &self.name).on(&self.cpus)
+        Laps::new(&self.run, &self.name).of(Tasks {
+            processes: self.processes.clone(),
+            cpus: self.cpus.clone(),
+        })
+    }
+
+    /// Declares that the tasks are these processes, children of this one: what they use in the laps
+    /// and what they hold at rest belongs to the result. Call it before [`Session::laps`].
+    pub fn tasks_are(&mut self, processes: &[Pid]) {
+        self.processes = Processes::new(processes);
+        // As it will be read of all of them.
+        self.before.resident = self.before.proportional;
+    }
+
+    /// Adds to the result what a reader should know of it.
+    pub fn note(&mut self, note: Note) {
+        self.notes.push(note);
     }
 
     /// Keeps the laps that were timed.
@@ -190,7 +213,10 @@ impl Session {
     /// and every task is still alive. A command that fails does not stop the teardown: it makes
     /// the program end with status 1.
     pub fn at_rest(&mut self) {
-        self.at_rest = Some(Memory::now());
+        self.at_rest = Some(match self.processes.is_none() {
+            true => Memory::now(),
+            false => self.processes.memory(),
+        });
         self.futex_slots = futex::slots_now();
         if let Some(line) = &mut self.cache_line {
             line.measure_again();
@@ -288,6 +314,7 @@ impl Session {
             ..Record::empty(&self.name, command_line)
         };
         record.notes = notes::of(&record);
+        record.notes.append(&mut self.notes);
         record.notes.extend(links::pipes::note());
         record.notes.extend(laps.iter().flat_map(Laps::notes));
         record

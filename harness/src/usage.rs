@@ -51,30 +51,6 @@ impl Usage {
         })
     }
 
-    /// Reads the counters of another process, all its threads that are alive included, from
-    /// /proc/PID/stat (proc_pid_stat(5): CPU time in ticks) and the status of each thread.
-    /// `None` where it is gone, or hidden.
-    pub(crate) fn of(pid: Pid) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, may hold anything: count from behind it.
-        let (_, fields) = stat.rsplit_once(')')?;
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let field = |n: usize| fields.get(n - 3)?.parse::<u64>().ok();
-        let mut usage = Usage {
-            user: nanoseconds(field(14)?)?,
-            system: nanoseconds(field(15)?)?,
-            minor_faults: field(10)?,
-            major_faults: field(12)?,
-            ..Usage::default()
-        };
-        for thread in threads(pid)? {
-            let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).ok()?;
-            usage.voluntary_switches += self::field(&status, "voluntary_ctxt_switches")?;
-            usage.involuntary_switches += self::field(&status, "nonvoluntary_ctxt_switches")?;
-        }
-        Some(usage)
-    }
-
     /// What was used since `before`.
     pub fn since(self, before: Usage) -> Usage {
         Usage {
@@ -201,13 +177,26 @@ pub fn field(text: &str, name: &str) -> Option<u64> {
     })
 }
 
+/// A file's text; empty where there is none.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The bytes of a line in kB, by which /proc means KiB.
+fn kib(text: &str, name: &str) -> Option<u64> {
+    Some(field(text, name)?.saturating_mul(1024))
+}
+
 /// The memory of this process, and the kernel's memory of the whole system, in bytes.
 ///
 /// Resident sizes come from `smaps_rollup`: the counters behind VmRSS and statm lag, since each
 /// thread keeps its own until it has 64 pages to add (Documentation/filesystems/proc.rst).
+///
+/// Where the tasks are processes it is the memory of all of them, with shared pages divided by their
+/// users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Resident set.
+    /// Resident set. Where the tasks are processes: as `proportional`, also before they exist.
     pub resident: Option<u64>,
     /// Resident set, shared pages divided by their users.
     pub proportional: Option<u64>,
@@ -230,29 +219,43 @@ pub struct Memory {
 impl Memory {
     /// Reads all that this system offers.
     pub fn now() -> Self {
-        let kib = |text: &str, name: &str| Some(field(text, name)?.saturating_mul(1024));
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
-        let rollup = read("/proc/self/smaps_rollup");
-        let status = read("/proc/self/status");
+        Memory::of_process("self", "Anonymous").with_system()
+    }
+
+    /// This, and the kernel's memory of the whole system.
+    pub(crate) fn with_system(self) -> Self {
         let meminfo = read("/proc/meminfo");
         Memory {
-            resident: kib(&rollup, "Rss"),
-            proportional: kib(&rollup, "Pss"),
-            anonymous: kib(&rollup, "Anonymous"),
-            huge: kib(&rollup, "AnonHugePages"),
-            virtual_size: kib(&status, "VmSize"),
-            page_tables: kib(&status, "VmPTE"),
             system_kernel_stacks: kib(&meminfo, "KernelStack"),
             system_page_tables: kib(&meminfo, "PageTables"),
             system_slab: kib(&meminfo, "SUnreclaim"),
+            ..self
+        }
+    }
+
+    /// What a process holds among others; nothing of the whole system. Its anonymous memory is divided by
+    /// those that share it (Linux 5.4), as a child does with its parent until one of them writes.
+    pub(crate) fn of(pid: Pid) -> Self {
+        Memory::of_process(&pid.to_string(), "Pss_Anon")
+    }
+
+    fn of_process(process: &str, anonymous: &str) -> Self {
+        let rollup = read(&format!("/proc/{process}/smaps_rollup"));
+        let status = read(&format!("/proc/{process}/status"));
+        Memory {
+            resident: kib(&rollup, "Rss"),
+            proportional: kib(&rollup, "Pss"),
+            anonymous: kib(&rollup, anonymous),
+            huge: kib(&rollup, "AnonHugePages"),
+            virtual_size: kib(&status, "VmSize"),
+            page_tables: kib(&status, "VmPTE"),
+            ..Memory::default()
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-    use std::process::{Command, Stdio};
 
     use super::*;
 
@@ -275,33 +278,6 @@ mod tests {
         assert_eq!(CpuTime::parse("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1"), all);
         assert_eq!(CpuTime::parse("cpu  1 2 3"), CpuTime::default());
         assert_eq!(CpuTime::parse(""), CpuTime::default());
-    }
-
-    #[test]
-    fn another_process_is_counted_as_this_one_is() {
-        let mut cat = Command::new("cat");
-        let mut cat = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let cat = cat.as_mut().unwrap();
-        let pid = Pid::from_raw(cat.id() as i32);
-        let (mut stdin, stdout) = (cat.stdin.take().unwrap(), cat.stdout.as_mut().unwrap());
-        let mut pass = || {
-            stdin.write_all(b".").unwrap();
-            stdout.read_exact(&mut [0]).unwrap();
-        };
-        pass();
-        let before = Usage::of(pid).unwrap();
-        for _ in 0..20 {
-            pass();
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let after = Usage::of(pid).unwrap();
-        drop(stdin);
-        cat.wait().unwrap();
-        // It waits for each byte, unless it was slower than the sleep.
-        assert!(after.since(before).voluntary_switches >= 10, "{after:?}");
-        assert!(after.minor_faults > 0, "{after:?}");
-        // Beyond the largest pid_max.
-        assert_eq!(Usage::of(Pid::from_raw(1 << 23)), None);
     }
 
     #[test]

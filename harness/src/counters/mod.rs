@@ -20,6 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::interrupts::Interrupts;
+use crate::processes::Used;
 use crate::usage::{CpuTime, Usage};
 
 pub(crate) use tasks::Tasks;
@@ -131,7 +132,7 @@ impl Counting {
         Ok(Counters {
             iterations: self.iterations,
             time: self.time.as_nanos() as u64,
-            usage: after.usage.zip(before.usage).map(|(a, b)| a.since(b)),
+            usage: after.used.since(before.used),
             interrupts: after.interrupts.since(before.interrupts),
             idle: difference(after.cpu.idle, before.cpu.idle),
             steal: difference(after.cpu.steal, before.cpu.steal),
@@ -157,7 +158,7 @@ struct Outcome {
 /// What the system counts all the time.
 #[derive(Clone, Copy, Debug)]
 struct Totals {
-    usage: Option<Usage>,
+    used: Used,
     interrupts: Interrupts,
     cpu: CpuTime,
     reads: Option<u64>,
@@ -167,12 +168,13 @@ struct Totals {
 impl Totals {
     /// What is nearest to the laps is what reading the rest would be counted in.
     fn at_begin(tasks: &Tasks) -> nix::Result<Self> {
+        let others = tasks.processes.spent();
         let interrupts = Interrupts::now();
         let cpu = CpuTime::now();
-        let usage = tasks.usage()?;
         let (reads, writes) = tasks.calls().unzip();
+        let own = Usage::now()?;
         Ok(Totals {
-            usage,
+            used: Used { own, others },
             interrupts,
             cpu,
             reads,
@@ -181,12 +183,15 @@ impl Totals {
     }
 
     fn at_end(tasks: &Tasks) -> nix::Result<Self> {
+        let own = Usage::now()?;
         let (reads, writes) = tasks.calls().unzip();
-        let usage = tasks.usage()?;
+        let interrupts = Interrupts::now();
+        let cpu = CpuTime::now();
+        let others = tasks.processes.spent();
         Ok(Totals {
-            usage,
-            interrupts: Interrupts::now(),
-            cpu: CpuTime::now(),
+            used: Used { own, others },
+            interrupts,
+            cpu,
             reads: reads.map(|reads| reads.saturating_sub(tasks.own_reads())),
             writes,
         })

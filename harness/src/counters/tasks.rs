@@ -5,13 +5,14 @@ use std::io::Read;
 
 use nix::unistd::Pid;
 
-use crate::usage::{self, Usage};
+use crate::processes::Processes;
+use crate::usage;
 
 /// This process, the processes that its tasks are, and the CPUs of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tasks {
     /// Processes besides this one.
-    pub(crate) processes: Vec<Pid>,
+    pub(crate) processes: Processes,
     /// The CPUs that the run may use.
     pub(crate) cpus: Vec<usize>,
 }
@@ -20,28 +21,21 @@ impl Tasks {
     /// How many reads lie between two of [`Tasks::calls`] and are its own: that of this process's
     /// file, after which the first one ends, and those of the others, by which the second begins.
     pub(super) fn own_reads(&self) -> u64 {
-        1 + self.processes.len() as u64
-    }
-
-    /// What all of them used so far; `None` where a process cannot be looked at.
-    pub(crate) fn usage(&self) -> nix::Result<Option<Usage>> {
-        let own = Usage::now()?;
-        let add = |sum: Usage, &pid: &Pid| Some(sum + Usage::of(pid)?);
-        Ok(self.processes.iter().try_fold(own, add))
+        1 + self.processes.pids().len() as u64
     }
 
     /// The threads of all of them.
     #[cfg(feature = "perf")]
     pub(crate) fn threads(&self) -> Vec<Pid> {
         let processes = [nix::unistd::getpid()].into_iter();
-        let processes = processes.chain(self.processes.iter().copied());
+        let processes = processes.chain(self.processes.pids().iter().copied());
         processes.filter_map(usage::threads).flatten().collect()
     }
 
     /// How many calls that read and that write all of them have made: `syscr` and `syscw` of
     /// /proc/PID/io. This process's are taken last.
     pub(super) fn calls(&self) -> Option<(u64, u64)> {
-        let others = self.processes.iter().map(Pid::to_string);
+        let others = self.processes.pids().iter().map(Pid::to_string);
         let all = others.chain(["self".to_owned()]);
         all.map(|process| {
             // One read, so as to know how many there are.
@@ -64,18 +58,18 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_makes_the_sum_unknown() {
-        let mut tasks = Tasks::default();
-        assert!(tasks.usage().unwrap().is_some());
         // Beyond the largest pid_max.
-        tasks.processes.push(Pid::from_raw(1 << 23));
-        assert_eq!(tasks.usage().unwrap(), None);
+        let tasks = Tasks {
+            processes: Processes::new(&[Pid::from_raw(1 << 23)]),
+            ..Tasks::default()
+        };
         assert_eq!(tasks.calls(), None);
     }
 
     #[test]
     fn its_own_reads_are_known() {
         let tasks = Tasks {
-            processes: vec![nix::unistd::getppid()],
+            processes: Processes::new(&[nix::unistd::getppid()]),
             ..Tasks::default()
         };
         for tasks in [Tasks::default(), tasks] {
@@ -85,7 +79,7 @@ mod tests {
             if let Some(((before, _), (after, _))) = own().zip(own()) {
                 assert!(after - before >= Tasks::default().own_reads());
             }
-            assert_eq!(tasks.own_reads(), 1 + tasks.processes.len() as u64);
+            assert_eq!(tasks.own_reads(), 1 + tasks.processes.pids().len() as u64);
         }
     }
 
@@ -96,14 +90,12 @@ mod tests {
             .spawn()
             .unwrap();
         let tasks = Tasks {
-            processes: vec![Pid::from_raw(child.id() as i32)],
+            processes: Processes::new(&[Pid::from_raw(child.id() as i32)]),
             ..Tasks::default()
         };
         let alone = Tasks::default().calls().zip(tasks.calls());
-        let both = tasks.usage().unwrap();
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(both.is_some());
         if let Some(((reads, _), (more, _))) = alone {
             assert!(more > reads, "{more} {reads}");
         }

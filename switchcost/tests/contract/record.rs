@@ -150,6 +150,35 @@ fn every_iteration_of_a_brigade_of_threads_switches() {
     }
 }
 
+/// The driver alone would make a fourth of them.
+#[test]
+fn the_switches_of_every_process_are_counted() {
+    for benchmark in all().iter().filter(|benchmark| benchmark.has_processes()) {
+        let flags = "--iters 200 --placement one-cpu --format json";
+        let run = benchmark.run("--tasks 3 --warmups 1").flags(flags).finish();
+        let record = run.expect_quiet_success().record();
+        let usage = record.usage.unwrap();
+        let all = usage.voluntary_switches + usage.involuntary_switches;
+        assert!(all >= 3 * 200, "4 hops, and a switch in each: {usage:?}");
+        assert!(usage.user + usage.system > 0, "{usage:?}");
+    }
+}
+
+#[test]
+fn the_memory_of_every_process_is_counted() {
+    for benchmark in all().iter().filter(|benchmark| benchmark.has_processes()) {
+        let gain = |flags: &str| {
+            let run = benchmark.run("--iters 2 --warmups 1 --format json");
+            let record = run.flags(flags).finish().expect_quiet_success().record();
+            record.resident_gain().unwrap()
+        };
+        let touched = 20 * (1 << 20);
+        let least = gain("--tasks 20");
+        assert!(gain("--tasks 20 --touch 1MiB") >= least + touched);
+        assert!(least > 20 * 4096, "a page of each at least: {least}");
+    }
+}
+
 #[test]
 fn it_loses_nothing_when_it_is_read_and_written_again() {
     for benchmark in all() {

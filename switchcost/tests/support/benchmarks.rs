@@ -60,9 +60,19 @@ impl Benchmark {
         self.has("--stack-size")
     }
 
+    /// Whether its tasks are processes.
+    pub(crate) fn has_processes(&self) -> bool {
+        self.name == "process-brigade"
+    }
+
     /// Whether its links are file descriptors.
-    pub(crate) fn has_descriptors(&self) -> bool {
+    pub(crate) fn has_pipes(&self) -> bool {
         self.takes("--transport", "pipe")
+    }
+
+    /// Whether a single process has the descriptors of all of them.
+    pub(crate) fn has_descriptors(&self) -> bool {
+        self.has_pipes() && !self.has_processes()
     }
 }
 
