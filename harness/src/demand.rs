@@ -11,15 +11,15 @@ use crate::links::Local;
 /// A link that has carried a byte: two open files, an inode, and a page of buffer.
 const MEMORY_PER_LINK: u64 = 8 * 1024;
 
-/// An eventfd: an open file and a counter, without an inode of its own.
-const MEMORY_PER_EVENTFD: u64 = 1024;
-
 /// A forked process: its kernel stack and structures, its page tables, and the pages of its parent
 /// that it has written to.
 const MEMORY_PER_PROCESS: u64 = 160 * 1024;
 
 /// What a forked process could write to: the data of the program and its libraries, heap and stack.
 const SPACE_PER_PROCESS: u64 = 1 << 20;
+
+/// An eventfd: an open file and a counter, without an inode of its own.
+const MEMORY_PER_EVENTFD: u64 = 1024;
 
 /// Stacks of the runtime's worker threads.
 const WORKER_STACK: u64 = 2 << 20;

@@ -24,6 +24,7 @@ use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
 use crate::usage::{Interference, Usage};
+use crate::waits::Waits;
 
 /// The warm-up laps, the timed ones, and with `--counters` those that are counted, one after the
 /// other.
@@ -45,6 +46,7 @@ pub struct Laps {
     counted: u64,
     counting: Option<Counting>,
     counters: Option<Counters>,
+    waits: Option<Waits>,
 }
 
 impl Laps {
@@ -71,6 +73,7 @@ impl Laps {
             counted,
             counting: None,
             counters: None,
+            waits: None,
         }
     }
 
@@ -126,6 +129,14 @@ impl Laps {
         }
         if let Some(progress) = &mut self.progress {
             progress.lap(elapsed, self.begun, self.warmups.saturating_add(self.iters));
+        }
+    }
+
+    /// Adds what the program's event loop counted in the lap that was begun last; a warm-up's and
+    /// that of one that is counted are dropped.
+    pub fn waited(&mut self, waits: Waits) {
+        if self.begun > self.warmups && self.counting.is_none() {
+            self.waits = Some(self.waits.unwrap_or_default().and(waits));
         }
     }
 
@@ -191,6 +202,11 @@ impl Laps {
     /// What the timed laps used; no usage where that of some task is not known.
     pub(crate) fn used(&self) -> Option<(Option<Usage>, Interference)> {
         self.used
+    }
+
+    /// What the event loop counted in the timed laps.
+    pub(crate) fn waits(&self) -> Option<Waits> {
+        self.waits
     }
 
     /// What was counted in the second pass, if it took place.
@@ -283,6 +299,23 @@ mod tests {
         assert_eq!((summary.count, summary.min, summary.max), (3, 102, 104));
         assert!(laps.complete() && laps.used().is_some());
         assert_eq!(laps.first(), Some(Duration::from_nanos(100)));
+    }
+
+    #[test]
+    fn what_an_event_loop_counts_is_added_up_without_the_warm_ups() {
+        let waits = |enters, completions| Waits {
+            enters,
+            completions,
+        };
+        let mut laps = laps(1, 2, true);
+        assert_eq!(laps.waits(), None);
+        let mut before = waits(7, 7);
+        while let Some(lap) = laps.advance().unwrap() {
+            let now = waits(before.enters + 10 + lap, before.completions + 20);
+            laps.waited(now.since(before));
+            before = now;
+        }
+        assert_eq!(laps.waits(), Some(waits(11 + 12, 40)));
     }
 
     #[test]

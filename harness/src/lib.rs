@@ -47,6 +47,7 @@ pub mod threads;
 pub mod touch;
 pub mod units;
 pub mod usage;
+pub mod waits;
 pub mod wiring;
 
 pub use fault::{BadUsage, Interrupted, link_ended};

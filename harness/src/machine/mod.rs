@@ -21,7 +21,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use build_info::Build;
+pub use build_info::{Build, runtime_version};
 pub use cgroup::CpuQuota;
 pub use cpu::{Cache, Topology};
 pub use rlimits::{Bound, Rlimit, Rlimits};

@@ -43,6 +43,14 @@ fn every_switch_runs() {
                 record(benchmark, &flags);
             }
         }
+        if benchmark.has("--multishot") {
+            for transport in &benchmark.flags["--transport"] {
+                record(
+                    benchmark,
+                    &format!("--multishot --tokens 2 --transport {transport}"),
+                );
+            }
+        }
     }
 }
 

@@ -352,7 +352,7 @@ fn memory_has_slopes_and_an_outlook() {
     ] {
         assert!(printed.contains(expected), "{expected}\n{printed}");
     }
-    assert_eq!(records(&folder.path().join("m.jsonl")).len(), 6 * 8);
+    assert_eq!(records(&folder.path().join("m.jsonl")).len(), 7 * 8);
     let report = switchcost(folder.path(), &["report", "m.jsonl"])
         .output()
         .unwrap();
