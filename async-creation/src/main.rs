@@ -12,6 +12,10 @@
 //!   current-thread scheduler no task runs before the last one is spawned, and this shows it.
 //!
 //! The memory is that of N tasks alive at once that have nothing to wait for but their end.
+//!
+//! `--floor` leaves out the runtime: see `floor.rs`, which has a loop of its own.
+
+mod floor;
 
 use std::future::pending;
 use std::process::ExitCode;
@@ -46,6 +50,10 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     workers: Workers,
+    /// Create futures in boxes, each polled once and dropped, with no runtime: the least that a task
+    /// can cost. Nothing could wake them
+    #[arg(long, conflicts_with_all = ["flavor", "workers"])]
+    floor: bool,
 }
 
 impl Program for Cli {
@@ -65,6 +73,11 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
+    if cli.floor {
+        cli.place.confine(Layout::Single)?;
+        session.require(&Demand::bare_tasks())?;
+        return floor::measure(cli, session);
+    }
     let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
     session.runs_on(plan.describe());
     session.require(&(Demand::bare_tasks() + plan.demand()))?;

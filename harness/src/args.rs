@@ -42,6 +42,14 @@ pub struct Run {
     #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub command: Option<String>,
 
+    /// Run a tenth of the iterations again (100 at least, where there are as many), untimed, with
+    /// counters: context switches, migrations, page faults, system calls, cycles, instructions and
+    /// cache misses, each for user and kernel, and interrupts. What this system does not let be
+    /// counted is named with the setting that would. The kernel's memory for these counters is in
+    /// the kernel's figures at rest
+    #[arg(long)]
+    pub counters: bool,
+
     /// Measure nothing: say whether the limits of this system allow the run, print the commands
     /// that raise those that do not, and exit with status 0 or 1
     #[arg(long)]

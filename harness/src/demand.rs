@@ -11,6 +11,13 @@ use crate::links::Transport;
 /// A link that has carried a byte: two open files, an inode, and a page of buffer.
 const MEMORY_PER_LINK: u64 = 8 * 1024;
 
+/// A forked process: its kernel stack and structures, its page tables, and the pages of its parent
+/// that it has written to.
+const MEMORY_PER_PROCESS: u64 = 160 * 1024;
+
+/// What a forked process could write to: the data of the program and its libraries, heap and stack.
+const SPACE_PER_PROCESS: u64 = 1 << 20;
+
 /// Stacks of the runtime's worker threads.
 const WORKER_STACK: u64 = 2 << 20;
 
@@ -88,6 +95,41 @@ impl Demand {
         match stack.stacks {
             Stacks::Std => Demand::std_threads(size, u64::MAX),
             Stacks::Unguarded | Stacks::Arena => Demand::unguarded_threads(size, u64::MAX),
+        }
+    }
+
+    /// N processes, forked by this one, and the pipe at which they are awaited.
+    pub fn processes() -> Self {
+        let process = Need {
+            threads: 1,
+            memory: MEMORY_PER_PROCESS,
+            space_elsewhere: SPACE_PER_PROCESS,
+            ..Need::NONE
+        };
+        Demand {
+            fixed: Need {
+                descriptors: 3,
+                pipes: 1,
+                ..Need::NONE
+            },
+            ..Demand::each(process)
+        }
+    }
+
+    /// The same where each task is a process, a child of this one, and has its part for itself. Each
+    /// begins with what this process has, and two of them share what is between them.
+    #[must_use]
+    pub fn in_children(self) -> Self {
+        let handed_over = Need {
+            descriptors: self.per_task.descriptors * 2,
+            maps: self.per_task.maps,
+            address_space: self.per_task.address_space,
+            ..Need::NONE
+        };
+        Demand {
+            fixed: self.fixed + handed_over,
+            per_task: self.per_task.in_a_child(),
+            ..self
         }
     }
 

@@ -16,14 +16,17 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::args::Run;
+use crate::counters::{self, Counters, Counting, Tasks};
 use crate::disturbance::{Cpus, Stops};
 use crate::notes::Note;
+use crate::processes::Spent;
 use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
 use crate::usage::{Interference, Usage};
 
-/// The warm-up laps and the timed ones, one after the other.
+/// The warm-up laps, the timed ones, and with `--counters` those that are counted, one after the
+/// other.
 #[derive(Debug)]
 pub struct Laps {
     warmups: u64,
@@ -36,13 +39,21 @@ pub struct Laps {
     stops: Stops,
     cpus: Option<Cpus>,
     cpus_changed: Vec<Note>,
-    before: Option<(Usage, Interference)>,
-    used: Option<(Usage, Interference)>,
+    before: Option<(Usage, Option<Spent>, Interference)>,
+    used: Option<(Option<Usage>, Interference)>,
+    tasks: Tasks,
+    counted: u64,
+    counting: Option<Counting>,
+    counters: Option<Counters>,
 }
 
 impl Laps {
     /// The laps that `run` asks for. A `label` is shown with the progress.
     pub fn new(run: &Run, label: &str) -> Self {
+        let counted = match run.counters {
+            true => counters::laps(run.iters),
+            false => 0,
+        };
         Laps {
             warmups: run.warmups,
             iters: run.iters,
@@ -56,30 +67,49 @@ impl Laps {
             cpus_changed: Vec::new(),
             before: None,
             used: None,
+            tasks: Tasks::default(),
+            counted,
+            counting: None,
+            counters: None,
         }
+    }
+
+    /// Names the CPUs of the run, for counters that go by CPU, and the processes that the tasks
+    /// are, where they are not threads of this one: what those use, and what they count, belongs to
+    /// the run.
+    pub(crate) fn of(mut self, tasks: Tasks) -> Self {
+        self.tasks = tasks;
+        self
     }
 
     /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
     /// or at a signal. What the system counts is read before the first timed lap and after the
-    /// last one.
+    /// last one; the counters of `--counters` are opened after that.
     ///
     /// # Errors
     /// What getrusage(2) reports.
     pub fn advance(&mut self) -> nix::Result<Option<u64>> {
-        let all = self.warmups.saturating_add(self.iters);
+        let timed = self.timed();
+        let all = timed.saturating_add(self.counted);
         if self.begun == all || signals::received().is_some() {
             self.close()?;
             return Ok(None);
+        }
+        if self.begun == timed {
+            self.close()?;
+            self.counting = Some(Counting::begin(&self.tasks)?);
         }
         if self.begun == 0 {
             self.first_at = Some(Instant::now());
         }
         if self.begun == self.warmups {
             self.cpus = Some(Cpus::now());
+            // It takes a while where they are many.
+            let others = self.tasks.processes.spent();
             self.stops.begin();
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
-            self.before = Some((Usage::now()?, interference));
+            self.before = Some((Usage::now()?, others, interference));
         }
         self.begun += 1;
         Ok(Some(self.begun - 1))
@@ -88,6 +118,9 @@ impl Laps {
     /// Takes the time of the lap that was begun last; a warm-up's is dropped, but for the very
     /// first one's, which is kept by itself.
     pub fn record(&mut self, elapsed: Duration) {
+        if let Some(counting) = &mut self.counting {
+            return counting.record(elapsed);
+        }
         self.first.get_or_insert(elapsed);
         if self.begun > self.warmups {
             self.recorder.record(elapsed);
@@ -98,14 +131,23 @@ impl Laps {
         }
     }
 
-    /// Reads what the timed laps used.
+    /// How many laps there are before those that are counted.
+    fn timed(&self) -> u64 {
+        self.warmups.saturating_add(self.iters)
+    }
+
+    /// Reads what the timed laps used, or what was counted after them.
     fn close(&mut self) -> nix::Result<()> {
-        if let (Some((usage, interference)), None) = (self.before, self.used) {
-            self.used = Some((
-                Usage::now()?.since(usage),
-                Interference::now().since(interference),
-            ));
+        if let (Some((usage, others, interference)), None) = (self.before, self.used) {
+            let own = Usage::now()?.since(usage);
+            let interference = Interference::now().since(interference);
+            let others = self.tasks.processes.spent().zip(others);
+            let usage = others.map(|(now, before)| own.and(now.since(before)));
+            self.used = Some((usage, interference));
             self.stops.finish();
+        }
+        if let Some(counting) = self.counting.take() {
+            self.counters = Some(counting.end(&self.tasks)?);
         }
         self.end();
         Ok(())
@@ -149,8 +191,14 @@ impl Laps {
         &self.recorder
     }
 
-    pub(crate) fn used(&self) -> Option<(Usage, Interference)> {
+    /// What the timed laps used; no usage where that of some task is not known.
+    pub(crate) fn used(&self) -> Option<(Option<Usage>, Interference)> {
         self.used
+    }
+
+    /// What was counted in the second pass, if it took place.
+    pub(crate) fn counters(&mut self) -> Option<Counters> {
+        self.counters.take()
     }
 
     /// How long the first lap took, timed or not.
@@ -210,7 +258,7 @@ mod tests {
     use super::*;
     use crate::args::Format;
 
-    fn laps(warmups: u64, iters: u64) -> Laps {
+    fn laps(warmups: u64, iters: u64, counters: bool) -> Laps {
         let run = Run {
             tasks: 1,
             iters,
@@ -218,6 +266,7 @@ mod tests {
             quiet: true,
             format: Format::Text,
             command: None,
+            counters,
             check_limits: false,
             raise_limits: false,
         };
@@ -226,7 +275,7 @@ mod tests {
 
     #[test]
     fn warm_ups_are_not_recorded() {
-        let mut laps = laps(2, 3);
+        let mut laps = laps(2, 3, false);
         let mut numbers = Vec::new();
         while let Some(lap) = laps.advance().unwrap() {
             numbers.push(lap);
@@ -240,8 +289,37 @@ mod tests {
     }
 
     #[test]
+    fn laps_that_are_counted_follow_the_timed_ones_and_are_no_samples() {
+        let mut laps = laps(1, 150, true);
+        let mut last = None;
+        while let Some(lap) = laps.advance().unwrap() {
+            last = Some(lap);
+            assert_eq!(
+                laps.used().is_some(),
+                lap > 150,
+                "what they used is known by then"
+            );
+            laps.record(Duration::from_nanos(10));
+        }
+        assert_eq!((last, laps.begun()), (Some(250), 251));
+        assert_eq!(laps.recorder().summary().unwrap().count, 150);
+        assert!(laps.complete());
+        let counters = laps.counters().unwrap();
+        assert_eq!((counters.iterations, counters.time), (100, 1000));
+    }
+
+    #[test]
+    fn nothing_is_counted_where_it_is_not_asked_for() {
+        let mut laps = laps(0, 3, false);
+        while laps.advance().unwrap().is_some() {
+            laps.record(Duration::from_nanos(10));
+        }
+        assert_eq!((laps.begun(), laps.counters()), (3, None));
+    }
+
+    #[test]
     fn laps_that_were_cut_short_are_not_complete() {
-        let mut laps = laps(0, 3);
+        let mut laps = laps(0, 3, false);
         laps.advance().unwrap();
         laps.record(Duration::from_nanos(5));
         laps.advance().unwrap();

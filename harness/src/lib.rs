@@ -13,14 +13,17 @@
 //! 6. tear down, verify, and report ([`record`], [`report`]).
 
 pub mod args;
+pub mod cache_line;
 pub mod children;
 mod command;
 pub mod console;
+pub mod counters;
 pub mod delays;
 mod demand;
 mod disturbance;
 mod fault;
 pub mod futex;
+pub mod interrupts;
 pub mod laps;
 pub mod limits;
 pub mod links;
@@ -30,6 +33,7 @@ pub mod order;
 pub mod panics;
 pub mod placement;
 pub mod plain;
+mod processes;
 pub mod ready;
 pub mod record;
 pub mod recorder;

@@ -80,6 +80,21 @@ pub enum Note {
         /// The list after the last one.
         after: String,
     },
+    /// The way of a cache line between two CPUs took more than twice as long before the run as
+    /// after it, or the other way round.
+    CacheLineMoved {
+        /// The round trip before, in ns.
+        before: f64,
+        /// The round trip after, in ns.
+        after: f64,
+    },
+    /// A system call is refused here, and an older one was called.
+    Instead {
+        /// The one that was asked for, such as `clone3(2)`.
+        refused: String,
+        /// The one that was called.
+        called: String,
+    },
     /// The program was built without optimisation.
     DebugBuild,
     /// Files of the kernel that could not be read, so that what they tell is unknown, and was not
@@ -168,6 +183,16 @@ impl fmt::Display for Note {
                 f,
                 "the CPUs {which} changed in mid-run from {before} to {after}: the figures mix both"
             ),
+            Note::CacheLineMoved { before, after } => write!(
+                f,
+                "a cache line took {} to another CPU and back before the run, and {} after it: the host moves the CPUs about, and what crosses them takes now this, now that; repeat it",
+                Nanos(*before),
+                Nanos(*after)
+            ),
+            Note::Instead { refused, called } => write!(
+                f,
+                "{refused} is refused here (an old kernel, or a sandbox): measured with {called}"
+            ),
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
             Note::Unreadable { files } => write!(
                 f,
@@ -192,6 +217,10 @@ fn unreadable(record: &Record) -> Vec<String> {
         ),
         ("/proc/self/limits", record.machine.rlimits.nofile.is_none()),
         ("/proc/self/status", record.machine.affinity.is_none()),
+        (
+            "/proc/PID/status of the tasks",
+            record.samples.is_some() && record.error.is_none() && record.usage.is_none(),
+        ),
         (
             "/proc/stat",
             record.interference.is_some_and(|i| i.steal.is_none()),
@@ -249,6 +278,12 @@ pub(crate) fn of(record: &Record) -> Vec<Note> {
         if let Some(time) = interference.throttled.filter(|&t| t > 0) {
             notes.push(Note::Throttled { time });
         }
+    }
+    if let Some(line) = record.cache_line
+        && line.ratio().is_some_and(|ratio| ratio > 2.0)
+        && let Some((before, after)) = line.before.zip(line.after)
+    {
+        notes.push(Note::CacheLineMoved { before, after });
     }
     if let Some(bytes) = record
         .memory

@@ -6,6 +6,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::cache_line::CacheLine;
+use crate::counters::Counters;
 use crate::machine::{Build, Machine};
 use crate::notes::Note;
 use crate::recorder::Summary;
@@ -66,9 +68,12 @@ pub struct Record {
     /// What others took from it in that time.
     #[serde(default)]
     pub interference: Option<Interference>,
-    /// Hardware and kernel events of a second, untimed pass, by name; null where not counted.
+    /// What was counted in a second, untimed pass; null where none was asked for.
     #[serde(default)]
-    pub counters: Option<BTreeMap<String, u64>>,
+    pub counters: Option<Counters>,
+    /// What it takes to cross from one CPU to another; null where the run is on one CPU.
+    #[serde(default)]
+    pub cache_line: Option<CacheLine>,
     /// Memory before anything was built, and with every task alive and at rest.
     #[serde(default)]
     pub memory: Option<MemoryChange>,
@@ -222,6 +227,7 @@ impl Record {
             usage: None,
             interference: None,
             counters: None,
+            cache_line: None,
             memory: None,
             setup: None,
             teardown: None,
@@ -248,6 +254,23 @@ impl Record {
             Some(hops) => Some((hops, "hop")),
             None => Some((self.tasks()?, "task")),
         }
+    }
+
+    /// How many times that was done in the pass that was counted.
+    pub fn counted(&self) -> Option<(u64, &'static str)> {
+        let (repeats, what) = self.repeats()?;
+        let all = repeats.checked_mul(self.counters.as_ref()?.iterations)?;
+        (all > 0).then_some((all, what))
+    }
+
+    /// Interrupts between CPUs for each of the same in the timed iterations; of the whole system.
+    pub fn wakeup_interrupts(&self) -> Option<f64> {
+        let all = self
+            .repeats()?
+            .0
+            .checked_mul(self.samples.as_ref()?.count)?;
+        let interrupts = self.interference?.wakeup_interrupts?;
+        (all > 0).then(|| interrupts as f64 / all as f64)
     }
 
     /// How much resident memory the process has gained from its start until every task is at

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::args::Format;
+use crate::counters;
 use crate::record::Record;
 use crate::recorder::Summary;
 use crate::units::{Bytes, Nanos};
@@ -54,6 +55,8 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     write_usage(record, samples, out)?;
+    counters::write(record, out)?;
+    write_cache_line(record, out)?;
     let at_rest = record.memory.and_then(|m| m.at_rest?.resident);
     if let Some((resident, gain)) = at_rest.zip(record.resident_gain()) {
         row(
@@ -95,6 +98,34 @@ fn write_usage(record: &Record, samples: &Summary, out: &mut impl Write) -> io::
             usage.voluntary_switches as f64 / all,
             usage.involuntary_switches as f64 / all
         ),
+    )?;
+    match record.wakeup_interrupts() {
+        Some(each) if each >= SOME_INTERRUPTS => row(
+            out,
+            "interrupts",
+            &format!("{each:.3} between CPUs per {what}, of the whole system"),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Fewer for each hop are those of others.
+const SOME_INTERRUPTS: f64 = 0.01;
+
+fn write_cache_line(record: &Record, out: &mut impl Write) -> io::Result<()> {
+    let Some(line) = record.cache_line else {
+        return Ok(());
+    };
+    let time = |time: Option<f64>| time.map_or("unknown".to_owned(), |ns| Nanos(ns).to_string());
+    let [a, b] = line.cpus;
+    row(
+        out,
+        "cache line",
+        &format!(
+            "from CPU {a} to CPU {b} and back in {} before, {} after",
+            time(line.before),
+            time(line.after)
+        ),
     )
 }
 
@@ -103,6 +134,6 @@ fn percentiles(s: &Summary) -> String {
     format!("min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}")
 }
 
-fn row(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
+pub(crate) fn row(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
     writeln!(out, "  {:<16}{text}", name.replace('_', " "))
 }

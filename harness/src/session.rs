@@ -8,15 +8,21 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
 use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::Pid;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{Defaults, Format, Run};
+use crate::cache_line::CacheLine;
 use crate::console::{complain, print};
+use crate::counters::Tasks;
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
+use crate::notes::Note;
+use crate::placement::allowed;
+use crate::processes::Processes;
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
 use crate::usage::Memory;
@@ -43,6 +49,8 @@ pub struct Session {
     at_rest: Option<Memory>,
     futex_slots: Option<u32>,
     rested_at: Option<Instant>,
+    cpus: Vec<usize>,
+    cache_line: Option<CacheLine>,
     setup: Option<Duration>,
     laps: Option<Laps>,
     hops: Option<u64>,
@@ -51,6 +59,8 @@ pub struct Session {
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
     raised: Option<limits::Lease>,
+    processes: Processes,
+    notes: Vec<Note>,
 }
 
 /// Parses the command line, measures, prints the result and returns the exit status: 0 measured,
@@ -92,6 +102,8 @@ impl Session {
             at_rest: None,
             futex_slots: None,
             rested_at: None,
+            cpus: Vec::new(),
+            cache_line: None,
             setup: None,
             laps: None,
             hops: None,
@@ -100,6 +112,8 @@ impl Session {
             runtime: None,
             command_fault: None,
             raised: None,
+            processes: Processes::default(),
+            notes: Vec::new(),
         })
     }
 
@@ -130,6 +144,9 @@ impl Session {
             }));
         }
         verdict?;
+        // The program has confined itself to them. Where it cannot be told, nothing goes by them.
+        self.cpus = allowed(Pid::from_raw(0)).unwrap_or_default();
+        self.cache_line = CacheLine::measure(&self.cpus);
         self.building = Some(Instant::now());
         links::make_room(demand.of(tasks).descriptors);
         Ok(())
@@ -143,7 +160,23 @@ impl Session {
 
     /// The laps to time. Give them back by [`Session::timed`], also after an error.
     pub fn laps(&self) -> Laps {
-        Laps::new(&self.run, &self.name)
+        Laps::new(&self.run, &self.name).of(Tasks {
+            processes: self.processes.clone(),
+            cpus: self.cpus.clone(),
+        })
+    }
+
+    /// Declares that the tasks are these processes, children of this one: what they use in the laps
+    /// and what they hold at rest belongs to the result. Call it before [`Session::laps`].
+    pub fn tasks_are(&mut self, processes: &[Pid]) {
+        self.processes = Processes::new(processes);
+        // As it will be read of all of them.
+        self.before.resident = self.before.proportional;
+    }
+
+    /// Adds to the result what a reader should know of it.
+    pub fn note(&mut self, note: Note) {
+        self.notes.push(note);
     }
 
     /// Keeps the laps that were timed.
@@ -180,8 +213,14 @@ impl Session {
     /// and every task is still alive. A command that fails does not stop the teardown: it makes
     /// the program end with status 1.
     pub fn at_rest(&mut self) {
-        self.at_rest = Some(Memory::now());
+        self.at_rest = Some(match self.processes.is_none() {
+            true => Memory::now(),
+            false => self.processes.memory(),
+        });
         self.futex_slots = futex::slots_now();
+        if let Some(line) = &mut self.cache_line {
+            line.measure_again();
+        }
         if let Some(command) = &self.run.command
             && signals::received().is_none()
         {
@@ -233,7 +272,8 @@ impl Session {
     }
 
     fn record(&mut self, error: Option<&anyhow::Error>, teardown: Option<Duration>) -> Record {
-        let laps = self.laps.take();
+        let mut laps = self.laps.take();
+        let counters = laps.as_mut().and_then(Laps::counters);
         let samples = laps.as_ref().and_then(|laps| laps.recorder().summary());
         let used = laps.as_ref().and_then(Laps::used);
         let first_at = laps.as_ref().and_then(Laps::first_at);
@@ -257,8 +297,10 @@ impl Session {
             per_task: mean.map(|mean| mean / (f64::from(self.run.tasks) * self.tokens as f64)),
             samples,
             distributions: std::mem::take(&mut self.distributions),
-            usage: used.map(|(usage, _)| usage),
+            usage: used.and_then(|(usage, _)| usage),
             interference: used.map(|(_, interference)| interference),
+            counters,
+            cache_line: self.cache_line,
             memory: Some(MemoryChange {
                 before: self.before,
                 at_rest: self.at_rest,
@@ -272,6 +314,7 @@ impl Session {
             ..Record::empty(&self.name, command_line)
         };
         record.notes = notes::of(&record);
+        record.notes.append(&mut self.notes);
         record.notes.extend(links::pipes::note());
         record.notes.extend(laps.iter().flat_map(Laps::notes));
         record

@@ -7,6 +7,7 @@
 )]
 
 use std::io::{self, Write};
+use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -205,6 +206,54 @@ pub fn spawn_aside(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let spawned = thread::Builder::new().spawn(body);
     before.thread_set_mask()?;
     spawned.map(drop)
+}
+
+/// While it lives, signals wait: none interrupts the calling thread, nor any that this creates.
+#[derive(Debug)]
+pub struct Deaf {
+    before: SigSet,
+    /// A mask belongs to one thread.
+    here: PhantomData<*const ()>,
+}
+
+impl Deaf {
+    /// From now on.
+    ///
+    /// # Errors
+    /// What pthread_sigmask(3) reports.
+    pub fn now() -> nix::Result<Self> {
+        let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+        Ok(Deaf {
+            before,
+            here: PhantomData,
+        })
+    }
+}
+
+impl Drop for Deaf {
+    fn drop(&mut self) {
+        // It was in force before, so that there is nothing to refuse.
+        let _ = self.before.thread_set_mask();
+    }
+}
+
+/// In a process that was forked: leaves the signals that ask to stop, and the count of stops, to its
+/// parent. A terminal sends them to all processes of a group, and the parent decides what follows.
+/// No handler is left, not even those of the standard library, which has words for a stack that is
+/// at its end.
+///
+/// # Errors
+/// What sigaction(2) reports.
+pub fn leave_to_parent() -> nix::Result<()> {
+    let ignored = STOPPING.map(|signal| (signal, SigHandler::SigIgn));
+    let default = [Signal::SIGCONT, Signal::SIGSEGV, Signal::SIGBUS]
+        .map(|signal| (signal, SigHandler::SigDfl));
+    for (signal, handler) in ignored.into_iter().chain(default) {
+        let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
+        // SAFETY: no handler is set.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    Ok(())
 }
 
 /// How often this process was continued after it had been stopped (SIGSTOP, Ctrl-Z).

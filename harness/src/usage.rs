@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::interrupts::Interrupts;
 use crate::machine;
 
 /// CPU time, context switches and page faults of the whole process, all its threads included,
@@ -49,6 +51,23 @@ impl Usage {
         })
     }
 
+    /// This and what others have used.
+    #[must_use]
+    pub fn and(self, others: Usage) -> Usage {
+        Usage {
+            user: self.user.saturating_add(others.user),
+            system: self.system.saturating_add(others.system),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_add(others.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_add(others.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_add(others.minor_faults),
+            major_faults: self.major_faults.saturating_add(others.major_faults),
+        }
+    }
+
     /// What was used since `before`.
     pub fn since(self, before: Usage) -> Usage {
         Usage {
@@ -66,23 +85,33 @@ impl Usage {
     }
 }
 
-/// What others took from this process in the meantime, where the kernel tells.
+/// The threads of a process that are alive; `None` where it is gone, or hidden.
+pub(crate) fn threads(pid: Pid) -> Option<Vec<Pid>> {
+    let folder = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let ids = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Some(ids.map(Pid::from_raw).collect())
+}
+
+/// What went on in the system in the meantime, where the kernel tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {
     /// Time that the hypervisor gave to others, all CPUs together, in ns (counted in ticks).
     pub steal: Option<u64>,
     /// Time for which a CPU quota of the control group stopped its threads, in ns.
     pub throttled: Option<u64>,
+    /// Interrupts by which one CPU called another, those of wake-ups among them: of the whole system
+    /// (see [`Interrupts::wakeups`]).
+    #[serde(default)]
+    pub wakeup_interrupts: Option<u64>,
 }
 
 impl Interference {
     /// Reads the totals so far.
     pub fn now() -> Self {
         Interference {
-            steal: fs::read_to_string("/proc/stat")
-                .ok()
-                .and_then(|text| steal(&text)),
+            steal: CpuTime::now().steal,
             throttled: machine::throttled(),
+            wakeup_interrupts: Interrupts::now().wakeups(),
         }
     }
 
@@ -92,22 +121,52 @@ impl Interference {
         Interference {
             steal: difference(self.steal, before.steal),
             throttled: difference(self.throttled, before.throttled),
+            // Not saturating: a total that fell was counted over other CPUs, or began again.
+            wakeup_interrupts: self
+                .wakeup_interrupts
+                .zip(before.wakeup_interrupts)
+                .and_then(|(now, then)| now.checked_sub(then)),
         }
     }
 }
 
-/// The eighth number of the `cpu` line of /proc/stat (proc_stat(5)), in ns.
-fn steal(stat: &str) -> Option<u64> {
-    let ticks: u64 = stat
-        .lines()
-        .next()?
-        .strip_prefix("cpu ")?
-        .split_whitespace()
-        .nth(7)?
-        .parse()
-        .ok()?;
+/// What all CPUs together did, in ns, counted in ticks: the `cpu` line of /proc/stat
+/// (proc_stat(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    /// Nothing, waiting for I/O or not: the fourth and the fifth number.
+    pub(crate) idle: Option<u64>,
+    /// What the hypervisor gave to others: the eighth.
+    pub(crate) steal: Option<u64>,
+}
+
+impl CpuTime {
+    /// Reads the totals so far.
+    pub(crate) fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat");
+        stat.map_or_else(|_| CpuTime::default(), |text| CpuTime::parse(&text))
+    }
+
+    fn parse(stat: &str) -> Self {
+        let line = stat
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("cpu "));
+        let number = |n| nanoseconds(line?.split_whitespace().nth(n)?.parse().ok()?);
+        CpuTime {
+            idle: number(3)
+                .zip(number(4))
+                .map(|(idle, waiting)| idle.saturating_add(waiting)),
+            steal: number(7),
+        }
+    }
+}
+
+/// The kernel's ticks in ns.
+fn nanoseconds(ticks: u64) -> Option<u64> {
     let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
-    Some(ticks.saturating_mul(1_000_000_000 / per_second.unsigned_abs()))
+    let tick = 1_000_000_000u64.checked_div(per_second.unsigned_abs())?;
+    Some(ticks.saturating_mul(tick))
 }
 
 /// The number after `name` in a file of `name value` or `name: value kB` lines.
@@ -120,13 +179,26 @@ pub fn field(text: &str, name: &str) -> Option<u64> {
     })
 }
 
+/// A file's text; empty where there is none.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The bytes of a line in kB, by which /proc means KiB.
+fn kib(text: &str, name: &str) -> Option<u64> {
+    Some(field(text, name)?.saturating_mul(1024))
+}
+
 /// The memory of this process, and the kernel's memory of the whole system, in bytes.
 ///
 /// Resident sizes come from `smaps_rollup`: the counters behind VmRSS and statm lag, since each
 /// thread keeps its own until it has 64 pages to add (Documentation/filesystems/proc.rst).
+///
+/// Where the tasks are processes it is the memory of all of them, with shared pages divided by their
+/// users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Resident set.
+    /// Resident set. Where the tasks are processes: as `proportional`, also before they exist.
     pub resident: Option<u64>,
     /// Resident set, shared pages divided by their users.
     pub proportional: Option<u64>,
@@ -149,27 +221,44 @@ pub struct Memory {
 impl Memory {
     /// Reads all that this system offers.
     pub fn now() -> Self {
-        let kib = |text: &str, name: &str| Some(field(text, name)?.saturating_mul(1024));
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
-        let rollup = read("/proc/self/smaps_rollup");
-        let status = read("/proc/self/status");
+        Memory::of_process("self", "Anonymous").with_system()
+    }
+
+    /// This, and the kernel's memory of the whole system.
+    pub(crate) fn with_system(self) -> Self {
         let meminfo = read("/proc/meminfo");
         Memory {
-            resident: kib(&rollup, "Rss"),
-            proportional: kib(&rollup, "Pss"),
-            anonymous: kib(&rollup, "Anonymous"),
-            huge: kib(&rollup, "AnonHugePages"),
-            virtual_size: kib(&status, "VmSize"),
-            page_tables: kib(&status, "VmPTE"),
             system_kernel_stacks: kib(&meminfo, "KernelStack"),
             system_page_tables: kib(&meminfo, "PageTables"),
             system_slab: kib(&meminfo, "SUnreclaim"),
+            ..self
+        }
+    }
+
+    /// What a process holds among others; nothing of the whole system. Its anonymous memory is divided by
+    /// those that share it (Linux 5.4), as a child does with its parent until one of them writes.
+    pub(crate) fn of(pid: Pid) -> Self {
+        Memory::of_process(&pid.to_string(), "Pss_Anon")
+    }
+
+    fn of_process(process: &str, anonymous: &str) -> Self {
+        let rollup = read(&format!("/proc/{process}/smaps_rollup"));
+        let status = read(&format!("/proc/{process}/status"));
+        Memory {
+            resident: kib(&rollup, "Rss"),
+            proportional: kib(&rollup, "Pss"),
+            anonymous: kib(&rollup, anonymous),
+            huge: kib(&rollup, "AnonHugePages"),
+            virtual_size: kib(&status, "VmSize"),
+            page_tables: kib(&status, "VmPTE"),
+            ..Memory::default()
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
 
     #[test]
@@ -182,11 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn steal_is_the_eighth_number() {
+    fn cpu_times_are_found_by_their_place() {
         // 100 ticks a second on every architecture that Linux runs on today.
-        assert_eq!(steal("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1"), Some(80_000_000));
-        assert_eq!(steal("cpu  1 2 3"), None);
-        assert_eq!(steal(""), None);
+        let all = CpuTime {
+            idle: Some(90_000_000),
+            steal: Some(80_000_000),
+        };
+        assert_eq!(CpuTime::parse("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1"), all);
+        assert_eq!(CpuTime::parse("cpu  1 2 3"), CpuTime::default());
+        assert_eq!(CpuTime::parse(""), CpuTime::default());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::bend::{self, Bend};
 use crate::cases::{Cases, Key, Runs, Time};
 use crate::memory::{self, Slopes};
+use crate::render::figures;
 use crate::scale::{self, Reach};
 use crate::working_set::{self, Held, Mark};
 
@@ -153,8 +154,7 @@ impl Analysis {
                     if let Cell::Time(time) = cell
                         && let Some(noise) = &time.noise
                     {
-                        let name = format!("{}, {column}", row.name);
-                        let name = name.trim_end_matches(", ").to_owned();
+                        let name = figures::case(&row.name, column);
                         floors.push((name, noise.factor_from_one()?));
                     }
                 }

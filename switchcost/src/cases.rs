@@ -7,6 +7,7 @@ use harness::recorder::Summary;
 use serde::Serialize;
 
 use crate::analysis::CONFIDENCE;
+use crate::evidence::Evidence;
 use crate::stats::{self, Estimate, Interval, Mode};
 
 /// The time of a case, for each hop or task, in ns.
@@ -41,6 +42,8 @@ pub struct Time {
     pub no_net_left: bool,
     /// Divided by its twin, round by round: what nothing but noise amounts to.
     pub noise: Option<Interval>,
+    /// What the counters of its runs say of it.
+    pub evidence: Option<Evidence>,
 }
 
 /// A case, as far as it tells its records from those of other cases.
@@ -224,6 +227,7 @@ impl<'a> Cases<'a> {
             net_ratio,
             no_net_left,
             noise: ratio_of_twins(runs),
+            evidence: Evidence::of(&runs.all, runs.metric),
             means,
         })
     }

@@ -8,6 +8,7 @@ pub mod cases;
 pub mod cli;
 pub mod compare;
 pub mod doctor;
+pub mod evidence;
 pub mod execute;
 pub mod extension;
 pub mod fits;

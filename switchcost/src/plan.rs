@@ -43,6 +43,8 @@ pub struct Section {
 pub struct Column {
     /// Its heading.
     pub name: String,
+    /// The benchmark program, where it is the columns that differ in it, and not the rows.
+    pub program: Option<String>,
     /// Flags that make the variant.
     #[serde(default)]
     pub flags: Vec<String>,
@@ -54,7 +56,8 @@ pub struct Column {
 pub struct Row {
     /// Its name in the table.
     pub name: String,
-    /// The benchmark program.
+    /// The benchmark program; empty where the columns name theirs.
+    #[serde(default)]
     pub program: String,
     /// Its flags, besides those below.
     #[serde(default)]
@@ -158,6 +161,7 @@ impl Plan {
         for section in &self.sections {
             let plain = [Column {
                 name: String::new(),
+                program: None,
                 flags: Vec::new(),
             }];
             let columns = match section.columns.is_empty() {
@@ -233,6 +237,17 @@ impl Section {
             );
         }
         for row in &self.rows {
+            let by_columns = self.columns.iter().filter(|c| c.program.is_some()).count();
+            let expected = if row.program.is_empty() {
+                self.columns.len()
+            } else {
+                0
+            };
+            ensure!(
+                by_columns == expected && (expected > 0 || !row.program.is_empty()),
+                "row '{}': program: either each row names one, or each column",
+                row.name
+            );
             for other in row.baseline.iter().chain(&row.versus) {
                 ensure!(
                     names.contains(other.as_str()) && *other != row.name,
@@ -324,7 +339,11 @@ impl Row {
             }
         }
         Case {
-            program: self.program.clone(),
+            // One of them has it: see `Section::check`.
+            program: match &column.program {
+                Some(program) => program.clone(),
+                None => self.program.clone(),
+            },
             flags,
             rounds,
             position,
@@ -394,6 +413,25 @@ mod tests {
     }
 
     #[test]
+    fn the_columns_may_name_the_programs() {
+        let plan = Plan::parse(
+            r#"
+            rounds = 2
+            section = [{
+                title = "t",
+                metric = "hop",
+                column = [{ name = "a", program = "p" }, { name = "b", program = "q" }],
+                row = [{ name = "r", iters = 1, warmups = 0 }],
+            }]
+            "#,
+        )
+        .unwrap();
+        let cases = plan.cases(false, 7);
+        let programs: Vec<&str> = cases.iter().map(|c| c.program.as_str()).collect();
+        assert_eq!(programs, ["p", "q"]);
+    }
+
+    #[test]
     fn a_faulty_plan_is_refused_with_its_reason() {
         let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmups=0\n";
         let section = format!("[[section]]\ntitle='t'\nmetric='hop'\n{row}");
@@ -402,6 +440,14 @@ mod tests {
             ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
             (format!("rounds = 0\n{section}"), "at least one"),
             (format!("rounds = 1\n{section}{row}"), "two rows"),
+            (
+                format!("rounds = 1\n{section}").replace("program='p'", ""),
+                "either each row",
+            ),
+            (
+                format!("rounds = 1\n{section}[[section.column]]\nname='c'\nprogram='p'"),
+                "either each row",
+            ),
             (
                 format!("rounds = 1\n{section}baseline='x'"),
                 "refers to 'x'",

@@ -54,7 +54,7 @@ fn common_notes(records: &[Record]) -> Vec<String> {
         }
     }
     type Kind = (fn(&Note) -> bool, &'static str, Share);
-    let kinds: [Kind; 11] = [
+    let kinds: [Kind; 12] = [
         (
             |n| matches!(n, Note::NotSteady { .. }),
             "not steady: the last third of the iterations differs from the first",
@@ -93,6 +93,11 @@ fn common_notes(records: &[Record]) -> Vec<String> {
         (
             |n| matches!(n, Note::Unreadable { .. }),
             "files of the kernel could not be read: what they tell (memory, limits, interference) is unknown",
+            Share::Most,
+        ),
+        (
+            |n| matches!(n, Note::CacheLineMoved { .. }),
+            "the way of a cache line between CPUs more than doubled or halved in mid-run",
             Share::Most,
         ),
         (

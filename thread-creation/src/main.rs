@@ -15,6 +15,10 @@
 //! With `--stacks arena` the stacks are mapped before the clock starts, and `spawn` is little more
 //! than clone(2). They are used again in each iteration, so that the first one, which touches them
 //! for the first time, should be a warm-up.
+//!
+//! `--floor` leaves out all but clone3(2): see `floor.rs`, which has a loop of its own.
+
+mod floor;
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -30,6 +34,7 @@ use harness::laps::Laps;
 use harness::limits::{self, Demand};
 use harness::placement::{Layout, Place};
 use harness::ready::Muster;
+use harness::threads::raw::RawThreads;
 use harness::threads::{Spawner, Thread};
 use harness::{Program, Session, panics, signals};
 use serde::Serialize;
@@ -50,6 +55,12 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     futex_hash: FutexHash,
+    /// Create threads by clone3(2) alone, on stacks of one mapping that they never touch: the least
+    /// that a thread can cost. They have no thread-local storage and could run neither C nor Rust;
+    /// they only count themselves and end. For x86-64 and AArch64; where a sandbox refuses clone3, by
+    /// clone(2), with a note
+    #[arg(long, conflicts_with = "stacks")]
+    floor: bool,
 }
 
 impl Program for Cli {
@@ -72,6 +83,9 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.place.confine(Layout::Single)?;
     cli.futex_hash.set()?;
     session.require(&demand(cli))?;
+    if cli.floor {
+        return floor::measure(cli, session);
+    }
 
     let spawner =
         Spawner::new(cli.stack, cli.run.tasks).map_err(|e| explain("map the stacks", 0, e, cli))?;
@@ -92,8 +106,12 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
 
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
+    let threads = match cli.floor {
+        true => RawThreads::demand(cli.stack),
+        false => Demand::threads(cli.stack),
+    };
     // The pipe that they wait at.
-    Demand::threads(cli.stack) + Demand::a_pipe()
+    threads + Demand::a_pipe()
 }
 
 /// Creates N threads in each lap and times that.

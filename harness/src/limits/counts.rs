@@ -78,12 +78,7 @@ impl System {
             let first = first_number(&text);
             first.ok_or_else(|| "/proc/sys/fs/file-nr holds no number".to_owned())
         });
-        let found = self.sysctl(
-            "fs.file-max",
-            i64::MAX as u64,
-            Resource::Descriptors,
-            allocated,
-        );
+        let found = self.sysctl("fs.file-max", i64::MAX as u64, Resource::Files, allocated);
         let free = |value, why| {
             let (name, source) = (&found.name, &found.source);
             Finding::free(name, source, found.resource, value, why)

@@ -129,13 +129,15 @@ fn describe(text: &mut String, what: &str, limit: &Limit, needed: u64) {
 /// EAGAIN is what clone(2) gives for every limit of threads, and what
 /// pthread_create(3) makes of a stack that could not be mapped.
 fn suspects(error: &io::Error) -> &'static [Resource] {
-    use Resource::{AddressSpace, Descriptors, LargestMap, Maps, Memory, Pipes, Threads, Watches};
+    use Resource::{
+        AddressSpace, Commit, Descriptors, Files, LargestMap, Maps, Memory, Pipes, Threads, Watches,
+    };
     match errno(error) {
         Some(libc::EMFILE) => &[Descriptors],
-        Some(libc::ENFILE) => &[Descriptors, Pipes],
+        Some(libc::ENFILE) => &[Files, Pipes],
         Some(libc::ENOSPC) => &[Watches],
-        Some(libc::EAGAIN) => &[Threads, Maps, AddressSpace, LargestMap, Memory],
-        Some(libc::ENOMEM) => &[Maps, AddressSpace, LargestMap, Memory],
+        Some(libc::EAGAIN) => &[Threads, Maps, AddressSpace, Commit, LargestMap, Memory],
+        Some(libc::ENOMEM) => &[Maps, AddressSpace, Commit, LargestMap, Memory],
         _ => &[],
     }
 }

@@ -67,6 +67,11 @@ pub struct Need {
     pub pipes: u64,
     /// Files watched by epoll.
     pub watches: u64,
+    /// Open files that only other processes hold, children of this one: they count for the whole
+    /// system, and not among this process's descriptors.
+    pub files_elsewhere: u64,
+    /// Bytes that such processes may write to, touched or not.
+    pub space_elsewhere: u64,
 }
 
 impl Need {
@@ -80,6 +85,8 @@ impl Need {
         largest_map: 0,
         pipes: 0,
         watches: 0,
+        files_elsewhere: 0,
+        space_elsewhere: 0,
     };
 
     /// One `std::thread` with `stack` bytes of stack (2 MiB unless set).
@@ -132,6 +139,20 @@ impl Need {
         ARENA.times(threads.min(most).saturating_add(1))
     }
 
+    /// What this process needs where a child of it needs this: open files and memory of the whole
+    /// system, and nothing of what bounds a single process.
+    #[must_use]
+    pub const fn in_a_child(self) -> Need {
+        Need {
+            files_elsewhere: self.descriptors,
+            space_elsewhere: self.address_space,
+            descriptors: 0,
+            maps: 0,
+            address_space: 0,
+            ..self
+        }
+    }
+
     /// `count` times this.
     #[must_use]
     pub const fn times(self, count: u64) -> Need {
@@ -144,6 +165,8 @@ impl Need {
             largest_map: if count == 0 { 0 } else { self.largest_map },
             pipes: self.pipes.saturating_mul(count),
             watches: self.watches.saturating_mul(count),
+            files_elsewhere: self.files_elsewhere.saturating_mul(count),
+            space_elsewhere: self.space_elsewhere.saturating_mul(count),
         }
     }
 
@@ -151,10 +174,12 @@ impl Need {
     pub const fn of(&self, resource: Resource) -> u64 {
         match resource {
             Resource::Descriptors => self.descriptors,
+            Resource::Files => self.descriptors.saturating_add(self.files_elsewhere),
             Resource::Threads => self.threads,
             Resource::Maps => self.maps,
             Resource::Memory => self.memory,
             Resource::AddressSpace => self.address_space,
+            Resource::Commit => self.address_space.saturating_add(self.space_elsewhere),
             Resource::LargestMap => self.largest_map,
             Resource::Pipes => self.pipes,
             Resource::Watches => self.watches,
@@ -175,6 +200,8 @@ impl Add for Need {
             largest_map: self.largest_map.max(other.largest_map),
             pipes: self.pipes.saturating_add(other.pipes),
             watches: self.watches.saturating_add(other.watches),
+            files_elsewhere: self.files_elsewhere.saturating_add(other.files_elsewhere),
+            space_elsewhere: self.space_elsewhere.saturating_add(other.space_elsewhere),
         }
     }
 }
@@ -287,16 +314,20 @@ impl Add for Demand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// Open file descriptors.
+    /// Open file descriptors of this process.
     Descriptors,
+    /// Open files of the whole system.
+    Files,
     /// Threads and processes.
     Threads,
     /// Memory map areas.
     Maps,
     /// Resident memory, in bytes.
     Memory,
-    /// Virtual memory, in bytes.
+    /// Virtual memory of this process, in bytes.
     AddressSpace,
+    /// Virtual memory of all processes, in bytes.
+    Commit,
     /// A single memory map, in bytes.
     LargestMap,
     /// Pipes.
@@ -310,7 +341,7 @@ impl Resource {
     pub const fn is_bytes(self) -> bool {
         matches!(
             self,
-            Resource::Memory | Resource::AddressSpace | Resource::LargestMap
+            Resource::Memory | Resource::AddressSpace | Resource::Commit | Resource::LargestMap
         )
     }
 
@@ -318,7 +349,7 @@ impl Resource {
     pub const fn is_of_links(self) -> bool {
         matches!(
             self,
-            Resource::Descriptors | Resource::Pipes | Resource::Watches
+            Resource::Descriptors | Resource::Files | Resource::Pipes | Resource::Watches
         )
     }
 }

@@ -116,7 +116,7 @@ impl System {
                 self.finding(
                     "CommitLimit (vm.overcommit_memory is 2)",
                     MEMINFO,
-                    Resource::AddressSpace,
+                    Resource::Commit,
                     (value, amount("Committed_AS:")),
                     Raise::Switch(("vm.overcommit_memory", "0")),
                 )
@@ -124,16 +124,11 @@ impl System {
             Ok(mode) => Finding::free(
                 "vm.overcommit_memory",
                 OVERCOMMIT,
-                Resource::AddressSpace,
+                Resource::Commit,
                 None,
                 format!("{mode}: the kernel grants any amount"),
             ),
-            Err(why) => Finding::unknown(
-                "vm.overcommit_memory",
-                OVERCOMMIT,
-                Resource::AddressSpace,
-                why,
-            ),
+            Err(why) => Finding::unknown("vm.overcommit_memory", OVERCOMMIT, Resource::Commit, why),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod arena;
 mod pthread;
+pub mod raw;
 #[cfg(test)]
 mod tests;
 

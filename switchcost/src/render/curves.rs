@@ -321,6 +321,7 @@ mod tests {
             net_ratio: None,
             no_net_left: false,
             noise: None,
+            evidence: None,
         }))
     }
 

@@ -2,14 +2,28 @@
 
 use harness::units::{self, Nanos};
 
+use super::evidence;
 use crate::cases::Time;
 use crate::stats::{Estimate, Interval, MIN_ROUNDS, Mode};
+
+/// The name of a case: its row, and its column where there are several.
+pub fn case(row: &str, column: &str) -> String {
+    match column {
+        "" => row.to_owned(),
+        column => format!("{row}, {column}"),
+    }
+}
 
 /// A time, or two where it has two modes.
 pub fn headline(time: &Time) -> String {
     let failed = match time.failed {
         0 => String::new(),
         n => format!(", {n} failed"),
+    };
+    let contradicted = time.evidence.as_ref().map(|e| e.verdict.is_contradiction());
+    let failed = match contradicted {
+        Some(true) => format!("{failed} {}", evidence::MARK),
+        _ => failed,
     };
     match &time.modes {
         Some(modes) => {

@@ -69,12 +69,12 @@ fn range(slopes: &Slopes) -> String {
 fn parts(slopes: &Slopes, row: &Row) -> Vec<Vec<String>> {
     let kernel = &slopes.parts;
     let lines = [
-        ("user", Some(&slopes.user), slopes.void()),
-        ("kernel stacks", kernel.stacks.as_ref(), false),
-        ("page tables", kernel.page_tables.as_ref(), false),
-        ("slab", kernel.slab.as_ref(), false),
-        ("kernel, all three", slopes.kernel.as_ref(), false),
         ("together", slopes.all.as_ref(), slopes.void()),
+        ("user", Some(&slopes.user), slopes.void()),
+        ("kernel", slopes.kernel.as_ref(), false),
+        ("  kernel stacks", kernel.stacks.as_ref(), false),
+        ("  page tables", kernel.page_tables.as_ref(), false),
+        ("  slab", kernel.slab.as_ref(), false),
         ("(VmPTE)", slopes.own_page_tables.as_ref(), false),
     ];
     let mut body: Vec<Vec<String>> = lines

@@ -15,6 +15,7 @@ pub mod answer;
 pub mod compare;
 mod csv;
 pub mod curves;
+mod evidence;
 pub mod figures;
 mod grid;
 mod html;
@@ -23,6 +24,7 @@ pub mod limits;
 pub mod memory;
 mod plot;
 pub mod scale;
+pub mod svg;
 
 pub use csv::csv;
 pub use curves::curve_grid;
@@ -46,6 +48,9 @@ fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io:
     for table in &analysis.tables {
         writeln!(out, "\n{}", table.title)?;
         memory::grid_in(analysis, table).write_text(out)?;
+        for line in evidence::lines(table) {
+            writeln!(out, "{line}")?;
+        }
     }
     if !analysis.reaches.is_empty() {
         writeln!(out, "\n{}", scale::TITLE)?;
@@ -77,6 +82,13 @@ fn write_markdown(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) ->
     for table in &analysis.tables {
         writeln!(out, "\n**{}**\n", table.title)?;
         memory::grid_in(analysis, table).write_markdown(out)?;
+        let counted = evidence::lines(table);
+        if !counted.is_empty() {
+            writeln!(out)?;
+        }
+        for line in counted {
+            writeln!(out, "- {line}")?;
+        }
     }
     if !analysis.reaches.is_empty() {
         writeln!(out, "\n**{}**\n", scale::TITLE)?;
@@ -187,6 +199,10 @@ fn time_grid(table: &Table) -> Grid {
             Cell::Failed(reason) => Some(format!("failed: {}", first_line(reason))),
             Cell::Absent | Cell::Memory(_) => None,
         });
+        line("  counted per hop".to_owned(), &|cell| match cell {
+            Cell::Time(time) => time.evidence.as_ref().map(evidence::counts),
+            _ => None,
+        });
         let derived = |cell: &Cell, pick: fn(&Time) -> Option<Estimate>| match cell {
             Cell::Time(time) => pick(time),
             _ => None,
@@ -213,14 +229,12 @@ fn time_grid(table: &Table) -> Grid {
 }
 
 fn memory_grid(table: &Table) -> Grid {
-    let head = ["", "user", "kernel", "together"];
+    // First what counts: user memory alone flatters threads, whose larger part is the kernel's.
+    let head = ["", "together", "user", "kernel"];
     let mut body = Vec::new();
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            let name = match column.as_str() {
-                "" => row.name.clone(),
-                column => format!("{}, {column}", row.name),
-            };
+            let name = figures::case(&row.name, column);
             let slopes = match cell {
                 Cell::Memory(slopes) => slopes,
                 Cell::Failed(reason) => {
@@ -233,8 +247,8 @@ fn memory_grid(table: &Table) -> Grid {
             };
             body.push(memory_line(name, slopes));
             if let (Some(versus), Some(ratio)) = (&row.versus, &slopes.ratio) {
-                let mut line = vec![format!("  ÷ {versus}"), String::new(), String::new()];
-                line.push(factor_in(ratio.estimate, Some(ratio)));
+                let ratio = factor_in(ratio.estimate, Some(ratio));
+                let mut line = vec![format!("  ÷ {versus}"), ratio];
                 line.resize(head.len(), String::new());
                 body.push(line);
             }
@@ -259,6 +273,7 @@ fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
     };
     vec![
         name,
+        valid(known(&slopes.all)),
         valid(memory::slope(&slopes.user)),
         slopes
             .kernel
@@ -267,6 +282,5 @@ fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
                 true => memory::slope(fit),
                 false => format!("{}, not distinguishable", memory::slope(fit)),
             }),
-        valid(known(&slopes.all)),
     ]
 }

@@ -148,6 +148,7 @@ fn derived(record: &Record, samples: &Summary) -> Result<(), String> {
 fn times(record: &Record) -> Result<(), String> {
     let usage = record.usage.unwrap_or_default();
     let interference = record.interference.unwrap_or_default();
+    let counters = record.counters.as_ref();
     for (name, time) in [
         ("setup", record.setup),
         ("teardown", record.teardown),
@@ -155,11 +156,21 @@ fn times(record: &Record) -> Result<(), String> {
         ("usage.system", Some(usage.system)),
         ("interference.steal", interference.steal),
         ("interference.throttled", interference.throttled),
+        ("counters.time", counters.map(|c| c.time)),
+        ("counters.idle", counters.and_then(|c| c.idle)),
+        ("counters.steal", counters.and_then(|c| c.steal)),
     ] {
         // A hundred CPUs together reach a year in days; nothing reaches a century.
         let time = time.unwrap_or(0);
         ensure(time < 100 * LONGEST, || {
             format!("{name}: {time} ns are more than a century")
+        })?;
+    }
+    let line = record.cache_line.iter();
+    for time in line.flat_map(|line| [line.before, line.after]).flatten() {
+        // The measurement ends after some ms.
+        ensure(time > 0.0 && time < 1e9, || {
+            format!("cache_line: a round trip of {time:?} ns")
         })?;
     }
     Ok(())

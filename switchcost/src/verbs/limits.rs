@@ -70,11 +70,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 /// The benchmarks of the built-in plans, in their order there.
 fn names() -> anyhow::Result<Vec<String>> {
     let plans = [Plan::built_in()?, Plan::memory()?];
-    let sections = plans.into_iter().flat_map(|plan| plan.sections);
     let mut seen = BTreeSet::new();
-    let names = sections
-        .flat_map(|section| section.rows)
-        .map(|row| row.program)
+    let names = plans
+        .iter()
+        .flat_map(|plan| plan.cases(true, 0))
+        .map(|case| case.program)
         .filter(|name| seen.insert(name.clone()));
     Ok(names.collect())
 }

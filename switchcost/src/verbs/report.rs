@@ -34,6 +34,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Write each plot as a file of its own into this folder
+    #[arg(long, value_name = "FOLDER")]
+    svg: Option<PathBuf>,
+
     /// Put the tables as Markdown into this file, between the lines
     /// `<!-- switchcost:begin -->` and `<!-- switchcost:end -->`
     #[arg(long, value_name = "FILE")]
@@ -83,7 +87,19 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if let Some(path) = &args.splice {
         outputs.push((path, spliced(path, &analysis, &records)?));
     }
-    if outputs.is_empty() {
+    let plots = match &args.svg {
+        Some(_) => render::svg::plots(&analysis)?,
+        None => Vec::new(),
+    };
+    if let Some(folder) = &args.svg {
+        ensure!(!plots.is_empty(), "nothing here can be plotted");
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        for plot in &plots {
+            replace::file(&folder.join(&plot.name), plot.svg.as_bytes())?;
+        }
+    }
+    if outputs.is_empty() && args.svg.is_none() {
         return print(&analysis, &records, Format::Text);
     }
     for (path, bytes) in outputs {

@@ -42,6 +42,20 @@ fn it_sees_every_task_alive() {
 }
 
 #[test]
+fn it_sees_every_process_alive_with_two_links_and_nothing_else() {
+    for benchmark in all().iter().filter(|benchmark| benchmark.has_processes()) {
+        for flags in ["-q", "-q --transport socketpair", "-q --shuffle 7"] {
+            let command = r#"for p in $(cat /proc/{pid}/task/{pid}/children); do
+                [ $p = $$ ] || ls /proc/$p/fd | wc -l; done"#;
+            let run = with_command(benchmark, flags, command).finish();
+            let run = run.expect_quiet_success();
+            let open: Vec<&str> = run.stdout.lines().map(str::trim).collect();
+            assert_eq!(open, ["5"; 3], "standard ones and two: {run}");
+        }
+    }
+}
+
+#[test]
 fn it_does_not_inherit_the_links() {
     // The shell's own, and whatever these tests were started with.
     let list = "ls /proc/self/fd | wc -l";

@@ -1,6 +1,8 @@
 //! What every benchmark program promises.
 
 mod command;
+mod counters;
+mod floor;
 mod machine;
 mod placement;
 mod record;

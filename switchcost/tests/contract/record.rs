@@ -138,7 +138,7 @@ fn it_has_what_the_run_used() {
         assert!(memory.before.resident.is_some_and(|bytes| bytes > 0));
         assert!(at_rest.resident.is_some_and(|bytes| bytes > 0));
         assert!(record.setup.is_some() && record.teardown.is_some());
-        assert_eq!(record.counters, None, "nothing counts them yet");
+        assert_eq!(record.counters, None, "nobody has asked for them");
     }
 }
 
@@ -147,6 +147,35 @@ fn every_iteration_of_a_brigade_of_threads_switches() {
     for benchmark in with("--tokens").filter(|benchmark| benchmark.has_threads()) {
         let usage = tiny(benchmark, "--placement one-cpu").usage.unwrap();
         assert!(usage.voluntary_switches >= 4, "{usage:?}");
+    }
+}
+
+/// The driver alone would make a fourth of them.
+#[test]
+fn the_switches_of_every_process_are_counted() {
+    for benchmark in all().iter().filter(|benchmark| benchmark.has_processes()) {
+        let flags = "--iters 200 --placement one-cpu --format json";
+        let run = benchmark.run("--tasks 3 --warmups 1").flags(flags).finish();
+        let record = run.expect_quiet_success().record();
+        let usage = record.usage.unwrap();
+        let all = usage.voluntary_switches + usage.involuntary_switches;
+        assert!(all >= 3 * 200, "4 hops, and a switch in each: {usage:?}");
+        assert!(usage.user + usage.system > 0, "{usage:?}");
+    }
+}
+
+#[test]
+fn the_memory_of_every_process_is_counted() {
+    for benchmark in all().iter().filter(|benchmark| benchmark.has_processes()) {
+        let gain = |flags: &str| {
+            let run = benchmark.run("--iters 2 --warmups 1 --format json");
+            let record = run.flags(flags).finish().expect_quiet_success().record();
+            record.resident_gain().unwrap()
+        };
+        let touched = 20 * (1 << 20);
+        let least = gain("--tasks 20");
+        assert!(gain("--tasks 20 --touch 1MiB") >= least + touched);
+        assert!(least > 20 * 4096, "a page of each at least: {least}");
     }
 }
 

@@ -99,7 +99,7 @@ fn channels_hold_as_much_as_asked_for() {
 /// N tasks have N + 1 links between them.
 #[test]
 fn a_link_in_memory_holds_one_token() {
-    for benchmark in with("--transport").filter(|benchmark| !benchmark.has_descriptors()) {
+    for benchmark in with("--transport").filter(|benchmark| !benchmark.has_pipes()) {
         for transport in &benchmark.flags["--transport"] {
             let flags = format!("--tokens 4 --transport {transport}");
             assert_eq!(record(benchmark, &flags).hops, Some(4 * 4));

@@ -4,6 +4,7 @@ mod children;
 mod cpus;
 mod disks;
 mod memory;
+mod processes;
 mod signals;
 mod tasks;
 mod turns;

@@ -73,6 +73,25 @@ fn every_program_measures_without_it_and_says_what_it_could_not_read() {
 }
 
 #[test]
+fn counters_that_need_it_are_absent_with_a_reason() {
+    if let Err(why) = mounts() {
+        return skip(why);
+    }
+    for benchmark in all() {
+        let run = benchmark.within(&mounted("umount -l /proc"), TINY);
+        let run = run.flags("--counters").finish();
+        if run.code == 77 {
+            return skip("/proc cannot be taken away here");
+        }
+        let counters = run.expect_quiet_success().record().counters.unwrap();
+        assert_eq!((counters.iterations, counters.reads), (4, None));
+        assert_eq!(counters.interrupts.wakeups(), None);
+        let absent: usize = counters.absent.iter().map(|a| a.events.len()).sum();
+        assert_eq!(counters.events.len() + absent, 14, "{counters:?}");
+    }
+}
+
+#[test]
 fn its_text_says_so_too() {
     if let Err(why) = mounts() {
         return skip(why);

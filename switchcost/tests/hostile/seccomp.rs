@@ -11,8 +11,10 @@ use std::os::raw::{c_long, c_ulong};
 
 use libc::{EINVAL, ENOSYS, EPERM, sock_filter, sock_fprog};
 
+use harness::notes::Note;
+
 use super::{Installed, TINY};
-use crate::support::benchmarks::all;
+use crate::support::benchmarks::{all, with};
 use crate::support::process::Run;
 use crate::support::skip;
 
@@ -36,7 +38,7 @@ const fn denial(name: &'static str, call: c_long, errno: i32) -> Denial {
 }
 
 /// What programs can do without.
-const HARMLESS: [Denial; 9] = [
+const HARMLESS: [Denial; 11] = [
     denial("perf_event_open", libc::SYS_perf_event_open, EPERM),
     denial("perf_event_open", libc::SYS_perf_event_open, ENOSYS),
     denial("io_uring_setup", libc::SYS_io_uring_setup, EPERM),
@@ -44,6 +46,9 @@ const HARMLESS: [Denial; 9] = [
     // The C library falls back to clone(2).
     denial("clone3", libc::SYS_clone3, ENOSYS),
     denial("pidfd_open", libc::SYS_pidfd_open, ENOSYS),
+    // Before Linux 5.9.
+    denial("close_range", libc::SYS_close_range, ENOSYS),
+    denial("close_range", libc::SYS_close_range, EPERM),
     denial("memfd_create", libc::SYS_memfd_create, EPERM),
     denial("setrlimit", SYS_SETRLIMIT, EPERM),
     Denial {
@@ -133,7 +138,7 @@ fn filters_work() -> bool {
         return false;
     }
     // The shell's ulimit asks for what is denied.
-    let denied = HARMLESS[8].apply(Run::of("sh").arg("-c").arg("ulimit -n 5"));
+    let denied = HARMLESS[10].apply(Run::of("sh").arg("-c").arg("ulimit -n 5"));
     denied.finish().code != 0
 }
 
@@ -149,6 +154,54 @@ fn every_program_does_without_what_a_sandbox_denies() {
             assert_eq!(record.samples.unwrap().count, 4, "{}", denial.name);
             assert_eq!(record.machine.seccomp, Some(true), "{}", denial.name);
         }
+    }
+}
+
+/// The reason is told, and what needs no right is counted all the same.
+#[test]
+fn counters_that_are_denied_are_absent_with_a_reason() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    for (denial, words) in [
+        (HARMLESS[0], "system-call filter of a container"),
+        (HARMLESS[1], "no perf_event_open(2) here"),
+    ] {
+        for benchmark in all() {
+            let run = denial.apply(benchmark.run(TINY).flags("--counters"));
+            let record = run.finish().expect_quiet_success().record();
+            let counters = record.counters.unwrap();
+            assert_eq!((counters.events.len(), counters.scope), (0, None));
+            assert!(counters.usage.is_some(), "{}", benchmark.name);
+            let absent = counters.absent.iter();
+            let told = absent.filter(|absent| absent.reason.contains(words));
+            let told: usize = told.map(|absent| absent.events.len()).sum();
+            assert!(told >= 11, "all but tracepoints: {:?}", counters.absent);
+        }
+    }
+}
+
+/// Both as sandboxes answer: Docker's, and older ones.
+#[test]
+fn bare_threads_are_created_by_the_older_call_and_a_note_says_so() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    for benchmark in with("--floor").filter(|benchmark| benchmark.has_threads()) {
+        for errno in [ENOSYS, EPERM] {
+            let denial = denial("clone3", libc::SYS_clone3, errno);
+            let run = denial.apply(benchmark.run(TINY).arg("--floor")).finish();
+            let record = run.expect_quiet_success().record();
+            assert_eq!(record.samples.unwrap().count, 4);
+            let note = record.notes.iter().find_map(|note| match note {
+                Note::Instead { refused, called } => Some((refused.as_str(), called.as_str())),
+                _ => None,
+            });
+            assert_eq!(note, Some(("clone3(2)", "clone(2)")));
+        }
+        let record = benchmark.run(TINY).arg("--floor").finish().record();
+        let is_instead = |note: &Note| matches!(note, Note::Instead { .. });
+        assert!(!record.notes.iter().any(is_instead), "clone3 is there");
     }
 }
 
@@ -203,7 +256,7 @@ fn more_descriptors_than_may_be_had_are_told() {
         let prepared = |flags: &str| {
             // SAFETY: one system call and nothing else.
             let run = unsafe { benchmark.run(flags).prepared(lower) };
-            HARMLESS[8].apply(run).finish()
+            HARMLESS[10].apply(run).finish()
         };
         prepared("--tasks 3 --iters 2").expect(0);
         let words = ["soft descriptor limit", "64", "ulimit -n"];

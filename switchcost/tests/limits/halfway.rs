@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::groups::Group;
-use crate::support::benchmarks::{Benchmark, all};
+use crate::support::benchmarks::{Benchmark, all, with};
 use crate::support::process::{Outcome, Run};
 use crate::support::{is_installed, number_after, skip, until};
 
@@ -144,6 +144,64 @@ fn no_thread_for_a_task_or_a_worker_is_told() {
             "used up: pids.max",
             file.to_str().unwrap(),
             "tee",
+        ];
+        expect(outcome, &words);
+    }
+}
+
+#[test]
+fn no_bare_thread_is_told() {
+    if let Some(why) = missing() {
+        return skip(why);
+    }
+    for benchmark in with("--floor").filter(|benchmark| benchmark.has_threads()) {
+        let group = match Group::limited_to("bare", 100) {
+            Ok(group) => group,
+            Err(why) => return skip(&why),
+        };
+        let outcome = run(
+            benchmark,
+            ("clone3", 20),
+            (&group.enter(), "--tasks 40 --floor"),
+            stopped,
+            |_| group.set("pids.max", 1).unwrap(),
+        );
+        if outcome.code == 77 {
+            return skip("no process can be moved to a control group");
+        }
+        let words = [
+            "cannot create a thread after",
+            "of 40 tasks",
+            "used up: pids.max",
+        ];
+        expect(outcome, &words);
+    }
+}
+
+#[test]
+fn no_process_for_a_task_is_told() {
+    if let Some(why) = missing() {
+        return skip(why);
+    }
+    for benchmark in all().iter().filter(|benchmark| benchmark.has_processes()) {
+        let group = match Group::limited_to("forks", 100) {
+            Ok(group) => group,
+            Err(why) => return skip(&why),
+        };
+        let outcome = run(
+            benchmark,
+            ("clone", 20),
+            (&group.enter(), "--tasks 40"),
+            stopped,
+            |_| group.set("pids.max", 1).unwrap(),
+        );
+        if outcome.code == 77 {
+            return skip("no process can be moved to a control group");
+        }
+        let words = [
+            "cannot create a process after",
+            "of 40 tasks",
+            "used up: pids.max",
         ];
         expect(outcome, &words);
     }

@@ -10,4 +10,4 @@ mod maps;
 mod memory;
 mod raise;
 mod systems;
-mod users;
+pub(crate) mod users;

@@ -14,12 +14,12 @@ use crate::support::process::Run;
 use crate::support::{is_installed, skip};
 
 /// A user without a name and without other processes.
-pub(super) struct Nobody(u32);
+pub(crate) struct Nobody(u32);
 
 impl Nobody {
     /// # Errors
     /// Why nobody can be become here.
-    pub(super) fn new() -> Result<Self, String> {
+    pub(crate) fn new() -> Result<Self, String> {
         if !Uid::effective().is_root() {
             return Err("only root can become a user who has no other processes".to_owned());
         }
@@ -39,7 +39,7 @@ impl Nobody {
     }
 
     /// A run of a program by that user.
-    pub(super) fn run(&self, program: &Path, flags: &str) -> Run {
+    pub(crate) fn run(&self, program: &Path, flags: &str) -> Run {
         self.run_within("", program, flags)
     }
 
@@ -53,7 +53,7 @@ impl Nobody {
 }
 
 /// Copies of programs: where root has built them, a user may not be able to reach them.
-pub(super) fn copy_for_nobody<'a>(programs: impl IntoIterator<Item = &'a Path>) -> TempDir {
+pub(crate) fn copy_for_nobody<'a>(programs: impl IntoIterator<Item = &'a Path>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     for program in programs {

@@ -91,3 +91,26 @@ fn it_is_spliced_into_a_page_again_and_again() {
     assert!(once.contains("| with tasks | "), "{once}");
     assert_eq!(once, splice());
 }
+
+#[test]
+fn each_plot_is_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let plots = folder.path().join("new").join("plots");
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/plan.jsonl");
+    let run = switchcost("report").arg(plan).arg("--svg").arg(&plots);
+    run.finish().expect_quiet_success();
+    let files: Vec<_> = fs::read_dir(&plots)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    assert_eq!(files.len(), 4, "three tables and a curve: {files:?}");
+    for file in files {
+        let svg = fs::read_to_string(&file).unwrap();
+        assert!(svg.starts_with("<svg xmlns="), "{}", file.display());
+        assert_eq!(svg.matches("<svg ").count(), svg.matches("</svg>").count());
+        assert!(!svg.contains("var(--"), "{}", file.display());
+    }
+    // A folder that cannot be one.
+    let run = switchcost("report").arg(plan).arg("--svg").arg(plan);
+    run.finish().expect_refusal(1, &["plan.jsonl"]);
+}

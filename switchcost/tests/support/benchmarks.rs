@@ -54,10 +54,20 @@ impl Benchmark {
         self.has("--stack-size")
     }
 
+    /// Whether its tasks are processes.
+    pub(crate) fn has_processes(&self) -> bool {
+        self.name == "process-brigade"
+    }
+
     /// Whether its links are file descriptors.
-    pub(crate) fn has_descriptors(&self) -> bool {
+    pub(crate) fn has_pipes(&self) -> bool {
         let transports = self.flags.get("--transport");
         transports.is_some_and(|values| values.iter().any(|value| value == "pipe"))
+    }
+
+    /// Whether a single process has the descriptors of all of them.
+    pub(crate) fn has_descriptors(&self) -> bool {
+        self.has_pipes() && !self.has_processes()
     }
 }
 

@@ -3,6 +3,34 @@
 use super::*;
 
 #[test]
+fn what_child_processes_hold_counts_for_the_system_and_not_for_this_process() {
+    let tree = Tree::plain()
+        .file("proc/self/limits", &rlimits("64", "90000", "1073741824"))
+        .file("proc/sys/fs/file-max", "30000\n")
+        .file("proc/sys/vm/overcommit_memory", "2\n");
+    let limits = tree.limits();
+    let here = Need {
+        descriptors: 2,
+        maps: 40,
+        address_space: 1 << 20,
+        ..Need::NONE
+    };
+    let demand = |per_task| Demand {
+        per_task,
+        ..Demand::default()
+    };
+    let elsewhere = demand(here.in_a_child());
+    assert_eq!(limits.largest(&demand(here)), (64 - 3) / 2);
+    let exceeded = limits.check(&elsewhere, 20_000).unwrap_err();
+    let names: Vec<&str> = exceeded.shortages.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["fs.file-max", "CommitLimit (vm.overcommit_memory is 2)"]
+    );
+    assert!(limits.check(&elsewhere, 2_000).is_ok());
+}
+
+#[test]
 fn an_ordinary_user_is_bound_by_every_limit() {
     let tree = Tree::plain();
     let limits = tree.limits();
@@ -180,7 +208,7 @@ fn address_space_is_bounded_by_ulimit_and_by_commitment() {
         )]
     );
     assert_eq!(
-        seen(&limits, Resource::AddressSpace)[2..],
+        seen(&limits, Resource::Commit),
         [(
             "CommitLimit (vm.overcommit_memory is 2)",
             "/proc/meminfo",

@@ -8,7 +8,7 @@ use super::markup::Escaped;
 use super::per;
 use crate::analysis::{Cell, Curve, Table};
 use crate::render::plot::{self, Size, dot, swatch};
-use crate::render::{Grid, curve_grid, curves, grid, scale};
+use crate::render::{Grid, curve_grid, curves, evidence, grid, scale};
 use crate::scale::Reach;
 
 /// Writes a table of the analysis with its plots.
@@ -18,6 +18,14 @@ pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
     match table.metric {
         Metric::Memory => memory(table, out)?,
         _ => strips(table, out)?,
+    }
+    let counted = evidence::lines(table);
+    if !counted.is_empty() {
+        writeln!(out, "<ul>")?;
+        for line in counted {
+            writeln!(out, "<li>{}</li>", Escaped(&line))?;
+        }
+        writeln!(out, "</ul>")?;
     }
     writeln!(out, "</section>")
 }

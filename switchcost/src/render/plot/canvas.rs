@@ -24,7 +24,7 @@ pub(in crate::render) enum Size {
 }
 
 impl Size {
-    pub(super) fn width(self) -> i32 {
+    pub(in crate::render) fn width(self) -> i32 {
         match self {
             Size::Wide => 800,
             Size::Narrow => 340,
@@ -45,10 +45,10 @@ impl Size {
 /// Size of labels, in pixels.
 pub(super) const TEXT: f64 = 13.0;
 /// Size of what is less important.
-pub(super) const SMALL: f64 = 12.0;
+pub(in crate::render) const SMALL: f64 = 12.0;
 
 /// How wide a text will be: a sans-serif letter is a little wider than half its height.
-pub(super) fn text_width(text: &str, size: f64) -> i32 {
+pub(in crate::render) fn text_width(text: &str, size: f64) -> i32 {
     (text.chars().count() as f64 * size * 0.56).ceil() as i32
 }
 
@@ -130,6 +130,16 @@ pub(super) fn draw(
     }
     drop(canvas);
     Ok(finished(&svg, size, dimensions, title))
+}
+
+/// How high a drawing is in pixels.
+pub(in crate::render) fn height_of(svg: &str) -> i32 {
+    let size = svg
+        .split_once("viewBox=\"0 0 ")
+        .map_or("", |(_, size)| size);
+    let size = size.split('"').next().unwrap_or_default();
+    let height = size.split(' ').nth(1).and_then(|h| h.parse().ok());
+    height.unwrap_or_default()
 }
 
 /// Lets the page decide on the width and the font.

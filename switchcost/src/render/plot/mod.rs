@@ -7,8 +7,8 @@ mod line;
 mod strip;
 mod theme;
 
-pub(super) use canvas::{Size, dot, swatch};
+pub(super) use canvas::{SMALL, Size, dot, height_of, swatch, text_width};
 pub(super) use curve::curve;
 pub(super) use line::memory;
 pub(super) use strip::strip;
-pub(super) use theme::{rules, variables};
+pub(super) use theme::{INK, PAPER, hex, rules, variables};

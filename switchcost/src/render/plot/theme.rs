@@ -6,13 +6,13 @@ use std::fmt::Write;
 use plotters::style::RGBColor;
 
 /// Text and interval bars.
-pub(super) const INK: RGBColor = RGBColor(0x1C, 0x22, 0x2B);
+pub(in crate::render) const INK: RGBColor = RGBColor(0x1C, 0x22, 0x2B);
 /// Axis labels.
 pub(super) const MUTED: RGBColor = RGBColor(0x5A, 0x65, 0x73);
 /// Grid lines.
 pub(super) const GRID: RGBColor = RGBColor(0xDF, 0xE3, 0xE8);
 /// What the plot stands on.
-pub(super) const PAPER: RGBColor = RGBColor(0xFF, 0xFF, 0xFE);
+pub(in crate::render) const PAPER: RGBColor = RGBColor(0xFF, 0xFF, 0xFE);
 
 /// The colours of Okabe and Ito, which colour-blind readers tell apart, without the yellow that
 /// nobody sees on white; in an order that sets neighbours far apart.
@@ -46,7 +46,7 @@ pub(super) fn series(index: usize) -> RGBColor {
 }
 
 /// A colour as plotters writes it.
-pub(super) fn hex(RGBColor(r, g, b): RGBColor) -> String {
+pub(in crate::render) fn hex(RGBColor(r, g, b): RGBColor) -> String {
     format!("#{r:02X}{g:02X}{b:02X}")
 }
 

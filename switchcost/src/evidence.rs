@@ -1,0 +1,149 @@
+//! What the counters of a case's runs say of its figure: whether a hop is what its name claims.
+//!
+//! The kernel counts the switches of each process (getrusage(2)) around the timed iterations, and
+//! the interrupts by which one CPU wakes another. A hand-over between threads or processes must
+//! show one voluntary switch a hop: the one that hands the token on has nothing else to do. Tasks
+//! of a runtime, and one thread by itself, must show none.
+
+use harness::record::{Metric, Record};
+use serde::Serialize;
+
+/// Counted for each hop: means over the processes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// Voluntary switches: a thread waited for something.
+    pub switches: f64,
+    /// Involuntary switches: a thread that could have gone on had to make way.
+    pub preemptions: f64,
+    /// Interrupts by which one CPU called another, of the whole system; `None` where unknown.
+    pub wakeups: Option<f64>,
+    /// What they say.
+    pub verdict: Verdict,
+}
+
+/// Whether a figure is what its name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Each hop is a switch of the kernel's.
+    Switches,
+    /// Nothing gives up its CPU, but the kernel has its part in each hop.
+    StaysOnCpu,
+    /// Nothing gives up its CPU, and next to no time is spent in the kernel.
+    NeverInKernel,
+    /// With several tokens in flight a switch serves several hops.
+    SharedSwitches,
+    /// The name says that each hop is a switch, and the counters say that it is not.
+    TooFewSwitches,
+    /// There are more switches than hops.
+    TooManySwitches,
+    /// The name says that nothing is switched by the kernel, and the counters say otherwise.
+    UnexpectedSwitches,
+}
+
+impl Verdict {
+    /// Whether the counters contradict the figure's name.
+    pub fn is_contradiction(self) -> bool {
+        matches!(
+            self,
+            Verdict::TooFewSwitches | Verdict::TooManySwitches | Verdict::UnexpectedSwitches
+        )
+    }
+}
+
+/// Counts may be off by so much for each hop: the driver's own waits, and the first and last hops.
+const TOLERANCE: f64 = 0.1;
+
+/// With a smaller share of its time in the kernel, a hop is said never to enter it.
+const NO_KERNEL: f64 = 0.02;
+
+/// What hands a token on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Switched {
+    /// The kernel's scheduler, one switch a hop.
+    ByKernel,
+    /// A runtime, or nothing.
+    Never,
+}
+
+/// What the figure of a benchmark claims; `None` where it claims nothing about switches.
+fn claim(benchmark: &str) -> Option<Switched> {
+    match benchmark {
+        "thread-brigade" | "thread-mem-brigade" | "process-brigade" => Some(Switched::ByKernel),
+        "async-brigade" | "async-mem-brigade" | "uring-brigade" | "one-thread-brigade" => {
+            Some(Switched::Never)
+        }
+        _ => None,
+    }
+}
+
+impl Evidence {
+    /// What the runs of a case show; `None` where nothing is handed over or nothing was counted.
+    pub(crate) fn of(runs: &[&Record], metric: Metric) -> Option<Self> {
+        if metric != Metric::Hop {
+            return None;
+        }
+        let claim = claim(&runs.first()?.benchmark)?;
+        let mean = |count: &dyn Fn(&Record) -> Option<f64>| {
+            let counts: Vec<f64> = runs.iter().filter_map(|run| count(run)).collect();
+            (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
+        };
+        let hops = |run: &Record| Some((run.hops? * run.samples.as_ref()?.count) as f64);
+        let each = |run: &Record, count: u64| Some(count as f64 / hops(run)?);
+        let switches = mean(&|run| each(run, run.usage?.voluntary_switches))?;
+        let in_kernel = mean(&|run| {
+            let (usage, samples) = (run.usage?, run.samples.as_ref()?);
+            Some(usage.system as f64 / (samples.mean * samples.count as f64))
+        });
+        let tokens = runs.first()?.param("tokens").unwrap_or(1);
+        Some(Evidence {
+            switches,
+            preemptions: mean(&|run| each(run, run.usage?.involuntary_switches))?,
+            wakeups: mean(&|run| each(run, run.interference?.wakeup_interrupts?)),
+            verdict: verdict(claim, switches, tokens, in_kernel.unwrap_or(1.0)),
+        })
+    }
+}
+
+fn verdict(claim: Switched, switches: f64, tokens: u64, in_kernel: f64) -> Verdict {
+    match claim {
+        Switched::ByKernel if switches > 1.0 + TOLERANCE => Verdict::TooManySwitches,
+        Switched::ByKernel if switches >= 1.0 - TOLERANCE => Verdict::Switches,
+        Switched::ByKernel if tokens > 1 => Verdict::SharedSwitches,
+        Switched::ByKernel => Verdict::TooFewSwitches,
+        Switched::Never if switches > TOLERANCE => Verdict::UnexpectedSwitches,
+        Switched::Never if in_kernel < NO_KERNEL => Verdict::NeverInKernel,
+        Switched::Never => Verdict::StaysOnCpu,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_judged_by_what_it_claims() {
+        use Switched::{ByKernel, Never};
+        use Verdict::*;
+        for (claim, switches, tokens, in_kernel, expected) in [
+            (ByKernel, 1.002, 1, 0.9, Switches),
+            (ByKernel, 0.93, 1, 0.9, Switches),
+            (ByKernel, 0.5, 1, 0.9, TooFewSwitches),
+            (ByKernel, 0.0, 1, 0.9, TooFewSwitches),
+            (ByKernel, 0.5, 8, 0.9, SharedSwitches),
+            (ByKernel, 1.4, 8, 0.9, TooManySwitches),
+            (ByKernel, 2.0, 1, 0.9, TooManySwitches),
+            (Never, 0.0, 1, 0.0, NeverInKernel),
+            (Never, 0.01, 1, 0.5, StaysOnCpu),
+            (Never, 0.4, 1, 0.5, UnexpectedSwitches),
+        ] {
+            let found = verdict(claim, switches, tokens, in_kernel);
+            assert_eq!(found, expected, "{switches} {tokens} {in_kernel}");
+            let contradicts = matches!(
+                expected,
+                TooFewSwitches | TooManySwitches | UnexpectedSwitches
+            );
+            assert_eq!(found.is_contradiction(), contradicts);
+        }
+    }
+}

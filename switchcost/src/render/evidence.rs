@@ -1,0 +1,100 @@
+//! What the counters say of the figures, in words.
+
+use std::fmt::Write as _;
+
+use super::figures;
+use crate::analysis::{Cell, Table};
+use crate::evidence::{Evidence, Verdict};
+
+/// Beside a figure that its counters contradict.
+pub(super) const MARK: &str = "(!)";
+
+/// From so many wake-up interrupts a hop on they are worth a word.
+const FEW: f64 = 0.02;
+
+/// The counts as they stand in a table, below their figure.
+pub(super) fn counts(evidence: &Evidence) -> String {
+    let mut text = format!("{:.2} switches", evidence.switches);
+    if evidence.preemptions >= FEW {
+        let _ = write!(text, " + {:.2}", evidence.preemptions);
+    }
+    if let Some(wakeups) = evidence.wakeups.filter(|&wakeups| wakeups >= FEW) {
+        let _ = write!(text, ", {wakeups:.2} wake-ups");
+    }
+    text
+}
+
+/// One line for each verdict of a table, with the cases that it holds for.
+pub(super) fn lines(table: &Table) -> Vec<String> {
+    let mut verdicts: Vec<(Verdict, Vec<String>)> = Vec::new();
+    let mut crossing = Vec::new();
+    for row in &table.rows {
+        for (cell, column) in row.cells.iter().zip(&table.columns) {
+            let Cell::Time(time) = cell else { continue };
+            let Some(evidence) = &time.evidence else {
+                continue;
+            };
+            let name = figures::case(&row.name, column);
+            if let Some(wakeups) = evidence.wakeups.filter(|&wakeups| wakeups >= FEW) {
+                crossing.push(format!("{name}: {wakeups:.2}"));
+            }
+            match verdicts.iter_mut().find(|(v, _)| *v == evidence.verdict) {
+                Some((_, names)) => names.push(name),
+                None => verdicts.push((evidence.verdict, vec![name])),
+            }
+        }
+    }
+    let mut lines: Vec<String> = verdicts
+        .into_iter()
+        .map(|(verdict, names)| format!("{}: {}.", words(verdict), rows(table, &names)))
+        .collect();
+    if !crossing.is_empty() {
+        lines.push(format!(
+            "Wake-up interrupts for each hop, about the share of the hops that cross CPUs: {}.",
+            crossing.join("; ")
+        ));
+    }
+    lines
+}
+
+/// Names of cases; where all cells of a row are among them, the row stands for them.
+fn rows(table: &Table, names: &[String]) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for row in &table.rows {
+        let cells: Vec<String> = row
+            .cells
+            .iter()
+            .zip(&table.columns)
+            .filter(|(cell, _)| matches!(cell, Cell::Time(_)))
+            .map(|(_, column)| figures::case(&row.name, column))
+            .collect();
+        let found: Vec<&String> = cells.iter().filter(|cell| names.contains(cell)).collect();
+        if found.len() == cells.len() && !cells.is_empty() {
+            shown.push(row.name.clone());
+        } else {
+            shown.extend(found.into_iter().cloned());
+        }
+    }
+    shown.join("; ")
+}
+
+/// What a verdict says.
+fn words(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Switches => "Each hop is one switch by the kernel".to_owned(),
+        Verdict::StaysOnCpu => {
+            "No hop is a switch by the kernel; what it spends there is I/O".to_owned()
+        }
+        Verdict::NeverInKernel => "No hop enters the kernel".to_owned(),
+        Verdict::SharedSwitches => "A switch serves several hops".to_owned(),
+        Verdict::TooFewSwitches => {
+            format!("{MARK} Not what it is called: there are fewer switches than hops")
+        }
+        Verdict::TooManySwitches => {
+            format!("{MARK} More than it is called: there are more switches than hops")
+        }
+        Verdict::UnexpectedSwitches => {
+            format!("{MARK} Not what it is called: threads of the runtime sleep and are woken")
+        }
+    }
+}
