@@ -2,7 +2,7 @@
 //! measured before is kept.
 
 use super::chains;
-use crate::support::benchmarks::Benchmark;
+use crate::support::benchmarks::{Benchmark, with};
 use crate::support::process::Run;
 
 /// How a task ends, what is told of it besides its number, and whether it ran at all.
@@ -73,17 +73,28 @@ fn its_record_is_partial_and_has_the_error() {
 #[test]
 fn with_more_tokens_or_other_links_it_is_no_different() {
     for benchmark in chains() {
-        // The last of its transports is not its usual one.
-        let transports = benchmark.flags.get("--transport");
-        let flags = match transports.and_then(|values| values.last()) {
-            Some(other) => format!("--tokens 4 --transport {other} --format json"),
-            None => "--tokens 4 --capacity 4 --format json".to_owned(),
-        };
-        for (ending, words, _) in ENDINGS {
-            for task in TASKS {
-                let run = faulty(benchmark, &format!("{ending}@{task}")).flags(&flags);
+        for variant in benchmark.transports_on_executors() {
+            let flags = format!("--tokens 4 {variant} --format json");
+            for (ending, words, _) in ENDINGS {
+                for task in TASKS {
+                    let run = faulty(benchmark, &format!("{ending}@{task}")).flags(&flags);
+                    let run = run.start().finish_all().expect(1);
+                    run.expect_complaint(&[&format!("task {task}"), words]);
+                }
+            }
+        }
+    }
+}
+
+/// Nothing but its own tasks can wake a task of the executor that hears no other thread.
+#[test]
+fn a_chain_that_nobody_can_wake_any_more_is_an_error() {
+    for benchmark in with("--executor") {
+        for variant in benchmark.transports_on_executors() {
+            if variant.contains("one-page") {
+                let run = faulty(benchmark, "hang@2").flags(&variant);
                 let run = run.start().finish_all().expect(1);
-                run.expect_complaint(&[&format!("task {task}"), words]);
+                run.expect_complaint(&["task 2", "waits for ever"]);
             }
         }
     }

@@ -59,6 +59,36 @@ impl Benchmark {
         self.name == "process-brigade"
     }
 
+    /// The flags that choose a value of a flag: some are there for others only.
+    pub(crate) fn choice(&self, flag: &str, value: &str) -> String {
+        match (flag, value) {
+            ("--transport", "slot") => "--transport slot --executor one-page".to_owned(),
+            _ => format!("{flag} {value}"),
+        }
+    }
+
+    /// The flags that choose each of its transports, or none where there is nothing to choose.
+    pub(crate) fn transports(&self) -> Vec<String> {
+        match self.flags.get("--transport") {
+            Some(values) => {
+                let choices = values.iter().map(|value| self.choice("--transport", value));
+                choices.collect()
+            }
+            None => vec![String::new()],
+        }
+    }
+
+    /// The same with each executor that a transport is for.
+    pub(crate) fn transports_on_executors(&self) -> Vec<String> {
+        let mut variants = self.transports();
+        for executor in self.flags.get("--executor").into_iter().flatten().skip(1) {
+            let others = self.transports().into_iter();
+            let others = others.filter(|flags| !flags.contains("--executor"));
+            variants.extend(others.map(|flags| format!("{flags} --executor {executor}")));
+        }
+        variants
+    }
+
     /// Whether its links are file descriptors.
     pub(crate) fn has_pipes(&self) -> bool {
         let transports = self.flags.get("--transport");
