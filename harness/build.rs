@@ -1,5 +1,5 @@
 //! Writes down what the programs are built from, for `machine::Build`: the compiler, the
-//! profile, the revision and whether the tree differs from it, and the version of Tokio.
+//! profile, the revision and whether the tree differs from it, and the versions of the runtimes.
 //!
 //! A fact that cannot be found is not set, and reads as unknown. Nothing here fails the build.
 
@@ -34,7 +34,13 @@ fn main() {
     set("PROFILE", env::var("PROFILE").ok());
     set("OPT_LEVEL", env::var("OPT_LEVEL").ok());
     set("TARGET", env::var("TARGET").ok());
-    set("TOKIO", tokio_version(root));
+    for (name, package) in [
+        ("TOKIO", "tokio"),
+        ("IO_URING", "io-uring"),
+        ("COMPIO", "compio"),
+    ] {
+        set(name, locked_version(root, package));
+    }
 
     // Unpacked inside somebody else's repository, that one's revision says nothing of us.
     let tracked = git(root, &["ls-files", "--error-unmatch", "Cargo.toml"]).is_some();
@@ -90,11 +96,13 @@ fn rustc_version() -> Option<String> {
     (output.status.success() && !version.trim().is_empty()).then_some(version)
 }
 
-fn tokio_version(root: &Path) -> Option<String> {
+/// The version of a package in the lock file; several, joined by commas, if it holds several.
+fn locked_version(root: &Path, package: &str) -> Option<String> {
+    let name = format!("name = \"{package}\"");
     let lock = fs::read_to_string(root.join("Cargo.lock")).ok()?;
     let versions: Vec<&str> = lock
         .split("[[package]]")
-        .filter(|package| package.lines().any(|line| line == "name = \"tokio\""))
+        .filter(|package| package.lines().any(|line| line == name))
         .filter_map(|package| {
             let version = package
                 .lines()

@@ -6,35 +6,40 @@
 //! of workers, and each iteration would pay for waking its thread.
 //!
 //! Timed: what each hop takes of Tokio and of the kernel: one write, two reads (the second finds
-//! nothing and tells the task to wait), and the runtime's epoll_wait. Left out: creating and
-//! awaiting the tasks, the check of the byte, and all bookkeeping.
+//! nothing and tells the task to wait; see `--read-buffer`), and the runtime's epoll_wait; with
+//! `--touch`, what each task does with its memory in between. Left out: creating and awaiting the
+//! tasks, the check of the byte, and all bookkeeping.
 //!
 //! The time per hop is not the price of switching tasks, which needs no system call: see
 //! `async-mem-brigade` for that, and `one-thread-brigade --nonblocking` for the same system calls
 //! without tasks.
 
+mod eventfd;
 mod faulty;
 
 use std::io;
 use std::process::ExitCode;
-use std::slice;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::ensure;
 use clap::Parser;
 use harness::args::Run;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
-use harness::links::{self, Chain, Transport};
+use harness::links::{self, Chain, Local, ReadBuffer};
+use harness::order::Order;
 use harness::placement::{Layout, Place};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
 use harness::test_fault::TestFault;
+use harness::touch::{Touch, Work, WorkingSet};
+use harness::wiring::{Post, Wiring};
 use harness::{Program, Session};
 use runtime::{Flavor, Plan, Workers};
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{UnixStream, unix::pipe};
+use tokio::runtime::Runtime;
 use tokio::task::{JoinHandle, yield_now};
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
@@ -46,7 +51,16 @@ struct Cli {
     run: Run,
     #[command(flatten)]
     #[serde(flatten)]
-    chain: Chain,
+    chain: Chain<Local>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    read_buffer: ReadBuffer,
+    #[command(flatten)]
+    #[serde(flatten)]
+    touch: Touch,
+    #[command(flatten)]
+    #[serde(flatten)]
+    order: Order,
     #[command(flatten)]
     #[serde(flatten)]
     place: Place,
@@ -73,45 +87,97 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
-    let demand = Demand::links(cli.chain.transport) + Demand::io_tasks() + plan.demand();
+    let demand = Demand::links(cli.chain.transport)
+        + Demand::io_tasks(cli.chain.transport)
+        + cli.read_buffer.demand()
+        + cli.touch.demand()
+        + plan.demand();
     cli.fault.check(cli.run.tasks)?;
     session.carries(cli.chain.tokens);
     session.runs_on(plan.describe());
     session.require(&demand)?;
-    cli.chain.check_room()?;
+    cli.chain.check_room_along(cli.run.tasks)?;
 
     let runtime = plan.build(true)?;
-    match cli.chain.transport {
-        Transport::Pipe => runtime.block_on(brigade(cli, session, &demand, || {
-            let (writer, reader) = pipe::pipe()?;
-            links::pipes::count(&writer);
-            Ok((reader, writer))
-        })),
-        Transport::Socketpair => runtime.block_on(brigade(cli, session, &demand, UnixStream::pair)),
+    match cli.touch.is_none() {
+        true => with::<()>(cli, session, &demand, &runtime),
+        false => with::<WorkingSet>(cli, session, &demand, &runtime),
     }
 }
 
-/// Builds the chain out of links (the end to read from, the end to write to), has it driven, and
-/// takes it down.
-async fn brigade<R, W>(
+/// The brigade whose tasks do this work, with the buffer that was asked for.
+fn with<T: Work>(
     cli: &Cli,
     session: &mut Session,
     demand: &Demand,
+    runtime: &Runtime,
+) -> anyhow::Result<()> {
+    match cli.read_buffer.size() {
+        1 => over::<T, _>(cli, session, demand, runtime, [0u8; 1]),
+        size => over::<T, _>(cli, session, demand, runtime, vec![0u8; size]),
+    }
+}
+
+/// The brigade over links of the kind that was asked for.
+fn over<T: Work, B: Buffer>(
+    cli: &Cli,
+    session: &mut Session,
+    demand: &Demand,
+    runtime: &Runtime,
+    buffer: B,
+) -> anyhow::Result<()> {
+    match cli.chain.transport {
+        Local::Pipe => {
+            runtime.block_on(brigade::<T, _, _, _>(cli, session, demand, buffer, || {
+                let (writer, reader) = pipe::pipe()?;
+                links::pipes::count(&writer);
+                Ok((reader, writer))
+            }))
+        }
+        Local::Socketpair => runtime.block_on(brigade::<T, _, _, _>(
+            cli,
+            session,
+            demand,
+            buffer,
+            UnixStream::pair,
+        )),
+        Local::Eventfd => {
+            runtime.block_on(brigade::<T, _, _, _>(cli, session, demand, buffer, || {
+                eventfd::link(cli.chain.tokens)
+            }))
+        }
+    }
+}
+
+/// What a task reads into: a byte in the task itself, or memory of its own.
+trait Buffer: AsMut<[u8]> + Clone + Send + 'static {}
+
+impl<B: AsMut<[u8]> + Clone + Send + 'static> Buffer for B {}
+
+/// Builds the chain out of links (the end to read from, the end to write to), has it driven, and
+/// takes it down.
+async fn brigade<T, B, R, W>(
+    cli: &Cli,
+    session: &mut Session,
+    demand: &Demand,
+    buffer: B,
     link: impl Fn() -> io::Result<(R, W)>,
 ) -> anyhow::Result<()>
 where
+    T: Work,
+    B: Buffer,
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (n, tokens) = (cli.run.tasks, cli.chain.tokens);
     let mut tasks = Vec::new();
     let mut sent = 0;
-    let result = match form(cli, demand, link, &mut tasks).await {
+    let result = match form::<T, B, R, W>(cli, demand, buffer.clone(), link, &mut tasks).await {
         Err(e) => Err(e),
         Ok(mut ends) => {
             let mut laps = session.laps();
             let driver = tokio::spawn(async move {
-                let result = drive(&mut ends, &mut laps, n, tokens).await;
+                let result = drive(&mut ends, buffer, &mut laps, n, tokens).await;
                 Ok((ends, laps, result))
             });
             runtime::join(driver)
@@ -124,64 +190,86 @@ where
         }
     };
     // Both ends of the chain are closed now, and the end of file runs down it.
+    tasks.sort_unstable_by_key(|&(place, _)| place);
     let mut tally = Tally::default();
-    for task in tasks {
+    for (_, task) in tasks {
         tally.add(runtime::join(task).await);
     }
     tally.settle(result, n, sent)
 }
 
 /// Spawns the tasks and waits until each has run. Returns the end that the driver writes to and
-/// the end that it reads from.
-async fn form<R, W>(
+/// the end that it reads from; `tasks` gets each task with its place.
+async fn form<T, B, R, W>(
     cli: &Cli,
     demand: &Demand,
+    buffer: B,
     link: impl Fn() -> io::Result<(R, W)>,
-    tasks: &mut Vec<JoinHandle<anyhow::Result<u64>>>,
+    tasks: &mut Vec<(u32, JoinHandle<anyhow::Result<u64>>)>,
 ) -> anyhow::Result<(W, R)>
 where
+    T: Work,
+    B: Buffer,
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let n = cli.run.tasks;
     let mut muster = Muster::of(n);
-    let link = |k| link().map_err(|e| limits::explain("make a link", k, n, e, demand));
-    let (mut upstream, first) = link(0)?;
-    for k in 0..n {
-        let (next, downstream) = link(k + 1)?;
+    let mut wiring = Wiring::new(cli.order, n, |k| {
+        link().map_err(|e| limits::explain("make a link", k, n, e, demand))
+    })?;
+    while let Some(post) = wiring.next_task() {
+        let Post {
+            place,
+            upstream,
+            downstream,
+        } = post?;
         let arrival = muster.arrival();
-        tasks.push(match cli.fault.of(k) {
-            None => tokio::spawn(pass_on(upstream, downstream, arrival)),
+        let (work, buffer) = (T::new(cli.touch), buffer.clone());
+        let task = match cli.fault.of(place) {
+            None => tokio::spawn(pass_on(upstream, downstream, buffer, work, arrival)),
             Some(ending) => tokio::spawn(faulty::pass_on(upstream, downstream, arrival, ending)),
-        });
-        upstream = next;
+        };
+        tasks.push((place, task));
     }
     while !muster.complete()? {
         yield_now().await;
     }
-    Ok((first, upstream))
+    Ok(wiring.ends())
 }
 
-/// A task of the chain: takes a byte, adds one, hands it on, until the end of file.
-async fn pass_on<R, W>(mut upstream: R, mut downstream: W, arrival: Arrival) -> anyhow::Result<u64>
+/// A task of the chain: takes bytes, one unless the buffer and the chain have more, and adds one to
+/// each, does its work, hands it on, until the end of file.
+async fn pass_on<R, W>(
+    mut upstream: R,
+    mut downstream: W,
+    mut buffer: impl Buffer,
+    mut work: impl Work,
+    arrival: Arrival,
+) -> anyhow::Result<u64>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     arrival.arrive();
     let mut passed = 0;
-    let mut byte = 0u8;
-    while upstream.read(slice::from_mut(&mut byte)).await? == 1 {
-        byte = byte.wrapping_add(1);
-        downstream.write_all(&[byte]).await?;
-        passed += 1;
+    loop {
+        let read = upstream.read(buffer.as_mut()).await?;
+        if read == 0 {
+            return Ok(passed);
+        }
+        for byte in &buffer.as_mut()[..read] {
+            work.work();
+            downstream.write_all(&[byte.wrapping_add(1)]).await?;
+            passed += 1;
+        }
     }
-    Ok(passed)
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive<R, W>(
     (first, last): &mut (W, R),
+    mut buffer: impl Buffer,
     laps: &mut Laps,
     tasks: u32,
     tokens: u32,
@@ -198,9 +286,14 @@ where
         for k in 0..tokens {
             first.write_all(&[start.wrapping_add(k as u8)]).await?;
         }
-        for token in &mut received {
-            let read = last.read_exact(slice::from_mut(token)).await;
-            read.context("the chain ended early")?;
+        let mut rest = received.as_mut_slice();
+        while !rest.is_empty() {
+            let read = last.read(buffer.as_mut()).await?;
+            ensure!(read > 0, "the chain ended early");
+            ensure!(read <= rest.len(), "more tokens came out than went in");
+            let (came, later) = rest.split_at_mut(read);
+            came.copy_from_slice(&buffer.as_mut()[..read]);
+            rest = later;
         }
         laps.record(clock.elapsed());
 

@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
-use crate::{console, signals};
+use crate::{console, policy, signals};
 
 /// How long a child that is asked to end may take over it before it is killed.
 pub const GRACE: Duration = Duration::from_secs(10);
@@ -48,7 +48,8 @@ pub enum Overdue {
 
 /// Runs a command until it ends, asleep meanwhile. A signal that asks this process to stop asks
 /// the child too, and if this process is killed, so is the child. After `timeout`, if there is
-/// one, the child is asked to end, and killed if it does not.
+/// one, the child is asked to end, and killed if it does not. It runs under the scheduling policy
+/// that this process was started with.
 ///
 /// # Errors
 /// When the command cannot be started or awaited.
@@ -56,12 +57,16 @@ pub fn run(command: &mut Command, group: Group, timeout: Option<Duration>) -> io
     if group == Group::Own {
         command.process_group(0);
     }
-    // SAFETY: prctl is async-signal-safe and touches no memory of ours. Its only failure would be
-    // an unknown signal.
+    let scheduling = policy::of_children();
+    // SAFETY: prctl and sched_setscheduler are async-signal-safe and touch no memory of ours. The
+    // only failure of the first would be an unknown signal.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Ok(())
+            match scheduling {
+                Some(scheduling) => Ok(scheduling.apply()?),
+                None => Ok(()),
+            }
         });
     }
     let mut child = command.spawn()?;

@@ -6,7 +6,7 @@
 
 use crate::args::{Stack, Stacks};
 use crate::limits::{Demand, Need, Share};
-use crate::links::Transport;
+use crate::links::Local;
 
 /// A link that has carried a byte: two open files, an inode, and a page of buffer.
 const MEMORY_PER_LINK: u64 = 8 * 1024;
@@ -18,8 +18,20 @@ const MEMORY_PER_PROCESS: u64 = 160 * 1024;
 /// What a forked process could write to: the data of the program and its libraries, heap and stack.
 const SPACE_PER_PROCESS: u64 = 1 << 20;
 
+/// An eventfd: an open file and a counter, without an inode of its own.
+const MEMORY_PER_EVENTFD: u64 = 1024;
+
 /// Stacks of the runtime's worker threads.
 const WORKER_STACK: u64 = 2 << 20;
+
+/// How many descriptors a link has.
+const fn descriptors(transport: Local) -> u64 {
+    match transport {
+        Local::Pipe | Local::Socketpair => 2,
+        // Both ends are one.
+        Local::Eventfd => 1,
+    }
+}
 
 impl Demand {
     /// Nothing but a part for each task.
@@ -41,11 +53,15 @@ impl Demand {
     }
 
     /// N + 1 links between N tasks, and the descriptors for reading /proc and for epoll.
-    pub fn links(transport: Transport) -> Self {
+    pub fn links(transport: impl Into<Local>) -> Self {
+        let transport = transport.into();
         let link = Need {
-            descriptors: 2,
-            memory: MEMORY_PER_LINK,
-            pipes: u64::from(transport == Transport::Pipe),
+            descriptors: descriptors(transport),
+            memory: match transport {
+                Local::Pipe | Local::Socketpair => MEMORY_PER_LINK,
+                Local::Eventfd => MEMORY_PER_EVENTFD,
+            },
+            pipes: u64::from(transport == Local::Pipe),
             ..Need::NONE
         };
         Demand {
@@ -144,13 +160,14 @@ impl Demand {
         Demand::always("--workers", threads)
     }
 
-    /// N async tasks that read from one link and write to another, both watched by epoll.
-    pub fn io_tasks() -> Self {
+    /// N async tasks that read from one link and write to another, every descriptor of which is
+    /// watched by epoll.
+    pub fn io_tasks(transport: impl Into<Local>) -> Self {
         let task = Demand::each(Need {
             memory: 2048,
             ..Need::NONE
         });
-        task + Demand::watched(2)
+        task + Demand::watched(descriptors(transport.into()))
     }
 
     /// Numbers in flight over channels: in a channel, and among those that came out.
@@ -183,6 +200,18 @@ impl Demand {
             per_task: link,
             shares: Vec::new(),
         }
+    }
+
+    /// N buffers to read into, where they are larger than the byte that a task has in itself.
+    pub fn buffers(size: u64) -> Self {
+        Demand::each(match size {
+            0 | 1 => Need::NONE,
+            size => Need {
+                memory: size + 64,
+                address_space: size + 64,
+                ..Need::NONE
+            },
+        })
     }
 
     /// N async tasks that hold so many bytes each, with their links in memory.

@@ -19,11 +19,12 @@ use crate::args::Run;
 use crate::counters::{self, Counters, Counting, Tasks};
 use crate::disturbance::{Cpus, Stops};
 use crate::notes::Note;
-use crate::processes::Spent;
+use crate::processes::Used;
 use crate::recorder::Recorder;
 use crate::signals;
 use crate::units::Nanos;
 use crate::usage::{Interference, Usage};
+use crate::waits::Waits;
 
 /// The warm-up laps, the timed ones, and with `--counters` those that are counted, one after the
 /// other.
@@ -39,12 +40,13 @@ pub struct Laps {
     stops: Stops,
     cpus: Option<Cpus>,
     cpus_changed: Vec<Note>,
-    before: Option<(Usage, Option<Spent>, Interference)>,
+    before: Option<(Used, Interference)>,
     used: Option<(Option<Usage>, Interference)>,
     tasks: Tasks,
     counted: u64,
     counting: Option<Counting>,
     counters: Option<Counters>,
+    waits: Option<Waits>,
 }
 
 impl Laps {
@@ -71,15 +73,13 @@ impl Laps {
             counted,
             counting: None,
             counters: None,
+            waits: None,
         }
     }
 
-    /// Names the CPUs of the run, for counters that go by CPU, and the processes that the tasks
-    /// are, where they are not threads of this one: what those use, and what they count, belongs to
-    /// the run.
-    pub(crate) fn of(mut self, tasks: Tasks) -> Self {
-        self.tasks = tasks;
-        self
+    /// Names whose laps they are: what these use and what they count belongs to the run.
+    pub(crate) fn of(self, tasks: Tasks) -> Self {
+        Laps { tasks, ..self }
     }
 
     /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
@@ -104,12 +104,13 @@ impl Laps {
         }
         if self.begun == self.warmups {
             self.cpus = Some(Cpus::now());
-            // It takes a while where they are many.
+            // It takes a while where the tasks are many processes.
             let others = self.tasks.processes.spent();
             self.stops.begin();
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
-            self.before = Some((Usage::now()?, others, interference));
+            let own = Usage::now()?;
+            self.before = Some((Used { own, others }, interference));
         }
         self.begun += 1;
         Ok(Some(self.begun - 1))
@@ -131,6 +132,14 @@ impl Laps {
         }
     }
 
+    /// Adds what the program's event loop counted in the lap that was begun last; a warm-up's and
+    /// that of one that is counted are dropped.
+    pub fn waited(&mut self, waits: Waits) {
+        if self.begun > self.warmups && self.counting.is_none() {
+            self.waits = Some(self.waits.unwrap_or_default().and(waits));
+        }
+    }
+
     /// How many laps there are before those that are counted.
     fn timed(&self) -> u64 {
         self.warmups.saturating_add(self.iters)
@@ -138,12 +147,11 @@ impl Laps {
 
     /// Reads what the timed laps used, or what was counted after them.
     fn close(&mut self) -> nix::Result<()> {
-        if let (Some((usage, others, interference)), None) = (self.before, self.used) {
-            let own = Usage::now()?.since(usage);
+        if let (Some((before, interference)), None) = (self.before, self.used) {
+            let own = Usage::now()?;
             let interference = Interference::now().since(interference);
-            let others = self.tasks.processes.spent().zip(others);
-            let usage = others.map(|(now, before)| own.and(now.since(before)));
-            self.used = Some((usage, interference));
+            let others = self.tasks.processes.spent();
+            self.used = Some((Used { own, others }.since(before), interference));
             self.stops.finish();
         }
         if let Some(counting) = self.counting.take() {
@@ -194,6 +202,11 @@ impl Laps {
     /// What the timed laps used; no usage where that of some task is not known.
     pub(crate) fn used(&self) -> Option<(Option<Usage>, Interference)> {
         self.used
+    }
+
+    /// What the event loop counted in the timed laps.
+    pub(crate) fn waits(&self) -> Option<Waits> {
+        self.waits
     }
 
     /// What was counted in the second pass, if it took place.
@@ -286,6 +299,23 @@ mod tests {
         assert_eq!((summary.count, summary.min, summary.max), (3, 102, 104));
         assert!(laps.complete() && laps.used().is_some());
         assert_eq!(laps.first(), Some(Duration::from_nanos(100)));
+    }
+
+    #[test]
+    fn what_an_event_loop_counts_is_added_up_without_the_warm_ups() {
+        let waits = |enters, completions| Waits {
+            enters,
+            completions,
+        };
+        let mut laps = laps(1, 2, true);
+        assert_eq!(laps.waits(), None);
+        let mut before = waits(7, 7);
+        while let Some(lap) = laps.advance().unwrap() {
+            let now = waits(before.enters + 10 + lap, before.completions + 20);
+            laps.waited(now.since(before));
+            before = now;
+        }
+        assert_eq!(laps.waits(), Some(waits(11 + 12, 40)));
     }
 
     #[test]

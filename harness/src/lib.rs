@@ -33,6 +33,7 @@ pub mod order;
 pub mod panics;
 pub mod placement;
 pub mod plain;
+pub mod policy;
 mod processes;
 pub mod ready;
 pub mod record;
@@ -46,6 +47,7 @@ pub mod threads;
 pub mod touch;
 pub mod units;
 pub mod usage;
+pub mod waits;
 pub mod wiring;
 
 pub use fault::{BadUsage, Interrupted, link_ended};

@@ -1,4 +1,5 @@
-//! What a chain is made of: pipes and socket pairs, and the check of what came through them.
+//! What a chain is made of: pipes, socket pairs and eventfds, and the check of what came through
+//! them.
 
 #![expect(unsafe_code, reason = "a descriptor is closed that no type owns")]
 
@@ -7,35 +8,74 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use anyhow::{Context, bail, ensure};
+use clap::ValueEnum;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::pipe2;
 use serde::Serialize;
 
 use crate::BadUsage;
+use crate::limits::Demand;
+use crate::units::Bytes;
 
+pub mod eventfd;
 pub mod pipes;
 
-/// The flags of a chain over I/O.
+/// The flags of a chain over I/O, whose links are of a kind `T`.
 #[derive(Clone, Debug, clap::Args, Serialize)]
-pub struct Chain {
+pub struct Chain<T: Kind = Transport> {
     /// What a link is made of
-    #[arg(long, value_enum, default_value_t = Transport::Pipe)]
-    pub transport: Transport,
+    #[arg(long, value_enum, default_value_t = T::default())]
+    pub transport: T,
 
     /// How many tokens are in flight at once
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens: u32,
 }
 
-/// What a link is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
+/// What links can be made of.
+pub trait Kind: ValueEnum + Copy + Default + Serialize + Send + Sync + 'static {
+    /// How many tokens a link holds before a write would block.
+    ///
+    /// # Errors
+    /// Where that has to be found out and cannot.
+    fn capacity(self) -> anyhow::Result<u64>;
+
+    /// What else to do where more are asked for than that.
+    fn roomier(self) -> &'static str;
+}
+
+/// A pair of descriptors that carries bytes, in one process or between two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// pipe(2)
+    #[default]
     Pipe,
     /// a connected pair of Unix stream sockets
     Socketpair,
+}
+
+/// What a link inside one process is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Local {
+    /// pipe(2)
+    #[default]
+    Pipe,
+    /// a connected pair of Unix stream sockets
+    Socketpair,
+    /// eventfd(2): a counter instead of a buffer, one descriptor for both ends; holds one token
+    Eventfd,
+}
+
+impl From<Transport> for Local {
+    fn from(transport: Transport) -> Self {
+        match transport {
+            Transport::Pipe => Local::Pipe,
+            Transport::Socketpair => Local::Socketpair,
+        }
+    }
 }
 
 /// The two ends of a link.
@@ -96,11 +136,12 @@ impl Transport {
         };
         Ok(Link { reader, writer })
     }
+}
 
-    /// How many one-byte tokens a link holds before a write would block, found by filling one.
-    ///
-    /// A pipe merges them into pages; a socket keeps a buffer with its own overhead for each, so
-    /// the figure differs a hundredfold and is not to be computed from any documented size.
+impl Kind for Transport {
+    /// Found by filling one with one-byte tokens. A pipe merges them into pages; a socket keeps a
+    /// buffer with its own overhead for each, so the figure differs a hundredfold and is not to be
+    /// computed from any documented size.
     fn capacity(self) -> anyhow::Result<u64> {
         let Link {
             reader: _reader,
@@ -116,9 +157,33 @@ impl Transport {
             }
         }
     }
+
+    fn roomier(self) -> &'static str {
+        match self {
+            Transport::Pipe => "",
+            Transport::Socketpair => ", or use --transport pipe, which holds more",
+        }
+    }
 }
 
-impl Chain {
+impl Kind for Local {
+    fn capacity(self) -> anyhow::Result<u64> {
+        match self {
+            Local::Pipe => Transport::Pipe.capacity(),
+            Local::Socketpair => Transport::Socketpair.capacity(),
+            Local::Eventfd => Ok(1),
+        }
+    }
+
+    fn roomier(self) -> &'static str {
+        match self {
+            Local::Pipe => "",
+            Local::Socketpair | Local::Eventfd => Transport::Socketpair.roomier(),
+        }
+    }
+}
+
+impl<T: Kind> Chain<T> {
     /// Checks that the tokens in flight find room in a single link: the driver sends all of them
     /// before it takes the first one back, and with less room it could wait for ever. A chain holds
     /// more than one link does, but not reliably: a socket whose buffer was full is reported as
@@ -136,13 +201,76 @@ impl Chain {
             return Err(BadUsage::new(format!(
                 "--tokens {} is more than a link holds (at most {most}): lower it{}",
                 self.tokens,
-                match self.transport {
-                    Transport::Pipe => "",
-                    Transport::Socketpair => ", or use --transport pipe, which holds more",
-                }
+                self.transport.roomier()
             )));
         }
         Ok(())
+    }
+}
+
+impl Chain<Local> {
+    /// Checks that the tokens in flight find room where `tasks` tasks pass them on meanwhile: in a
+    /// single link, or, over eventfds, which can be relied on, one in each link.
+    ///
+    /// # Errors
+    /// As [`Chain::check_room`].
+    pub fn check_room_along(&self, tasks: u32) -> anyhow::Result<()> {
+        match self.transport {
+            Local::Eventfd => check_one_each(self.tokens, tasks),
+            Local::Pipe | Local::Socketpair => self.check_room(),
+        }
+    }
+}
+
+/// Checks that the tokens in flight find room in the links of a chain of `tasks` tasks, each of which
+/// holds one: the driver sends all of them before it takes the first one back.
+///
+/// # Errors
+/// A [`BadUsage`] error that names the largest `--tokens` that fits.
+pub fn check_one_each(tokens: u32, tasks: u32) -> anyhow::Result<()> {
+    let most = u64::from(tasks) + 1;
+    if u64::from(tokens) > most {
+        return Err(BadUsage::new(format!(
+            "--tokens {tokens} is more than the links hold, one each (at most {most}): lower it, or raise --tasks"
+        )));
+    }
+    Ok(())
+}
+
+/// The flag for how much a non-blocking read asks for.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+pub struct ReadBuffer {
+    /// How many bytes each read asks for; a token is one. With 1, the original's, a read fills the
+    /// buffer, so that it takes a second read to find that nothing is left. With more a read that
+    /// comes back short tells that already. Where several tokens wait in a link one read may take
+    /// them all; each is still passed on by a write of its own
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = buffer_size)]
+    pub read_buffer: Bytes,
+}
+
+/// The largest buffer: what a pipe can hold at most by default, `fs.pipe-max-size`.
+const LARGEST_BUFFER: u64 = 1 << 20;
+
+fn buffer_size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        Bytes(0) => Err("a read of no bytes takes no token".to_owned()),
+        Bytes(size) if size > LARGEST_BUFFER => Err(format!(
+            "no link holds so many tokens: at most {}",
+            Bytes(LARGEST_BUFFER)
+        )),
+        size => Ok(size),
+    }
+}
+
+impl ReadBuffer {
+    /// Its size in bytes.
+    pub fn size(self) -> usize {
+        self.read_buffer.0 as usize
+    }
+
+    /// What the buffers of N tasks need of the system. A single byte is in the task itself.
+    pub fn demand(self) -> Demand {
+        Demand::buffers(self.read_buffer.0)
     }
 }
 
@@ -227,6 +355,19 @@ mod tests {
         let error = chain(u32::MAX).check_room().unwrap_err();
         assert!(error.downcast_ref::<BadUsage>().is_some(), "{error}");
         assert!(error.to_string().contains("--tokens"), "{error}");
+    }
+
+    #[test]
+    fn where_each_link_holds_one_there_is_room_for_as_many_as_there_are() {
+        let room = |transport, tokens| Chain { transport, tokens }.check_room_along(3).is_ok();
+        assert!(room(Local::Eventfd, 4) && !room(Local::Eventfd, 5));
+        assert!(room(Local::Pipe, 5));
+        let alone = |tokens| Chain {
+            transport: Local::Eventfd,
+            tokens,
+        };
+        assert!(alone(1).check_room().is_ok());
+        assert!(alone(2).check_room().is_err(), "nobody passes them on");
     }
 
     #[test]

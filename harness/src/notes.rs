@@ -80,6 +80,13 @@ pub enum Note {
         /// The list after the last one.
         after: String,
     },
+    /// A system call is refused here, and an older one was called.
+    Instead {
+        /// The one that was asked for, such as `clone3(2)`.
+        refused: String,
+        /// The one that was called.
+        called: String,
+    },
     /// The way of a cache line between two CPUs took more than twice as long before the run as
     /// after it, or the other way round.
     CacheLineMoved {
@@ -87,13 +94,6 @@ pub enum Note {
         before: f64,
         /// The round trip after, in ns.
         after: f64,
-    },
-    /// A system call is refused here, and an older one was called.
-    Instead {
-        /// The one that was asked for, such as `clone3(2)`.
-        refused: String,
-        /// The one that was called.
-        called: String,
     },
     /// The program was built without optimisation.
     DebugBuild,
@@ -183,15 +183,15 @@ impl fmt::Display for Note {
                 f,
                 "the CPUs {which} changed in mid-run from {before} to {after}: the figures mix both"
             ),
+            Note::Instead { refused, called } => write!(
+                f,
+                "{refused} is refused here (an old kernel, or a sandbox): measured with {called}"
+            ),
             Note::CacheLineMoved { before, after } => write!(
                 f,
                 "a cache line took {} to another CPU and back before the run, and {} after it: the host moves the CPUs about, and what crosses them takes now this, now that; repeat it",
                 Nanos(*before),
                 Nanos(*after)
-            ),
-            Note::Instead { refused, called } => write!(
-                f,
-                "{refused} is refused here (an old kernel, or a sandbox): measured with {called}"
             ),
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
             Note::Unreadable { files } => write!(

@@ -1,4 +1,4 @@
-//! Where tasks run: CPU sets, and pinning a thread to one of them.
+//! Where tasks run: CPU sets, and pinning a thread to one of them; and under which policy.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use serde::Serialize;
 
 use crate::BadUsage;
+use crate::policy::{self, Policy};
 
 /// A list of CPUs in the kernel's own notation, such as `0-3,8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ pub enum Placement {
     Spread,
 }
 
-/// The flags that say where a program runs.
+/// The flags that say where a program runs, and how it is scheduled there.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 pub struct Place {
     /// CPUs to run on, such as 0-3,8 [default: all that this process may use]
@@ -110,6 +111,11 @@ pub struct Place {
     /// How the threads (or the runtime's workers) are laid over these CPUs
     #[arg(long, value_enum, default_value_t = Placement::Free)]
     pub placement: Placement,
+
+    /// The scheduling policy of all threads [default: as inherited]
+    #[arg(long, value_enum)]
+    #[serde(serialize_with = "policy::in_force")]
+    pub policy: Option<Policy>,
 }
 
 /// What a placement needs in the way of threads that stay apart.
@@ -122,11 +128,13 @@ pub enum Layout {
 }
 
 impl Place {
-    /// Confines this process to the CPUs asked for and returns where each of its threads goes.
-    /// Call it before the first thread is created: threads inherit the CPU set.
+    /// Confines this process to the CPUs asked for, puts it under the policy asked for, and returns
+    /// where each of its threads goes. Call it before the first thread is created: threads inherit
+    /// both.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where a CPU cannot be used or the placement means nothing here.
+    /// A [`BadUsage`] error where a CPU cannot be used or the placement means nothing here; another
+    /// where the kernel denies it, such as a real-time policy without the right.
     pub fn confine(&self, layout: Layout) -> anyhow::Result<Seats> {
         let allowed = allowed(Pid::from_raw(0)).context("cannot read the CPUs of this process")?;
         let cpus = match &self.cpus {
@@ -158,6 +166,7 @@ impl Place {
         if confined != allowed {
             pin(confined).context("cannot set the CPUs of this process")?;
         }
+        policy::settle(self.policy)?;
         Ok(Seats {
             placement: self.placement,
             cpus,

@@ -31,6 +31,22 @@ pub(crate) struct Spent {
     major_faults: u64,
 }
 
+/// What this process has used so far, and what its tasks have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    pub(crate) own: Usage,
+    /// `None` where it is not known.
+    pub(crate) others: Option<Spent>,
+}
+
+impl Used {
+    /// What all of them have used since `before`; `None` where that of some process is not known.
+    pub(crate) fn since(self, before: Used) -> Option<Usage> {
+        let others = self.others?.since(before.others?);
+        Some(self.own.since(before.own) + others)
+    }
+}
+
 /// Which of a process's times a clock shows (include/linux/posix-timers_types.h).
 #[derive(Clone, Copy, Debug)]
 enum Clock {
@@ -51,7 +67,7 @@ impl Processes {
         &self.0
     }
 
-    /// Whether there are none.
+    /// Whether there are any.
     pub(crate) fn is_none(&self) -> bool {
         self.0.is_empty()
     }

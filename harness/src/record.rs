@@ -12,6 +12,7 @@ use crate::machine::{Build, Machine};
 use crate::notes::Note;
 use crate::recorder::Summary;
 use crate::usage::{Interference, Memory, Usage};
+use crate::waits::Waits;
 
 /// The version of this layout; it grows when the meaning of a field changes.
 pub const SCHEMA: u32 = 1;
@@ -65,6 +66,10 @@ pub struct Record {
     /// lies between them: for the creation programs, the joins.
     #[serde(default)]
     pub usage: Option<Usage>,
+    /// How often its own event loop entered the kernel in the timed iterations, and what it found
+    /// there; null where there is no such loop, or a runtime does not tell.
+    #[serde(default)]
+    pub waits: Option<Waits>,
     /// What others took from it in that time.
     #[serde(default)]
     pub interference: Option<Interference>,
@@ -225,6 +230,7 @@ impl Record {
             first_iteration: None,
             distributions: BTreeMap::new(),
             usage: None,
+            waits: None,
             interference: None,
             counters: None,
             cache_line: None,

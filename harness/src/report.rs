@@ -55,6 +55,7 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     write_usage(record, samples, out)?;
+    write_waits(record, samples, out)?;
     counters::write(record, out)?;
     write_cache_line(record, out)?;
     let at_rest = record.memory.and_then(|m| m.at_rest?.resident);
@@ -127,6 +128,20 @@ fn write_cache_line(record: &Record, out: &mut impl Write) -> io::Result<()> {
             time(line.after)
         ),
     )
+}
+
+fn write_waits(record: &Record, samples: &Summary, out: &mut impl Write) -> io::Result<()> {
+    let (Some(waits), Some((repeats, what))) = (record.waits, record.repeats()) else {
+        return Ok(());
+    };
+    let calls = waits.enters as f64 / (repeats * samples.count) as f64;
+    let each = match waits.enters {
+        // A thread of the kernel takes the submissions, and completions were there already.
+        0 => "none".to_owned(),
+        enters => format!("{:.3}", waits.completions as f64 / enters as f64),
+    };
+    let text = format!("{calls:.3} io_uring_enter per {what}, {each} completions each");
+    row(out, "waits", &text)
 }
 
 fn percentiles(s: &Summary) -> String {

@@ -298,6 +298,7 @@ impl Session {
             samples,
             distributions: std::mem::take(&mut self.distributions),
             usage: used.and_then(|(usage, _)| usage),
+            waits: laps.as_ref().and_then(Laps::waits),
             interference: used.map(|(_, interference)| interference),
             counters,
             cache_line: self.cache_line,

@@ -17,6 +17,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
 
+use crate::policy;
+
 /// The signals that ask to stop: Ctrl-C, kill(1), and a terminal that has gone away. SIGQUIT keeps
 /// its default effect, an end at once with a core; SIGPIPE is ignored by the standard library.
 const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
@@ -93,7 +95,7 @@ fn obey(signal: libc::c_int) {
             // process, and no longer written to.
             unsafe {
                 libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
-                libc::_exit(128 + received().unwrap_or(signal));
+                libc::_exit(128 + taken().unwrap_or(signal));
             }
         }
     }
@@ -160,8 +162,14 @@ pub fn install(name: &str) -> nix::Result<()> {
     Ok(())
 }
 
-/// The signal that asked this process to stop, if one did.
+/// The signal that asked this process to stop, if one did. Under a real-time policy other threads
+/// run first: the one that takes the signal may be waiting for this CPU.
 pub fn received() -> Option<i32> {
+    policy::give_way();
+    taken()
+}
+
+fn taken() -> Option<i32> {
     match RECEIVED.load(Ordering::Relaxed) {
         0 => None,
         signal => Some(signal),

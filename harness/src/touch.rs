@@ -12,7 +12,7 @@ use crate::units::Bytes;
 pub struct Touch {
     /// Memory that each task reads and writes at each hop, all of its own: one word of each cache
     /// line. What a task has in the caches then competes with what the others have there
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size)]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "0", value_parser = size)]
     pub touch: Bytes,
 }
 

@@ -51,23 +51,6 @@ impl Usage {
         })
     }
 
-    /// This and what others have used.
-    #[must_use]
-    pub fn and(self, others: Usage) -> Usage {
-        Usage {
-            user: self.user.saturating_add(others.user),
-            system: self.system.saturating_add(others.system),
-            voluntary_switches: self
-                .voluntary_switches
-                .saturating_add(others.voluntary_switches),
-            involuntary_switches: self
-                .involuntary_switches
-                .saturating_add(others.involuntary_switches),
-            minor_faults: self.minor_faults.saturating_add(others.minor_faults),
-            major_faults: self.major_faults.saturating_add(others.major_faults),
-        }
-    }
-
     /// What was used since `before`.
     pub fn since(self, before: Usage) -> Usage {
         Usage {
@@ -81,6 +64,21 @@ impl Usage {
                 .saturating_sub(before.involuntary_switches),
             minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
             major_faults: self.major_faults.saturating_sub(before.major_faults),
+        }
+    }
+}
+
+impl std::ops::Add for Usage {
+    type Output = Usage;
+
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            user: self.user.saturating_add(other.user),
+            system: self.system.saturating_add(other.system),
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
         }
     }
 }

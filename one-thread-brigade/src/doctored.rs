@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use harness::laps::Laps;
 use harness::links;
+use harness::touch::Work;
 
-use crate::{Cli, Ends};
+use crate::{Brigade, Cli};
 
 /// What `drive` does, and before each write a wait that keeps the CPU.
-pub(crate) fn drive(
+pub(crate) fn drive<T: Work, R: Read, W: Write>(
     cli: &Cli,
-    links: &[Ends],
+    chain: &mut Brigade<T, R, W>,
     laps: &mut Laps,
     delay: Duration,
 ) -> anyhow::Result<()> {
@@ -26,18 +27,19 @@ pub(crate) fn drive(
         let clock = Instant::now();
         for k in 0..cli.chain.tokens {
             wait(delay);
-            (&links[0].writer).write_all(&[start.wrapping_add(k as u8)])?;
+            chain.first.write_all(&[start.wrapping_add(k as u8)])?;
         }
-        for pair in links.windows(2) {
+        for station in &mut chain.stations {
             for _ in 0..cli.chain.tokens {
                 let mut byte = 0;
-                (&pair[0].reader).read_exact(slice::from_mut(&mut byte))?;
+                station.upstream.read_exact(slice::from_mut(&mut byte))?;
+                station.work.work();
                 wait(delay);
-                (&pair[1].writer).write_all(&[byte.wrapping_add(1)])?;
+                station.downstream.write_all(&[byte.wrapping_add(1)])?;
             }
         }
         for token in &mut tokens {
-            (&links[links.len() - 1].reader).read_exact(slice::from_mut(token))?;
+            chain.last.read_exact(slice::from_mut(token))?;
         }
         laps.record(clock.elapsed());
 

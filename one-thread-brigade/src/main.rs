@@ -7,26 +7,33 @@
 //! Two baselines, for two brigades:
 //! - blocking (the default): one write and one read a hop, as in `thread-brigade`;
 //! - `--nonblocking`: one write, one epoll_wait, one read and a second read that finds nothing, as
-//!   in `async-brigade`, where the second read is what tells the runtime to wait.
+//!   in `async-brigade`, where the second read is what tells the runtime to wait (see
+//!   `--read-buffer`).
 //!
-//! Timed: those system calls. Left out: making the links, the check of the byte, and bookkeeping.
+//! Timed: those system calls; with `--touch`, between the read and the write of each link, what the
+//! task that would stand there does with its memory. Left out: making the links, the check of the
+//! byte, and bookkeeping.
 
 mod doctored;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::slice;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Parser;
 use harness::args::Run;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
-use harness::links::{self, Chain, Link, Mode};
+use harness::links::{self, Chain, Link, Local, Mode, ReadBuffer, Transport, eventfd};
+use harness::order::Order;
 use harness::placement::{Layout, Place};
-use harness::{Program, Session};
+use harness::touch::{Touch, Work, WorkingSet};
+use harness::wiring::{Post, Wiring};
+use harness::{BadUsage, Program, Session};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use serde::Serialize;
@@ -40,7 +47,16 @@ struct Cli {
     run: Run,
     #[command(flatten)]
     #[serde(flatten)]
-    chain: Chain,
+    chain: Chain<Local>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    read_buffer: ReadBuffer,
+    #[command(flatten)]
+    #[serde(flatten)]
+    touch: Touch,
+    #[command(flatten)]
+    #[serde(flatten)]
+    order: Order,
     #[command(flatten)]
     #[serde(flatten)]
     place: Place,
@@ -65,20 +81,61 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.place.confine(Layout::Single)?;
     session.carries(cli.chain.tokens);
-    let links = Demand::links(cli.chain.transport);
-    let demand = match cli.nonblocking {
-        true => links + Demand::watched(1),
-        false => links,
-    };
+    if cli.read_buffer.size() > 1 && !cli.nonblocking {
+        return Err(BadUsage::new(
+            "--read-buffer: a blocking read takes one token and never a second look: drop it, or use --nonblocking",
+        ));
+    }
+    let demand = demand(cli);
     session.require(&demand)?;
     cli.chain.check_room()?;
+    match cli.touch.is_none() {
+        true => over::<()>(cli, session, &demand),
+        false => over::<WorkingSet>(cli, session, &demand),
+    }
+}
 
-    let links = form(cli, &demand)?;
+/// What the run needs of the system.
+fn demand(cli: &Cli) -> Demand {
+    let demand = Demand::links(cli.chain.transport) + cli.touch.demand();
+    match cli.nonblocking {
+        true => demand + Demand::watched(1),
+        false => demand,
+    }
+}
+
+/// The chain over links of the kind that was asked for.
+fn over<T: Work>(cli: &Cli, session: &mut Session, demand: &Demand) -> anyhow::Result<()> {
+    let mode = match cli.nonblocking {
+        true => Mode::NonBlocking,
+        false => Mode::Blocking,
+    };
+    let files = |transport: Transport| {
+        move || {
+            let Link { reader, writer } = transport.link(mode)?;
+            Ok((File::from(reader), File::from(writer)))
+        }
+    };
+    match cli.chain.transport {
+        Local::Pipe => carry::<T, _, _>(cli, session, demand, files(Transport::Pipe)),
+        Local::Socketpair => carry::<T, _, _>(cli, session, demand, files(Transport::Socketpair)),
+        Local::Eventfd => carry::<T, _, _>(cli, session, demand, || eventfd::link(mode)),
+    }
+}
+
+/// Builds the chain out of links (the end to read from, the end to write to) and has it driven.
+fn carry<T: Work, R: Read + AsFd, W: Write>(
+    cli: &Cli,
+    session: &mut Session,
+    demand: &Demand,
+    link: impl Fn() -> io::Result<(R, W)>,
+) -> anyhow::Result<()> {
+    let mut chain = form::<T, R, W>(cli, demand, link)?;
     let mut laps = session.laps();
     let result = match cli.test_busy_wait.map(Duration::from_nanos) {
-        Some(delay) => doctored::drive(cli, &links, &mut laps, delay),
-        None if cli.nonblocking => drive_nonblocking(cli, &links, &mut laps),
-        None => drive(cli, &links, &mut laps),
+        Some(delay) => doctored::drive(cli, &mut chain, &mut laps, delay),
+        None if cli.nonblocking => drive_nonblocking(cli, &mut chain, &mut laps),
+        None => drive(cli, &mut chain, &mut laps),
     };
     session.timed(laps);
     result?;
@@ -86,53 +143,78 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The two ends of a link as files.
-struct Ends {
-    reader: File,
-    writer: File,
+/// All of a brigade but its tasks: the driver's ends of the links, and between them, in the order of
+/// the chain, what each task would have.
+struct Brigade<T, R, W> {
+    first: W,
+    stations: Vec<Station<T, R, W>>,
+    last: R,
 }
 
-/// Makes the N + 1 links.
-fn form(cli: &Cli, demand: &Demand) -> anyhow::Result<Vec<Ends>> {
-    let mode = if cli.nonblocking {
-        Mode::NonBlocking
-    } else {
-        Mode::Blocking
-    };
-    (0..=cli.run.tasks)
-        .map(|k| {
-            let Link { reader, writer } = cli
-                .chain
-                .transport
-                .link(mode)
-                .map_err(|e| limits::explain("make a link", k, cli.run.tasks, e, demand))?;
-            Ok(Ends {
-                reader: reader.into(),
-                writer: writer.into(),
-            })
-        })
-        .collect()
+/// What a task would have.
+struct Station<T, R, W> {
+    upstream: R,
+    work: T,
+    downstream: W,
+}
+
+/// Makes the N + 1 links, and the working sets, in the order in which a brigade would.
+fn form<T: Work, R, W>(
+    cli: &Cli,
+    demand: &Demand,
+    link: impl Fn() -> io::Result<(R, W)>,
+) -> anyhow::Result<Brigade<T, R, W>> {
+    let tasks = cli.run.tasks;
+    let mut wiring = Wiring::new(cli.order, tasks, |k| {
+        link().map_err(|e| limits::explain("make a link", k, tasks, e, demand))
+    })?;
+    let mut placed = Vec::new();
+    while let Some(post) = wiring.next_task() {
+        let Post {
+            place,
+            upstream,
+            downstream,
+        } = post?;
+        let station = Station {
+            upstream,
+            work: T::new(cli.touch),
+            downstream,
+        };
+        placed.push((place, station));
+    }
+    placed.sort_unstable_by_key(|&(place, _)| place);
+    let (first, last) = wiring.ends();
+    Ok(Brigade {
+        first,
+        stations: placed.into_iter().map(|(_, station)| station).collect(),
+        last,
+    })
 }
 
 /// Carries the tokens along the chain with blocking calls, and times that.
-fn drive(cli: &Cli, links: &[Ends], laps: &mut Laps) -> anyhow::Result<()> {
+fn drive<T: Work, R: Read, W: Write>(
+    cli: &Cli,
+    chain: &mut Brigade<T, R, W>,
+    laps: &mut Laps,
+) -> anyhow::Result<()> {
     let mut tokens = vec![0u8; cli.chain.tokens as usize];
     while let Some(lap) = laps.advance()? {
         let start = lap as u8;
 
         let clock = Instant::now();
         for k in 0..cli.chain.tokens {
-            (&links[0].writer).write_all(&[start.wrapping_add(k as u8)])?;
+            chain.first.write_all(&[start.wrapping_add(k as u8)])?;
         }
-        for pair in links.windows(2) {
+        for station in &mut chain.stations {
             for _ in 0..cli.chain.tokens {
                 let mut byte = 0;
-                (&pair[0].reader).read_exact(slice::from_mut(&mut byte))?;
-                (&pair[1].writer).write_all(&[byte.wrapping_add(1)])?;
+                station.upstream.read_exact(slice::from_mut(&mut byte))?;
+                station.work.work();
+                station.downstream.write_all(&[byte.wrapping_add(1)])?;
             }
         }
         for token in &mut tokens {
-            (&links[links.len() - 1].reader).read_exact(slice::from_mut(token))?;
+            chain.last.read_exact(slice::from_mut(token))?;
         }
         laps.record(clock.elapsed());
 
@@ -143,48 +225,66 @@ fn drive(cli: &Cli, links: &[Ends], laps: &mut Laps) -> anyhow::Result<()> {
 
 /// Carries the tokens along the chain with non-blocking calls, waiting by epoll before each link
 /// is read and reading it until nothing is left, and times that.
-fn drive_nonblocking(cli: &Cli, links: &[Ends], laps: &mut Laps) -> anyhow::Result<()> {
-    // Edge-triggered, as Tokio's I/O driver uses it.
-    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-    for (i, link) in (0u64..).zip(links) {
-        let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, i);
-        epoll
-            .add(&link.reader, event)
-            .context("cannot watch a link by epoll")?;
-    }
+fn drive_nonblocking<T: Work, R: Read + AsFd, W: Write>(
+    cli: &Cli,
+    chain: &mut Brigade<T, R, W>,
+    laps: &mut Laps,
+) -> anyhow::Result<()> {
+    let epoll = watch(chain)?;
+    let mut buffer = vec![0u8; cli.read_buffer.size()];
     let mut tokens = vec![0u8; cli.chain.tokens as usize];
     while let Some(lap) = laps.advance()? {
         let start = lap as u8;
 
         let clock = Instant::now();
         for k in 0..cli.chain.tokens {
-            (&links[0].writer).write_all(&[start.wrapping_add(k as u8)])?;
+            chain.first.write_all(&[start.wrapping_add(k as u8)])?;
         }
-        for (i, pair) in (0u64..).zip(links.windows(2)) {
+        for (i, station) in (0u64..).zip(&mut chain.stations) {
             wait_for(&epoll, i)?;
-            let mut byte = 0;
-            while read_some(&pair[0].reader, &mut byte)? {
-                (&pair[1].writer).write_all(&[byte.wrapping_add(1)])?;
+            while let Some(read) = read_some(&mut station.upstream, &mut buffer)? {
+                for byte in &buffer[..read] {
+                    station.work.work();
+                    station.downstream.write_all(&[byte.wrapping_add(1)])?;
+                }
+                if read < buffer.len() {
+                    break;
+                }
             }
         }
-        let last = links.len() - 1;
-        wait_for(&epoll, last as u64)?;
-        let mut received = tokens.iter_mut();
-        let mut byte = 0;
-        while read_some(&links[last].reader, &mut byte)? {
-            match received.next() {
-                Some(token) => *token = byte,
-                None => bail!("more tokens came out than went in"),
+        wait_for(&epoll, chain.stations.len() as u64)?;
+        let mut received = 0;
+        while let Some(read) = read_some(&mut chain.last, &mut buffer)? {
+            let room = tokens.get_mut(received..received + read);
+            room.context("more tokens came out than went in")?
+                .copy_from_slice(&buffer[..read]);
+            received += read;
+            if read < buffer.len() {
+                break;
             }
         }
         laps.record(clock.elapsed());
 
-        if received.next().is_some() {
-            bail!("fewer tokens came out than went in");
-        }
+        ensure!(
+            received == tokens.len(),
+            "fewer tokens came out than went in"
+        );
         links::verify(&tokens, start, cli.run.tasks)?;
     }
     Ok(())
+}
+
+/// Has epoll watch the links, each known by its place: edge-triggered, as Tokio's I/O driver does.
+fn watch<T, R: AsFd, W>(chain: &Brigade<T, R, W>) -> anyhow::Result<Epoll> {
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+    let readers = chain.stations.iter().map(|station| &station.upstream);
+    for (i, reader) in (0u64..).zip(readers.chain([&chain.last])) {
+        let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, i);
+        epoll
+            .add(reader, event)
+            .context("cannot watch a link by epoll")?;
+    }
+    Ok(epoll)
 }
 
 /// Waits until a link can be read; nothing but link `index` may be ready.
@@ -200,12 +300,12 @@ fn wait_for(epoll: &Epoll, index: u64) -> anyhow::Result<()> {
     }
 }
 
-/// Reads one byte; `false` where none is left.
-fn read_some(mut reader: &File, byte: &mut u8) -> anyhow::Result<bool> {
-    match reader.read(slice::from_mut(byte)) {
-        Ok(1) => Ok(true),
-        Ok(_) => Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
-        Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(false),
+/// Reads what there is, as far as the buffer goes; `None` where nothing is left.
+fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> anyhow::Result<Option<usize>> {
+    match reader.read(buffer) {
+        Ok(0) => Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
+        Ok(read) => Ok(Some(read)),
+        Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(None),
         Err(e) => Err(e.into()),
     }
 }

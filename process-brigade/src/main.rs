@@ -38,7 +38,7 @@ use harness::tally::Tally;
 use harness::test_fault::TestFault;
 use harness::touch::{Touch, Work, WorkingSet};
 use harness::wiring::Wiring;
-use harness::{Program, Session};
+use harness::{Interrupted, Program, Session, signals};
 use serde::Serialize;
 
 use children::{Arrival, Children};
@@ -133,6 +133,10 @@ fn form<W: Work>(
     let mut wiring = Wiring::new(cli.order, tasks, link)?;
     let mut built = 0u32;
     while let Some(post) = wiring.next_task() {
+        if signals::received().is_some() {
+            // Thousands of them take seconds.
+            return Err(Interrupted.into());
+        }
         let post = post?;
         let seat = seats.seat(post.place + 1, tasks + 1);
         let forked = match cli.fault.of(post.place) {

@@ -35,3 +35,5 @@ mod render;
 mod runner;
 /// The shell scripts.
 mod scripts;
+/// The executors and the modes of the ring of the brigade on io_uring.
+mod uring;

@@ -1,6 +1,5 @@
 //! The thread that ends in mid-run, for tests of what becomes of the others.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::slice;
 use std::thread;
@@ -10,8 +9,8 @@ use harness::test_fault::{Ending, PASSED_BEFORE};
 
 /// What `pass_on` does, for a few tokens.
 pub(crate) fn pass_on(
-    mut upstream: File,
-    mut downstream: File,
+    mut upstream: impl Read,
+    mut downstream: impl Write,
     arrival: Arrival,
     ending: Ending,
 ) -> io::Result<u64> {

@@ -4,8 +4,9 @@
 //! adds one, and writes it into the next link; the driver reads it from the last link. That is
 //! N + 1 hops, each a write, a wake-up and a read.
 //!
-//! Timed: those system calls, and what the kernel does to run the next thread. Left out: creating
-//! and joining the threads, the check of the byte, and all bookkeeping.
+//! Timed: those system calls, and what the kernel does to run the next thread; with `--touch`, what
+//! each thread does with its memory in between. Left out: creating and joining the threads, the check
+//! of the byte, and all bookkeeping.
 //!
 //! The time per hop is not the price of a context switch alone: it contains a write and a read,
 //! which `one-thread-brigade` measures by themselves, and a woken thread on another CPU may start
@@ -25,12 +26,15 @@ use harness::args::{Run, Stack};
 use harness::futex::FutexHash;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
-use harness::links::{self, Chain, Mode};
+use harness::links::{self, Chain, Link, Local, Mode, Transport, eventfd};
+use harness::order::Order;
 use harness::placement::{Layout, Place, Seats};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
 use harness::test_fault::TestFault;
 use harness::threads::{Spawner, Thread};
+use harness::touch::{Touch, Work, WorkingSet};
+use harness::wiring::{Post, Wiring};
 use harness::{Program, Session};
 use serde::Serialize;
 
@@ -43,7 +47,13 @@ struct Cli {
     run: Run,
     #[command(flatten)]
     #[serde(flatten)]
-    chain: Chain,
+    chain: Chain<Local>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    touch: Touch,
+    #[command(flatten)]
+    #[serde(flatten)]
+    order: Order,
     #[command(flatten)]
     #[serde(flatten)]
     place: Place,
@@ -74,18 +84,53 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     session.carries(cli.chain.tokens);
     cli.futex_hash.set()?;
     session.require(&demand(cli))?;
-    cli.chain.check_room()?;
+    cli.chain.check_room_along(cli.run.tasks)?;
+    match cli.touch.is_none() {
+        true => over::<()>(cli, &seats, session),
+        false => over::<WorkingSet>(cli, &seats, session),
+    }
+}
 
+/// The brigade over links of the kind that was asked for.
+fn over<T: Work>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::Result<()> {
+    let files = |transport: Transport| {
+        move || {
+            let Link { reader, writer } = transport.link(Mode::Blocking)?;
+            Ok((File::from(reader), File::from(writer)))
+        }
+    };
+    match cli.chain.transport {
+        Local::Pipe => brigade::<T, _, _>(cli, seats, session, files(Transport::Pipe)),
+        Local::Socketpair => brigade::<T, _, _>(cli, seats, session, files(Transport::Socketpair)),
+        Local::Eventfd => brigade::<T, _, _>(cli, seats, session, || eventfd::link(Mode::Blocking)),
+    }
+}
+
+/// Builds the chain out of links (the end to read from, the end to write to), drives it, and takes
+/// it down.
+fn brigade<T, R, W>(
+    cli: &Cli,
+    seats: &Seats,
+    session: &mut Session,
+    link: impl Fn() -> io::Result<(R, W)>,
+) -> anyhow::Result<()>
+where
+    T: Work,
+    R: Read + Send + 'static,
+    W: Write + Send + 'static,
+{
     let mut laps = session.laps();
     let mut threads = Vec::new();
-    let result = form(cli, &seats, &mut threads).and_then(|(first, last)| {
-        drive(cli, &first, &last, &mut laps)?;
+    let formed = form::<T, R, W>(cli, seats, link, &mut threads);
+    let result = formed.and_then(|(mut first, mut last)| {
+        drive(cli, &mut first, &mut last, &mut laps)?;
         session.at_rest();
         Ok(())
     });
     // Both ends of the chain are closed now, and the end of file runs down it.
+    threads.sort_unstable_by_key(|&(place, _)| place);
     let mut tally = Tally::default();
-    for thread in threads {
+    for (_, thread) in threads {
         tally.add_thread(thread.join());
     }
     let sent = laps.begun() * u64::from(cli.chain.tokens);
@@ -95,59 +140,68 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
 
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
-    Demand::links(cli.chain.transport) + Demand::threads(cli.stack)
+    Demand::links(cli.chain.transport) + Demand::threads(cli.stack) + cli.touch.demand()
 }
 
 /// Builds the chain and waits until each of its threads runs. Returns the end that the driver
-/// writes to and the end that it reads from.
-fn form(
+/// writes to and the end that it reads from; `threads` gets each thread with its place.
+fn form<T, R, W>(
     cli: &Cli,
     seats: &Seats,
-    threads: &mut Vec<Thread<io::Result<u64>>>,
-) -> anyhow::Result<(File, File)> {
+    link: impl Fn() -> io::Result<(R, W)>,
+    threads: &mut Vec<(u32, Thread<io::Result<u64>>)>,
+) -> anyhow::Result<(W, R)>
+where
+    T: Work,
+    R: Read + Send + 'static,
+    W: Write + Send + 'static,
+{
     let tasks = cli.run.tasks;
-    let spawner = Spawner::new(cli.stack, tasks)
-        .map_err(|e| limits::explain("map the stacks", 0u32, tasks, e, &demand(cli)))?;
+    let explain = |what, k, e| limits::explain(what, k, tasks, e, &demand(cli));
+    let spawner = Spawner::new(cli.stack, tasks).map_err(|e| explain("map the stacks", 0u32, e))?;
     let mut muster = Muster::of(tasks);
-    let link = |k| {
-        let link = cli.chain.transport.link(Mode::Blocking);
-        link.map_err(|e| limits::explain("make a link", k, tasks, e, &demand(cli)))
-    };
-    let links::Link {
-        reader,
-        writer: first,
-    } = link(0)?;
-    let mut upstream = File::from(reader);
-    for k in 0..tasks {
-        let next = link(k + 1)?;
-        let downstream = File::from(next.writer);
-        let (arrival, seat) = (muster.arrival(), seats.seat(k + 1, tasks + 1));
-        let thread = match cli.fault.of(k) {
+    let mut wiring = Wiring::new(cli.order, tasks, |k| {
+        link().map_err(|e| explain("make a link", k, e))
+    })?;
+    while let Some(post) = wiring.next_task() {
+        let Post {
+            place,
+            upstream,
+            downstream,
+        } = post?;
+        let (arrival, seat) = (muster.arrival(), seats.seat(place + 1, tasks + 1));
+        let work = T::new(cli.touch);
+        let thread = match cli.fault.of(place) {
             None => spawner.spawn(move || {
                 seat.take()?;
-                pass_on(upstream, downstream, arrival)
+                pass_on(upstream, downstream, work, arrival)
             }),
             Some(ending) => {
                 spawner.spawn(move || faulty::pass_on(upstream, downstream, arrival, ending))
             }
         };
-        let thread =
-            thread.map_err(|e| limits::explain("create a thread", k, tasks, e, &demand(cli)))?;
-        threads.push(thread);
-        upstream = File::from(next.reader);
+        let thread = thread.map_err(|e| explain("create a thread", threads.len() as u32, e))?;
+        threads.push((place, thread));
     }
     seats.seat(0, tasks + 1).take()?;
     muster.wait()?;
-    Ok((File::from(first), upstream))
+    Ok(wiring.ends())
 }
 
-/// A thread of the chain: takes a byte, adds one, hands it on, until the end of file.
-fn pass_on(mut upstream: File, mut downstream: File, arrival: Arrival) -> io::Result<u64> {
+/// A thread of the chain: takes a byte, adds one, does its work, hands the byte on, until the end of
+/// file.
+fn pass_on(
+    mut upstream: impl Read,
+    mut downstream: impl Write,
+    mut work: impl Work,
+    arrival: Arrival,
+) -> io::Result<u64> {
     arrival.arrive();
     let mut passed = 0;
     let mut byte = 0u8;
     while upstream.read(slice::from_mut(&mut byte))? == 1 {
         byte = byte.wrapping_add(1);
+        work.work();
         downstream.write_all(&[byte])?;
         passed += 1;
     }
@@ -155,7 +209,12 @@ fn pass_on(mut upstream: File, mut downstream: File, arrival: Arrival) -> io::Re
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
-fn drive(cli: &Cli, mut first: &File, mut last: &File, laps: &mut Laps) -> anyhow::Result<()> {
+fn drive(
+    cli: &Cli,
+    first: &mut impl Write,
+    last: &mut impl Read,
+    laps: &mut Laps,
+) -> anyhow::Result<()> {
     let mut tokens = vec![0u8; cli.chain.tokens as usize];
     while let Some(lap) = laps.advance()? {
         let start = lap as u8;

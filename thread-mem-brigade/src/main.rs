@@ -5,8 +5,8 @@
 //! hops, each a wake-up of the next thread and a sleep until the next number.
 //!
 //! Timed: those, which with the default transport are two futex(2) calls a hop, and what the
-//! kernel does to run the next thread. Left out: creating and joining the threads, the check of
-//! the number, and all bookkeeping.
+//! kernel does to run the next thread; with `--touch`, what each thread does with its memory in
+//! between. Left out: creating and joining the threads, the check of the number, and all bookkeeping.
 //!
 //! This is `async-mem-brigade` with threads, and `thread-brigade` without its pipes. The time per
 //! hop is not the price of a context switch alone: it contains the system calls that put a thread
@@ -27,12 +27,16 @@ use harness::args::{Run, Stack};
 use harness::futex::FutexHash;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
+use harness::links::check_one_each;
+use harness::order::Order;
 use harness::placement::{Layout, Place, Seats};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
 use harness::test_fault::TestFault;
 use harness::threads::{Spawner, Thread};
-use harness::{BadUsage, Program, Session};
+use harness::touch::{Touch, Work, WorkingSet};
+use harness::wiring::{Post, Wiring};
+use harness::{Program, Session};
 use links::{Link, Put, Take};
 use serde::Serialize;
 
@@ -49,6 +53,12 @@ struct Cli {
     /// How many numbers are in flight at once
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     tokens: u32,
+    #[command(flatten)]
+    #[serde(flatten)]
+    touch: Touch,
+    #[command(flatten)]
+    #[serde(flatten)]
+    order: Order,
     #[command(flatten)]
     #[serde(flatten)]
     place: Place,
@@ -92,47 +102,50 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let seats = cli.place.confine(Layout::Chain)?;
     cli.fault.check(cli.run.tasks)?;
     session.carries(cli.tokens);
-    check_room(cli)?;
+    check_one_each(cli.tokens, cli.run.tasks)?;
     cli.futex_hash.set()?;
     session.require(&demand(cli))?;
-    match cli.transport {
-        Transport::Futex => brigade::<links::Futex>(cli, &seats, session),
-        Transport::Park => brigade::<links::Park>(cli, &seats, session),
-        Transport::Mpsc => brigade::<links::Mpsc>(cli, &seats, session),
-        Transport::Condvar => brigade::<links::Condvar>(cli, &seats, session),
+    match cli.touch.is_none() {
+        true => over::<()>(cli, &seats, session),
+        false => over::<WorkingSet>(cli, &seats, session),
     }
 }
 
-/// The driver sends all tokens before it takes the first one back: with more than the links hold
-/// it would wait for ever.
-fn check_room(cli: &Cli) -> anyhow::Result<()> {
-    let most = u64::from(cli.run.tasks) + 1;
-    if u64::from(cli.tokens) > most {
-        return Err(BadUsage::new(format!(
-            "--tokens {} is more than the links hold, one each (at most {most}): lower it, or raise --tasks",
-            cli.tokens
-        )));
+/// The brigade over links of the kind that was asked for.
+fn over<T: Work>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::Result<()> {
+    match cli.transport {
+        Transport::Futex => brigade::<links::Futex, T>(cli, seats, session),
+        Transport::Park => brigade::<links::Park, T>(cli, seats, session),
+        Transport::Mpsc => brigade::<links::Mpsc, T>(cli, seats, session),
+        Transport::Condvar => brigade::<links::Condvar, T>(cli, seats, session),
     }
-    Ok(())
 }
 
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
-    Demand::memory_links() + Demand::tokens(cli.tokens) + Demand::threads(cli.stack)
+    Demand::memory_links()
+        + Demand::tokens(cli.tokens)
+        + Demand::threads(cli.stack)
+        + cli.touch.demand()
 }
 
 /// Builds the chain, drives it, and takes it down.
-fn brigade<L: Link>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::Result<()> {
+fn brigade<L: Link, T: Work>(
+    cli: &Cli,
+    seats: &Seats,
+    session: &mut Session,
+) -> anyhow::Result<()> {
     let mut laps = session.laps();
     let mut threads = Vec::new();
-    let result = form::<L>(cli, seats, &mut threads).and_then(|(mut first, mut last)| {
+    let result = form::<L, T>(cli, seats, &mut threads).and_then(|(mut first, mut last)| {
         drive::<L>(cli, &mut first, &mut last, &mut laps)?;
         session.at_rest();
         Ok(())
     });
     // Both ends of the chain are dropped now, and its end runs down it.
+    threads.sort_unstable_by_key(|&(place, _)| place);
     let mut tally = Tally::default();
-    for thread in threads {
+    for (_, thread) in threads {
         tally.add_thread(thread.join());
     }
     let sent = laps.begun() * u64::from(cli.tokens);
@@ -141,48 +154,57 @@ fn brigade<L: Link>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::
 }
 
 /// Builds the chain and waits until each of its threads runs. Returns the end that the driver
-/// puts numbers into and the end that it takes them from.
-fn form<L: Link>(
+/// puts numbers into and the end that it takes them from; `threads` gets each thread with its place.
+fn form<L: Link, T: Work>(
     cli: &Cli,
     seats: &Seats,
-    threads: &mut Vec<Thread<io::Result<u64>>>,
+    threads: &mut Vec<(u32, Thread<io::Result<u64>>)>,
 ) -> anyhow::Result<(L::Sender, L::Receiver)> {
     let tasks = cli.run.tasks;
-    let spawner = Spawner::new(cli.stack, tasks)
-        .map_err(|e| limits::explain("map the stacks", 0u32, tasks, e, &demand(cli)))?;
+    let explain = |what, k, e| limits::explain(what, k, tasks, e, &demand(cli));
+    let spawner = Spawner::new(cli.stack, tasks).map_err(|e| explain("map the stacks", 0u32, e))?;
     let mut muster = Muster::of(tasks);
-    let (first, mut upstream) = L::link();
-    for k in 0..tasks {
-        let (downstream, next) = L::link();
-        let (arrival, seat) = (muster.arrival(), seats.seat(k + 1, tasks + 1));
-        let thread = match cli.fault.of(k) {
+    let mut wiring = Wiring::new(cli.order, tasks, |_| {
+        let (sender, receiver) = L::link();
+        Ok((receiver, sender))
+    })?;
+    while let Some(post) = wiring.next_task() {
+        let Post {
+            place,
+            upstream,
+            downstream,
+        } = post?;
+        let (arrival, seat) = (muster.arrival(), seats.seat(place + 1, tasks + 1));
+        let work = T::new(cli.touch);
+        let thread = match cli.fault.of(place) {
             None => spawner.spawn(move || {
                 seat.take()?;
-                pass_on::<L>(upstream, downstream, arrival)
+                pass_on::<L>(upstream, downstream, work, arrival)
             }),
             Some(ending) => {
                 spawner.spawn(move || faulty::pass_on::<L>(upstream, downstream, arrival, ending))
             }
         };
-        let thread =
-            thread.map_err(|e| limits::explain("create a thread", k, tasks, e, &demand(cli)))?;
-        threads.push(thread);
-        upstream = next;
+        let thread = thread.map_err(|e| explain("create a thread", threads.len() as u32, e))?;
+        threads.push((place, thread));
     }
     seats.seat(0, tasks + 1).take()?;
     muster.wait()?;
-    Ok((first, upstream))
+    Ok(wiring.ends())
 }
 
-/// A thread of the chain: takes a number, adds one, hands it on, until the link ends.
+/// A thread of the chain: takes a number, adds one, does its work, hands the number on, until the
+/// link ends.
 fn pass_on<L: Link>(
     mut upstream: L::Receiver,
     mut downstream: L::Sender,
+    mut work: impl Work,
     arrival: Arrival,
 ) -> io::Result<u64> {
     arrival.arrive();
     let mut passed = 0;
     while let Some(number) = upstream.take() {
+        work.work();
         downstream.put(number + 1)?;
         passed += 1;
     }

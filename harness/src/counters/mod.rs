@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::interrupts::Interrupts;
-use crate::processes::Spent;
+use crate::processes::Used;
 use crate::usage::{CpuTime, Usage};
 
 pub(crate) use tasks::Tasks;
@@ -132,10 +132,7 @@ impl Counting {
         Ok(Counters {
             iterations: self.iterations,
             time: self.time.as_nanos() as u64,
-            usage: after
-                .spent
-                .zip(before.spent)
-                .map(|(a, b)| after.usage.since(before.usage).and(a.since(b))),
+            usage: after.used.since(before.used),
             interrupts: after.interrupts.since(before.interrupts),
             idle: difference(after.cpu.idle, before.cpu.idle),
             steal: difference(after.cpu.steal, before.cpu.steal),
@@ -161,10 +158,7 @@ struct Outcome {
 /// What the system counts all the time.
 #[derive(Clone, Copy, Debug)]
 struct Totals {
-    /// Of this process.
-    usage: Usage,
-    /// Of those that the tasks are.
-    spent: Option<Spent>,
+    used: Used,
     interrupts: Interrupts,
     cpu: CpuTime,
     reads: Option<u64>,
@@ -174,14 +168,13 @@ struct Totals {
 impl Totals {
     /// What is nearest to the laps is what reading the rest would be counted in.
     fn at_begin(tasks: &Tasks) -> nix::Result<Self> {
-        let spent = tasks.processes.spent();
+        let others = tasks.processes.spent();
         let interrupts = Interrupts::now();
         let cpu = CpuTime::now();
-        let usage = Usage::now()?;
         let (reads, writes) = tasks.calls().unzip();
+        let own = Usage::now()?;
         Ok(Totals {
-            usage,
-            spent,
+            used: Used { own, others },
             interrupts,
             cpu,
             reads,
@@ -190,13 +183,15 @@ impl Totals {
     }
 
     fn at_end(tasks: &Tasks) -> nix::Result<Self> {
+        let own = Usage::now()?;
         let (reads, writes) = tasks.calls().unzip();
-        let usage = Usage::now()?;
+        let interrupts = Interrupts::now();
+        let cpu = CpuTime::now();
+        let others = tasks.processes.spent();
         Ok(Totals {
-            usage,
-            spent: tasks.processes.spent(),
-            interrupts: Interrupts::now(),
-            cpu: CpuTime::now(),
+            used: Used { own, others },
+            interrupts,
+            cpu,
             reads: reads.map(|reads| reads.saturating_sub(tasks.own_reads())),
             writes,
         })

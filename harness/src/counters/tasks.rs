@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_makes_the_sum_unknown() {
+        // Beyond the largest pid_max.
         let tasks = Tasks {
-            // Beyond the largest pid_max.
             processes: Processes::new(&[Pid::from_raw(1 << 23)]),
             ..Tasks::default()
         };

@@ -46,6 +46,7 @@ pub(crate) use pipes::PAGES_OF_A_PIPE;
 pub use raise::{Lease, Outcome, raise};
 pub use remedy::Lasting;
 pub use rights::{Held, Rights};
+pub(crate) use system::may_schedule;
 
 /// What a run needs, beyond what the process and the system use already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use super::mounts::{self, Mount};
 
 /// Numbers of capabilities, as in capabilities(7).
 pub(super) const CAP_SYS_ADMIN: u32 = 21;
+const CAP_SYS_NICE: u32 = 23;
 pub(super) const CAP_SYS_RESOURCE: u32 = 24;
 
 const NO_SYS_RESOURCE: &str = "refused here: CAP_SYS_RESOURCE is withheld from this system; \
@@ -116,6 +117,10 @@ impl System {
         self.effective >> capability & 1 == 1
     }
 
+    fn may_schedule(&self) -> Option<bool> {
+        self.capabilities_known.then(|| self.can(CAP_SYS_NICE))
+    }
+
     /// A limit of this system, with what is in use of it.
     pub(super) fn limit(
         &self,
@@ -181,6 +186,12 @@ impl System {
         let value = self.number(&source);
         self.finding(key, &source, resource, (value, in_use), raise)
     }
+}
+
+/// Whether this process holds CAP_SYS_NICE, and not only of a user namespace of its own. `None`
+/// where the kernel does not say.
+pub(crate) fn may_schedule() -> Option<bool> {
+    System::open(Path::new("/")).may_schedule()
 }
 
 /// Where a kernel parameter is read and written.

@@ -93,6 +93,16 @@ pub(super) fn throttled(source: &Source) -> Option<u64> {
         .max()
 }
 
+/// The file that says that this process's cgroup has no bandwidth for real-time policies, if it is
+/// so: of version 1, since version 2 has none.
+pub(super) fn without_realtime(source: &Source) -> Option<String> {
+    let memberships = source.text("proc/self/cgroup")?;
+    let hierarchy = Hierarchy::of_cpu(&memberships)?;
+    let own = hierarchy.directories(source)?.into_iter().next()?;
+    let file = format!("{own}/cpu.rt_runtime_us");
+    (source.number(&file) == Some(0)).then(|| format!("/{file}"))
+}
+
 /// Where the CPU controller keeps this process.
 struct Hierarchy<'a> {
     version_1: bool,
@@ -191,7 +201,7 @@ impl<'a> Hierarchy<'a> {
 mod tests {
     use super::super::fixtures::Root;
     use super::super::source::Source;
-    use super::{CpuQuota, cpu_quota, throttled};
+    use super::{CpuQuota, cpu_quota, throttled, without_realtime};
 
     /// The quota that `cgroup` and `mountinfo` lead to among `files`.
     fn quota(cgroup: &str, mountinfo: &str, files: &[(&str, &str)]) -> Option<CpuQuota> {
@@ -203,6 +213,22 @@ mod tests {
             root.write(&format!("sys/fs/cgroup/{path}"), text.as_bytes());
         }
         cpu_quota(&Source::new(&root.0))
+    }
+
+    #[test]
+    fn a_cgroup_without_real_time_is_named() {
+        let none = |runtime: &[u8]| {
+            let root = Root::new(&[
+                ("proc/self/cgroup", "4:cpu,cpuacct:/docker/a/b"),
+                ("proc/self/mountinfo", V1),
+            ]);
+            root.write("sys/fs/cgroup/cpu,cpuacct/cpu.rt_runtime_us", b"0");
+            root.write("sys/fs/cgroup/cpu,cpuacct/b/cpu.rt_runtime_us", runtime);
+            without_realtime(&Source::new(&root.0))
+        };
+        let file = "/sys/fs/cgroup/cpu,cpuacct/b/cpu.rt_runtime_us";
+        assert_eq!(none(b"0\n").as_deref(), Some(file));
+        assert_eq!(none(b"950000\n"), None, "its own group counts");
     }
 
     const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate";

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use build_info::Build;
+pub use build_info::{Build, runtime_version};
 pub use cgroup::CpuQuota;
 pub use cpu::{Cache, Topology};
 pub use rlimits::{Bound, Rlimit, Rlimits};
@@ -321,6 +321,11 @@ impl Machine {
 /// For how long CPU quotas have stopped this process so far, in ns.
 pub(crate) fn throttled() -> Option<u64> {
     cgroup::throttled(&Source::new(Path::new("/")))
+}
+
+/// The file of this process's control group that leaves it no real-time bandwidth, if one does.
+pub(crate) fn without_realtime() -> Option<String> {
+    cgroup::without_realtime(&Source::new(Path::new("/")))
 }
 
 /// Whether both are known and unequal.

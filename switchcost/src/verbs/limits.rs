@@ -67,7 +67,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-/// The benchmarks of the built-in plans, in their order there.
+/// Benchmarks that no built-in plan need have.
+const OTHERS: [&str; 1] = ["uring-brigade"];
+
+/// The benchmarks of the built-in plans, in their order there, and the others.
 fn names() -> anyhow::Result<Vec<String>> {
     let plans = [Plan::built_in()?, Plan::memory()?];
     let mut seen = BTreeSet::new();
@@ -75,6 +78,7 @@ fn names() -> anyhow::Result<Vec<String>> {
         .iter()
         .flat_map(|plan| plan.cases(true, 0))
         .map(|case| case.program)
+        .chain(OTHERS.map(str::to_owned))
         .filter(|name| seen.insert(name.clone()));
     Ok(names.collect())
 }

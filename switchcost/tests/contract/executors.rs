@@ -1,8 +1,8 @@
-//! What runs the tasks of a program that lets one choose.
+//! What runs the tasks of the program that has an executor of its own.
 
 use harness::record::{Record, Runtime};
 
-use crate::support::benchmarks::{Benchmark, with};
+use crate::support::benchmarks::{Benchmark, offering};
 
 fn record(benchmark: &Benchmark, flags: &str) -> Record {
     let run = benchmark.tiny("--format json").flags(flags).finish();
@@ -11,7 +11,7 @@ fn record(benchmark: &Benchmark, flags: &str) -> Record {
 
 #[test]
 fn every_link_runs_on_every_executor_that_it_is_for() {
-    for benchmark in with("--executor") {
+    for benchmark in offering("--executor", "one-page") {
         for variant in benchmark.transports_on_executors() {
             for flags in ["", "--touch 100 --shuffle 5", "--shuffle 1 --tokens 3"] {
                 let record = record(benchmark, &format!("{variant} {flags}"));
@@ -24,7 +24,7 @@ fn every_link_runs_on_every_executor_that_it_is_for() {
 
 #[test]
 fn the_record_names_the_executor_that_ran() {
-    for benchmark in with("--executor") {
+    for benchmark in offering("--executor", "one-page") {
         let tokio = record(benchmark, "");
         let runtime = tokio.runtime.unwrap();
         assert_eq!(
@@ -46,7 +46,7 @@ fn the_record_names_the_executor_that_ran() {
 
 #[test]
 fn what_does_not_go_together_is_refused() {
-    for benchmark in with("--executor") {
+    for benchmark in offering("--executor", "one-page") {
         for (flags, words) in [
             ("--transport slot", ["--transport", "one-page"]),
             (
@@ -77,7 +77,7 @@ fn what_does_not_go_together_is_refused() {
 
 #[test]
 fn less_memory_is_asked_for_where_less_is_held() {
-    for benchmark in with("--executor") {
+    for benchmark in offering("--executor", "one-page") {
         let largest = |flags: &str| -> u64 {
             let run = benchmark.tiny("--check-limits --format json").flags(flags);
             let answer = run.finish().expect_quiet_success();

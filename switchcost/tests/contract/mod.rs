@@ -6,6 +6,7 @@ mod executors;
 mod floor;
 mod machine;
 mod placement;
+mod policy;
 mod record;
 mod stdout;
 mod text;

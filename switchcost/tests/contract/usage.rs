@@ -2,7 +2,7 @@
 
 use crate::support::benchmarks::{self, all};
 
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 10] = [
     "--tasks",
     "--iters",
     "--warmups",
@@ -12,6 +12,7 @@ const COMMON: [&str; 9] = [
     "--check-limits",
     "--cpus",
     "--placement",
+    "--policy",
 ];
 
 #[test]
@@ -52,6 +53,7 @@ fn what_cannot_be_followed_is_refused_by_its_flag() {
             "--cpus 3-1",
             "--cpus",
             "--placement nowhere",
+            "--policy rr",
         ] {
             let flag = flags.split(' ').next().unwrap();
             let refused = benchmark.run(flags).finish();
@@ -86,6 +88,14 @@ fn flags_of_some_programs_are_refused_where_they_mean_nothing() {
         ("--stack-size", "--stack-size 1Q"),
         ("--stack-size", "--stack-size 1000TiB"),
         ("--stacks", "--stacks heap"),
+        ("--touch", "--touch -1"),
+        ("--touch", "--touch 1Q"),
+        ("--touch", "--touch 65TiB"),
+        ("--shuffle", "--shuffle again"),
+        ("--shuffle", "--shuffle -1"),
+        ("--read-buffer", "--read-buffer -1"),
+        ("--read-buffer", "--read-buffer 0"),
+        ("--read-buffer", "--read-buffer 2MiB"),
     ] {
         for benchmark in benchmarks::with(flag) {
             benchmark.tiny(flags).finish().expect_refusal(2, &[flag]);

@@ -3,8 +3,8 @@
 use harness::record::Record;
 
 use crate::support::benchmarks::{Benchmark, all, with};
-use crate::support::number_after;
 use crate::support::process::Run;
+use crate::support::{is_installed, number_after, skip};
 
 fn record(benchmark: &Benchmark, flags: &str) -> Record {
     let run = benchmark.tiny("--format json").flags(flags).finish();
@@ -20,8 +20,8 @@ fn record(benchmark: &Benchmark, flags: &str) -> Record {
 fn every_listed_value_runs() {
     for benchmark in all() {
         for (flag, values) in &benchmark.flags {
-            // These two have tests of their own.
-            if ["--format", "--placement"].contains(&flag.as_str()) {
+            // These have tests of their own.
+            if ["--format", "--placement", "--policy"].contains(&flag.as_str()) {
                 continue;
             }
             for value in values {
@@ -37,11 +37,106 @@ fn every_switch_runs() {
     for benchmark in all() {
         if benchmark.has("--nonblocking") {
             for transport in &benchmark.flags["--transport"] {
+                // An eventfd holds one, and there is nobody to take it out meanwhile.
+                let tokens = if transport == "eventfd" { 1 } else { 2 };
+                let flags = format!("--nonblocking --tokens {tokens} --transport {transport}");
+                record(benchmark, &flags);
+            }
+        }
+        if benchmark.has("--multishot") {
+            for transport in &benchmark.flags["--transport"] {
                 record(
                     benchmark,
-                    &format!("--nonblocking --tokens 2 --transport {transport}"),
+                    &format!("--multishot --tokens 2 --transport {transport}"),
                 );
             }
+        }
+    }
+}
+
+/// Tokens and links are counted by the program itself: what ends well has carried each one through
+/// every task.
+#[test]
+fn tasks_that_use_memory_in_any_order_pass_everything_on() {
+    for benchmark in with("--touch") {
+        for variant in benchmark.transports().into_iter().chain([String::new()]) {
+            for (touch, bytes) in [("0", 0), ("1", 1), ("5000", 5000), ("1MiB", 1 << 20)] {
+                for seed in [0, u64::MAX] {
+                    let flags = format!("{variant} --touch {touch} --shuffle {seed}");
+                    let record = record(benchmark, &flags);
+                    assert_eq!(record.param("touch"), Some(bytes));
+                    assert_eq!(record.param("shuffle"), Some(seed));
+                }
+            }
+        }
+        let plain = record(benchmark, "");
+        assert_eq!(plain.param("touch"), Some(0));
+        assert!(plain.params["shuffle"].is_null(), "{}", benchmark.name);
+    }
+}
+
+#[test]
+fn what_is_touched_is_resident() {
+    for benchmark in with("--touch") {
+        // 3 tasks.
+        let gain = record(benchmark, "--touch 8MiB").resident_gain().unwrap();
+        assert!(gain > 3 * (8 << 20), "{}: {gain}", benchmark.name);
+    }
+}
+
+#[test]
+fn one_read_may_take_several_tokens() {
+    for benchmark in with("--read-buffer") {
+        let switch = match benchmark.has("--nonblocking") {
+            true => "--nonblocking",
+            false => "",
+        };
+        for transport in &benchmark.flags["--transport"] {
+            let most = if transport == "eventfd" { 1 } else { 7 };
+            for tokens in [1, most] {
+                for size in ["1", "2", "7", "8", "4k", "1MiB"] {
+                    let flags = format!(
+                        "{switch} --transport {transport} --tokens {tokens} --read-buffer {size}"
+                    );
+                    record(benchmark, &flags);
+                }
+            }
+        }
+        if benchmark.has("--nonblocking") {
+            let refused = benchmark.tiny("--read-buffer 2").finish();
+            refused.expect_refusal(2, &["--read-buffer", "--nonblocking"]);
+        }
+    }
+}
+
+/// How many reads of a run find nothing (EAGAIN).
+fn vain_reads(benchmark: &Benchmark, flags: &str) -> u64 {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let run = Run::of("strace").flags("-f -e trace=read,recvfrom -o");
+    let run = run.arg(log.path()).arg(&benchmark.path).flags(flags);
+    run.finish().expect_quiet_success();
+    let calls = std::fs::read_to_string(log.path()).unwrap();
+    let vain = calls.lines().filter(|line| line.contains("EAGAIN"));
+    vain.count() as u64
+}
+
+#[test]
+fn a_read_that_comes_back_short_saves_the_next() {
+    if !is_installed("strace") || Run::of("strace").flags("-o /dev/null true").finish().code != 0 {
+        return skip("no strace, or nothing can be traced");
+    }
+    for benchmark in with("--read-buffer") {
+        for transport in &benchmark.flags["--transport"] {
+            let mut flags = format!("-q --tasks 9 --iters 20 --warmups 0 --transport {transport}");
+            flags += match benchmark.has("--nonblocking") {
+                true => " --nonblocking",
+                false => " --flavor current-thread",
+            };
+            let hops = 10 * 20;
+            let one = vain_reads(benchmark, &flags);
+            assert!(one >= hops - 10, "{transport}: {one} of {hops}");
+            let sixteen = vain_reads(benchmark, &format!("{flags} --read-buffer 16"));
+            assert!(sixteen <= 10, "{transport}: {sixteen} of {hops}");
         }
     }
 }

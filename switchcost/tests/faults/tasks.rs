@@ -2,7 +2,7 @@
 //! measured before is kept.
 
 use super::chains;
-use crate::support::benchmarks::{Benchmark, with};
+use crate::support::benchmarks::{Benchmark, offering};
 use crate::support::process::Run;
 
 /// How a task ends, what is told of it besides its number, and whether it ran at all.
@@ -89,12 +89,28 @@ fn with_more_tokens_or_other_links_it_is_no_different() {
 /// Nothing but its own tasks can wake a task of the executor that hears no other thread.
 #[test]
 fn a_chain_that_nobody_can_wake_any_more_is_an_error() {
-    for benchmark in with("--executor") {
+    for benchmark in offering("--executor", "one-page") {
         for variant in benchmark.transports_on_executors() {
             if variant.contains("one-page") {
                 let run = faulty(benchmark, "hang@2").flags(&variant);
                 let run = run.start().finish_all().expect(1);
                 run.expect_complaint(&["task 2", "waits for ever"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn tasks_are_told_by_their_place_whatever_the_order_of_their_creation() {
+    for benchmark in chains().filter(|benchmark| benchmark.has("--shuffle")) {
+        for transport in benchmark.transports() {
+            for (ending, words, ran) in ENDINGS {
+                let run = faulty(benchmark, &format!("{ending}@3"));
+                let run = run.flags("--shuffle 5 --touch 64").flags(&transport);
+                let run = run.start().finish_all().expect(1);
+                let run = run.expect_complaint(&["task 3", words]);
+                let kept = run.stdout.starts_with("partial: 3 of 100000 iterations\n");
+                assert_eq!(kept, ran, "{run}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Half a CPU, by a quota of a control group of either version.
+//! Half a CPU, by a quota of a control group of either version; and none for real-time policies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use harness::machine::CpuQuota;
 use harness::notes::Note;
 
 use super::Installed;
-use crate::support::benchmarks::with;
+use crate::support::benchmarks::{all, with};
 use crate::support::{skip, until};
 
 /// A control group of this test's own that may use half a CPU, gone when it is dropped.
@@ -17,6 +17,11 @@ impl Half {
     /// # Errors
     /// Why it cannot be made here.
     fn new(name: &str) -> Result<Self, String> {
+        Half::made(name).map(|(half, _)| half)
+    }
+
+    /// The same with the version of its controller.
+    fn made(name: &str) -> Result<(Self, u32), String> {
         let (parent, version) = own().ok_or("no cpu controller is in sight")?;
         let path = parent.join(format!("switchcost-test-{name}-{}", std::process::id()));
         fs::create_dir(&path).map_err(|e| format!("no control group can be made: {e}"))?;
@@ -33,7 +38,7 @@ impl Half {
             fs::write(half.0.join(file), value)
                 .map_err(|e| format!("{file} cannot be set: {e}"))?;
         }
-        Ok(half)
+        Ok((half, version))
     }
 
     /// A shell's script whose program runs in it.
@@ -121,4 +126,32 @@ fn the_report_warns_of_it() {
         run.stdout.contains("a CPU quota stopped the process"),
         "{run}"
     );
+}
+
+/// A new group of version 1 gives real-time policies no time at all, to root either, where the
+/// kernel divides it among groups (CONFIG_RT_GROUP_SCHED).
+#[test]
+fn a_group_without_real_time_is_named() {
+    let half = match Half::made("realtime") {
+        Ok((half, 1)) if half.0.join("cpu.rt_runtime_us").exists() => half,
+        Ok(_) => return skip("this kernel does not divide real time among groups"),
+        Err(why) => return skip(&why),
+    };
+    for benchmark in all() {
+        let fifo = "--tasks 3 --iters 4 --policy fifo";
+        let run = benchmark.within(&half.script(), fifo).finish();
+        if run.code == 77 {
+            return skip("no process can be moved to a control group");
+        }
+        if run.stderr.contains("has no right") {
+            return skip("without a right to fifo, groups do not matter");
+        }
+        let file = half.0.join("cpu.rt_runtime_us");
+        let words = [
+            "--policy fifo",
+            file.to_str().unwrap(),
+            "real-time bandwidth",
+        ];
+        run.expect_refusal(1, &words);
+    }
 }

@@ -9,11 +9,11 @@
 use std::io;
 use std::os::raw::{c_long, c_ulong};
 
-use libc::{EINVAL, ENOSYS, EPERM, sock_filter, sock_fprog};
+use libc::{EINVAL, ENOMEM, ENOSYS, EPERM, sock_filter, sock_fprog};
 
 use harness::notes::Note;
 
-use super::{Installed, TINY};
+use super::{Installed, TINY, mounted, mounts};
 use crate::support::benchmarks::{all, with};
 use crate::support::process::Run;
 use crate::support::skip;
@@ -150,9 +150,113 @@ fn every_program_does_without_what_a_sandbox_denies() {
     for denial in HARMLESS {
         for benchmark in all() {
             let run = denial.apply(benchmark.run(TINY)).finish();
+            if benchmark.needs_io_uring() && denial.call == libc::SYS_io_uring_setup {
+                continue;
+            }
             let record = run.expect_quiet_success().record();
             assert_eq!(record.samples.unwrap().count, 4, "{}", denial.name);
             assert_eq!(record.machine.seccomp, Some(true), "{}", denial.name);
+        }
+    }
+}
+
+/// What it cannot do without is named, with what would help; nothing is measured in its place.
+#[test]
+fn a_ring_that_a_sandbox_denies_is_told() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    let denials = [
+        denial("io_uring_setup", libc::SYS_io_uring_setup, EPERM),
+        denial("io_uring_setup", libc::SYS_io_uring_setup, ENOSYS),
+        denial("io_uring_register", libc::SYS_io_uring_register, EPERM),
+    ];
+    for benchmark in all().iter().filter(|b| b.needs_io_uring()) {
+        for denial in denials {
+            for executor in &benchmark.flags["--executor"] {
+                let tiny = benchmark.tiny("--executor").arg(executor);
+                let run = denial.apply(tiny).finish();
+                let words = [
+                    "io_uring is not available",
+                    denial.name,
+                    "seccomp",
+                    "async-brigade",
+                ];
+                run.expect_refusal(1, &words);
+            }
+            let json = denial.apply(benchmark.run(TINY)).finish().expect(1);
+            let record = json.record();
+            assert!(record.error.is_some_and(|e| e.contains(denial.name)));
+            assert!(record.samples.is_none() && record.partial);
+            let limits = denial.apply(benchmark.tiny("--check-limits")).finish();
+            limits.expect_quiet_success();
+        }
+        // A ring that can be set up, and not be entered.
+        let denial = denial("io_uring_enter", libc::SYS_io_uring_enter, EPERM);
+        let run = denial.apply(benchmark.tiny("--executor ring")).finish();
+        run.expect_refusal(1, &["io_uring_enter", "not permitted"]);
+    }
+}
+
+/// The filter stands for the kernel, which would refuse by itself; what is looked at is the setting.
+#[test]
+fn a_ring_that_a_setting_forbids_is_told_with_what_allows_it() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    if let Err(why) = mounts() {
+        return skip(why);
+    }
+    let refused = denial("io_uring_setup", libc::SYS_io_uring_setup, EPERM);
+    for benchmark in all().iter().filter(|b| b.needs_io_uring()) {
+        for (value, words) in [(1, "io_uring_group"), (2, "forbids it to everybody")] {
+            let folder = tempfile::tempdir().unwrap();
+            let setting = folder.path().join("setting");
+            std::fs::write(&setting, format!("{value}\n")).unwrap();
+            let over = "/proc/sys/kernel/io_uring_disabled";
+            let script = mounted(&format!("mount --bind {} {over}", setting.display()));
+            let run = benchmark.within(&script, "--tasks 3 --iters 4");
+            let run = refused.apply(run).finish();
+            if run.code == 77 {
+                return skip("nothing can be mounted over a kernel parameter");
+            }
+            let is = format!("kernel.io_uring_disabled is {value}");
+            let remedy = "sysctl -w kernel.io_uring_disabled=0";
+            run.expect_refusal(1, &["io_uring is not available", &is, words, remedy]);
+        }
+    }
+}
+
+#[test]
+fn locked_memory_that_a_ring_finds_too_little_of_is_told() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    let short = denial("io_uring_setup", libc::SYS_io_uring_setup, ENOMEM);
+    for benchmark in all().iter().filter(|b| b.needs_io_uring()) {
+        let run = short.apply(benchmark.tiny("")).finish();
+        run.expect_refusal(1, &["cannot set up the ring", "ulimit -l", "--tokens"]);
+    }
+}
+
+/// A kernel that does not know a flag says EINVAL.
+#[test]
+fn a_ring_that_the_kernel_is_too_old_for_is_told_with_the_version() {
+    if !filters_work() {
+        return skip("no seccomp filter can be installed");
+    }
+    let old = denial("io_uring_setup", libc::SYS_io_uring_setup, EINVAL);
+    for benchmark in all().iter().filter(|b| b.needs_io_uring()) {
+        for (setup, version) in [
+            ("plain", "5.7"),
+            ("cooperative", "5.19"),
+            ("single-issuer", "6.0"),
+            ("deferred", "6.1"),
+            ("sqpoll", "5.11"),
+        ] {
+            let run = old.apply(benchmark.tiny("--setup").arg(setup)).finish();
+            let needed = format!("--setup {setup} needs Linux {version} or later");
+            run.expect_refusal(1, &["io_uring is not available", &needed]);
         }
     }
 }

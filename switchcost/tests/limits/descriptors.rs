@@ -41,6 +41,26 @@ fn the_largest_number_that_is_named_runs_and_one_more_does_not() {
 }
 
 #[test]
+fn an_eventfd_is_one_for_both_ends() {
+    for benchmark in all()
+        .iter()
+        .filter(|benchmark| benchmark.takes("--transport", "eventfd"))
+    {
+        let flags = "--transport eventfd --tasks";
+        let refused = with_few(benchmark, &format!("{flags} 500"));
+        let refused = refused.expect_refusal(1, &["open files", "allows 64"]);
+        let needed = number_after(&refused.stderr, "needs").unwrap();
+        assert!((501..2 * 500).contains(&needed), "{refused}");
+        let largest = number_after(&refused.stderr, "lower --tasks to").unwrap();
+        with_few(benchmark, &format!("{flags} {largest}")).expect_quiet_success();
+        let refused = with_few(benchmark, &format!("{flags} {}", largest + 1));
+        refused.expect_refusal(1, &["open files"]);
+        // As many tasks as two each would not leave room for.
+        assert!(largest > 64 / 2, "{}: {largest}", benchmark.name);
+    }
+}
+
+#[test]
 fn as_json_the_reason_is_in_the_record() {
     for benchmark in all().iter().filter(|benchmark| benchmark.has_descriptors()) {
         let run = with_few(benchmark, "--tasks 500 --format json").expect(1);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -9,6 +10,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::process::Run;
+use super::skip;
 
 /// The runner's executable, beside which the benchmarks are.
 pub(crate) const RUNNER: &str = env!("CARGO_BIN_EXE_switchcost");
@@ -49,9 +51,39 @@ impl Benchmark {
         self.flags.contains_key(flag)
     }
 
+    /// Whether a flag takes a value.
+    pub(crate) fn takes(&self, flag: &str, value: &str) -> bool {
+        let values = self.flags.get(flag);
+        values.is_some_and(|values| values.iter().any(|listed| listed == value))
+    }
+
     /// Whether its tasks are threads: these have stacks of a chosen size.
     pub(crate) fn has_threads(&self) -> bool {
         self.has("--stack-size")
+    }
+
+    /// Whether its I/O goes through a ring that it shares with the kernel.
+    pub(crate) fn needs_io_uring(&self) -> bool {
+        self.has("--multishot")
+    }
+
+    /// Whether this system lets it run at all. It does what every test takes for granted, or says
+    /// that it has no io_uring.
+    fn can_run(&self) -> bool {
+        if !self.needs_io_uring() {
+            return true;
+        }
+        let switched_off = fs::read_to_string("/proc/sys/kernel/io_uring_disabled")
+            .is_ok_and(|value| value.trim() != "0");
+        let run = self.tiny("").finish();
+        let is_there = !run.stderr.contains("io_uring is not available");
+        if switched_off || !is_there {
+            skip(&format!(
+                "{}: io_uring is not available to everybody here",
+                self.name
+            ));
+        }
+        is_there && !switched_off
     }
 
     /// Whether its tasks are processes.
@@ -91,8 +123,7 @@ impl Benchmark {
 
     /// Whether its links are file descriptors.
     pub(crate) fn has_pipes(&self) -> bool {
-        let transports = self.flags.get("--transport");
-        transports.is_some_and(|values| values.iter().any(|value| value == "pipe"))
+        self.takes("--transport", "pipe")
     }
 
     /// Whether a single process has the descriptors of all of them.
@@ -101,20 +132,26 @@ impl Benchmark {
     }
 }
 
-/// Every bin target of the workspace but the runner's, built once.
+/// Every bin target of the workspace but the runner's, built once; without what cannot run here.
 pub(crate) fn all() -> &'static [Benchmark] {
     static ALL: OnceLock<Vec<Benchmark>> = OnceLock::new();
     ALL.get_or_init(|| {
         let names = names();
         assert!(!names.is_empty(), "the workspace has no benchmarks");
         let folder = build();
-        names.into_iter().map(|name| find(&folder, name)).collect()
+        let found = names.into_iter().map(|name| find(&folder, name));
+        found.filter(Benchmark::can_run).collect()
     })
 }
 
 /// The benchmarks that have a flag.
 pub(crate) fn with(flag: &str) -> impl Iterator<Item = &'static Benchmark> {
     all().iter().filter(move |benchmark| benchmark.has(flag))
+}
+
+/// The benchmarks that list this value for a flag.
+pub(crate) fn offering(flag: &str, value: &str) -> impl Iterator<Item = &'static Benchmark> {
+    with(flag).filter(move |benchmark| benchmark.flags[flag].iter().any(|v| v == value))
 }
 
 fn cargo() -> Command {

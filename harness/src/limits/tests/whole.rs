@@ -308,7 +308,7 @@ fn pipes_and_watches_are_bounded_for_each_user() {
             0
         )]
     );
-    let links = Demand::links(Transport::Pipe) + Demand::io_tasks();
+    let links = Demand::links(Transport::Pipe) + Demand::io_tasks(Transport::Pipe);
     assert_eq!(limits.largest(&links), (5000 - 4) / 2);
     let found = |name: &str| {
         let mut findings = limits.findings().iter();

@@ -1,0 +1,266 @@
+//! The two queues that the kernel shares with the program: submissions and completions.
+
+#![expect(unsafe_code, reason = "the kernel is given memory to read and write")]
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::ptr;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use anyhow::Context as _;
+use harness::waits::Waits;
+use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
+use nix::errno::Errno;
+
+use super::buffers::Buffers;
+
+/// The ring, and what it has counted.
+pub(super) struct Queue {
+    io: RefCell<IoUring>,
+    buffers: Option<Buffers>,
+    waits: Cell<Waits>,
+}
+
+/// The operation that an end of a link has in flight, if it has one. While it is in flight the
+/// kernel has a share in it: whatever becomes of the end or of the ring, the byte that the kernel
+/// reads or writes stays where it is until its last completion, and where that never comes it is
+/// never freed.
+#[derive(Default)]
+pub(super) struct Operation {
+    byte: Cell<u8>,
+    in_flight: Cell<bool>,
+    /// How it ended, as read(2) and write(2) return it or by a negative errno.
+    result: Cell<Option<i32>>,
+    /// Of one that stays: what came, in its order.
+    arrived: RefCell<VecDeque<u8>>,
+    waker: Cell<Option<Waker>>,
+}
+
+impl Queue {
+    pub(super) fn new(io: IoUring, multishot: bool) -> anyhow::Result<Self> {
+        let buffers = match multishot {
+            true => Some(Buffers::register(&io).context("cannot provide buffers to the ring")?),
+            false => None,
+        };
+        Ok(Queue {
+            io: RefCell::new(io),
+            buffers,
+            waits: Cell::default(),
+        })
+    }
+
+    pub(super) fn waits(&self) -> Waits {
+        self.waits.get()
+    }
+
+    /// Submits what was begun, waits until something has completed, and wakes whom it concerns. A
+    /// signal ends the wait early.
+    ///
+    /// # Errors
+    /// What io_uring_enter(2) reports.
+    pub(super) fn wait(&self) -> io::Result<()> {
+        let entered = {
+            let mut io = self.io.borrow_mut();
+            match is_polled(&io) && !io.completion().is_empty() {
+                // The kernel's thread was quicker.
+                true => Ok(0),
+                false => {
+                    self.count(1, 0);
+                    io.submitter().submit_and_wait(1)
+                }
+            }
+        };
+        self.settle(entered)
+    }
+
+    /// Submits what was begun without waiting for completions, so that there is room for more.
+    fn make_room(&self) -> io::Result<()> {
+        let entered = {
+            let io = self.io.borrow();
+            self.count(1, 0);
+            match is_polled(&io) {
+                true => {
+                    let flags = EnterFlags::SQ_WAKEUP | EnterFlags::SQ_WAIT;
+                    // SAFETY: the flags point to nothing.
+                    unsafe {
+                        io.submitter()
+                            .enter::<libc::sigset_t>(0, 0, flags.bits(), None)
+                    }
+                }
+                false => io.submitter().submit(),
+            }
+        };
+        self.settle(entered)
+    }
+
+    /// Takes the completions. What is no error: a signal; completions that found no room (EBUSY)
+    /// and a shortage of memory (EAGAIN), if what was taken now may have ended it.
+    fn settle(&self, entered: io::Result<usize>) -> io::Result<()> {
+        let taken = self.take_completions();
+        match entered {
+            Ok(_) => Ok(()),
+            Err(e) => match Errno::from_raw(e.raw_os_error().unwrap_or(0)) {
+                Errno::EINTR => Ok(()),
+                Errno::EBUSY | Errno::EAGAIN if taken > 0 => Ok(()),
+                _ => Err(e),
+            },
+        }
+    }
+
+    fn take_completions(&self) -> u64 {
+        let mut taken = 0;
+        for completion in self.io.borrow_mut().completion() {
+            taken += 1;
+            self.complete(&completion);
+        }
+        self.count(0, taken);
+        taken
+    }
+
+    fn complete(&self, completion: &cqueue::Entry) {
+        let operation = ptr::with_exposed_provenance::<Operation>(completion.user_data() as usize);
+        if operation.is_null() {
+            return;
+        }
+        // SAFETY: `begin` has given this share to the kernel, which completes an operation for the
+        // last time when it says that no more will follow.
+        let operation = unsafe { Rc::from_raw(operation) };
+        let flags = completion.flags();
+        let buffer = self.buffers.as_ref().zip(cqueue::buffer_select(flags));
+        let byte = buffer.map(|(buffers, id)| buffers.take(id));
+        match byte.filter(|_| completion.result() > 0) {
+            Some(byte) => operation.arrived.borrow_mut().push_back(byte),
+            None => operation.result.set(Some(completion.result())),
+        }
+        if let Some(waker) = operation.waker.take() {
+            waker.wake_by_ref();
+            operation.waker.set(Some(waker));
+        }
+        match cqueue::more(flags) {
+            true => drop(Rc::into_raw(operation)),
+            false => operation.in_flight.set(false),
+        }
+    }
+
+    /// Hands an operation over to the kernel, as `entry` describes it, at the next wait.
+    ///
+    /// # Safety
+    /// The entry must be for a descriptor that is open until [`Queue::cancel`] is called or the
+    /// operation has ended, and may point to nothing but the operation's byte.
+    ///
+    /// # Errors
+    /// Where the queue is full, and the kernel does not take what is in it.
+    pub(super) unsafe fn begin(
+        &self,
+        operation: &Rc<Operation>,
+        entry: squeue::Entry,
+    ) -> io::Result<()> {
+        let share = Rc::into_raw(Rc::clone(operation));
+        let entry = entry.user_data(share.expose_provenance() as u64);
+        // SAFETY: the caller's promise, and the kernel's share keeps the byte alive.
+        let pushed = unsafe { self.push(&entry) };
+        match pushed {
+            Ok(()) => operation.in_flight.set(true),
+            // SAFETY: the kernel knows nothing of the share.
+            Err(_) => drop(unsafe { Rc::from_raw(share) }),
+        }
+        pushed
+    }
+
+    /// Ends an operation early, which keeps its file open. When this returns, no submission names a
+    /// descriptor that is not in the kernel's hands.
+    ///
+    /// # Errors
+    /// As [`Queue::begin`].
+    pub(super) fn cancel(&self, operation: &Rc<Operation>) -> io::Result<()> {
+        if !operation.in_flight.get() {
+            return Ok(());
+        }
+        let name = Rc::as_ptr(operation).expose_provenance() as u64;
+        let entry = opcode::AsyncCancel::new(name).build().user_data(0);
+        // SAFETY: it points to nothing.
+        unsafe { self.push(&entry) }?;
+        while !self.io.borrow_mut().submission().is_empty() {
+            self.make_room()?;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`squeue::SubmissionQueue::push`].
+    unsafe fn push(&self, entry: &squeue::Entry) -> io::Result<()> {
+        loop {
+            // SAFETY: the caller's promise.
+            let pushed = unsafe { self.io.borrow_mut().submission().push(entry) };
+            match pushed {
+                Ok(()) => return Ok(()),
+                Err(_) => self.make_room()?,
+            }
+        }
+    }
+
+    fn count(&self, enters: u64, completions: u64) {
+        let waits = self.waits.get();
+        self.waits.set(Waits {
+            enters: waits.enters + enters,
+            completions: waits.completions + completions,
+        });
+    }
+}
+
+/// Whether a thread of the kernel takes the submissions.
+fn is_polled(io: &IoUring) -> bool {
+    io.params().is_setup_sqpoll()
+}
+
+impl Operation {
+    /// Where the kernel finds the byte.
+    pub(super) fn byte(&self) -> *mut u8 {
+        self.byte.as_ptr()
+    }
+
+    /// The byte.
+    ///
+    /// # Panics
+    /// Where it is the kernel's.
+    pub(super) fn get(&self) -> u8 {
+        assert!(!self.in_flight.get(), "the byte is the kernel's");
+        self.byte.get()
+    }
+
+    /// # Panics
+    /// Where it is the kernel's.
+    pub(super) fn set(&self, byte: u8) {
+        assert!(!self.in_flight.get(), "the byte is the kernel's");
+        self.byte.set(byte);
+    }
+
+    /// Whether it is neither in flight nor has a result that nobody took.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.in_flight.get() && self.result.get().is_none()
+    }
+
+    /// What came first.
+    pub(super) fn next_arrived(&self) -> Option<u8> {
+        self.arrived.borrow_mut().pop_front()
+    }
+
+    /// Its result, once it has ended.
+    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        match self.result.take() {
+            Some(result @ 0..) => Poll::Ready(Ok(result as usize)),
+            Some(errno) => Poll::Ready(Err(io::Error::from_raw_os_error(-errno))),
+            None => {
+                let waker = self
+                    .waker
+                    .take()
+                    .filter(|waker| waker.will_wake(cx.waker()));
+                let waker = waker.unwrap_or_else(|| cx.waker().clone());
+                self.waker.set(Some(waker));
+                Poll::Pending
+            }
+        }
+    }
+}
