@@ -5,12 +5,13 @@ use std::future::pending;
 use harness::link_ended;
 use harness::ready::Arrival;
 use harness::test_fault::{Ending, PASSED_BEFORE};
-use tokio::sync::mpsc::{Receiver, Sender};
+
+use crate::links::{Link, Put, Take};
 
 /// What `pass_on` does, for a few tokens.
-pub(crate) async fn pass_on(
-    mut upstream: Receiver<usize>,
-    downstream: Sender<usize>,
+pub(crate) async fn pass_on<L: Link>(
+    mut upstream: L::Receiver,
+    mut downstream: L::Sender,
     arrival: Arrival,
     ending: Ending,
 ) -> anyhow::Result<u64> {
@@ -19,10 +20,10 @@ pub(crate) async fn pass_on(
     }
     arrival.arrive();
     for passed in 0..PASSED_BEFORE {
-        let Some(number) = upstream.recv().await else {
+        let Some(number) = upstream.take().await else {
             return Ok(passed);
         };
-        downstream.send(number + 1).await.map_err(link_ended)?;
+        downstream.put(number + 1).await.map_err(link_ended)?;
     }
     if ending == Ending::Hang {
         pending::<()>().await;

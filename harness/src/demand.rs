@@ -172,7 +172,12 @@ impl Demand {
 
     /// Numbers in flight over channels: in a channel, and among those that came out.
     pub fn tokens(count: u32) -> Self {
-        let bytes = u64::from(count) * 24;
+        Demand::tokens_of(count, 24)
+    }
+
+    /// Numbers in flight that take so many bytes each, with their place among those that came out.
+    pub fn tokens_of(count: u32, bytes: u64) -> Self {
+        let bytes = u64::from(count) * bytes;
         let need = Need {
             memory: bytes,
             address_space: bytes,
@@ -209,10 +214,10 @@ impl Demand {
         })
     }
 
-    /// N async tasks, each with a channel.
-    pub fn channel_tasks() -> Self {
+    /// N async tasks that hold so many bytes each, with their links in memory.
+    pub fn memory_tasks(bytes: u64) -> Self {
         Demand::each(Need {
-            memory: 2048,
+            memory: bytes,
             ..Need::NONE
         })
     }

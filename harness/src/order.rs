@@ -21,6 +21,17 @@ impl Order {
         random.shuffle(&mut places);
         Some(places)
     }
+
+    /// Puts what was created in that order into the order of the chain. What is missing at the end
+    /// was not created.
+    pub fn in_chain<T>(self, tasks: u32, created: Vec<T>) -> Vec<T> {
+        let Some(places) = self.places(tasks) else {
+            return created;
+        };
+        let mut placed: Vec<(u32, T)> = places.into_iter().zip(created).collect();
+        placed.sort_unstable_by_key(|(place, _)| *place);
+        placed.into_iter().map(|(_, task)| task).collect()
+    }
 }
 
 #[cfg(test)]
@@ -39,5 +50,17 @@ mod tests {
         sorted.sort_unstable();
         assert!(sorted.into_iter().eq(0..1000));
         assert_eq!(Order { shuffle: Some(1) }.places(0), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_was_created_in_any_order_is_told_in_that_of_the_chain() {
+        for shuffle in [None, Some(7)] {
+            let order = Order { shuffle };
+            let created = order.places(100).unwrap_or((0..100).collect());
+            assert!(order.in_chain(100, created.clone()).into_iter().eq(0..100));
+            // Half-way, no more were created.
+            let half = order.in_chain(100, created[..50].to_vec());
+            assert!(half.len() == 50 && half.is_sorted());
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal::{self, SIGINT, SIGTERM};
 
-use crate::support::benchmarks::{Benchmark, all};
+use crate::support::benchmarks::{Benchmark, all, with};
 use crate::support::process::{Outcome, Run};
 use crate::support::until;
 
@@ -61,6 +61,22 @@ fn a_terminated_run_leaves_a_partial_record() {
         let sum: u64 = samples.series.sums.iter().sum();
         assert!((sum as f64 / samples.count as f64 / samples.mean - 1.0).abs() < 1e-9);
         assert!(record.usage.is_some() && record.per_task.is_some());
+    }
+}
+
+#[test]
+fn every_link_and_executor_stops_with_a_result() {
+    for benchmark in with("--executor") {
+        for variant in benchmark.transports_on_executors() {
+            let run = || {
+                benchmark
+                    .run(ENDLESS)
+                    .flags("--format json")
+                    .flags(&variant)
+            };
+            let record = stop(run, SIGINT).expect(130).record();
+            assert!(record.partial && record.error.is_none(), "{variant}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod command;
 mod counters;
+mod executors;
 mod floor;
 mod machine;
 mod placement;

@@ -25,7 +25,7 @@ fn every_listed_value_runs() {
                 continue;
             }
             for value in values {
-                let record = record(benchmark, &format!("{flag} {value}"));
+                let record = record(benchmark, &benchmark.choice(flag, value));
                 assert_eq!(record.params[&flag[2..]], value.as_str());
             }
         }
@@ -59,9 +59,7 @@ fn every_switch_runs() {
 #[test]
 fn tasks_that_use_memory_in_any_order_pass_everything_on() {
     for benchmark in with("--touch") {
-        let transports = benchmark.flags.get("--transport").into_iter().flatten();
-        let variants = transports.map(|transport| format!("--transport {transport}"));
-        for variant in variants.chain([String::new()]) {
+        for variant in benchmark.transports().into_iter().chain([String::new()]) {
             for (touch, bytes) in [("0", 0), ("1", 1), ("5000", 5000), ("1MiB", 1 << 20)] {
                 for seed in [0, u64::MAX] {
                     let flags = format!("{variant} --touch {touch} --shuffle {seed}");
@@ -197,12 +195,34 @@ fn channels_hold_as_much_as_asked_for() {
 #[test]
 fn a_link_in_memory_holds_one_token() {
     for benchmark in with("--transport").filter(|benchmark| !benchmark.has_pipes()) {
-        for transport in &benchmark.flags["--transport"] {
-            let flags = format!("--tokens 4 --transport {transport}");
+        for transport in benchmark.transports_on_executors() {
+            let flags = format!("--tokens 4 {transport}");
             assert_eq!(record(benchmark, &flags).hops, Some(4 * 4));
         }
         let refused = benchmark.tiny("--tokens 5").finish();
         refused.expect_refusal(2, &["--tokens 5", "at most 4", "--tasks"]);
+    }
+}
+
+/// Whether these are links without a bound.
+fn holds_any_number(flags: &str) -> bool {
+    ["oneshot", "unbounded"].iter().any(|t| flags.contains(t))
+}
+
+#[test]
+fn links_without_a_bound_hold_what_the_memory_holds() {
+    for benchmark in with("--tokens") {
+        for variant in benchmark.transports_on_executors() {
+            if !holds_any_number(&variant) {
+                continue;
+            }
+            let many = record(benchmark, &format!("{variant} --tokens 20000"));
+            assert_eq!(many.hops, Some(4 * 20000));
+            let script = r#"ulimit -v 8000000; exec "$0" "$@""#;
+            let flags = format!("--tasks 2 --iters 1 --tokens 4000000000 {variant}");
+            let refused = benchmark.within(script, &flags).finish();
+            refused.expect_refusal(1, &["--tokens", "ulimit -v"]);
+        }
     }
 }
 
@@ -216,13 +236,8 @@ fn as_many_tokens_as_the_links_hold_run() {
             .flags(flags)
     };
     for benchmark in with("--tokens") {
-        let transports = benchmark.flags.get("--transport").into_iter().flatten();
-        let variants = transports.map(|transport| format!("--transport {transport}"));
-        let variants: Vec<String> = match variants.collect::<Vec<_>>() {
-            none if none.is_empty() => vec![String::new()],
-            some => some,
-        };
-        for variant in &variants {
+        let bounded = |variant: &String| !holds_any_number(variant);
+        for variant in benchmark.transports().iter().filter(|v| bounded(v)) {
             let refused = few(benchmark, variant)
                 .flags("--tokens 4000000000")
                 .finish();

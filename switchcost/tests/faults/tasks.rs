@@ -2,7 +2,7 @@
 //! measured before is kept.
 
 use super::chains;
-use crate::support::benchmarks::Benchmark;
+use crate::support::benchmarks::{Benchmark, offering};
 use crate::support::process::Run;
 
 /// How a task ends, what is told of it besides its number, and whether it ran at all.
@@ -73,16 +73,11 @@ fn its_record_is_partial_and_has_the_error() {
 #[test]
 fn with_more_tokens_or_other_links_it_is_no_different() {
     for benchmark in chains() {
-        let transports = benchmark.flags.get("--transport").into_iter().flatten();
-        let mut variants: Vec<_> = transports.map(|t| format!("--transport {t}")).collect();
-        if variants.is_empty() {
-            variants.push("--capacity 4".to_owned());
-        }
-        for variant in variants {
+        for variant in benchmark.transports_on_executors() {
+            let flags = format!("--tokens 4 {variant} --format json");
             for (ending, words, _) in ENDINGS {
                 for task in TASKS {
-                    let run = faulty(benchmark, &format!("{ending}@{task}"));
-                    let run = run.flags("--tokens 4 --format json").flags(&variant);
+                    let run = faulty(benchmark, &format!("{ending}@{task}")).flags(&flags);
                     let run = run.start().finish_all().expect(1);
                     run.expect_complaint(&[&format!("task {task}"), words]);
                 }
@@ -91,16 +86,27 @@ fn with_more_tokens_or_other_links_it_is_no_different() {
     }
 }
 
+/// Nothing but its own tasks can wake a task of the executor that hears no other thread.
+#[test]
+fn a_chain_that_nobody_can_wake_any_more_is_an_error() {
+    for benchmark in offering("--executor", "one-page") {
+        for variant in benchmark.transports_on_executors() {
+            if variant.contains("one-page") {
+                let run = faulty(benchmark, "hang@2").flags(&variant);
+                let run = run.start().finish_all().expect(1);
+                run.expect_complaint(&["task 2", "waits for ever"]);
+            }
+        }
+    }
+}
+
 #[test]
 fn tasks_are_told_by_their_place_whatever_the_order_of_their_creation() {
     for benchmark in chains().filter(|benchmark| benchmark.has("--shuffle")) {
-        let transports = benchmark.flags.get("--transport").into_iter().flatten();
-        for transport in transports {
+        for transport in benchmark.transports() {
             for (ending, words, ran) in ENDINGS {
                 let run = faulty(benchmark, &format!("{ending}@3"));
-                let run = run
-                    .flags("--shuffle 5 --touch 64 --transport")
-                    .arg(transport);
+                let run = run.flags("--shuffle 5 --touch 64").flags(&transport);
                 let run = run.start().finish_all().expect(1);
                 let run = run.expect_complaint(&["task 3", words]);
                 let kept = run.stdout.starts_with("partial: 3 of 100000 iterations\n");

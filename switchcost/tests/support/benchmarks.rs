@@ -91,6 +91,36 @@ impl Benchmark {
         self.name == "process-brigade"
     }
 
+    /// The flags that choose a value of a flag: some are there for others only.
+    pub(crate) fn choice(&self, flag: &str, value: &str) -> String {
+        match (flag, value) {
+            ("--transport", "slot") => "--transport slot --executor one-page".to_owned(),
+            _ => format!("{flag} {value}"),
+        }
+    }
+
+    /// The flags that choose each of its transports, or none where there is nothing to choose.
+    pub(crate) fn transports(&self) -> Vec<String> {
+        match self.flags.get("--transport") {
+            Some(values) => {
+                let choices = values.iter().map(|value| self.choice("--transport", value));
+                choices.collect()
+            }
+            None => vec![String::new()],
+        }
+    }
+
+    /// The same with each executor that a transport is for.
+    pub(crate) fn transports_on_executors(&self) -> Vec<String> {
+        let mut variants = self.transports();
+        for executor in self.flags.get("--executor").into_iter().flatten().skip(1) {
+            let others = self.transports().into_iter();
+            let others = others.filter(|flags| !flags.contains("--executor"));
+            variants.extend(others.map(|flags| format!("{flags} --executor {executor}")));
+        }
+        variants
+    }
+
     /// Whether its links are file descriptors.
     pub(crate) fn has_pipes(&self) -> bool {
         self.takes("--transport", "pipe")
@@ -117,6 +147,11 @@ pub(crate) fn all() -> &'static [Benchmark] {
 /// The benchmarks that have a flag.
 pub(crate) fn with(flag: &str) -> impl Iterator<Item = &'static Benchmark> {
     all().iter().filter(move |benchmark| benchmark.has(flag))
+}
+
+/// The benchmarks that list this value for a flag.
+pub(crate) fn offering(flag: &str, value: &str) -> impl Iterator<Item = &'static Benchmark> {
+    with(flag).filter(move |benchmark| benchmark.flags[flag].iter().any(|v| v == value))
 }
 
 fn cargo() -> Command {

@@ -1,0 +1,188 @@
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::task::yield_now;
+
+use super::*;
+use crate::executors::Executor;
+use crate::one_page;
+
+/// Runs a test on each of these links and each executor that they are for, and fails where it does
+/// not end.
+macro_rules! each {
+    ($test:ident) => {
+        each!($test, Unbounded, Oneshot);
+        each_that_holds_one!($test);
+    };
+    ($test:ident, $($link:ident),+) => {$(
+        ends(concat!(stringify!($link), ", one page"), || {
+            $test::<$link>(&one_page::Executor::new());
+        });
+        ends(concat!(stringify!($link), ", current thread"), || {
+            $test::<$link>(&Builder::new_current_thread().build().unwrap());
+        });
+        ends(concat!(stringify!($link), ", two workers"), || {
+            $test::<$link>(&Builder::new_multi_thread().worker_threads(2).build().unwrap());
+        });
+    )+};
+}
+
+macro_rules! each_that_holds_one {
+    ($test:ident) => {
+        each!($test, Mpsc, Notify, Mutex);
+        ends("slot, one page", || {
+            $test::<Slot>(&one_page::Executor::new())
+        });
+    };
+}
+
+fn ends(what: &str, test: fn()) {
+    let (over, wait) = channel::<()>();
+    let thread = thread::spawn(move || {
+        // Dropped also where the test panics.
+        let _over = over;
+        test();
+    });
+    let waited = wait.recv_timeout(Duration::from_secs(60));
+    assert_eq!(waited, Err(RecvTimeoutError::Disconnected), "{what} hangs");
+    assert!(thread.join().is_ok(), "{what}");
+}
+
+/// Long enough for another task to wait, most of the time.
+async fn a_moment() {
+    for _ in 0..20 {
+        yield_now().await;
+    }
+}
+
+#[test]
+fn numbers_come_out_in_the_order_in_which_they_went_in() {
+    fn test<L: Link>(executor: &impl Executor) {
+        executor.block_on(async {
+            let (mut sender, mut receiver) = L::link(1);
+            let putter = executor.spawn(async move {
+                for number in 0..20_000 {
+                    sender.put(number).await?;
+                }
+                Ok(())
+            });
+            let taker = executor.spawn(async move {
+                let mut numbers = Vec::new();
+                while let Some(number) = receiver.take().await {
+                    numbers.push(number);
+                }
+                Ok(numbers)
+            });
+            executor.join(putter).await.unwrap();
+            let numbers = executor.join(taker).await.unwrap();
+            assert!(numbers.into_iter().eq(0..20_000));
+        });
+    }
+    each!(test);
+}
+
+#[test]
+fn the_end_comes_after_what_was_put_in() {
+    fn test<L: Link>(executor: &impl Executor) {
+        executor.block_on(async {
+            let (mut sender, mut receiver) = L::link(1);
+            sender.put(7).await.unwrap();
+            drop(sender);
+            assert_eq!(receiver.take().await, Some(7));
+            assert_eq!(receiver.take().await, None);
+        });
+    }
+    each!(test);
+}
+
+#[test]
+fn without_a_receiver_nothing_goes_in() {
+    fn test<L: Link>(executor: &impl Executor) {
+        executor.block_on(async {
+            let (mut sender, receiver) = L::link(1);
+            drop(receiver);
+            assert!(sender.put(1).await.is_err());
+        });
+    }
+    each!(test);
+}
+
+#[test]
+fn an_end_that_comes_late_is_seen_by_who_waits() {
+    fn test<L: Link>(executor: &impl Executor) {
+        executor.block_on(async {
+            let (sender, mut receiver) = L::link(1);
+            let taker = executor.spawn(async move { Ok(receiver.take().await) });
+            a_moment().await;
+            drop(sender);
+            assert_eq!(executor.join(taker).await.unwrap(), None);
+        });
+    }
+    each!(test);
+}
+
+#[test]
+fn one_number_fills_it_and_a_sender_that_waits_sees_the_end() {
+    fn test<L: Link>(executor: &impl Executor) {
+        executor.block_on(async {
+            let (mut sender, mut receiver) = L::link(1);
+            let (full, wait) = channel();
+            let putter = executor.spawn(async move {
+                for number in 0..2 {
+                    sender.put(number).await?;
+                    full.send(number)?;
+                }
+                Ok(sender.put(2).await.is_err())
+            });
+            a_moment().await;
+            thread::sleep(Duration::from_millis(5));
+            assert_eq!(wait.try_iter().collect::<Vec<_>>(), [0]);
+            assert_eq!(receiver.take().await, Some(0));
+            a_moment().await;
+            drop(receiver);
+            assert!(executor.join(putter).await.unwrap_or(true));
+        });
+    }
+    each_that_holds_one!(test);
+}
+
+/// The end comes while the other side is on its way to wait, or not yet, or already there.
+#[test]
+fn an_end_at_any_moment_is_seen() {
+    fn test<L: Link>(executor: &impl Executor) {
+        executor.block_on(async {
+            for round in 0..300 {
+                let (sender, mut receiver) = L::link(1);
+                let taker = executor.spawn(async move { Ok(receiver.take().await) });
+                let (mut full, dropped) = L::link(1);
+                let putter = executor.spawn(async move {
+                    let first = full.put(0).await;
+                    Ok(first.is_err() || full.put(1).await.is_err())
+                });
+                (0..round * 20).for_each(|_| std::hint::spin_loop());
+                drop((sender, dropped));
+                assert_eq!(executor.join(taker).await.unwrap(), None);
+                assert!(executor.join(putter).await.unwrap());
+            }
+        });
+    }
+    each_that_holds_one!(test);
+}
+
+/// Each holds the next one: were they dropped so, the stack would not suffice.
+#[test]
+fn numbers_that_nobody_takes_are_dropped_one_by_one() {
+    fn test<L: Link>(executor: &impl Executor) {
+        executor.block_on(async {
+            let (mut sender, receiver) = L::link(1);
+            for number in 0..1_000_000 {
+                sender.put(number).await.unwrap();
+            }
+            drop(receiver);
+            assert!(sender.put(0).await.is_err());
+        });
+    }
+    each!(test, Unbounded, Oneshot);
+}

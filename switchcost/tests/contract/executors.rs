@@ -1,0 +1,92 @@
+//! What runs the tasks of the program that has an executor of its own.
+
+use harness::record::{Record, Runtime};
+
+use crate::support::benchmarks::{Benchmark, offering};
+
+fn record(benchmark: &Benchmark, flags: &str) -> Record {
+    let run = benchmark.tiny("--format json").flags(flags).finish();
+    run.expect_quiet_success().record()
+}
+
+#[test]
+fn every_link_runs_on_every_executor_that_it_is_for() {
+    for benchmark in offering("--executor", "one-page") {
+        for variant in benchmark.transports_on_executors() {
+            for flags in ["", "--touch 100 --shuffle 5", "--shuffle 1 --tokens 3"] {
+                let record = record(benchmark, &format!("{variant} {flags}"));
+                let samples = record.samples.unwrap();
+                assert_eq!(samples.count, 4, "{variant} {flags}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_record_names_the_executor_that_ran() {
+    for benchmark in offering("--executor", "one-page") {
+        let tokio = record(benchmark, "");
+        let runtime = tokio.runtime.unwrap();
+        assert_eq!(
+            (runtime.name.as_str(), &runtime.version),
+            ("tokio", &tokio.build.tokio)
+        );
+        let record = record(benchmark, "--executor one-page");
+        assert_eq!(record.params["executor"], "one-page");
+        let expected = Runtime {
+            name: "one-page".to_owned(),
+            // It has no other version than that of its program.
+            version: record.build.package_version,
+            flavor: "current-thread".to_owned(),
+            workers: 1,
+        };
+        assert_eq!(record.runtime, Some(expected));
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    for benchmark in offering("--executor", "one-page") {
+        for (flags, words) in [
+            ("--transport slot", ["--transport", "one-page"]),
+            (
+                "--transport slot --executor tokio",
+                ["--transport", "one-page"],
+            ),
+            ("--transport notify --capacity 2", ["--capacity", "mpsc"]),
+            ("--transport unbounded --capacity 1", ["--capacity", "mpsc"]),
+            (
+                "--executor one-page --flavor multi-thread",
+                ["--flavor", "tokio"],
+            ),
+            ("--executor one-page --workers 1", ["--workers", "tokio"]),
+            (
+                "--executor one-page --placement half",
+                ["--placement", "tokio"],
+            ),
+            (
+                "--executor one-page --placement spread",
+                ["--placement", "tokio"],
+            ),
+            ("--executor smol", ["--executor", "one-page"]),
+        ] {
+            benchmark.tiny(flags).finish().expect_refusal(2, &words);
+        }
+    }
+}
+
+#[test]
+fn less_memory_is_asked_for_where_less_is_held() {
+    for benchmark in offering("--executor", "one-page") {
+        let largest = |flags: &str| -> u64 {
+            let run = benchmark.tiny("--check-limits --format json").flags(flags);
+            let answer = run.finish().expect_quiet_success();
+            let answer: serde_json::Value = serde_json::from_str(answer.line()).unwrap();
+            answer["demand"]["per_task"]["memory"].as_u64().unwrap()
+        };
+        let channel = largest("");
+        let notify = largest("--transport notify");
+        let floor = largest("--transport slot --executor one-page");
+        assert!(floor < notify && notify < channel);
+    }
+}
