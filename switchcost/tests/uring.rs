@@ -198,6 +198,22 @@ fn the_kernels_thread_stays_on_the_cpus_of_the_program() {
     }
 }
 
+/// Where it may preempt nobody and be preempted by nobody, it must not keep the only CPU.
+#[test]
+fn the_kernels_thread_leaves_a_single_cpu_to_the_tasks() {
+    for benchmark in with("--multishot") {
+        for policy in &benchmark.flags["--policy"] {
+            let run = benchmark.tiny("--setup sqpoll --placement one-cpu --policy");
+            let run = run.arg(policy).flags("--format json").finish();
+            if run.code == 1 && run.stderr.contains("--policy fifo") {
+                return crate::support::skip("no right to a real-time policy");
+            }
+            let samples = run.expect(0).record().samples.unwrap();
+            assert!(samples.min < 1_000_000_000, "{policy}: {samples:?}");
+        }
+    }
+}
+
 #[test]
 fn what_makes_no_sense_together_is_refused() {
     for benchmark in with("--multishot") {
