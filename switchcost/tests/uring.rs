@@ -177,11 +177,14 @@ fn the_kernels_thread_stays_on_the_cpus_of_the_program() {
     }
     for benchmark in with("--multishot") {
         for executor in &benchmark.flags["--executor"] {
+            // The thread of a ring that is gone may be about to end.
+            let threads =
+                "cd /proc/{pid}/task; sleep 0.2; cat */comm; grep -h ^Cpus_allowed_list: */status";
             let run = benchmark
                 .tiny("--setup sqpoll --placement one-cpu -q --executor")
                 .arg(executor)
                 .arg("--command")
-                .arg("cat /proc/{pid}/task/*/comm; grep -h Cpus_allowed_list: /proc/{pid}/task/*/status");
+                .arg(threads);
             let run = run.finish().expect_quiet_success();
             assert!(run.stdout.contains("iou-sqp"), "{run}");
             let lists = run
@@ -194,6 +197,22 @@ fn the_kernels_thread_stays_on_the_cpus_of_the_program() {
                 lists[0] == lists[1] && lists[0].parse::<u32>().is_ok(),
                 "{run}"
             );
+        }
+    }
+}
+
+/// Where it may preempt nobody and be preempted by nobody, it must not keep the only CPU.
+#[test]
+fn the_kernels_thread_leaves_a_single_cpu_to_the_tasks() {
+    for benchmark in with("--multishot") {
+        for policy in &benchmark.flags["--policy"] {
+            let run = benchmark.tiny("--setup sqpoll --placement one-cpu --policy");
+            let run = run.arg(policy).flags("--format json").finish();
+            if run.code == 1 && run.stderr.contains("--policy fifo") {
+                return crate::support::skip("no right to a real-time policy");
+            }
+            let samples = run.expect(0).record().samples.unwrap();
+            assert!(samples.min < 1_000_000_000, "{policy}: {samples:?}");
         }
     }
 }

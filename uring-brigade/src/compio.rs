@@ -17,7 +17,7 @@ use harness::panics;
 use harness::waits::Waits;
 
 use crate::executor::{Executor, Sink, Source};
-use crate::setup::{self, Setup, Shape};
+use crate::setup::{Poller, Setup, Shape};
 
 /// The runtime.
 #[derive(Clone)]
@@ -43,8 +43,9 @@ impl Compio {
                 driver.single_issuer(true).defer_taskrun(true);
             }
             Setup::Sqpoll => {
-                let idle = Duration::from_millis(setup::IDLE.into());
-                driver.sqpoll_idle(idle).sqpoll_cpu(setup::last_cpu()?);
+                let poller = Poller::new()?;
+                let idle = Duration::from_millis(poller.idle.into());
+                driver.sqpoll_idle(idle).sqpoll_cpu(poller.cpu);
             }
         }
         let runtime = Runtime::builder().with_proactor(driver).build()?;

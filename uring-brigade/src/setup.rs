@@ -31,12 +31,19 @@ pub(crate) enum Setup {
     /// for completions
     Deferred,
     /// IORING_SETUP_SQPOLL: a thread of the kernel takes the submissions and spins for more, on
-    /// the last CPU that this process may use
+    /// the last CPU that this process may use; for a second before it sleeps, or a millisecond
+    /// where that is the only CPU
     Sqpoll,
 }
 
-/// How long the kernel's thread of `sqpoll` spins before it sleeps, in ms.
-pub(crate) const IDLE: u32 = 1000;
+/// The kernel's thread of `sqpoll`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Poller {
+    /// The CPU that it is bound to.
+    pub(crate) cpu: u32,
+    /// How long it spins before it sleeps, in ms.
+    pub(crate) idle: u32,
+}
 
 /// What is asked of a ring.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +74,10 @@ impl Setup {
                 "6.1"
             }
             Setup::Sqpoll => {
-                builder.setup_sqpoll(IDLE).setup_sqpoll_cpu(last_cpu()?);
+                let poller = Poller::new()?;
+                builder
+                    .setup_sqpoll(poller.idle)
+                    .setup_sqpoll_cpu(poller.cpu);
                 "5.11"
             }
         };
@@ -75,13 +85,23 @@ impl Setup {
     }
 }
 
-/// The last CPU that this process may use. The kernel's own thread could run on any (`io_sq_thread`
-/// in io_uring/sqpoll.c), whatever its process is confined to, so it is bound to one.
-pub(crate) fn last_cpu() -> anyhow::Result<u32> {
-    let allowed = sched_getaffinity(Pid::from_raw(0))?;
-    let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
-    let last = (0..CpuSet::count()).rev().find(is_allowed);
-    Ok(last.context("this process may use no CPU")? as u32)
+impl Poller {
+    /// On the last CPU that this process may use. By itself it could run on any (`io_sq_thread` in
+    /// io_uring/sqpoll.c), whatever its process is confined to. Where that is the only CPU, it spins
+    /// for a moment only: under a real-time policy nobody else runs meanwhile.
+    ///
+    /// # Errors
+    /// What sched_getaffinity(2) reports.
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let allowed = sched_getaffinity(Pid::from_raw(0))?;
+        let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
+        let mut cpus = (0..CpuSet::count()).rev().filter(is_allowed);
+        let last = cpus.next().context("this process may use no CPU")?;
+        Ok(Poller {
+            cpu: last as u32,
+            idle: if cpus.next().is_some() { 1000 } else { 1 },
+        })
+    }
 }
 
 impl Shape {

@@ -11,7 +11,7 @@ use io_uring::IoUring;
 
 use super::Ring;
 use crate::executor::{Executor, Sink, Source, yield_now};
-use crate::setup::last_cpu;
+use crate::setup::Poller;
 
 const TRANSPORTS: [Transport; 2] = [Transport::Pipe, Transport::Socketpair];
 
@@ -25,7 +25,7 @@ fn on_rings(test: impl Fn(&Ring, Transport)) {
                 match polled {
                     true => builder
                         .setup_sqpoll(10)
-                        .setup_sqpoll_cpu(last_cpu().unwrap()),
+                        .setup_sqpoll_cpu(Poller::new().unwrap().cpu),
                     false => builder.setup_single_issuer().setup_defer_taskrun(),
                 };
                 let ring = builder.setup_cqsize(4).build(2);
