@@ -64,6 +64,9 @@ fn every_program_measures_without_it_and_says_what_it_could_not_read() {
                     "{files:?}"
                 );
             }
+            let untold = files.contains(&"/proc/PID/status of the tasks");
+            assert_eq!(untold, record.usage.is_none(), "{what}: {files:?}");
+            assert_eq!(untold, benchmark.has_processes() && !has_self, "{what}");
             if what == "masked" {
                 assert_eq!(files, ["/proc/meminfo", "/proc/stat"]);
                 assert_eq!(record.machine.memory_total_bytes, None);

@@ -345,6 +345,7 @@ fn memory_has_slopes_and_an_outlook() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     for expected in [
         "thread with a pipe (4 to 40 tasks, 8 runs)",
+        "process with a pipe",
         "bare async task",
         "kernel stacks",
         "Theil–Sen",
@@ -352,7 +353,7 @@ fn memory_has_slopes_and_an_outlook() {
     ] {
         assert!(printed.contains(expected), "{expected}\n{printed}");
     }
-    assert_eq!(records(&folder.path().join("m.jsonl")).len(), 6 * 8);
+    assert_eq!(records(&folder.path().join("m.jsonl")).len(), 7 * 8);
     let report = switchcost(folder.path(), &["report", "m.jsonl"])
         .output()
         .unwrap();
