@@ -138,7 +138,7 @@ fn under_fifo_nothing_waits_by_spinning() {
         let mut variants = vec![String::new()];
         for flag in ["--flavor", "--transport", "--stacks"] {
             let values = benchmark.flags.get(flag).into_iter().flatten();
-            variants.extend(values.map(|value| format!("{flag} {value}")));
+            variants.extend(values.map(|value| benchmark.choice(flag, value)));
         }
         for variant in variants {
             let run = benchmark.tiny("--policy fifo --placement one-cpu -q");

@@ -141,8 +141,6 @@ fn tokens_are_swept_with_fixed_flags_over_two_transports() {
         "50",
         "--program",
         "async-brigade",
-        "--program",
-        "async-mem-brigade",
         "--placement",
         "free",
         "--transport",
@@ -157,10 +155,6 @@ fn tokens_are_swept_with_fixed_flags_over_two_transports() {
     ]);
     let stderr = text(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    assert!(
-        stderr.contains("async-mem-brigade has no --transport"),
-        "{stderr}"
-    );
     let answer = json(&output);
     let curve = &answer["curves"][0];
     assert_eq!(curve["title"], "Time per hop over --tokens, --tasks 5");
@@ -170,11 +164,38 @@ fn tokens_are_swept_with_fixed_flags_over_two_transports() {
         names,
         [
             "async-brigade, free, pipe",
-            "async-brigade, free, socketpair",
-            "async-mem-brigade, free"
+            "async-brigade, free, socketpair"
         ]
     );
     assert!(series.iter().all(|s| points(s) == [(1, true), (4, true)]));
+}
+
+#[test]
+fn a_program_without_transports_is_measured_once() {
+    let flags = "sweep --tasks 2..3 --points 2 --rounds 1 --hops 20 --placement free --format json \
+                 --program async-creation --transport pipe --transport socketpair \
+                 --program thread-brigade";
+    let (_folder, output) = run(&flags.split_whitespace().collect::<Vec<_>>());
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let line = "async-creation has no --transport: it is measured once, without";
+    assert!(stderr.contains(line), "{stderr}");
+    let answer = json(&output);
+    let curves = answer["curves"].as_array().unwrap().iter();
+    let names: Vec<&str> = curves
+        .flat_map(|curve| curve["series"].as_array().unwrap())
+        .map(|series| series["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "async-creation, free",
+        "thread-brigade, free, pipe",
+        "thread-brigade, free, socketpair",
+    ];
+    assert!(
+        expected.iter().all(|name| names.contains(name)),
+        "{names:?}"
+    );
+    assert_eq!(names.len(), expected.len());
 }
 
 #[test]
@@ -316,7 +337,17 @@ fn bad_usage_is_told_by_the_flag_and_nothing_is_written() {
         ),
         (&["--over", "speed=1..3"], "has a flag --speed"),
         (
-            &["--tasks", "2..9", "--transport", "pigeon"],
+            // One of them has no transports, and would be measured without.
+            &[
+                "--tasks",
+                "2..9",
+                "--transport",
+                "pigeon",
+                "--program",
+                "async-creation",
+                "--program",
+                "thread-brigade",
+            ],
             "--transport pigeon",
         ),
         (

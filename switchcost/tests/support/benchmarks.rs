@@ -150,8 +150,13 @@ pub(crate) fn with(flag: &str) -> impl Iterator<Item = &'static Benchmark> {
 }
 
 /// The benchmarks that list this value for a flag.
-pub(crate) fn offering(flag: &str, value: &str) -> impl Iterator<Item = &'static Benchmark> {
-    with(flag).filter(move |benchmark| benchmark.flags[flag].iter().any(|v| v == value))
+pub(crate) fn offering(
+    flag: &'static str,
+    value: &'static str,
+) -> impl Iterator<Item = &'static Benchmark> {
+    all()
+        .iter()
+        .filter(move |benchmark| benchmark.takes(flag, value))
 }
 
 fn cargo() -> Command {
