@@ -369,7 +369,7 @@ mod tests {
     fn the_built_in_plan_of_memory_is_sound() {
         let plan = Plan::memory().unwrap();
         let cases = plan.cases(false, 1);
-        assert_eq!(cases.len(), 6 * COUNTS_OF_A_SLOPE);
+        assert_eq!(cases.len(), 7 * COUNTS_OF_A_SLOPE);
         assert!(cases.iter().all(|c| c.position.metric == Metric::Memory));
     }
 

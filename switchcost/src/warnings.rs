@@ -66,8 +66,9 @@ fn common_notes(records: &[Record]) -> Vec<String> {
             Share::Most,
         ),
         (
-            |n| matches!(n, Note::InvoluntarySwitches { .. }),
-            "involuntary switches in more than one hop or task of a hundred",
+            // Those of hops stand in the table.
+            |n| matches!(n, Note::InvoluntarySwitches { per, .. } if per == "task"),
+            "involuntary switches in more than one creation of a hundred",
             Share::Most,
         ),
         (

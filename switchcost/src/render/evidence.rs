@@ -14,7 +14,7 @@ const FEW: f64 = 0.02;
 
 /// The counts as they stand in a table, below their figure.
 pub(super) fn counts(evidence: &Evidence) -> String {
-    let mut text = format!("{:.2} switches", evidence.switches);
+    let mut text = format!("{:.2}", evidence.switches);
     if evidence.preemptions >= FEW {
         let _ = write!(text, " + {:.2}", evidence.preemptions);
     }
@@ -48,9 +48,15 @@ pub(super) fn lines(table: &Table) -> Vec<String> {
         .into_iter()
         .map(|(verdict, names)| format!("{}: {}.", words(verdict), rows(table, &names)))
         .collect();
+    if !lines.is_empty() {
+        lines.insert(
+            0,
+            "Switches per hop: voluntary ones, + those of threads that had to make way.".to_owned(),
+        );
+    }
     if !crossing.is_empty() {
         lines.push(format!(
-            "Wake-up interrupts for each hop, about the share of the hops that cross CPUs: {}.",
+            "Wake-up interrupts per hop, about the share of the hops that cross CPUs: {}.",
             crossing.join("; ")
         ));
     }

@@ -199,7 +199,7 @@ fn time_grid(table: &Table) -> Grid {
             Cell::Failed(reason) => Some(format!("failed: {}", first_line(reason))),
             Cell::Absent | Cell::Memory(_) => None,
         });
-        line("  counted per hop".to_owned(), &|cell| match cell {
+        line("  switches per hop".to_owned(), &|cell| match cell {
             Cell::Time(time) => time.evidence.as_ref().map(evidence::counts),
             _ => None,
         });
