@@ -17,6 +17,11 @@ pub struct Evidence {
     pub preemptions: f64,
     /// Interrupts by which one CPU called another, of the whole system; `None` where unknown.
     pub wakeups: Option<f64>,
+    /// System calls, where they were counted (`--counters`, or by the program's own event loop).
+    pub calls: Option<f64>,
+    /// Hops for each time that an event loop asked the kernel what is ready: with several tokens in
+    /// flight one answer may serve several hops.
+    pub hops_per_wait: Option<f64>,
     /// What they say.
     pub verdict: Verdict,
 }
@@ -100,9 +105,41 @@ impl Evidence {
             switches,
             preemptions: mean(&|run| each(run, run.usage?.involuntary_switches))?,
             wakeups: mean(&|run| each(run, run.interference?.wakeup_interrupts?)),
+            calls: mean(&calls),
+            hops_per_wait: mean(&waits)
+                .map(|waits| 1.0 / waits)
+                .filter(|hops| hops.is_finite()),
             verdict: verdict(claim, switches, tokens, in_kernel.unwrap_or(1.0)),
         })
     }
+}
+
+/// System calls per hop: of the counted pass, or by the event loop's own count, which knows of its
+/// own calls alone.
+fn calls(run: &Record) -> Option<f64> {
+    let counted = || {
+        let all = *run.counters.as_ref()?.events.get("system_calls")?;
+        Some(all as f64 / run.counted()?.0 as f64)
+    };
+    counted().or_else(|| own_waits(run))
+}
+
+/// Waits of an event loop per hop; `None` where there is none.
+fn waits(run: &Record) -> Option<f64> {
+    let counted = || {
+        let events = &run.counters.as_ref()?.events;
+        let waits = ["epoll_waits", "io_uring_enters"].map(|name| events.get(name).copied());
+        let all: u64 = waits.into_iter().flatten().sum();
+        let hops = run.counted()?.0 as f64;
+        // A timer or a worker that goes to sleep is no event loop.
+        Some(all as f64 / hops).filter(|&waits| waits > 0.0005)
+    };
+    own_waits(run).or_else(counted)
+}
+
+fn own_waits(run: &Record) -> Option<f64> {
+    let hops = (run.hops? * run.samples.as_ref()?.count) as f64;
+    Some(run.waits?.enters as f64 / hops)
 }
 
 fn verdict(claim: Switched, switches: f64, tokens: u64, in_kernel: f64) -> Verdict {

@@ -28,6 +28,7 @@ pub mod scale;
 pub mod scratch;
 pub mod stats;
 pub mod store;
+pub mod subject;
 pub mod sweep;
 mod verbs;
 mod warnings;

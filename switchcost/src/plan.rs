@@ -366,6 +366,12 @@ mod tests {
     }
 
     #[test]
+    fn the_plan_of_the_findings_is_sound() {
+        let plan = Plan::parse(include_str!("../plans/findings.toml")).unwrap();
+        assert!(plan.cases(false, 1).len() > 30);
+    }
+
+    #[test]
     fn the_built_in_plan_of_memory_is_sound() {
         let plan = Plan::memory().unwrap();
         let cases = plan.cases(false, 1);

@@ -7,6 +7,7 @@ use harness::record::{Metric, PlanPosition};
 
 use crate::plan::Case;
 use crate::probe::Answer;
+use crate::subject::Subject;
 
 /// How many tasks there are where nothing else is said.
 const TASKS: u64 = 500;
@@ -36,8 +37,8 @@ pub struct Sweep {
 /// One curve: a program in one placement, over one transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// The program.
-    pub program: String,
+    /// The program, with flags of its own.
+    pub subject: Subject,
     /// What tells it from other curves of the program.
     pub variant: String,
     /// The flags that make the variant.
@@ -102,6 +103,7 @@ impl Sweep {
 
     fn case(&self, series: &Series, x: u64, index: u32) -> Case {
         let mut flags = self.flags.clone();
+        flags.extend(series.subject.flags.iter().cloned());
         flags.extend(series.flags.iter().cloned());
         let mut add = |name: &str, value: u64| {
             flags.extend([format!("--{name}"), value.to_string()]);
@@ -109,7 +111,7 @@ impl Sweep {
         add(&self.over, x);
         let given = |name: &str| match self.over == name {
             true => Some(x),
-            false => value_of(&self.flags, name),
+            false => value_of(&self.flags, name).or_else(|| value_of(&series.subject.flags, name)),
         };
         let tasks = given("tasks");
         if tasks.is_none() {
@@ -118,7 +120,7 @@ impl Sweep {
         let iterations = Iterations::of(
             tasks.unwrap_or(TASKS),
             given("tokens").unwrap_or(1),
-            metric(&series.program),
+            metric(&series.subject.program),
             self.hops,
         );
         for (name, value) in [("iters", iterations.timed), ("warmups", iterations.warmups)] {
@@ -127,7 +129,7 @@ impl Sweep {
             }
         }
         Case {
-            program: series.program.clone(),
+            program: series.subject.program.clone(),
             flags,
             rounds: self.rounds,
             position: self.position(series, index),
@@ -135,11 +137,11 @@ impl Sweep {
     }
 
     fn position(&self, series: &Series, index: u32) -> PlanPosition {
-        let metric = metric(&series.program);
+        let metric = metric(&series.subject.program);
         PlanPosition {
             section: self.title(metric),
             metric,
-            row: series.program.clone(),
+            row: series.subject.to_string(),
             column: series.variant.clone(),
             baseline: None,
             versus: None,
@@ -174,16 +176,18 @@ impl Sweep {
 /// # Errors
 /// Those of `has`.
 pub fn series(
-    programs: &[String],
+    subjects: &[Subject],
     placements: &[String],
     transports: &[String],
     has: impl Fn(&str, &str) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Vec<Series>> {
     let mut all = Vec::new();
-    for program in programs {
+    for subject in subjects {
         let mut variants = vec![(Vec::new(), Vec::new())];
         for (flag, values) in [("--placement", placements), ("--transport", transports)] {
-            if values.is_empty() || !has(program, flag)? {
+            let name = flag.trim_start_matches('-');
+            let is_its_own = value_text(&subject.flags, name).is_some();
+            if values.is_empty() || is_its_own || !has(&subject.program, flag)? {
                 continue;
             }
             let with = |(names, flags): &(Vec<String>, Vec<String>), value: &String| {
@@ -202,7 +206,7 @@ pub fn series(
                 .collect();
         }
         all.extend(variants.into_iter().map(|(names, flags)| Series {
-            program: program.clone(),
+            subject: subject.clone(),
             variant: names.join(", "),
             flags,
         }));
@@ -232,7 +236,7 @@ impl Cut {
 pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
     let mut lines: Vec<(&str, String)> = Vec::new();
     for cut in cuts {
-        let name = cut.cases.first().map_or("", |case| &case.program);
+        let name = cut.cases.first().map_or("", |case| &case.position.row);
         let line = (name, cut.what(over));
         if !lines.contains(&line) {
             lines.push(line);

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use harness::units::{self, Nanos};
 
+use super::evidence;
 use super::figures::{first_line, headline};
 use super::grid::Grid;
 use crate::analysis::{Cell, Curve, Series};
@@ -31,6 +32,11 @@ pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
         grid(curve, series).write_text(out)?;
         writeln!(out)?;
     }
+    if let Some(grid) = calls_grid(curve) {
+        writeln!(out, "{CALLS}")?;
+        grid.write_text(out)?;
+        writeln!(out)?;
+    }
     let width = |text: &str| text.chars().count();
     let names = shown.iter().map(|s| width(&s.name)).max().unwrap_or(0);
     for series in &shown {
@@ -38,8 +44,11 @@ pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
         let chart = sparkline(series, &xs(&shown));
         writeln!(out, "{name}  {chart}  {}", sentence(curve, series))?;
     }
-    for gap in gaps(curve) {
-        writeln!(out, "{gap}")?;
+    for line in gaps(curve)
+        .into_iter()
+        .chain(evidence::contradictions(curve))
+    {
+        writeln!(out, "{line}")?;
     }
     if !curve.held.is_empty() {
         writeln!(out, "\n{HELD}")?;
@@ -58,6 +67,11 @@ pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
 pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     curve_grid(curve).write_markdown(out)?;
     writeln!(out)?;
+    if let Some(grid) = calls_grid(curve) {
+        writeln!(out, "{CALLS}\n")?;
+        grid.write_markdown(out)?;
+        writeln!(out)?;
+    }
     for line in lines(curve) {
         writeln!(out, "- {line}")?;
     }
@@ -77,11 +91,31 @@ pub fn curve_grid(curve: &Curve) -> Grid {
     grid(curve, &shown(curve))
 }
 
+/// What the table of system calls shows.
+pub const CALLS: &str = "System calls per hop, and hops per wait of the event loop:";
+
+/// The system calls at each x, where they were counted in some run.
+pub fn calls_grid(curve: &Curve) -> Option<Grid> {
+    let calls = |cell: &Cell| {
+        let Cell::Time(time) = cell else { return None };
+        let evidence = time.evidence.as_ref()?;
+        let calls = format!("{:.2}", evidence.calls?);
+        Some(match evidence.hops_per_wait {
+            Some(hops) => format!("{calls}, {hops:.1}"),
+            None => calls,
+        })
+    };
+    let any = |series: &&Series| series.points.iter().any(|(_, cell)| calls(cell).is_some());
+    let shown: Vec<&Series> = shown(curve).into_iter().filter(any).collect();
+    (!shown.is_empty()).then(|| points(curve, &shown, |cell| calls(cell).unwrap_or_default()))
+}
+
 /// What each series does, and what is missing.
 pub fn lines(curve: &Curve) -> Vec<String> {
     let does = |series: &&Series| format!("{}: {}", series.name, sentence(curve, series));
     let mut lines: Vec<String> = shown(curve).iter().map(does).collect();
     lines.extend(gaps(curve));
+    lines.extend(evidence::contradictions(curve));
     lines
 }
 
@@ -99,6 +133,10 @@ fn is_left_out(cell: &Cell) -> bool {
 
 /// A row for each x of the curve at which something was run, a column for each of the series.
 pub fn grid(curve: &Curve, series: &[&Series]) -> Grid {
+    points(curve, series, text)
+}
+
+fn points(curve: &Curve, series: &[&Series], text: impl Fn(&Cell) -> String) -> Grid {
     let mut head = vec![flag(curve)];
     head.extend(series.iter().map(|series| series.name.clone()));
     let is_run = |x: &u64| {

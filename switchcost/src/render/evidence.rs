@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::figures;
-use crate::analysis::{Cell, Table};
+use crate::analysis::{Cell, Curve, Table};
 use crate::evidence::{Evidence, Verdict};
 
 /// Beside a figure that its counters contradict.
@@ -61,6 +61,35 @@ pub(super) fn lines(table: &Table) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// One line for each series and verdict that contradicts its name, with the points.
+pub(super) fn contradictions(curve: &Curve) -> Vec<String> {
+    let mut found: Vec<(&str, Verdict, Vec<String>)> = Vec::new();
+    for series in &curve.series {
+        for (x, cell) in &series.points {
+            let Cell::Time(time) = cell else { continue };
+            let verdict = time.evidence.as_ref().map(|evidence| evidence.verdict);
+            let Some(verdict) = verdict.filter(|v| v.is_contradiction()) else {
+                continue;
+            };
+            let is_same =
+                |(name, v, _): &&mut (&str, Verdict, _)| *name == series.name && *v == verdict;
+            match found.iter_mut().find(is_same) {
+                Some((_, _, points)) => points.push(x.to_string()),
+                None => found.push((&series.name, verdict, vec![x.to_string()])),
+            }
+        }
+    }
+    let over = curve.over.replace('_', "-");
+    let line = |(name, verdict, points): (&str, Verdict, Vec<String>)| {
+        format!(
+            "{}: {name}, --{over} {}.",
+            words(verdict),
+            points.join(", ")
+        )
+    };
+    found.into_iter().map(line).collect()
 }
 
 /// Names of cases; where all cells of a row are among them, the row stands for them.

@@ -6,7 +6,7 @@ fn sweep(over: &str, points: &[u64], flags: &[&str]) -> Sweep {
         over: over.to_owned(),
         points: points.to_vec(),
         series: vec![Series {
-            program: "thread-brigade".to_owned(),
+            subject: "thread-brigade".parse().unwrap(),
             variant: "free".to_owned(),
             flags: vec!["--placement".to_owned(), "free".to_owned()],
         }],
@@ -85,7 +85,7 @@ fn every_program_has_each_variant_that_it_knows() {
     let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
     let has = |program: &str, flag: &str| Ok(program == "pipes" || flag == "--placement");
     let all = series(
-        &names(&["pipes", "channels"]),
+        &["pipes", "channels"].map(|name| name.parse().unwrap()),
         &names(&["free", "one-cpu"]),
         &names(&["pipe", "socketpair"]),
         has,
@@ -93,7 +93,7 @@ fn every_program_has_each_variant_that_it_knows() {
     .unwrap();
     let all: Vec<String> = all
         .iter()
-        .map(|s| format!("{}: {}: {}", s.program, s.variant, s.flags.join(" ")))
+        .map(|s| format!("{}: {}: {}", s.subject, s.variant, s.flags.join(" ")))
         .collect();
     assert_eq!(
         all,
@@ -106,6 +106,31 @@ fn every_program_has_each_variant_that_it_knows() {
             "channels: one-cpu: --placement one-cpu",
         ]
     );
+}
+
+#[test]
+fn a_program_may_be_swept_with_flags_of_its_own() {
+    let subjects = ["pipes", "pipes --transport socketpair --tasks 9"];
+    let all = series(
+        &subjects.map(|name| name.parse().unwrap()),
+        &["free".to_owned()],
+        &["pipe".to_owned()],
+        |_, _| Ok(true),
+    );
+    let sweep = Sweep {
+        series: all.unwrap(),
+        ..sweep("tokens", &[2], &[])
+    };
+    assert_eq!(
+        commands(&sweep),
+        [
+            "--placement free --transport pipe --tokens 2 --tasks 500 --iters 100 --warmups 10",
+            "--transport socketpair --tasks 9 --placement free --tokens 2 --iters 5000 --warmups 500",
+        ]
+    );
+    let planned = sweep.plan(fits).unwrap();
+    let names: Vec<_> = planned.cases.iter().map(|c| c.position.name()).collect();
+    assert_eq!(names[1], "pipes --transport socketpair --tasks 9, free");
 }
 
 #[test]

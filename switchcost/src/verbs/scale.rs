@@ -9,8 +9,9 @@ use crate::analysis;
 use crate::probe;
 use crate::programs::Programs;
 use crate::rounds::Rounds;
-use crate::scale::plan::{Plan, Planned, Subject, check_flags};
+use crate::scale::plan::{Plan, Planned, check_flags};
 use crate::store::Store;
+use crate::subject::Subject;
 
 /// Builds larger and larger chains, each in fresh processes, up to what the limits of this system
 /// allow: how set-up, the very first iteration and teardown grow, what a task holds in memory at
@@ -96,17 +97,17 @@ impl Args {
                 self.from, self.to
             )));
         }
-        check_flags(&self.flags).map_err(BadUsage::new)?;
+        let own = self.program.iter().map(|subject| &subject.flags);
+        for flags in own.chain([&self.flags]) {
+            check_flags(flags).map_err(BadUsage::new)?;
+        }
         if let Some(twice) = self
             .program
             .iter()
             .enumerate()
             .find_map(|(i, one)| self.program[..i].contains(one).then_some(one))
         {
-            return Err(BadUsage::new(format!(
-                "--program {} is given twice",
-                twice.program
-            )));
+            return Err(BadUsage::new(format!("--program {twice} is given twice")));
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::programs::Programs;
 use crate::range::{Range, Spacing};
 use crate::rounds::Rounds;
 use crate::store::Store;
+use crate::subject::Subject;
 use crate::sweep::{self, Cut, Planned, Series, Sweep};
 
 /// Measures programs at several values of one flag, each value in fresh processes, and says where
@@ -55,9 +56,10 @@ pub(crate) struct Args {
     #[arg(long)]
     linear: bool,
 
-    /// A program to measure; give it several times for several
-    #[arg(long, value_name = "NAME", default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
-    program: Vec<String>,
+    /// A program to measure, with flags if need be, such as "async-mem-brigade --shuffle 1"; give it
+    /// several times for several
+    #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
+    program: Vec<Subject>,
 
     /// How to lay the threads over the CPUs; give it several times for several
     #[arg(long, value_enum, default_values = ["free", "one-cpu"])]
@@ -173,8 +175,8 @@ fn names(values: &[impl ValueEnum]) -> Vec<String> {
     distinct(&names)
 }
 
-fn distinct(names: &[String]) -> Vec<String> {
-    let mut distinct: Vec<String> = Vec::new();
+fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
+    let mut distinct: Vec<T> = Vec::new();
     for name in names {
         if !distinct.contains(name) {
             distinct.push(name.clone());
@@ -185,13 +187,17 @@ fn distinct(names: &[String]) -> Vec<String> {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (over, _) = args.swept()?;
-    if sweep::value_text(&args.flags, &over).is_some() {
+    let own = args.program.iter().map(|subject| &subject.flags);
+    if own
+        .chain([&args.flags])
+        .any(|flags| sweep::value_text(flags, &over).is_some())
+    {
         return Err(BadUsage::new(format!(
-            "--{over} is swept: it cannot be given after -- as well"
+            "--{over} is swept: it cannot be given after -- or with a program as well"
         )));
     }
     let seed = args.keep.seed.unwrap_or_else(drawn_seed);
-    let programs = Programs::up_to_date(args.program.iter().map(String::as_str))?;
+    let programs = Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()))?;
     let plan = args.plan(&programs, seed)?;
     let planned = plan.plan(|program, flags| probe::ask(&programs.path(program)?, flags))?;
     for line in sweep::lines(&planned.cuts, &over) {

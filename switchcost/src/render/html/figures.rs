@@ -117,6 +117,10 @@ pub(super) fn curve(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
         Escaped(&curve.over.replace('_', "-"))
     )?;
     scrolled(&curve_grid(curve), &curve.title, out)?;
+    if let Some(grid) = curves::calls_grid(curve) {
+        writeln!(out, "<p>{}</p>", Escaped(curves::CALLS))?;
+        scrolled(&grid, curves::CALLS, out)?;
+    }
     writeln!(out, "<ul>")?;
     for line in curves::lines(curve) {
         writeln!(out, "<li>{}</li>", Escaped(&line))?;
