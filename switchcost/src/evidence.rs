@@ -59,8 +59,9 @@ impl Verdict {
 /// Counts may be off by so much for each hop: the driver's own waits, and the first and last hops.
 const TOLERANCE: f64 = 0.1;
 
-/// With a smaller share of its time in the kernel, a hop is said never to enter it.
-const NO_KERNEL: f64 = 0.02;
+/// With less time in the kernel, in ns, a hop is said never to enter it: the cheapest system call
+/// takes longer. (It is not nothing, since the kernel counts in ticks of its clock.)
+const NO_KERNEL: f64 = 30.0;
 
 /// What hands a token on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,10 +97,7 @@ impl Evidence {
         let hops = |run: &Record| Some((run.hops? * run.samples.as_ref()?.count) as f64);
         let each = |run: &Record, count: u64| Some(count as f64 / hops(run)?);
         let switches = mean(&|run| each(run, run.usage?.voluntary_switches))?;
-        let in_kernel = mean(&|run| {
-            let (usage, samples) = (run.usage?, run.samples.as_ref()?);
-            Some(usage.system as f64 / (samples.mean * samples.count as f64))
-        });
+        let in_kernel = mean(&|run| each(run, run.usage?.system));
         let tokens = runs.first()?.param("tokens").unwrap_or(1);
         Some(Evidence {
             switches,
@@ -109,7 +107,7 @@ impl Evidence {
             hops_per_wait: mean(&waits)
                 .map(|waits| 1.0 / waits)
                 .filter(|hops| hops.is_finite()),
-            verdict: verdict(claim, switches, tokens, in_kernel.unwrap_or(1.0)),
+            verdict: verdict(claim, switches, tokens, in_kernel.unwrap_or(f64::MAX)),
         })
     }
 }
@@ -163,16 +161,16 @@ mod tests {
         use Switched::{ByKernel, Never};
         use Verdict::*;
         for (claim, switches, tokens, in_kernel, expected) in [
-            (ByKernel, 1.002, 1, 0.9, Switches),
-            (ByKernel, 0.93, 1, 0.9, Switches),
-            (ByKernel, 0.5, 1, 0.9, TooFewSwitches),
-            (ByKernel, 0.0, 1, 0.9, TooFewSwitches),
-            (ByKernel, 0.5, 8, 0.9, SharedSwitches),
-            (ByKernel, 1.4, 8, 0.9, TooManySwitches),
-            (ByKernel, 2.0, 1, 0.9, TooManySwitches),
-            (Never, 0.0, 1, 0.0, NeverInKernel),
-            (Never, 0.01, 1, 0.5, StaysOnCpu),
-            (Never, 0.4, 1, 0.5, UnexpectedSwitches),
+            (ByKernel, 1.002, 1, 900.0, Switches),
+            (ByKernel, 0.93, 1, 900.0, Switches),
+            (ByKernel, 0.5, 1, 900.0, TooFewSwitches),
+            (ByKernel, 0.0, 1, 900.0, TooFewSwitches),
+            (ByKernel, 0.5, 8, 900.0, SharedSwitches),
+            (ByKernel, 1.4, 8, 900.0, TooManySwitches),
+            (ByKernel, 2.0, 1, 900.0, TooManySwitches),
+            (Never, 0.0, 1, 4.0, NeverInKernel),
+            (Never, 0.01, 1, 500.0, StaysOnCpu),
+            (Never, 0.4, 1, 500.0, UnexpectedSwitches),
         ] {
             let found = verdict(claim, switches, tokens, in_kernel);
             assert_eq!(found, expected, "{switches} {tokens} {in_kernel}");

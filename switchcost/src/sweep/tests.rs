@@ -124,8 +124,8 @@ fn a_program_may_be_swept_with_flags_of_its_own() {
     assert_eq!(
         commands(&sweep),
         [
-            "--placement free --transport pipe --tokens 2 --tasks 500 --iters 100 --warmups 10",
-            "--transport socketpair --tasks 9 --placement free --tokens 2 --iters 5000 --warmups 500",
+            "--placement free --transport pipe --tokens 2 --tasks 500 --iters 200 --warmups 20",
+            "--transport socketpair --tasks 9 --placement free --tokens 2 --iters 11112 --warmups 1112",
         ]
     );
     let planned = sweep.plan(fits).unwrap();
