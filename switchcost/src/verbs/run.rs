@@ -218,17 +218,25 @@ fn extend(
     rounds.run(cases, pilot..all)
 }
 
+/// So many cases that have missed the target are named.
+const WORST: usize = 4;
+
 /// Prints the tables, what they leave to be desired, and where the records are.
 fn conclude(rounds: &mut Rounds, format: Format, goal: Goal) -> anyhow::Result<()> {
     let records = rounds.records();
     rounds.ensure_any()?;
     report::print(&analysis::analyse(records), records, format)?;
-    let missed = extension::missed(records, goal.target);
+    let mut missed = extension::missed(records, goal.target);
+    missed.sort_by(|a, b| b.1.total_cmp(&a.1));
     if !missed.is_empty() && goal.budget > Duration::ZERO {
-        let cases: Vec<String> = missed
+        let mut cases: Vec<String> = missed
             .iter()
+            .take(WORST)
             .map(|(name, reached)| format!("{name} (±{:.1} %)", reached * 100.0))
             .collect();
+        if missed.len() > WORST {
+            cases.push(format!("and {} more", missed.len() - WORST));
+        }
         console::say(format_args!(
             "the target of ±{} % was not reached by: {}; a larger --budget allows more rounds",
             goal.target * 100.0,
