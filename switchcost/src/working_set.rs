@@ -96,8 +96,9 @@ pub fn marks_of(held: &[Held], from: u64, to: u64) -> Vec<Mark> {
     for (mark, name) in all {
         let near = |m: &Mark| m.label == mark.label && mark.x <= m.x * NEAR;
         match marks.iter_mut().find(|(m, _)| near(m)) {
-            Some((_, names)) => names.push(name),
-            None => marks.push((mark, vec![name])),
+            Some((_, names)) if names.contains(&program(name)) => {}
+            Some((_, names)) => names.push(program(name)),
+            None => marks.push((mark, vec![program(name)])),
         }
     }
     marks
@@ -107,6 +108,11 @@ pub fn marks_of(held: &[Held], from: u64, to: u64) -> Vec<Mark> {
             ..mark
         })
         .collect()
+}
+
+/// A row's program without its flags: what a plot has room for.
+fn program(name: &str) -> &str {
+    name.split(" --").next().unwrap_or(name)
 }
 
 /// The numbers of tasks that fill each cache, if each task holds `per_task` bytes.

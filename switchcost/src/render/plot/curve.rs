@@ -147,11 +147,20 @@ fn draw_marks(canvas: &mut Canvas<'_>, area: &Area, marks: &[Mark], size: Size) 
         let label = match (size, mark.label.split_once(": ")) {
             // There is no room for whose they are; the text below the plot says it.
             (Size::Narrow, Some((cache, _))) => cache,
-            _ => &mark.label,
+            _ => mark.label.as_str(),
         };
-        let half = text_width(label, SMALL) / 2 + 3;
-        let centre = x.clamp(half, (area.right + 20 - half).max(half));
-        let level = levels.iter().position(|&(_, end)| end < centre - half);
+        let place = |label: &str| {
+            let half = text_width(label, SMALL) / 2 + 3;
+            let centre = x.clamp(half, (area.right + 20 - half).max(half));
+            let level = levels.iter().position(|&(_, end)| end < centre - half);
+            (half, centre, level)
+        };
+        let cache = mark.label.split(": ").next().unwrap_or_default();
+        let (label, (half, centre, level)) = match place(label) {
+            // Where it would cover another one, at least which cache it is.
+            (.., None) => (cache, place(cache)),
+            placed => (label, placed),
+        };
         let (y, end) = &mut levels[level.unwrap_or(0)];
         *end = centre + half;
         canvas.dashes(x, *y + 8, area.bottom, MUTED);
