@@ -6,7 +6,7 @@
 //! that count the thread, make one system call if they are told to, and end. They never use the
 //! stack, which is there all the same: a part of one mapping, as with [`Stacks::Arena`].
 //!
-//! A thread is gone when the kernel has cleared a word of its [`Post`] (`CLONE_CHILD_CLEARTID` in
+//! A thread is gone when the kernel has cleared a word of its `Post` (`CLONE_CHILD_CLEARTID` in
 //! clone(2)), which is also how pthread_join(3) learns of it.
 
 #![expect(

@@ -344,7 +344,7 @@ fn memory(table: &Table, row: &Row) -> Vec<Sentence> {
 fn held(slopes: &Slopes) -> Sentence {
     let own = size(&slopes.user);
     match (&slopes.kernel, &slopes.all) {
-        (Some(kernel), Some(all)) if !kernel.line.slope.contains(0.0) => Sentence::default()
+        (Some(kernel), Some(all)) if kernel.is_seen() => Sentence::default()
             .figure(size(all))
             .words(": ")
             .part(own)

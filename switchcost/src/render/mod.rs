@@ -273,7 +273,11 @@ fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
     };
     vec![
         name,
-        valid(known(&slopes.all)),
+        valid(match &slopes.kernel {
+            // To add what is noise would make the sum no truer.
+            Some(kernel) if !kernel.is_seen() => "user alone".to_owned(),
+            _ => known(&slopes.all),
+        }),
         valid(memory::slope(&slopes.user)),
         slopes
             .kernel
