@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use harness::record::Record;
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{self, SigHandler, Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use super::until;
@@ -50,6 +50,19 @@ pub(crate) struct Outcome {
     label: String,
 }
 
+/// A shell without job control starts what runs in its background with these ignored, and programs
+/// inherit that; cargo and the tests among them.
+fn heed_the_keyboard() -> io::Result<()> {
+    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
+        // SAFETY: the default action is no handler of anybody's.
+        #[expect(unsafe_code, reason = "a signal's action is set between fork and exec")]
+        unsafe {
+            signal::signal(signal, SigHandler::SigDfl)?;
+        }
+    }
+    Ok(())
+}
+
 impl Run {
     /// A program by itself.
     pub(crate) fn of(program: impl AsRef<OsStr>) -> Self {
@@ -62,10 +75,15 @@ impl Run {
         command.env_remove("RUST_BACKTRACE");
         // Tests run beside each other, and none of them needs a figure.
         command.env("SWITCHCOST_LOCK", "none");
-        Run {
+        let run = Run {
             command,
             input: String::new(),
             mark,
+        };
+        // SAFETY: it makes system calls and nothing else.
+        #[expect(unsafe_code, reason = "as `prepared` asks for")]
+        unsafe {
+            run.prepared(heed_the_keyboard)
         }
     }
 
