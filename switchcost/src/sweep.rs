@@ -159,7 +159,10 @@ impl Sweep {
     fn title(&self, metric: Metric) -> String {
         let what = metric.unit();
         let mut fixed = self.flags.clone();
-        if self.over != "tasks" && value_of(&fixed, "tasks").is_none() {
+        // Where a program sets its own, its name says so.
+        let mut subjects = self.series.iter().map(|series| &series.subject);
+        let by_all = subjects.all(|subject| value_of(&subject.flags, "tasks").is_some());
+        if self.over != "tasks" && value_of(&fixed, "tasks").is_none() && !by_all {
             fixed.extend(["--tasks".to_owned(), TASKS.to_string()]);
         }
         let with = match fixed.is_empty() {

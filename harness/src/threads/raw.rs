@@ -92,13 +92,14 @@ impl RawThreads {
         let call = Call::first()?;
         let arena = Arena::map(on_one_mapping(stack).bytes_each() as usize, tasks)?;
         let stacks: io::Result<Vec<Slot>> = (0..tasks).map(|_| arena.take()).collect();
+        let (prepared, prepared_at) = now_on_both();
         Ok(RawThreads {
             stacks: stacks?,
             posts: (0..tasks).map(|_| Post::default()).collect(),
             created: 0,
             call,
-            prepared: Instant::now(),
-            prepared_at: monotonic(),
+            prepared,
+            prepared_at,
         })
     }
 
@@ -230,6 +231,25 @@ impl Post {
             .map(|number| number.load(Ordering::Relaxed).unsigned_abs());
         Duration::from_secs(seconds) + Duration::from_nanos(ns)
     }
+}
+
+/// The same moment on both clocks: the closest of several readings, since the thread may lose its
+/// CPU between two.
+fn now_on_both() -> (Instant, Duration) {
+    let read = || {
+        let before = Instant::now();
+        let at = monotonic();
+        (before.elapsed(), before, at)
+    };
+    let first = read();
+    let (gap, before, at) =
+        (0..20).map(|_| read()).fold(
+            first,
+            |best, next| {
+                if next.0 < best.0 { next } else { best }
+            },
+        );
+    (before + gap / 2, at)
 }
 
 /// The clock that `Instant` reads on Linux, as a number.

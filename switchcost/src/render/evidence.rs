@@ -118,7 +118,7 @@ fn words(verdict: Verdict) -> String {
     match verdict {
         Verdict::Switches => "Each hop is one switch by the kernel".to_owned(),
         Verdict::StaysOnCpu => {
-            "No hop is a switch by the kernel; what it spends there is I/O".to_owned()
+            "No hop is a switch by the kernel, though each spends time there".to_owned()
         }
         Verdict::NeverInKernel => "No hop enters the kernel".to_owned(),
         Verdict::SharedSwitches => "A switch serves several hops".to_owned(),

@@ -196,6 +196,15 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "--{over} is swept: it cannot be given after -- or with a program as well"
         )));
     }
+    let sets = |name| {
+        let mut subjects = args.program.iter();
+        subjects.all(|subject| sweep::value_text(&subject.flags, name).is_some())
+    };
+    if !args.transport.is_empty() && sets("transport") {
+        return Err(BadUsage::new(
+            "--transport: each program is given one of its own, so that none takes this one",
+        ));
+    }
     let seed = args.keep.seed.unwrap_or_else(drawn_seed);
     let programs = Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()))?;
     let plan = args.plan(&programs, seed)?;
