@@ -133,3 +133,86 @@ fn words(verdict: Verdict) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use harness::record::{Metric, PlanPosition, Record};
+    use harness::recorder::Recorder;
+    use harness::usage::{Interference, Usage};
+    use std::time::Duration;
+
+    use crate::{analysis, render};
+
+    /// A hundred iterations of ten hops, with so many switches and wake-up interrupts.
+    fn record(row: &str, program: &str, round: u32, switches: u64, wakeups: u64) -> Record {
+        let mut record = Record::empty(program, vec![program.to_owned()]);
+        let mut recorder = Recorder::new(100);
+        (0..100).for_each(|_| recorder.record(Duration::from_micros(20)));
+        record.params.insert("tasks".to_owned(), 9.into());
+        record.samples = recorder.summary();
+        record.hops = Some(10);
+        record.per_hop = Some(2000.0);
+        record.partial = false;
+        record.usage = Some(Usage {
+            voluntary_switches: switches,
+            ..Usage::default()
+        });
+        record.interference = Some(Interference {
+            wakeup_interrupts: Some(wakeups),
+            ..Interference::default()
+        });
+        record.plan = Some(PlanPosition {
+            section: "t".to_owned(),
+            metric: Metric::Hop,
+            row: row.to_owned(),
+            column: String::new(),
+            baseline: None,
+            versus: None,
+            over: None,
+            twin: false,
+            index: u32::from(row == "sleepy"),
+            round,
+            order: 0,
+            seed: 1,
+            run: 1,
+            command: None,
+        });
+        record
+    }
+
+    #[test]
+    fn a_figure_that_its_counters_contradict_is_marked_everywhere() {
+        let records: Vec<Record> = (0..5)
+            .flat_map(|round| {
+                let thread = record("thread", "thread-brigade", round, 1000, 350);
+                [thread, record("sleepy", "async-brigade", round, 900, 0)]
+            })
+            .collect();
+        let analysis = analysis::analyse(&records);
+        let made = |write: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>| {
+            let mut text = Vec::new();
+            write(&mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        for made in [
+            made(&|out| render::text(&analysis, &records, out)),
+            made(&|out| render::markdown(&analysis, &records, out)),
+            made(&|out| render::html(&analysis, &records, out)),
+        ] {
+            for expected in [
+                "1.00, 0.35 wake-ups",
+                "0.90",
+                "Each hop is one switch by the kernel: thread.",
+                "(!) Not what it is called: threads of the runtime sleep and are woken: sleepy.",
+                "about the share of the hops that cross CPUs: thread: 0.35.",
+            ] {
+                assert!(made.contains(expected), "{expected}\n{made}");
+            }
+            assert_eq!(
+                made.matches("(!)").count(),
+                2,
+                "its figure and its line\n{made}"
+            );
+        }
+    }
+}
