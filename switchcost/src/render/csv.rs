@@ -10,8 +10,8 @@ use crate::cases::{Cases, Key, Runs, Time};
 use crate::memory::{Fit, Slopes};
 use crate::stats::{Estimate, Interval};
 
-/// The columns. Times are in ns and sizes in bytes; what is unknown is left empty.
-const HEAD: [&str; 25] = [
+/// The columns. Times are in ns and sizes in bytes, counts are per hop; what is unknown is left empty.
+const HEAD: [&str; 31] = [
     "section",
     "row",
     "column",
@@ -37,6 +37,12 @@ const HEAD: [&str; 25] = [
     "ratio_high",
     "noise_low",
     "noise_high",
+    "switches",
+    "preemptions",
+    "wakeups",
+    "calls",
+    "hops_per_wait",
+    "contradicted",
 ];
 
 /// Writes one line for each case, and for each point of a curve. A case of memory has up to three:
@@ -138,6 +144,15 @@ fn put_time(line: &mut Line<'_>, time: &Time) {
     line.estimate(RATIO, time.ratio.as_ref());
     line.put("noise_low", time.noise.map(|noise| noise.low));
     line.put("noise_high", time.noise.map(|noise| noise.high));
+    let Some(evidence) = &time.evidence else {
+        return;
+    };
+    line.put("switches", Some(evidence.switches));
+    line.put("preemptions", Some(evidence.preemptions));
+    line.put("wakeups", evidence.wakeups);
+    line.put("calls", evidence.calls);
+    line.put("hops_per_wait", evidence.hops_per_wait);
+    line.put("contradicted", Some(evidence.verdict.is_contradiction()));
 }
 
 fn memory<'a>(key: &Key, runs: &Runs<'_>, metric: &str, slopes: &Slopes) -> Vec<Line<'a>> {
