@@ -67,7 +67,7 @@ impl Processes {
         &self.0
     }
 
-    /// Whether there are any.
+    /// Whether there are none.
     pub(crate) fn is_none(&self) -> bool {
         self.0.is_empty()
     }

@@ -3,93 +3,20 @@
 //! They are opened for each thread that there is, and inherited by those that it creates: counters
 //! that are only inherited would have to be there before the threads, in the timed pass.
 
+mod event;
+mod room;
+
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::io;
 
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{Pid, gettid};
-use perf_event::events::{Hardware, Software, Tracepoint};
 use perf_event::{Builder, Counter};
 
 use super::reason::{self, Obstacle};
 use super::{Absent, Outcome, Scope, Tasks};
-
-/// What is counted, and as what.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    Software(Software),
-    /// In user mode only, or in the kernel only.
-    Hardware(Hardware, Side),
-    /// The tracepoints of one name.
-    Calls(&'static [&'static str]),
-}
-
-/// Where the CPU is when an event counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    User,
-    Kernel,
-}
-
-/// All events. System calls are last: the call that stops this counter is the only one of its kind
-/// that it counts.
-const EVENTS: [(&str, Event); 14] = [
-    (
-        "context_switches",
-        Event::Software(Software::CONTEXT_SWITCHES),
-    ),
-    ("cpu_migrations", Event::Software(Software::CPU_MIGRATIONS)),
-    ("page_faults", Event::Software(Software::PAGE_FAULTS)),
-    (
-        "cycles_user",
-        Event::Hardware(Hardware::CPU_CYCLES, Side::User),
-    ),
-    (
-        "cycles_kernel",
-        Event::Hardware(Hardware::CPU_CYCLES, Side::Kernel),
-    ),
-    (
-        "instructions_user",
-        Event::Hardware(Hardware::INSTRUCTIONS, Side::User),
-    ),
-    (
-        "instructions_kernel",
-        Event::Hardware(Hardware::INSTRUCTIONS, Side::Kernel),
-    ),
-    (
-        "cache_references_user",
-        Event::Hardware(Hardware::CACHE_REFERENCES, Side::User),
-    ),
-    (
-        "cache_references_kernel",
-        Event::Hardware(Hardware::CACHE_REFERENCES, Side::Kernel),
-    ),
-    (
-        "cache_misses_user",
-        Event::Hardware(Hardware::CACHE_MISSES, Side::User),
-    ),
-    (
-        "cache_misses_kernel",
-        Event::Hardware(Hardware::CACHE_MISSES, Side::Kernel),
-    ),
-    (
-        "io_uring_enters",
-        Event::Calls(&["syscalls/sys_enter_io_uring_enter"]),
-    ),
-    (
-        "epoll_waits",
-        Event::Calls(&[
-            "syscalls/sys_enter_epoll_wait",
-            "syscalls/sys_enter_epoll_pwait",
-            "syscalls/sys_enter_epoll_pwait2",
-        ]),
-    ),
-    ("system_calls", Event::Calls(&["raw_syscalls/sys_enter"])),
-];
-
-/// Where tracefs is mounted, or used to be.
-const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+use event::{EVENTS, Event};
+use room::Room;
 
 /// Descriptors that are left for everything else.
 const RESERVE: u64 = 32;
@@ -343,93 +270,6 @@ fn usable() -> (Vec<Source>, Vec<(&'static str, String)>) {
     (sources, absent)
 }
 
-impl Event {
-    /// What is opened for it; why nothing can be.
-    fn parts(self) -> Result<Vec<Builder<'static>>, String> {
-        match self {
-            // They happen in the kernel, and without it would be zero.
-            Event::Software(event) => {
-                let mut builder = Builder::new(event);
-                builder.include_kernel();
-                Ok(vec![builder])
-            }
-            Event::Hardware(event, side) => {
-                let mut builder = Builder::new(event);
-                if side == Side::Kernel {
-                    builder.include_kernel().exclude_user(true);
-                }
-                Ok(vec![builder])
-            }
-            Event::Calls(names) => {
-                let ids = tracepoints(names)?;
-                let build = |id| {
-                    let mut builder = Builder::new(Tracepoint::with_id(id));
-                    builder.include_kernel();
-                    builder
-                };
-                Ok(ids.into_iter().map(build).collect())
-            }
-        }
-    }
-}
-
-/// The numbers of those of these tracepoints that the kernel has: one at least.
-fn tracepoints(names: &[&str]) -> Result<Vec<u64>, String> {
-    let mut ids = Vec::new();
-    let mut refused = None;
-    for folder in TRACING {
-        for name in names {
-            let file = Path::new(folder).join("events").join(name).join("id");
-            match fs::read_to_string(file) {
-                Ok(text) => ids.extend(text.trim().parse::<u64>().ok()),
-                Err(e) if e.kind() == ErrorKind::PermissionDenied => refused = Some(e),
-                Err(_) => {}
-            }
-        }
-        if !ids.is_empty() {
-            return Ok(ids);
-        }
-    }
-    let is_mounted = TRACING.iter().any(|f| Path::new(f).join("events").exists());
-    Err(reason::tracefs(refused.is_some(), is_mounted).to_owned())
-}
-
-/// What there is to count, and with how many descriptors.
-#[derive(Clone, Copy, Debug)]
-struct Room {
-    threads: usize,
-    /// None, where what runs on a CPU may not be counted.
-    cpus: usize,
-    spare: u64,
-}
-
-impl Room {
-    /// How many descriptors events of so many parts take for so many threads or CPUs.
-    fn demand(parts: &[usize], targets: usize) -> u64 {
-        parts.iter().sum::<usize>() as u64 * targets as u64
-    }
-
-    /// Whose events are counted, and how many of the first ones there is room for.
-    fn plan(self, parts: &[usize]) -> (Scope, usize) {
-        let fits = self.threads > 0 && Room::demand(parts, self.threads) <= self.spare;
-        let (scope, targets) = match fits || self.cpus == 0 {
-            true => (Scope::Threads, self.threads),
-            false => (Scope::Cpus, self.cpus),
-        };
-        let fits = |fit: &usize| Room::demand(&parts[..*fit], targets) <= self.spare;
-        let most = (0..=parts.len()).rev().find(fits);
-        (scope, if targets == 0 { 0 } else { most.unwrap_or(0) })
-    }
-
-    /// Why there is no room for the others.
-    fn reason(self, parts: &[usize]) -> String {
-        match self.threads {
-            0 => reason::NO_THREADS.to_owned(),
-            threads => reason::descriptors(Room::demand(parts, threads), self.spare),
-        }
-    }
-}
-
 /// How many descriptors this process may still open. A few stay free.
 fn spare_descriptors() -> u64 {
     let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
@@ -476,27 +316,6 @@ mod tests {
         assert_eq!(sum(0, 100, 0).scaled(), None);
         let large = sum(u64::MAX, u64::MAX, u64::MAX / 2);
         assert_eq!(large.scaled(), None, "a count past 64 bits is unknown");
-    }
-
-    #[test]
-    fn threads_are_counted_one_by_one_as_far_as_descriptors_go() {
-        let plan = |threads, cpus, spare| {
-            let room = Room {
-                threads,
-                cpus,
-                spare,
-            };
-            room.plan(&[1, 1, 3, 1])
-        };
-        assert_eq!(plan(10, 2, 60), (Scope::Threads, 4));
-        assert_eq!(plan(10, 2, 59), (Scope::Cpus, 4));
-        assert_eq!(plan(10, 2, 11), (Scope::Cpus, 3));
-        assert_eq!(plan(10, 0, 59), (Scope::Threads, 3));
-        assert_eq!(plan(10, 0, 20), (Scope::Threads, 2));
-        assert_eq!(plan(10, 0, 9), (Scope::Threads, 0));
-        // /proc hides them.
-        assert_eq!(plan(0, 2, 60), (Scope::Cpus, 4));
-        assert_eq!(plan(0, 0, 60), (Scope::Threads, 0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use harness::record::Metric;
 use harness::units;
 
-use super::figures::{bracketed, factor_in, first_line};
+use super::figures::{bracketed, case, factor_in, first_line};
 use super::grid::Grid;
 use crate::analysis::{Analysis, Cell, Row, Table};
 use crate::fits::{Outlook, Verdict};
@@ -24,6 +24,19 @@ pub fn grid_in(analysis: &Analysis, table: &Table) -> Grid {
     }
 }
 
+/// The rows that have a slope, each with its column where there are several.
+pub fn names(table: &Table) -> Vec<String> {
+    let mut names = Vec::new();
+    for row in &table.rows {
+        for (cell, column) in row.cells.iter().zip(&table.columns) {
+            if matches!(cell, Cell::Memory(_)) {
+                names.push(case(&row.name, column));
+            }
+        }
+    }
+    names
+}
+
 /// Every part of each row's memory, with what says whether it is a line.
 pub fn full_grid(table: &Table) -> Grid {
     let head = [
@@ -38,10 +51,7 @@ pub fn full_grid(table: &Table) -> Grid {
     let mut body: Vec<Vec<String>> = Vec::new();
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            let name = match column.as_str() {
-                "" => row.name.clone(),
-                column => format!("{}, {column}", row.name),
-            };
+            let name = case(&row.name, column);
             match cell {
                 Cell::Memory(slopes) => {
                     body.push(vec![format!("{name} ({})", range(slopes))]);

@@ -6,10 +6,10 @@ use std::io;
 use harness::plain::plain_line;
 use harness::record::Metric;
 
-use super::figures;
 use super::html::Escaped;
+use super::memory;
 use super::plot::{self, INK, PAPER, SMALL, Size, dot, height_of, hex, swatch, text_width};
-use crate::analysis::{Analysis, Cell, Curve, Table};
+use crate::analysis::{Analysis, Curve, Table};
 
 /// Space around the drawing.
 const MARGIN: i32 = 20;
@@ -51,15 +51,11 @@ fn of_table(table: &Table) -> io::Result<(Vec<String>, Vec<String>, Sign)> {
         let plot = plot::strip(table, Size::Wide)?;
         return Ok((plot.into_iter().collect(), names, dot));
     }
-    let mut names = Vec::new();
-    for row in &table.rows {
-        for (cell, column) in row.cells.iter().zip(&table.columns) {
-            if matches!(cell, Cell::Memory(_)) {
-                names.push(figures::case(&row.name, column));
-            }
-        }
-    }
-    Ok((plot::memory(table, Size::Wide)?, names, swatch))
+    Ok((
+        plot::memory(table, Size::Wide)?,
+        memory::names(table),
+        swatch,
+    ))
 }
 
 fn of_curve(curve: &Curve) -> io::Result<(Vec<String>, Vec<String>)> {

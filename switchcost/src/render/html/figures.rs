@@ -8,7 +8,7 @@ use super::markup::Escaped;
 use super::per;
 use crate::analysis::{Cell, Curve, Table};
 use crate::render::plot::{self, Size, dot, swatch};
-use crate::render::{Grid, curve_grid, curves, evidence, grid, scale};
+use crate::render::{Grid, curve_grid, curves, evidence, grid, memory, scale};
 use crate::scale::Reach;
 
 /// Writes a table of the analysis with its plots.
@@ -16,7 +16,7 @@ pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>{}</h2>", Escaped(&table.title))?;
     scrolled(&grid(table), &table.title, out)?;
     match table.metric {
-        Metric::Memory => memory(table, out)?,
+        Metric::Memory => slopes(table, out)?,
         _ => strips(table, out)?,
     }
     let counted = evidence::lines(table);
@@ -66,22 +66,12 @@ fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-fn memory(table: &Table, out: &mut impl Write) -> io::Result<()> {
+fn slopes(table: &Table, out: &mut impl Write) -> io::Result<()> {
     let plots = plot::memory(table, Size::Half)?;
     if plots.is_empty() {
         return Ok(());
     }
-    let mut names = Vec::new();
-    for row in &table.rows {
-        for (cell, column) in row.cells.iter().zip(&table.columns) {
-            if matches!(cell, Cell::Memory(_)) {
-                names.push(match column.as_str() {
-                    "" => row.name.clone(),
-                    column => format!("{}, {column}", row.name),
-                });
-            }
-        }
-    }
+    let names = memory::names(table);
     writeln!(out, "<figure class=\"pair\">")?;
     for svg in plots {
         write!(out, "{svg}")?;
