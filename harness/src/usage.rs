@@ -84,6 +84,7 @@ impl std::ops::Add for Usage {
 }
 
 /// The threads of a process that are alive; `None` where it is gone, or hidden.
+#[cfg(feature = "perf")]
 pub(crate) fn threads(pid: Pid) -> Option<Vec<Pid>> {
     let folder = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let ids = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

@@ -14,6 +14,10 @@ pub(crate) struct Tasks {
     /// Processes besides this one.
     pub(crate) processes: Processes,
     /// The CPUs that the run may use.
+    #[cfg_attr(
+        not(feature = "perf"),
+        expect(dead_code, reason = "perf events go by it")
+    )]
     pub(crate) cpus: Vec<usize>,
 }
 
