@@ -44,6 +44,7 @@ pub mod signals;
 pub mod tally;
 pub mod test_fault;
 pub mod threads;
+pub mod timer_slack;
 pub mod touch;
 pub mod units;
 pub mod usage;

@@ -70,6 +70,20 @@ pub struct Record {
     /// there; null where there is no such loop, or a runtime does not tell.
     #[serde(default)]
     pub waits: Option<Waits>,
+    /// How many bytes an iteration hands over, end to end; null where that is not what is measured.
+    #[serde(default)]
+    pub payload: Option<u64>,
+    /// The largest number of tasks that were alive at once: spawned and not yet ended. Null where
+    /// that was not counted.
+    #[serde(default)]
+    pub peak_alive: Option<u64>,
+    /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5)).
+    #[serde(default)]
+    pub peak_resident: Option<u64>,
+    /// The main thread's timer slack when it ended, in ns (prctl(2), PR_GET_TIMERSLACK): how much later than asked
+    /// a sleeping thread may wake.
+    #[serde(default)]
+    pub timer_slack: Option<u64>,
     /// What others took from it in that time.
     #[serde(default)]
     pub interference: Option<Interference>,
@@ -231,6 +245,10 @@ impl Record {
             distributions: BTreeMap::new(),
             usage: None,
             waits: None,
+            payload: None,
+            peak_alive: None,
+            peak_resident: None,
+            timer_slack: None,
             interference: None,
             counters: None,
             cache_line: None,

@@ -25,8 +25,8 @@ use crate::placement::allowed;
 use crate::processes::Processes;
 use crate::record::{MemoryChange, Record, Runtime, milliseconds};
 use crate::recorder::{Recorder, Summary};
-use crate::usage::Memory;
-use crate::{command, console, futex, links, notes, panics, report, signals};
+use crate::usage::{self, Memory};
+use crate::{command, console, futex, links, notes, panics, report, signals, timer_slack};
 
 /// A benchmark program's command line.
 pub trait Program: clap::Parser + Serialize {
@@ -55,6 +55,8 @@ pub struct Session {
     laps: Option<Laps>,
     hops: Option<u64>,
     tokens: u64,
+    payload: Option<u64>,
+    peak_alive: Option<u64>,
     distributions: BTreeMap<String, Summary>,
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
@@ -108,6 +110,8 @@ impl Session {
             laps: None,
             hops: None,
             tokens: 1,
+            payload: None,
+            peak_alive: None,
             distributions: BTreeMap::new(),
             runtime: None,
             command_fault: None,
@@ -195,6 +199,16 @@ impl Session {
     pub fn carries(&mut self, tokens: u32) {
         self.tokens = u64::from(tokens);
         self.hops = Some((u64::from(self.run.tasks) + 1) * self.tokens);
+    }
+
+    /// Declares how many bytes an iteration hands over, end to end.
+    pub fn hands_over(&mut self, bytes: u64) {
+        self.payload = Some(bytes);
+    }
+
+    /// Keeps the largest number of tasks that were alive at once.
+    pub fn alive_at_once(&mut self, most: u64) {
+        self.peak_alive = Some(most);
     }
 
     /// Keeps the runtime that the tasks ran on.
@@ -299,6 +313,10 @@ impl Session {
             distributions: std::mem::take(&mut self.distributions),
             usage: used.and_then(|(usage, _)| usage),
             waits: laps.as_ref().and_then(Laps::waits),
+            payload: self.payload,
+            peak_alive: self.peak_alive,
+            peak_resident: usage::peak_resident(),
+            timer_slack: timer_slack::now(),
             interference: used.map(|(_, interference)| interference),
             counters,
             cache_line: self.cache_line,

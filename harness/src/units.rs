@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,63 @@ impl fmt::Display for Nanos {
         let value = self.0 / size;
         let decimals = f.precision().unwrap_or_else(|| significant(value));
         f.pad_integral_free(&format!("{value:.decimals$}{unit}"))
+    }
+}
+
+/// A span of time as a flag's value, in whole nanoseconds. Displays as [`Nanos`] do; reads `50ns`,
+/// `50us`, `50µs`, `1.5ms`, `1s`.
+///
+/// ```
+/// use harness::units::Span;
+/// assert_eq!("1.5ms".parse(), Ok(Span(1_500_000)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Span(pub u64);
+
+impl From<Span> for Duration {
+    fn from(span: Span) -> Duration {
+        Duration::from_nanos(span.0)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Nanos(self.0 as f64).fmt(f)
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+        let decimals: u32 = match &text[digits.len()..] {
+            "ns" => 0,
+            // The micro sign and the Greek letter look alike.
+            "us" | "\u{b5}s" | "\u{3bc}s" => 3,
+            "ms" => 6,
+            "s" => 9,
+            _ => {
+                return Err(format!(
+                    "'{text}' is not a span of time: write one such as 50us, 10ms or 1s"
+                ));
+            }
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+            return Err(format!("'{digits}' is not a number from 0 up"));
+        }
+        if fraction.len() > decimals as usize {
+            return Err(format!("'{text}' is not a whole number of nanoseconds"));
+        }
+        // As many digits as there are nanoseconds in a unit, read as one number.
+        let padding = decimals as usize - fraction.len();
+        format!("{whole}{fraction}{:0<padding$}", "")
+            .parse()
+            .map(Span)
+            .map_err(|_| format!("'{text}' is more than 2^64 ns"))
     }
 }
 
@@ -146,6 +204,38 @@ impl PadRight for fmt::Formatter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_is_read_in_any_unit_and_to_the_nanosecond() {
+        for (text, ns) in [
+            ("1s", 1_000_000_000),
+            ("1.5ms", 1_500_000),
+            ("50us", 50_000),
+            ("50µs", 50_000),
+            ("50μs", 50_000),
+            ("0ns", 0),
+            ("0.000000001s", 1),
+            ("18446744073709551615ns", u64::MAX),
+        ] {
+            assert_eq!(text.parse(), Ok(Span(ns)), "{text}");
+        }
+        assert_eq!(Span(1_500_000).to_string(), "1.500ms");
+        for text in [
+            "",
+            "1",
+            "s",
+            ".5s",
+            "-1s",
+            "1.5ns",
+            "1m",
+            "1 s",
+            "1e3s",
+            "1.2.3s",
+            "99999999999s",
+        ] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn times_read_in_the_unit_that_suits_them() {

@@ -168,6 +168,12 @@ fn nanoseconds(ticks: u64) -> Option<u64> {
     Some(ticks.saturating_mul(tick))
 }
 
+/// The largest resident set that this process has had, in bytes (VmHWM in proc_pid_status(5)). Unlike
+/// getrusage(2)'s it is not that of the program which this process was before execve(2).
+pub(crate) fn peak_resident() -> Option<u64> {
+    kib(&read("/proc/self/status"), "VmHWM")
+}
+
 /// The number after `name` in a file of `name value` or `name: value kB` lines.
 pub fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
