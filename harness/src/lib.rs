@@ -31,6 +31,7 @@ pub mod machine;
 pub mod notes;
 pub mod order;
 pub mod panics;
+pub mod payload;
 pub mod placement;
 pub mod plain;
 pub mod policy;
