@@ -36,6 +36,7 @@ pub mod placement;
 pub mod plain;
 pub mod policy;
 mod processes;
+pub mod rate;
 pub mod ready;
 pub mod record;
 pub mod recorder;
