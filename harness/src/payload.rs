@@ -128,6 +128,11 @@ impl Pattern {
         vec![u8::MAX; self.size * tokens as usize]
     }
 
+    /// The same where each read asks for so many bytes, also the last one.
+    pub fn room_to_read(&self, tokens: u32, read_size: usize) -> Vec<u8> {
+        vec![u8::MAX; self.size * tokens as usize + read_size]
+    }
+
     /// Each of the tokens that have such room.
     #[inline]
     pub fn tokens<'a>(&self, room: &'a mut [u8]) -> impl Iterator<Item = &'a mut [u8]> {
