@@ -2,13 +2,14 @@
 //! executor, and a ring of the same shape.
 
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use compio::BufResult;
+use compio::buf::{BufResult, IntoInner, IoBufMut};
 use compio::driver::ProactorBuilder;
 use compio::io::{AsyncRead, AsyncWrite};
 use compio::runtime::fd::AsyncFd;
@@ -16,8 +17,13 @@ use compio::runtime::{JoinError, JoinHandle, Runtime};
 use harness::panics;
 use harness::waits::Waits;
 
-use crate::executor::{Executor, Sink, Source};
+use crate::executor::{Executor, Sink, Source, Token, cut_short};
 use crate::setup::{Poller, Setup, Shape};
+
+/// A token that compio can read into and write from.
+pub(crate) trait Buffer: Token + IoBufMut {}
+
+impl<B: Token + IoBufMut> Buffer for B {}
 
 /// The runtime.
 #[derive(Clone)]
@@ -53,19 +59,19 @@ impl Compio {
     }
 }
 
-impl Executor for Compio {
+impl<B: Buffer> Executor<B> for Compio {
     type Reader = Reader;
     type Writer = Writer;
-    type Task<T: 'static> = Task<T>;
+    type Task<O: 'static> = Task<O>;
 
-    fn block_on<T>(&self, future: impl Future<Output = T>) -> io::Result<T> {
+    fn block_on<O>(&self, future: impl Future<Output = O>) -> io::Result<O> {
         Ok(self.0.block_on(future))
     }
 
-    fn spawn<T: 'static>(
+    fn spawn<O: 'static>(
         &self,
-        future: impl Future<Output = anyhow::Result<T>> + 'static,
-    ) -> Task<T> {
+        future: impl Future<Output = anyhow::Result<O>> + 'static,
+    ) -> Task<O> {
         Task(self.0.spawn(future))
     }
 
@@ -84,10 +90,10 @@ impl Executor for Compio {
 }
 
 /// A task that was spawned.
-pub(crate) struct Task<T>(JoinHandle<anyhow::Result<T>>);
+pub(crate) struct Task<O>(JoinHandle<anyhow::Result<O>>);
 
-impl<T> Future for Task<T> {
-    type Output = anyhow::Result<T>;
+impl<O> Future for Task<O> {
+    type Output = anyhow::Result<O>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.0).poll(cx).map(|joined| match joined {
@@ -104,18 +110,41 @@ pub(crate) struct Reader(AsyncFd<OwnedFd>);
 /// The end of a link that is written to.
 pub(crate) struct Writer(AsyncFd<OwnedFd>);
 
-impl Source for Reader {
-    async fn read(&mut self) -> io::Result<Option<u8>> {
-        let BufResult(read, [token]) = self.0.read([0]).await;
-        Ok((read? == 1).then_some(token))
+impl<B: Buffer> Source<B> for Reader {
+    async fn read(&mut self, token: &mut B) -> io::Result<bool> {
+        let size = token.bytes().len();
+        let BufResult(read, buffer) = self.0.read(mem::take(token)).await;
+        *token = buffer;
+        let mut done = read?;
+        if done == 0 {
+            return Ok(false);
+        }
+        while done < size {
+            let BufResult(read, rest) = self.0.read(mem::take(token).slice(done..)).await;
+            *token = rest.into_inner();
+            match read? {
+                0 => return Err(cut_short()),
+                count => done += count,
+            }
+        }
+        Ok(true)
     }
 }
 
-impl Sink for Writer {
-    async fn write(&mut self, token: u8) -> io::Result<()> {
-        match self.0.write([token]).await.0? {
-            0 => Err(ErrorKind::WriteZero.into()),
-            _ => Ok(()),
+impl<B: Buffer> Sink<B> for Writer {
+    async fn write(&mut self, token: &mut B) -> io::Result<()> {
+        let size = token.bytes().len();
+        let BufResult(written, buffer) = self.0.write(mem::take(token)).await;
+        *token = buffer;
+        let mut done = written?;
+        while done < size {
+            let BufResult(written, rest) = self.0.write(mem::take(token).slice(done..)).await;
+            *token = rest.into_inner();
+            match written? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                count => done += count,
+            }
         }
+        Ok(())
     }
 }
