@@ -54,7 +54,7 @@ pub trait Kind: ValueEnum + Copy + Default + Serialize + Send + Sync + 'static {
         Ok(self.capacity(payload)?.max(tasks.into()))
     }
 
-    /// What else to do where more are asked for than that.
+    /// What else to do where more tokens of a byte are asked for than that.
     fn roomier(self) -> &'static str;
 
     /// Whether a link carries one number, and no bytes.
@@ -259,13 +259,13 @@ impl<T: Kind> Chain<T> {
         let roomier = self.transport.roomier();
         Err(BadUsage::new(match (most, payload.is_a_byte()) {
             (0, _) => format!(
-                "--bytes {size} is more than a link holds, and nobody reads while it is written: lower it{roomier}"
+                "--bytes {size} is more than a link holds, and nobody reads while it is written: lower it"
             ),
             (_, true) => format!(
                 "--tokens {tokens} is more than {holds} (at most {most}): lower it{roomier}"
             ),
             (_, false) => format!(
-                "--tokens {tokens} of --bytes {size} is more than {holds} (at most {most}): lower either{roomier}"
+                "--tokens {tokens} of --bytes {size} is more than {holds} (at most {most}): lower either"
             ),
         }))
     }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use compio::buf::{BufResult, IntoInner, IoBufMut};
+use compio::buf::{BufResult, IntoInner, IoBuf};
 use compio::driver::ProactorBuilder;
 use compio::io::{AsyncRead, AsyncWrite};
 use compio::runtime::fd::AsyncFd;
@@ -20,10 +20,58 @@ use harness::waits::Waits;
 use crate::executor::{Executor, Sink, Source, Token, cut_short};
 use crate::setup::{Poller, Setup, Shape};
 
-/// A token that compio can read into and write from.
-pub(crate) trait Buffer: Token + IoBufMut {}
+/// A token that compio reads into and writes from. One of a byte has nothing to go on with.
+pub(crate) trait Buffer: Token {
+    /// As [`Source::read`].
+    async fn read_from(&mut self, fd: &mut AsyncFd<OwnedFd>) -> io::Result<bool>;
 
-impl<B: Token + IoBufMut> Buffer for B {}
+    /// As [`Sink::write`].
+    async fn write_to(&mut self, fd: &mut AsyncFd<OwnedFd>) -> io::Result<()>;
+}
+
+impl Buffer for [u8; 1] {
+    async fn read_from(&mut self, fd: &mut AsyncFd<OwnedFd>) -> io::Result<bool> {
+        let BufResult(read, token) = fd.read(*self).await;
+        *self = token;
+        Ok(read? == 1)
+    }
+
+    async fn write_to(&mut self, fd: &mut AsyncFd<OwnedFd>) -> io::Result<()> {
+        match fd.write(*self).await.0? {
+            0 => Err(ErrorKind::WriteZero.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Buffer for Box<[u8]> {
+    async fn read_from(&mut self, fd: &mut AsyncFd<OwnedFd>) -> io::Result<bool> {
+        let mut done = 0;
+        while done < self.len() {
+            let BufResult(read, rest) = fd.read(mem::take(self).slice(done..)).await;
+            *self = rest.into_inner();
+            match read? {
+                0 if done == 0 => return Ok(false),
+                0 => return Err(cut_short()),
+                count => done += count,
+            }
+        }
+        Ok(true)
+    }
+
+    async fn write_to(&mut self, fd: &mut AsyncFd<OwnedFd>) -> io::Result<()> {
+        let mut done = 0;
+        while done < self.len() {
+            let BufResult(written, rest) = fd.write(mem::take(self).slice(done..)).await;
+            *self = rest.into_inner();
+            match written? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                count => done += count,
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The runtime.
 #[derive(Clone)]
@@ -111,40 +159,13 @@ pub(crate) struct Reader(AsyncFd<OwnedFd>);
 pub(crate) struct Writer(AsyncFd<OwnedFd>);
 
 impl<B: Buffer> Source<B> for Reader {
-    async fn read(&mut self, token: &mut B) -> io::Result<bool> {
-        let size = token.bytes().len();
-        let BufResult(read, buffer) = self.0.read(mem::take(token)).await;
-        *token = buffer;
-        let mut done = read?;
-        if done == 0 {
-            return Ok(false);
-        }
-        while done < size {
-            let BufResult(read, rest) = self.0.read(mem::take(token).slice(done..)).await;
-            *token = rest.into_inner();
-            match read? {
-                0 => return Err(cut_short()),
-                count => done += count,
-            }
-        }
-        Ok(true)
+    fn read(&mut self, token: &mut B) -> impl Future<Output = io::Result<bool>> {
+        token.read_from(&mut self.0)
     }
 }
 
 impl<B: Buffer> Sink<B> for Writer {
-    async fn write(&mut self, token: &mut B) -> io::Result<()> {
-        let size = token.bytes().len();
-        let BufResult(written, buffer) = self.0.write(mem::take(token)).await;
-        *token = buffer;
-        let mut done = written?;
-        while done < size {
-            let BufResult(written, rest) = self.0.write(mem::take(token).slice(done..)).await;
-            *token = rest.into_inner();
-            match written? {
-                0 => return Err(ErrorKind::WriteZero.into()),
-                count => done += count,
-            }
-        }
-        Ok(())
+    fn write(&mut self, token: &mut B) -> impl Future<Output = io::Result<()>> {
+        token.write_to(&mut self.0)
     }
 }

@@ -64,15 +64,14 @@ impl<T: Token> End<T> {
 
     /// Waits for the operation on the rest of the token. Returns how many bytes it did, and whether
     /// those were the last.
-    async fn go_on(&mut self) -> io::Result<(usize, bool)> {
-        let operation = &self.operation;
-        let count = poll_fn(|cx| operation.poll(cx)).await?;
+    fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(usize, bool)>> {
+        let count = ready!(self.operation.poll(cx))?;
         self.done += count;
-        let is_whole = self.done == operation.bytes().1;
+        let is_whole = self.done == self.operation.bytes().1;
         if is_whole {
             self.done = 0;
         }
-        Ok((count, is_whole))
+        Poll::Ready(Ok((count, is_whole)))
     }
 }
 
@@ -96,22 +95,22 @@ impl<T: Token> Reader<T> {
 
     /// Reads until the token is whole. A read whose future was dropped goes on, and what it brings
     /// is the next call's, in the memory of its own token.
-    async fn read_once(&mut self, token: &mut T) -> io::Result<bool> {
+    fn poll_once(&mut self, token: &mut T, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let end = &mut self.end;
-        if end.done == 0 && end.operation.is_idle() {
-            end.operation.put(mem::take(token));
-        }
         loop {
             if end.operation.is_idle() {
+                if end.done == 0 {
+                    end.operation.put(mem::take(token));
+                }
                 end.begin(|fd, bytes, size| opcode::Read::new(fd, bytes, size).build())?;
             }
-            let (count, is_whole) = end.go_on().await?;
+            let (count, is_whole) = ready!(end.poll_on(cx))?;
             if count == 0 && end.done > 0 {
-                return Err(cut_short());
+                return Poll::Ready(Err(cut_short()));
             }
             if count == 0 || is_whole {
                 *token = end.operation.take();
-                return Ok(is_whole);
+                return Poll::Ready(Ok(is_whole));
             }
         }
     }
@@ -146,11 +145,11 @@ impl<T: Token> Reader<T> {
 }
 
 impl<T: Token> Source<T> for Reader<T> {
-    async fn read(&mut self, token: &mut T) -> io::Result<bool> {
-        match self.multishot {
-            None => self.read_once(token).await,
-            Some(transport) => poll_fn(|cx| self.poll_arrived(transport, token, cx)).await,
-        }
+    fn read(&mut self, token: &mut T) -> impl Future<Output = io::Result<bool>> {
+        poll_fn(|cx| match self.multishot {
+            None => self.poll_once(token, cx),
+            Some(transport) => self.poll_arrived(transport, token, cx),
+        })
     }
 }
 
@@ -160,27 +159,43 @@ impl<T: Token> Writer<T> {
             end: End::new(queue, fd),
         }
     }
+
+    /// Writes until all of the token is gone. It is handed over by the first call.
+    fn poll_write(
+        &mut self,
+        token: &mut T,
+        handed_over: &mut bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let end = &mut self.end;
+        if !*handed_over {
+            if !end.operation.is_idle() {
+                // An earlier one whose future was dropped.
+                ready!(end.poll_on(cx))?;
+            }
+            end.done = 0;
+            end.operation.put(mem::take(token));
+            *handed_over = true;
+        }
+        loop {
+            if end.operation.is_idle() {
+                end.begin(|fd, bytes, size| opcode::Write::new(fd, bytes, size).build())?;
+            }
+            match ready!(end.poll_on(cx))? {
+                (_, true) => {
+                    *token = end.operation.take();
+                    return Poll::Ready(Ok(()));
+                }
+                (0, false) => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
+                _ => {}
+            }
+        }
+    }
 }
 
 impl<T: Token> Sink<T> for Writer<T> {
-    async fn write(&mut self, token: &mut T) -> io::Result<()> {
-        let end = &mut self.end;
-        if !end.operation.is_idle() {
-            // An earlier one whose future was dropped.
-            end.go_on().await?;
-        }
-        end.done = 0;
-        end.operation.put(mem::take(token));
-        loop {
-            end.begin(|fd, bytes, size| opcode::Write::new(fd, bytes, size).build())?;
-            let (count, is_whole) = end.go_on().await?;
-            if is_whole {
-                *token = end.operation.take();
-                return Ok(());
-            }
-            if count == 0 {
-                return Err(ErrorKind::WriteZero.into());
-            }
-        }
+    fn write(&mut self, token: &mut T) -> impl Future<Output = io::Result<()>> {
+        let mut handed_over = false;
+        poll_fn(move |cx| self.poll_write(token, &mut handed_over, cx))
     }
 }
