@@ -39,7 +39,7 @@ use runtime::{Flavor, Plan, Workers};
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{UnixStream, unix::pipe};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
@@ -170,12 +170,13 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (n, tokens) = (cli.run.tasks, cli.chain.tokens);
+    let counts = runtime::counts(&Handle::current());
     let mut tasks = Vec::new();
     let mut sent = 0;
     let result = match form::<T, B, R, W>(cli, demand, buffer.clone(), link, &mut tasks).await {
         Err(e) => Err(e),
         Ok(mut ends) => {
-            let mut laps = session.laps();
+            let mut laps = session.laps().on(counts);
             let driver = tokio::spawn(async move {
                 let result = drive(&mut ends, buffer, &mut laps, n, tokens).await;
                 Ok((ends, laps, result))

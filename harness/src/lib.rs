@@ -50,6 +50,7 @@ pub mod units;
 pub mod usage;
 pub mod waits;
 pub mod wiring;
+pub mod workers;
 
 pub use fault::{BadUsage, Interrupted, link_ended};
 pub use session::{Program, Session, main};

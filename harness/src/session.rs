@@ -313,6 +313,7 @@ impl Session {
             distributions: std::mem::take(&mut self.distributions),
             usage: used.and_then(|(usage, _)| usage),
             waits: laps.as_ref().and_then(Laps::waits),
+            workers: laps.as_ref().and_then(Laps::workers),
             payload: self.payload,
             peak_alive: self.peak_alive,
             peak_resident: usage::peak_resident(),
