@@ -17,6 +17,7 @@ use crate::cache_line::CacheLine;
 use crate::console::{complain, print};
 use crate::counters::Tasks;
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
+use crate::feed::Feed;
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
@@ -199,6 +200,12 @@ impl Session {
     pub fn carries(&mut self, tokens: u32) {
         self.tokens = u64::from(tokens);
         self.hops = Some((u64::from(self.run.tasks) + 1) * self.tokens);
+    }
+
+    /// Declares the same where it matters who feeds them in.
+    pub fn carries_fed(&mut self, tokens: u32, feed: Feed) {
+        self.carries(tokens);
+        self.hops = Some(feed.hops(self.run.tasks, tokens));
     }
 
     /// Declares how many bytes an iteration hands over, end to end.
