@@ -44,7 +44,7 @@ impl Demand {
     }
 
     /// Nothing but what a flag asks for, however many tasks there are.
-    fn always(flag: &'static str, need: Need) -> Self {
+    pub(crate) fn always(flag: &'static str, need: Need) -> Self {
         Demand {
             fixed: need,
             per_task: Need::NONE,
@@ -204,11 +204,24 @@ impl Demand {
 
     /// N buffers to read into, where they are larger than the byte that a task has in itself.
     pub fn buffers(size: u64) -> Self {
-        Demand::each(match size {
-            0 | 1 => Need::NONE,
-            size => Need {
-                memory: size + 64,
-                address_space: size + 64,
+        match size {
+            1 => Demand::each(Need::NONE),
+            size => Demand::allocations(size),
+        }
+    }
+
+    /// N allocations of so many bytes each.
+    pub(crate) fn allocations(bytes: u64) -> Self {
+        // From this size on malloc(3) asks for a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
+        let mapped = bytes >= 128 << 10;
+        let overhead = if mapped { 8192 } else { 64 };
+        Demand::each(match bytes {
+            0 => Need::NONE,
+            _ => Need {
+                memory: bytes + overhead,
+                address_space: bytes + overhead,
+                largest_map: bytes + overhead,
+                maps: u64::from(mapped),
                 ..Need::NONE
             },
         })

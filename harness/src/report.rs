@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::args::Format;
 use crate::counters;
+use crate::rate;
 use crate::record::Record;
 use crate::recorder::Summary;
 use crate::units::{Bytes, Nanos};
@@ -46,6 +47,7 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
             &format!("{} ({hops} hops per iteration)", Nanos(per_hop)),
         )?;
     }
+    rate::write(record, samples, out)?;
     row(out, "iteration", &percentiles(samples))?;
     for (name, summary) in &record.distributions {
         row(
