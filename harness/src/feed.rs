@@ -203,7 +203,10 @@ mod tests {
             stock.fill(&mut tokens);
             assert_eq!(tokens, [1, 0, 0]);
             stock.clone().take(&mut mine);
-            assert_eq!((mine.pop(), mine.pop(), mine.pop()), (Some(2), Some(3), None));
+            assert_eq!(
+                (mine.pop(), mine.pop(), mine.pop()),
+                (Some(2), Some(3), None)
+            );
         }
     }
 }

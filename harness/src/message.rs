@@ -95,7 +95,9 @@ mod tests {
 
     /// What becomes of a token that goes through so many tasks, `spoil`ed on the way.
     fn through<M: Message>(bytes: u64, tasks: u32, spoil: Option<Ending>) -> anyhow::Result<()> {
-        let payload = Payload { bytes: Bytes(bytes) };
+        let payload = Payload {
+            bytes: Bytes(bytes),
+        };
         let pattern = Pattern::new(payload);
         let mut token = M::new(payload);
         token.set_out(300, &pattern);

@@ -89,7 +89,7 @@ struct Cli {
 }
 
 /// What a link is made of.
-#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Transport {
     /// a word in memory on which threads sleep by futex(2), without spinning first: one call to

@@ -191,7 +191,11 @@ fn without_room_a_message_is_handed_from_hand_to_hand() {
 fn the_first_task_takes_what_is_in_stock_after_what_it_was_sent() {
     let stock = Stock::default();
     let (mut sender, receiver) = <Futex as Link<usize>>::link(1);
-    let post = Post { place: 0, upstream: receiver, downstream: () };
+    let post = Post {
+        place: 0,
+        upstream: receiver,
+        downstream: (),
+    };
     let mut stocked = Stocked::at(post, stock.clone()).upstream;
     for start in [10, 20] {
         let mut tokens = [start, start + 1, start + 2];
