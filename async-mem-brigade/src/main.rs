@@ -240,7 +240,7 @@ fn demand(cli: &Cli) -> Demand {
         (Transport::Mpsc | Transport::Unbounded, _) => 2048,
         (Transport::Notify, Kind::Tokio | Kind::Smol) => 768,
         (Transport::Notify, Kind::OnePage) => 512,
-        (Transport::AsyncChannel, _) => 1536,
+        (Transport::AsyncChannel, _) => 1792,
         (_, Kind::Tokio | Kind::Smol) => 640,
         (_, Kind::OnePage) => 384,
     };
