@@ -31,6 +31,16 @@ fn the_record_names_the_executor_that_ran() {
             (runtime.name.as_str(), &runtime.version),
             ("tokio", &tokio.build.tokio)
         );
+        let smol = record(benchmark, "--executor smol").runtime.unwrap();
+        assert_eq!(
+            (smol.name.as_str(), smol.workers),
+            ("async-executor", 1),
+            "that is what smol runs tasks by"
+        );
+        assert!(
+            smol.version
+                .is_some_and(|version| version.starts_with("1."))
+        );
         let record = record(benchmark, "--executor one-page");
         assert_eq!(record.params["executor"], "one-page");
         let expected = Runtime {
@@ -50,6 +60,10 @@ fn what_does_not_go_together_is_refused() {
         for (flags, words) in [
             ("--transport slot", ["--transport", "one-page"]),
             (
+                "--transport slot --executor smol",
+                ["--transport", "one-page"],
+            ),
+            (
                 "--transport slot --executor tokio",
                 ["--transport", "one-page"],
             ),
@@ -68,7 +82,13 @@ fn what_does_not_go_together_is_refused() {
                 "--executor one-page --placement spread",
                 ["--placement", "tokio"],
             ),
-            ("--executor smol", ["--executor", "one-page"]),
+            (
+                "--executor smol --flavor multi-thread",
+                ["--flavor", "smol"],
+            ),
+            ("--executor smol --workers 1", ["--workers", "tokio"]),
+            ("--executor smol --placement half", ["--placement", "tokio"]),
+            ("--executor rayon", ["--executor", "one-page"]),
         ] {
             benchmark.tiny(flags).finish().expect_refusal(2, &words);
         }
