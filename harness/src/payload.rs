@@ -69,9 +69,14 @@ impl Payload {
         Ok(buffer.max(self.size()))
     }
 
-    /// What N tasks that read so many bytes at once need of the system, and their driver: it keeps
-    /// what comes out until that is checked. A byte has room in the task itself.
-    pub fn demand(self, read_size: usize, tokens: u32) -> Demand {
+    /// What N tasks that read a token at once need of the system, and their driver: it keeps what
+    /// comes out until that is checked. A byte has room in the task itself.
+    pub fn demand(self, tokens: u32) -> Demand {
+        self.demand_reading(self.size(), tokens)
+    }
+
+    /// The same for tasks that read so many bytes at once.
+    pub fn demand_reading(self, read_size: usize, tokens: u32) -> Demand {
         Demand::buffers(read_size as u64) + self.demand_in_memory(tokens)
     }
 
@@ -116,6 +121,22 @@ impl Pattern {
     #[inline]
     pub fn token(&self, number: u8) -> &[u8] {
         &self.sequence[usize::from(number)..][..self.size]
+    }
+
+    /// Room for so many tokens, one behind the other. It is resident.
+    pub fn room_for(&self, tokens: u32) -> Vec<u8> {
+        vec![u8::MAX; self.size * tokens as usize]
+    }
+
+    /// The same where each read asks for so many bytes, also the last one.
+    pub fn room_to_read(&self, tokens: u32, read_size: usize) -> Vec<u8> {
+        vec![u8::MAX; self.size * tokens as usize + read_size]
+    }
+
+    /// Each of the tokens that have such room.
+    #[inline]
+    pub fn tokens<'a>(&self, room: &'a mut [u8]) -> impl Iterator<Item = &'a mut [u8]> {
+        room.chunks_exact_mut(self.size)
     }
 
     /// Checks the tokens that came out of a chain of `tasks` tasks, one behind the other: the `k`th

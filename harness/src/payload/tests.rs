@@ -196,8 +196,8 @@ fn a_read_asks_for_a_token_at_least() {
 
 #[test]
 fn a_byte_needs_no_memory() {
-    assert_eq!(payload(1).demand(1, 4096).of(1000), Need::NONE);
-    let need = payload(1 << 20).demand(1 << 20, 3).of(10);
+    assert_eq!(payload(1).demand(4096).of(1000), Need::NONE);
+    let need = payload(1 << 20).demand(3).of(10);
     assert!(need.memory >= 14 << 20, "10 tasks, 3 tokens, the sequence");
     assert!(need.largest_map >= 3 << 20);
 }

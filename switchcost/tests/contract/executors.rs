@@ -2,7 +2,7 @@
 
 use harness::record::{Record, Runtime};
 
-use crate::support::benchmarks::{Benchmark, offering};
+use crate::support::benchmarks::{Benchmark, offering, with};
 
 fn record(benchmark: &Benchmark, flags: &str) -> Record {
     let run = benchmark.tiny("--format json").flags(flags).finish();
@@ -108,5 +108,44 @@ fn less_memory_is_asked_for_where_less_is_held() {
         let notify = largest("--transport notify");
         let floor = largest("--transport slot --executor one-page");
         assert!(floor < notify && notify < channel);
+    }
+}
+
+/// A runtime may keep all tasks on one worker or bounce them.
+#[test]
+fn workers_tell_what_they_did() {
+    let brigades = offering("--flavor", "multi-thread").filter(|b| b.has("--tokens"));
+    for benchmark in brigades {
+        let flags = "--tasks 2 --iters 3000 --flavor multi-thread --workers 2";
+        let run = benchmark.run(flags).flags("--format json").finish();
+        let record = run.expect_quiet_success().record();
+        let workers = record.workers.unwrap();
+        assert_eq!(workers.each.len(), 2);
+        // One of them had work to do, and no more time for it than there was, but for what was
+        // begun before and added up later.
+        let busiest = workers.shares().fold(0.0, f64::max);
+        assert!(busiest > 0.0 && busiest < 1.5, "{workers:?}");
+        let samples = record.samples.unwrap();
+        assert!(workers.elapsed as f64 >= samples.mean * samples.count as f64);
+
+        let run = benchmark.run(flags).finish().expect_quiet_success();
+        let line = run
+            .stdout
+            .lines()
+            .find(|line| line.starts_with("  workers "));
+        let line = line.unwrap_or_else(|| panic!("{run}"));
+        for words in [" 2: ", " % and ", " % busy, ", " parks per hop"] {
+            assert!(line.contains(words), "{line}");
+        }
+    }
+}
+
+#[test]
+fn where_one_thread_runs_all_tasks_there_are_no_workers() {
+    for benchmark in with("--flavor").filter(|benchmark| benchmark.has("--tokens")) {
+        let record = record(benchmark, "--flavor current-thread");
+        assert_eq!(record.workers, None);
+        let run = benchmark.tiny("--flavor current-thread").finish();
+        assert!(!run.stdout.contains("workers"), "{run}");
     }
 }
