@@ -41,7 +41,7 @@ use runtime::{Flavor, Plan, Workers};
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{UnixStream, unix::pipe};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
@@ -177,12 +177,13 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (n, tokens, payload) = (cli.run.tasks, cli.chain.tokens, cli.payload);
+    let counts = runtime::counts(&Handle::current());
     let mut tasks = Vec::new();
     let mut sent = 0;
     let result = match form::<T, I, R, W>(cli, demand, intake.clone(), link, &mut tasks).await {
         Err(e) => Err(e),
         Ok(mut ends) => {
-            let mut laps = session.laps();
+            let mut laps = session.laps().on(counts);
             let driver = tokio::spawn(async move {
                 let result = drive(&mut ends, intake, &mut laps, n, tokens, payload).await;
                 Ok((ends, laps, result))

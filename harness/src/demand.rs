@@ -202,6 +202,26 @@ impl Demand {
         }
     }
 
+    /// Room for so many tokens more than one in each of the N + 1 links, reserved when a link is made.
+    pub fn slots(capacity: u32) -> Self {
+        // A token, or where its bytes are and how many, and a turn.
+        let bytes = u64::from(capacity.saturating_sub(1)) * 24;
+        let link = Need {
+            memory: bytes,
+            address_space: bytes,
+            largest_map: bytes,
+            ..Need::NONE
+        };
+        Demand {
+            fixed: link,
+            per_task: link,
+            shares: vec![Share {
+                flag: "--capacity",
+                need: link + link,
+            }],
+        }
+    }
+
     /// N buffers to read into, where they are larger than the byte that a task has in itself.
     pub fn buffers(size: u64) -> Self {
         match size {

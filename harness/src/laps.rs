@@ -25,6 +25,7 @@ use crate::signals;
 use crate::units::Nanos;
 use crate::usage::{Interference, Usage};
 use crate::waits::Waits;
+use crate::workers::{Counts, Watch, Workers};
 
 /// The warm-up laps, the timed ones, and with `--counters` those that are counted, one after the
 /// other.
@@ -47,6 +48,7 @@ pub struct Laps {
     counting: Option<Counting>,
     counters: Option<Counters>,
     waits: Option<Waits>,
+    workers: Option<Watch>,
 }
 
 impl Laps {
@@ -74,12 +76,23 @@ impl Laps {
             counting: None,
             counters: None,
             waits: None,
+            workers: None,
         }
     }
 
     /// Names whose laps they are: what these use and what they count belongs to the run.
     pub(crate) fn of(self, tasks: Tasks) -> Self {
         Laps { tasks, ..self }
+    }
+
+    /// Names a runtime whose workers' counts are read before the first timed lap and after the last
+    /// one.
+    #[must_use]
+    pub fn on(self, runtime: Option<Box<dyn Counts>>) -> Self {
+        Laps {
+            workers: runtime.map(Watch::new),
+            ..self
+        }
     }
 
     /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
@@ -107,6 +120,9 @@ impl Laps {
             // It takes a while where the tasks are many processes.
             let others = self.tasks.processes.spent();
             self.stops.begin();
+            if let Some(workers) = &mut self.workers {
+                workers.begin();
+            }
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
             let own = Usage::now()?;
@@ -153,6 +169,9 @@ impl Laps {
             let others = self.tasks.processes.spent();
             self.used = Some((Used { own, others }.since(before), interference));
             self.stops.finish();
+            if let Some(workers) = &mut self.workers {
+                workers.end();
+            }
         }
         if let Some(counting) = self.counting.take() {
             self.counters = Some(counting.end(&self.tasks)?);
@@ -207,6 +226,11 @@ impl Laps {
     /// What the event loop counted in the timed laps.
     pub(crate) fn waits(&self) -> Option<Waits> {
         self.waits
+    }
+
+    /// What the runtime's workers did in the timed laps.
+    pub(crate) fn workers(&self) -> Option<Workers> {
+        self.workers.as_ref()?.did()
     }
 
     /// What was counted in the second pass, if it took place.

@@ -13,6 +13,7 @@
 //! 6. tear down, verify, and report ([`record`], [`report`]).
 
 pub mod args;
+pub mod berth;
 pub mod cache_line;
 pub mod children;
 mod command;
@@ -22,12 +23,14 @@ pub mod delays;
 mod demand;
 mod disturbance;
 mod fault;
+pub mod feed;
 pub mod futex;
 pub mod interrupts;
 pub mod laps;
 pub mod limits;
 pub mod links;
 pub mod machine;
+pub mod message;
 pub mod notes;
 pub mod order;
 pub mod panics;
@@ -52,6 +55,7 @@ pub mod units;
 pub mod usage;
 pub mod waits;
 pub mod wiring;
+pub mod workers;
 
 pub use fault::{BadUsage, Interrupted, link_ended};
 pub use session::{Program, Session, main};

@@ -13,6 +13,7 @@ use crate::notes::Note;
 use crate::recorder::Summary;
 use crate::usage::{Interference, Memory, Usage};
 use crate::waits::Waits;
+use crate::workers::Workers;
 
 /// The version of this layout; it grows when the meaning of a field changes.
 pub const SCHEMA: u32 = 1;
@@ -70,6 +71,10 @@ pub struct Record {
     /// there; null where there is no such loop, or a runtime does not tell.
     #[serde(default)]
     pub waits: Option<Waits>,
+    /// What the workers of a runtime with several threads did in the timed iterations; null where
+    /// there are none, or it does not tell.
+    #[serde(default)]
+    pub workers: Option<Workers>,
     /// How many bytes an iteration hands over, end to end; null where that is not what is measured.
     #[serde(default)]
     pub payload: Option<u64>,
@@ -245,6 +250,7 @@ impl Record {
             distributions: BTreeMap::new(),
             usage: None,
             waits: None,
+            workers: None,
             payload: None,
             peak_alive: None,
             peak_resident: None,

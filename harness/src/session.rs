@@ -17,6 +17,7 @@ use crate::cache_line::CacheLine;
 use crate::console::{complain, print};
 use crate::counters::Tasks;
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
+use crate::feed::Feed;
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
@@ -201,6 +202,12 @@ impl Session {
         self.hops = Some((u64::from(self.run.tasks) + 1) * self.tokens);
     }
 
+    /// Declares the same where it matters who feeds them in.
+    pub fn carries_fed(&mut self, tokens: u32, feed: Feed) {
+        self.carries(tokens);
+        self.hops = Some(feed.hops(self.run.tasks, tokens));
+    }
+
     /// Declares how many bytes an iteration hands over, end to end.
     pub fn hands_over(&mut self, bytes: u64) {
         self.payload = Some(bytes);
@@ -313,6 +320,7 @@ impl Session {
             distributions: std::mem::take(&mut self.distributions),
             usage: used.and_then(|(usage, _)| usage),
             waits: laps.as_ref().and_then(Laps::waits),
+            workers: laps.as_ref().and_then(Laps::workers),
             payload: self.payload,
             peak_alive: self.peak_alive,
             peak_resident: usage::peak_resident(),

@@ -11,7 +11,10 @@ use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+mod counts;
 mod workers;
+
+pub use counts::counts;
 
 /// How many workers the multi-thread scheduler has. (`--flavor` is each program's own flag,
 /// since their defaults differ.)

@@ -86,6 +86,26 @@ fn with_more_tokens_or_other_links_it_is_no_different() {
     }
 }
 
+/// The first task of a stream feeds the others: its tokens are counted and checked as all are.
+#[test]
+fn in_a_stream_it_is_no_different() {
+    for benchmark in chains().filter(|benchmark| benchmark.has("--feed")) {
+        let stream = "--feed first-task --tokens 50";
+        for task in [0, 2] {
+            for (ending, words, _) in ENDINGS {
+                let run = faulty(benchmark, &format!("{ending}@{task}")).flags(stream);
+                let run = run.start().finish_all().expect(1);
+                run.expect_complaint(&[&format!("task {task}"), words]);
+            }
+            for bytes in ["1", "300"] {
+                let run = faulty(benchmark, &format!("corrupt@{task}")).flags(stream);
+                let run = run.flags(&format!("--bytes {bytes}")).start();
+                run.finish_all().expect(1).expect_complaint(&["token 3"]);
+            }
+        }
+    }
+}
+
 /// Nothing but its own tasks can wake a task of the executor that hears no other thread.
 #[test]
 fn a_chain_that_nobody_can_wake_any_more_is_an_error() {
