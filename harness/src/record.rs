@@ -73,8 +73,8 @@ pub struct Record {
     /// How many bytes an iteration hands over, end to end; null where that is not what is measured.
     #[serde(default)]
     pub payload: Option<u64>,
-    /// The largest number of tasks that were alive at once: spawned and not yet ended. Null where
-    /// that was not counted.
+    /// The largest number of tasks that were alive at once, spawned and not yet ended: of all
+    /// iterations, also those that are not timed. Null where that was not counted.
     #[serde(default)]
     pub peak_alive: Option<u64>,
     /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5)).
@@ -305,6 +305,27 @@ impl Record {
             .at_rest?
             .resident?
             .checked_sub(memory.before.resident?)
+    }
+
+    /// By how much the largest resident set of the process exceeds that of the empty process, in bytes.
+    pub fn peak_gain(&self) -> Option<u64> {
+        self.peak_resident?
+            .checked_sub(self.memory?.before.resident?)
+    }
+
+    /// The kernel memory that the system has gained when the tasks are at rest, in bytes, as far as it
+    /// follows their number. Others may have given back more meanwhile: it can be negative.
+    pub fn kernel_gain(&self) -> Option<f64> {
+        let memory = self.memory?;
+        Some(memory.at_rest?.kernel()? - memory.before.kernel()?)
+    }
+
+    /// The memory that the process and the kernel together have gained when the tasks are at rest, in
+    /// bytes.
+    pub fn system_gain(&self) -> Option<f64> {
+        let memory = self.memory?;
+        let user = memory.at_rest?.resident? as f64 - memory.before.resident? as f64;
+        Some(user + self.kernel_gain()?)
     }
 }
 

@@ -8,6 +8,8 @@ use crate::record::Record;
 use crate::recorder::Summary;
 use crate::units::{Bytes, Nanos};
 
+mod sleepers;
+
 /// Writes a record in the form asked for.
 ///
 /// # Errors
@@ -55,6 +57,7 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     write_usage(record, samples, out)?;
+    sleepers::write(record, samples, out)?;
     write_waits(record, samples, out)?;
     counters::write(record, out)?;
     write_cache_line(record, out)?;
