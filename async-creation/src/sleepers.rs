@@ -14,6 +14,7 @@
 //! current-thread scheduler none has begun by then.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ use harness::limits::{Demand, Passing, Room};
 use harness::ready::{Arrival, Muster};
 use harness::sleepers::{Life, Sleepers, late};
 use harness::units::Span;
-use harness::{Session, signals};
+use harness::{Session, signals, usage};
 use runtime::Plan;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -33,7 +34,7 @@ use tokio::time;
 use crate::Cli;
 
 /// What a task takes at most, with its place in the driver's lists; measured, and rounded up.
-const BYTES: u64 = 768;
+const BYTES: u64 = 512;
 
 /// What `measure` does once the scheduler is settled, with tasks of this kind.
 pub(crate) fn measure(
@@ -71,12 +72,9 @@ pub(crate) fn measure(
         });
         let (mut crowd, laps, result) = runtime::join(driver).await?;
         session.timed(laps);
-        let result = match result {
-            Ok(()) => rest(&mut crowd, session).await,
-            Err(e) => Err(e),
-        };
         crowd.sleepers.report(session, &passing);
-        result
+        result?;
+        rest(&mut crowd, session).await
     })
 }
 
@@ -103,17 +101,18 @@ async fn rest(crowd: &mut Crowd, session: &mut Session) -> anyhow::Result<()> {
     if signals::received().is_some() {
         return Ok(());
     }
+    usage::trim();
     let gate = crowd.gate();
     crowd.begin(false);
     let begun = Instant::now();
     for _ in 0..crowd.count {
         crowd.spawn(gate.as_ref()).await?;
     }
-    if let Some(mut gate) = gate {
-        gate.all_here().await?;
+    if let Some((gate, mut muster)) = gate {
+        all_here(&mut muster).await?;
         session.built(begun.elapsed());
         session.at_rest();
-        gate.door.open(Word::Leave);
+        gate.open(Word::Leave);
     } else {
         session.at_rest();
         crowd.asleep = Some(Instant::now());
@@ -123,19 +122,40 @@ async fn rest(crowd: &mut Crowd, session: &mut Session) -> anyhow::Result<()> {
 }
 
 /// What a task does.
-async fn body(life: Life, sleep: Duration) -> u64 {
-    let before = Instant::now();
-    time::sleep(sleep).await;
-    let late = late(before, sleep);
-    drop(life);
-    late
+#[expect(
+    clippy::manual_async_fn,
+    reason = "a function that is async keeps what it is given twice, and so would each task"
+)]
+fn body(life: Life, sleep: Duration) -> impl Future<Output = u64> {
+    async move {
+        let mut timer = pin!(time::sleep(sleep));
+        timer.as_mut().await;
+        let late = late(timer.deadline().into_std());
+        drop(life);
+        late
+    }
 }
 
 /// What a task does where there is a gate.
-async fn body_at_gate(life: Life, sleep: Duration, arrival: Arrival, door: Arc<Door>) -> u64 {
-    match door.pass(arrival).await {
-        Word::Sleep => body(life, sleep).await,
-        Word::Leave => 0,
+#[expect(clippy::manual_async_fn, reason = "as above")]
+fn body_at_gate(life: Life, arrival: Arrival, gate: Arc<Gate>) -> impl Future<Output = u64> {
+    async move {
+        {
+            // It will be woken from now on, also by an opening before it is polled.
+            let opened = gate.opened.notified();
+            arrival.arrive();
+            opened.await;
+        }
+        let late = match gate.is_for_sleep.load(Ordering::Relaxed) {
+            true => {
+                let mut timer = pin!(time::sleep(gate.sleep));
+                timer.as_mut().await;
+                late(timer.deadline().into_std())
+            }
+            false => 0,
+        };
+        drop(life);
+        late
     }
 }
 
@@ -155,35 +175,37 @@ impl Crowd {
         self.asleep = None;
     }
 
-    /// A gate that is shut, where one is asked for.
-    fn gate(&self) -> Option<Gate> {
-        self.is_gated.then(|| Gate {
-            muster: Muster::of(self.count),
-            door: Arc::default(),
-        })
+    /// A gate that is shut, where one is asked for, and who is to come to it.
+    fn gate(&self) -> Option<(Arc<Gate>, Muster)> {
+        let gate = || Gate {
+            opened: Notify::new(),
+            is_for_sleep: AtomicBool::new(false),
+            sleep: self.sleepers.sleep(),
+        };
+        self.is_gated
+            .then(|| (Arc::new(gate()), Muster::of(self.count)))
     }
 
     /// Spawns a task.
-    async fn spawn(&mut self, gate: Option<&Gate>) -> anyhow::Result<()> {
+    async fn spawn(&mut self, gate: Option<&(Arc<Gate>, Muster)>) -> anyhow::Result<()> {
         while !self.sleepers.has_room(self.tasks.len()) {
             self.join_oldest().await?;
         }
-        let (life, sleep) = (self.sleepers.spawning()?, self.sleepers.sleep());
+        let life = self.sleepers.spawning()?;
         self.tasks.push_back(match gate {
-            None => tokio::spawn(body(life, sleep)),
-            Some(gate) => {
-                let (arrival, door) = (gate.muster.arrival(), Arc::clone(&gate.door));
-                tokio::spawn(body_at_gate(life, sleep, arrival, door))
+            None => tokio::spawn(body(life, self.sleepers.sleep())),
+            Some((gate, muster)) => {
+                tokio::spawn(body_at_gate(life, muster.arrival(), Arc::clone(gate)))
             }
         });
         Ok(())
     }
 
     /// All are there: lets them through the gate, if there is one.
-    async fn fall_asleep(&mut self, gate: Option<Gate>) -> anyhow::Result<()> {
-        if let Some(mut gate) = gate {
-            gate.all_here().await?;
-            gate.door.open(Word::Sleep);
+    async fn fall_asleep(&mut self, gate: Option<(Arc<Gate>, Muster)>) -> anyhow::Result<()> {
+        if let Some((gate, mut muster)) = gate {
+            all_here(&mut muster).await?;
+            gate.open(Word::Sleep);
         }
         self.asleep = Some(Instant::now());
         Ok(())
@@ -202,24 +224,17 @@ impl Crowd {
     }
 }
 
-/// The driver's side of the gate.
+/// A gate: a `Notify`, which keeps nothing for a task that waits but its waker and its place in a list,
+/// both of them in the task, and wakes all by one call. A semaphore would count permits, and a watch
+/// channel make a receiver for each.
 struct Gate {
-    muster: Muster,
-    door: Arc<Door>,
+    opened: Notify,
+    is_for_sleep: AtomicBool,
+    sleep: Duration,
 }
 
-impl Gate {
-    /// Awaits that every task stands at the gate.
-    async fn all_here(&mut self) -> anyhow::Result<()> {
-        while !self.muster.complete()? {
-            time::sleep(Duration::from_millis(1)).await;
-        }
-        Ok(())
-    }
-}
-
-/// What a task is told that passes the gate.
-#[derive(Clone, Copy)]
+/// What tasks are told that pass the gate.
+#[derive(Clone, Copy, PartialEq)]
 enum Word {
     /// To end at once.
     Leave,
@@ -227,31 +242,18 @@ enum Word {
     Sleep,
 }
 
-/// The tasks' side of the gate: a `Notify`, which keeps nothing for a task that waits but its waker and its
-/// place in a list, and wakes all by one call. A semaphore would count permits, and a watch channel keep
-/// a receiver for each.
-#[derive(Default)]
-struct Door {
-    opened: Notify,
-    is_for_sleep: AtomicBool,
-}
-
-impl Door {
-    /// Waits until it is opened.
-    async fn pass(&self, arrival: Arrival) -> Word {
-        // It is woken from now on, also if the door opens before it is polled.
-        let opened = self.opened.notified();
-        arrival.arrive();
-        opened.await;
-        match self.is_for_sleep.load(Ordering::Relaxed) {
-            true => Word::Sleep,
-            false => Word::Leave,
-        }
-    }
-
+impl Gate {
     fn open(&self, word: Word) {
-        let is_for_sleep = matches!(word, Word::Sleep);
-        self.is_for_sleep.store(is_for_sleep, Ordering::Relaxed);
+        self.is_for_sleep
+            .store(word == Word::Sleep, Ordering::Relaxed);
         self.opened.notify_waiters();
     }
+}
+
+/// Awaits that every task stands at the gate.
+async fn all_here(muster: &mut Muster) -> anyhow::Result<()> {
+    while !muster.complete()? {
+        time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
 }

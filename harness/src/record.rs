@@ -73,11 +73,12 @@ pub struct Record {
     /// How many bytes an iteration hands over, end to end; null where that is not what is measured.
     #[serde(default)]
     pub payload: Option<u64>,
-    /// The largest number of tasks that were alive at once, spawned and not yet ended: of all
-    /// iterations, also those that are not timed. Null where that was not counted.
+    /// The largest number of tasks that were alive at once, spawned and not yet ended, in any
+    /// iteration, warm-ups included. Null where that was not counted.
     #[serde(default)]
     pub peak_alive: Option<u64>,
-    /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5)).
+    /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5));
+    /// where `peak_alive` is known, when its last iteration did.
     #[serde(default)]
     pub peak_resident: Option<u64>,
     /// The main thread's timer slack when it ended, in ns (prctl(2), PR_GET_TIMERSLACK): how much later than asked

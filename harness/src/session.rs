@@ -57,6 +57,7 @@ pub struct Session {
     tokens: u64,
     payload: Option<u64>,
     peak_alive: Option<u64>,
+    peak_resident: Option<u64>,
     distributions: BTreeMap<String, Summary>,
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
@@ -112,6 +113,7 @@ impl Session {
             tokens: 1,
             payload: None,
             peak_alive: None,
+            peak_resident: None,
             distributions: BTreeMap::new(),
             runtime: None,
             command_fault: None,
@@ -132,7 +134,7 @@ impl Session {
         let tasks = u64::from(self.run.tasks);
         let limits = self.limits(demand, (demand, tasks))?;
         let verdict = limits.check(demand, tasks);
-        self.answer(verdict, limits.largest(demand), demand)?;
+        self.answer(verdict, (limits.largest(demand), ""), demand)?;
         self.begin(demand.of(tasks));
         Ok(())
     }
@@ -147,7 +149,8 @@ impl Session {
         let limits = self.limits(&passing.alive, (&raised, tasks))?;
         let room = limits.room(passing);
         let verdict = limits.check(&passing.alive, room.alive.max(1));
-        self.answer(verdict, limits.largest(&passing.alive), &passing.alive)?;
+        let largest = (limits.largest(&passing.alive), " at once");
+        self.answer(verdict, largest, &passing.alive)?;
         self.begin(passing.alive.of(room.unjoined));
         Ok(room)
     }
@@ -167,7 +170,7 @@ impl Session {
     fn answer(
         &self,
         verdict: Result<(), Exceeded>,
-        largest: u64,
+        (largest, at_once): (u64, &'static str),
         demand: &Demand,
     ) -> anyhow::Result<()> {
         if self.run.check_limits {
@@ -175,6 +178,7 @@ impl Session {
                 verdict,
                 tasks: u64::from(self.run.tasks),
                 largest,
+                at_once,
                 demand: demand.clone(),
             }));
         }
@@ -243,6 +247,12 @@ impl Session {
     /// Keeps the largest number of tasks that were alive at once.
     pub fn alive_at_once(&mut self, most: u64) {
         self.peak_alive = Some(most);
+    }
+
+    /// Keeps the largest resident set so far: what follows is no part of what is measured. Without it
+    /// the whole run is.
+    pub fn peaked(&mut self) {
+        self.peak_resident = usage::peak_resident();
     }
 
     /// Keeps the runtime that the tasks ran on.
@@ -350,7 +360,7 @@ impl Session {
             waits: laps.as_ref().and_then(Laps::waits),
             payload: self.payload,
             peak_alive: self.peak_alive,
-            peak_resident: usage::peak_resident(),
+            peak_resident: self.peak_resident.or_else(usage::peak_resident),
             timer_slack: timer_slack::now(),
             interference: used.map(|(_, interference)| interference),
             counters,
@@ -402,6 +412,8 @@ struct LimitsChecked {
     verdict: Result<(), Exceeded>,
     tasks: u64,
     largest: u64,
+    /// Behind that number, for people.
+    at_once: &'static str,
     demand: Demand,
 }
 
@@ -430,8 +442,8 @@ impl LimitsChecked {
             Format::Text => {
                 writeln!(
                     out,
-                    "# {} with {} tasks: this system allows at most {}",
-                    session.name, self.tasks, self.largest
+                    "# {} with {} tasks: this system allows at most {}{}",
+                    session.name, self.tasks, self.largest, self.at_once
                 )?;
                 match &self.verdict {
                     Ok(()) => Ok(()),

@@ -71,10 +71,9 @@ impl Drop for Life {
     }
 }
 
-/// How much later than it should a body woke that looked at the clock at `before` and then slept, in ns.
-pub fn late(before: Instant, sleep: Duration) -> u64 {
-    let late = before.elapsed().saturating_sub(sleep);
-    u64::try_from(late.as_nanos()).unwrap_or(u64::MAX)
+/// How late a body is that should have woken at `due` and has just done so, in ns.
+pub fn late(due: Instant) -> u64 {
+    u64::try_from(due.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The driver's side: counts the bodies of all laps.
@@ -196,10 +195,12 @@ impl Sleepers {
         }
     }
 
-    /// Gives what was counted to the session.
+    /// Gives what was counted to the session, when the last lap is over and before anything else is
+    /// spawned.
     pub fn report(&self, session: &mut Session, passing: &Passing) {
         session.distribution("late", &self.recorder);
         session.alive_at_once(self.most);
+        session.peaked();
         if self.held_back {
             session.note(Note::held_back(self.room, passing));
         }
@@ -280,9 +281,9 @@ mod tests {
 
     #[test]
     fn what_wakes_early_is_not_late() {
-        assert_eq!(late(Instant::now(), Duration::from_secs(60)), 0);
-        let before = Instant::now().checked_sub(Duration::from_secs(5)).unwrap();
-        assert!(late(before, Duration::from_secs(4)) >= 1_000_000_000);
+        let second = Duration::from_secs(1);
+        assert_eq!(late(Instant::now() + 60 * second), 0);
+        assert!(late(Instant::now().checked_sub(second).unwrap()) >= 1_000_000_000);
     }
 
     #[test]

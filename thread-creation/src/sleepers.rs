@@ -25,7 +25,7 @@ use harness::ready::{Arrival, Muster};
 use harness::sleepers::{Life, Sleepers, late};
 use harness::threads::{Spawner, Thread};
 use harness::units::Span;
-use harness::{Session, panics, signals};
+use harness::{Session, panics, signals, usage};
 
 use crate::{Cli, demand, explain};
 
@@ -55,9 +55,9 @@ pub(crate) fn measure(cli: &Cli, sleep: Span, session: &mut Session) -> anyhow::
     let mut laps = session.laps();
     let result = create(cli, &mut crowd, &mut laps);
     session.timed(laps);
-    let result = result.and_then(|()| rest(cli, &mut crowd, session));
     crowd.sleepers.report(session, &passing);
-    result
+    result?;
+    rest(cli, &mut crowd, session)
 }
 
 /// Lets N threads sleep in each lap, and times that.
@@ -83,6 +83,7 @@ fn rest(cli: &Cli, crowd: &mut Crowd<'_>, session: &mut Session) -> anyhow::Resu
     if signals::received().is_some() {
         return Ok(());
     }
+    usage::trim();
     let gate = Gate::of(cli)?;
     crowd.begin(false);
     let begun = Instant::now();
@@ -104,9 +105,9 @@ fn rest(cli: &Cli, crowd: &mut Crowd<'_>, session: &mut Session) -> anyhow::Resu
 
 /// What a thread does.
 fn body(life: Life, sleep: Duration) -> u64 {
-    let before = Instant::now();
+    let due = Instant::now() + sleep;
     thread::sleep(sleep);
-    let late = late(before, sleep);
+    let late = late(due);
     drop(life);
     late
 }

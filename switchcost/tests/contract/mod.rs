@@ -8,6 +8,7 @@ mod machine;
 mod placement;
 mod policy;
 mod record;
+mod sleep;
 mod stdout;
 mod text;
 mod usage;
