@@ -11,6 +11,9 @@
 //!
 //! The memory at rest, which is also what `--command` sees, is that of one more iteration, which is not
 //! timed: with the gate when all threads wait at it, without when the last one has been created.
+//!
+//! Where not all fit within the limits of the system at once, and there is no gate, the oldest is joined
+//! before one more is created; a note says so.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
