@@ -151,9 +151,14 @@ impl Laps {
     /// Adds what the program's event loop counted in the lap that was begun last; a warm-up's and
     /// that of one that is counted are dropped.
     pub fn waited(&mut self, waits: Waits) {
-        if self.begun > self.warmups && self.counting.is_none() {
+        if self.is_timed() {
             self.waits = Some(self.waits.unwrap_or_default().and(waits));
         }
+    }
+
+    /// Whether the lap that was begun last is a sample: no warm-up, and none that is counted.
+    pub fn is_timed(&self) -> bool {
+        self.begun > self.warmups && self.counting.is_none()
     }
 
     /// How many laps there are before those that are counted.
@@ -380,5 +385,16 @@ mod tests {
         laps.close().unwrap();
         assert!(!laps.complete() && laps.used().is_some());
         assert_eq!(laps.begun(), 2);
+    }
+
+    #[test]
+    fn only_laps_between_the_warm_ups_and_the_counted_ones_are_timed() {
+        let mut laps = laps(1, 2, true);
+        let mut timed = Vec::new();
+        while laps.advance().unwrap().is_some() {
+            timed.push(laps.is_timed());
+            laps.record(Duration::from_nanos(5));
+        }
+        assert_eq!(timed, [false, true, true, false, false]);
     }
 }

@@ -46,6 +46,7 @@ pub mod recorder;
 pub mod report;
 mod session;
 pub mod signals;
+pub mod sleepers;
 pub mod tally;
 pub mod test_fault;
 pub mod threads;

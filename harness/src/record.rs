@@ -78,11 +78,12 @@ pub struct Record {
     /// How many bytes an iteration hands over, end to end; null where that is not what is measured.
     #[serde(default)]
     pub payload: Option<u64>,
-    /// The largest number of tasks that were alive at once: spawned and not yet ended. Null where
-    /// that was not counted.
+    /// The largest number of tasks that were alive at once, spawned and not yet ended, in any
+    /// iteration, warm-ups included. Null where that was not counted.
     #[serde(default)]
     pub peak_alive: Option<u64>,
-    /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5)).
+    /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5));
+    /// where `peak_alive` is known, when its last iteration did.
     #[serde(default)]
     pub peak_resident: Option<u64>,
     /// The main thread's timer slack when it ended, in ns (prctl(2), PR_GET_TIMERSLACK): how much later than asked
@@ -311,6 +312,27 @@ impl Record {
             .at_rest?
             .resident?
             .checked_sub(memory.before.resident?)
+    }
+
+    /// By how much the largest resident set of the process exceeds that of the empty process, in bytes.
+    pub fn peak_gain(&self) -> Option<u64> {
+        self.peak_resident?
+            .checked_sub(self.memory?.before.resident?)
+    }
+
+    /// The kernel memory that the system has gained when the tasks are at rest, in bytes, as far as it
+    /// follows their number. Others may have given back more meanwhile: it can be negative.
+    pub fn kernel_gain(&self) -> Option<f64> {
+        let memory = self.memory?;
+        Some(memory.at_rest?.kernel()? - memory.before.kernel()?)
+    }
+
+    /// The memory that the process and the kernel together have gained when the tasks are at rest, in
+    /// bytes.
+    pub fn system_gain(&self) -> Option<f64> {
+        let memory = self.memory?;
+        let user = memory.at_rest?.resident? as f64 - memory.before.resident? as f64;
+        Some(user + self.kernel_gain()?)
     }
 }
 

@@ -9,6 +9,8 @@ use crate::record::Record;
 use crate::recorder::Summary;
 use crate::units::{Bytes, Nanos};
 
+mod sleepers;
+
 /// Writes a record in the form asked for.
 ///
 /// # Errors
@@ -57,6 +59,7 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     write_usage(record, samples, out)?;
+    sleepers::write(record, samples, out)?;
     write_waits(record, samples, out)?;
     write_workers(record, samples, out)?;
     counters::write(record, out)?;

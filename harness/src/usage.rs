@@ -1,5 +1,7 @@
 //! What a run took from the system: CPU time, switches, faults, memory.
 
+#![expect(unsafe_code, reason = "the C library is asked to give memory back")]
+
 use std::fs;
 use std::time::Duration;
 
@@ -174,6 +176,16 @@ pub(crate) fn peak_resident() -> Option<u64> {
     kib(&read("/proc/self/status"), "VmHWM")
 }
 
+/// Gives the memory back that the C library keeps of what was freed (malloc_trim(3)). Its arenas, one for
+/// each of a few threads, do not share it: what other threads allocate next would come on top.
+pub fn trim() {
+    // SAFETY: it touches nothing that is in use. (musl keeps little, and has no such call.)
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
 /// The number after `name` in a file of `name value` or `name: value kB` lines.
 pub fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
@@ -238,6 +250,17 @@ impl Memory {
             system_slab: kib(&meminfo, "SUnreclaim"),
             ..self
         }
+    }
+
+    /// The kernel's memory of the whole system, as far as it follows the number of tasks, in bytes:
+    /// kernel stacks, page tables and slab that cannot be reclaimed.
+    pub fn kernel(&self) -> Option<f64> {
+        let parts = [
+            self.system_kernel_stacks?,
+            self.system_page_tables?,
+            self.system_slab?,
+        ];
+        Some(parts.map(|part| part as f64).iter().sum())
     }
 
     /// What a process holds among others; nothing of the whole system. Its anonymous memory is divided by

@@ -41,6 +41,7 @@ pub struct Plan {
     flavor: Flavor,
     workers: u32,
     seats: Seats,
+    timers: bool,
 }
 
 impl Plan {
@@ -67,6 +68,7 @@ impl Plan {
             flavor,
             workers,
             seats,
+            timers: false,
         })
     }
 
@@ -78,7 +80,16 @@ impl Plan {
         }
     }
 
-    /// Builds the runtime, with I/O where `io` is set and without timers.
+    /// The same with timers.
+    #[must_use]
+    pub fn with_timers(self) -> Self {
+        Plan {
+            timers: true,
+            ..self
+        }
+    }
+
+    /// Builds the runtime, with I/O where `io` is set.
     ///
     /// # Errors
     /// What the system reports.
@@ -105,6 +116,9 @@ impl Plan {
         }
         if io {
             builder.enable_io();
+        }
+        if self.timers {
+            builder.enable_time();
         }
         workers::or_end(|| builder.build()).context("cannot build the runtime")
     }

@@ -92,7 +92,7 @@ impl Reach {
             first_iteration: mean(&|r| time(r.first_iteration)),
             teardown: mean(&|r| time(r.teardown)),
             user: each(mean(&memory::user_gain)),
-            kernel: each(mean(&memory::kernel_gain)),
+            kernel: each(mean(&Record::kernel_gain)),
             stopped_by: (runs.all.iter().any(|r| r.partial)).then(|| "interrupted".to_owned()),
             ..Reach::none(std::mem::take(&mut self.name))
         };

@@ -9,6 +9,7 @@ mod payload;
 mod placement;
 mod policy;
 mod record;
+mod sleep;
 mod stdout;
 mod text;
 mod usage;
