@@ -7,7 +7,7 @@ use harness::record::{Metric, PlanPosition, Record};
 use serde::Serialize;
 
 use crate::bend::{self, Bend};
-use crate::cases::{Cases, Key, Runs, Time};
+use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory::{self, Slopes};
 use crate::render::figures;
 use crate::scale::{self, Reach};
@@ -65,8 +65,9 @@ pub enum Cell {
     Absent,
     /// Every run of it failed; the last one's reason.
     Failed(String),
-    /// Times, in ns.
-    Time(Box<Time>),
+    /// A figure of each round; in JSON by what it is.
+    #[serde(rename = "time")]
+    Reading(Box<Reading>),
     /// Sizes, in bytes for each task.
     Memory(Box<Slopes>),
 }
@@ -137,8 +138,8 @@ pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
             None => Cell::Failed(memory::no_slope(&runs.all).to_owned()),
         };
     }
-    match cases.time(key) {
-        Some(time) => Cell::Time(Box::new(time)),
+    match cases.reading(key) {
+        Some(reading) => Cell::Reading(Box::new(reading)),
         None => Cell::Failed("the records hold no samples".to_owned()),
     }
 }
@@ -151,8 +152,8 @@ impl Analysis {
         for table in &self.tables {
             for row in &table.rows {
                 for (cell, column) in row.cells.iter().zip(&table.columns) {
-                    if let Cell::Time(time) = cell
-                        && let Some(noise) = &time.noise
+                    if let Cell::Reading(reading) = cell
+                        && let Some(noise) = &reading.noise
                     {
                         let name = figures::case(&row.name, column);
                         floors.push((name, noise.factor_from_one()?));
@@ -251,10 +252,10 @@ impl Series {
         self.points
             .iter()
             .filter_map(|(x, cell)| match cell {
-                Cell::Time(time) => Some(bend::Point {
+                Cell::Reading(reading) => Some(bend::Point {
                     x: *x,
-                    value: time.mean.value,
-                    interval: time.mean.interval.map(|i| (i.low, i.high)),
+                    value: reading.mean.value,
+                    interval: reading.mean.interval.map(|i| (i.low, i.high)),
                 }),
                 _ => None,
             })

@@ -10,9 +10,9 @@ use crate::analysis::CONFIDENCE;
 use crate::evidence::Evidence;
 use crate::stats::{self, Estimate, Interval, Mode};
 
-/// The time of a case, for each hop or task, in ns.
+/// What is read off the runs of a case: a time for each hop or task, in ns.
 #[derive(Clone, Debug, Serialize)]
-pub struct Time {
+pub struct Reading {
     /// The mean of the process means.
     pub mean: Estimate,
     /// The process means, in the order of the rounds.
@@ -187,7 +187,7 @@ impl<'a> Cases<'a> {
     }
 
     /// What the runs of a case come to; `None` where there are no samples.
-    pub fn time(&self, key: &Key) -> Option<Time> {
+    pub fn reading(&self, key: &Key) -> Option<Reading> {
         let runs = self.0.get(key)?;
         let own = runs.means();
         let means: Vec<f64> = own.values().copied().collect();
@@ -206,7 +206,7 @@ impl<'a> Cases<'a> {
             };
             own.iter().any(below)
         });
-        Some(Time {
+        Some(Reading {
             mean: Estimate::mean(&means, CONFIDENCE)?,
             median: runs.median_of(|s| s.p50)?,
             min: runs.each(|s| s.min as f64).into_values().reduce(f64::min)?,

@@ -12,7 +12,7 @@ use harness::record::{Metric, PlanPosition, Record};
 use serde::Serialize;
 
 use crate::analysis::CONFIDENCE;
-use crate::cases::{Cases, Key, Time};
+use crate::cases::{Cases, Key, Reading};
 use crate::memory;
 use crate::stats::{self, Line as Fit};
 
@@ -112,8 +112,9 @@ pub enum Figure {
     Absent,
     /// Runs that failed; the last one's reason.
     Failed(String),
-    /// A time, in ns.
-    Time(Box<Time>),
+    /// A figure of each round; in JSON by what it is.
+    #[serde(rename = "time")]
+    Reading(Box<Reading>),
     /// A size, in bytes for each task.
     Slope(Box<Fit>),
 }
@@ -265,8 +266,8 @@ impl Figure {
             return Figure::Failed(runs.reason.unwrap_or("interrupted").to_owned());
         }
         if runs.metric.is_time() {
-            return match cases.time(key).filter(|_| part.is_none()) {
-                Some(time) => Figure::Time(Box::new(time)),
+            return match cases.reading(key).filter(|_| part.is_none()) {
+                Some(reading) => Figure::Reading(Box::new(reading)),
                 None => Figure::Failed("the records hold no samples".to_owned()),
             };
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use harness::record::Record;
 
 use crate::analysis::CONFIDENCE;
-use crate::cases::{Cases, Time};
+use crate::cases::{Cases, Reading};
 use crate::stats;
 
 /// How precise an estimate is to be, and how long it may take.
@@ -38,8 +38,8 @@ pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Go
     let of_pilot: Vec<Record> = records.iter().filter(of_pilot).cloned().collect();
     let wanted = timed(&of_pilot)
         .into_iter()
-        .filter(|(_, time)| time.modes.is_none())
-        .map(|(_, time)| stats::planned_rounds(&time.means, goal.target, CONFIDENCE))
+        .filter(|(_, reading)| reading.modes.is_none())
+        .map(|(_, reading)| stats::planned_rounds(&reading.means, goal.target, CONFIDENCE))
         .max()
         .unwrap_or(0);
     if pace.runs == 0 {
@@ -65,20 +65,20 @@ pub fn decided(records: &[Record]) -> u32 {
 pub fn missed(records: &[Record], target: f64) -> Vec<(String, f64)> {
     timed(records)
         .into_iter()
-        .filter_map(|(name, time)| {
-            let reached = time.mean.interval?.relative_half_width()?;
+        .filter_map(|(name, reading)| {
+            let reached = reading.mean.interval?.relative_half_width()?;
             (reached > target).then_some((name, reached))
         })
         .collect()
 }
 
 /// The cases whose time is estimated from rounds.
-fn timed(records: &[Record]) -> Vec<(String, Time)> {
+fn timed(records: &[Record]) -> Vec<(String, Reading)> {
     let cases = Cases::of(records);
     cases
         .in_order()
         .into_iter()
         .filter(|(_, runs)| runs.metric.is_time())
-        .filter_map(|(key, runs)| Some((runs.position.name(), cases.time(key)?)))
+        .filter_map(|(key, runs)| Some((runs.position.name(), cases.reading(key)?)))
         .collect()
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Figure, LEVEL};
 use crate::analysis::CONFIDENCE;
-use crate::cases::Time;
+use crate::cases::Reading;
 use crate::stats::{self, Estimate, Interval, Line as Fit};
 
 /// What has become of a case.
@@ -85,7 +85,7 @@ impl Change {
             (Figure::Failed(_), _) | (_, Figure::Failed(_)) => Change::bare(Failed),
             (_, Figure::Absent) => Change::bare(OnlyInOld),
             (Figure::Absent, _) => Change::bare(OnlyInNew),
-            (Figure::Time(old), Figure::Time(new)) => Change::of_times(old, new),
+            (Figure::Reading(old), Figure::Reading(new)) => Change::of_times(old, new),
             (Figure::Slope(old), Figure::Slope(new)) => Change::of_slopes(old, new),
             // The same name for a time and a size: two plans that have nothing to do with each
             // other.
@@ -104,7 +104,7 @@ impl Change {
         }
     }
 
-    fn of_times(old: &Time, new: &Time) -> Self {
+    fn of_times(old: &Reading, new: &Reading) -> Self {
         if old.modes.is_some() || new.modes.is_some() {
             return Change::bare(Verdict::TwoModes);
         }

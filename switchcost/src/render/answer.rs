@@ -8,7 +8,7 @@ use harness::units::{Nanos, bytes, bytes_like};
 use super::figures::{bracketed, first_line, nanos};
 use super::{curves, scale};
 use crate::analysis::{Analysis, Cell, Curve, Row, Table};
-use crate::cases::Time;
+use crate::cases::Reading;
 use crate::memory::{Fit, Slopes};
 use crate::scale::Reach;
 use crate::stats::{Estimate, Interval};
@@ -183,14 +183,16 @@ fn times(table: &Table) -> Vec<Sentence> {
 fn columns<T>(
     table: &Table,
     row: &Row,
-    pick: impl Fn(&Time) -> Option<T>,
+    pick: impl Fn(&Reading) -> Option<T>,
     say: impl Fn(&T, usize) -> (Option<&'static str>, Sentence),
 ) -> Vec<(String, Sentence)> {
     let cells = row.cells.iter().zip(&table.columns).enumerate();
     cells
         .filter_map(|(index, (cell, column))| {
-            let Cell::Time(time) = cell else { return None };
-            let (aside, sentence) = say(&pick(time)?, index);
+            let Cell::Reading(reading) = cell else {
+                return None;
+            };
+            let (aside, sentence) = say(&pick(reading)?, index);
             let asides: Vec<&str> = [column.as_str(), aside.unwrap_or_default()]
                 .into_iter()
                 .filter(|text| !text.is_empty())
@@ -204,8 +206,8 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
     let costs = columns(
         table,
         row,
-        |time| Some(time.clone()),
-        |time, _| (None, price(time)),
+        |reading| Some(reading.clone()),
+        |reading, _| (None, price(reading)),
     );
     if costs.is_empty() {
         return None;
@@ -218,7 +220,7 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
     let net = columns(
         table,
         row,
-        |time| time.net,
+        |reading| reading.net,
         |net, _| {
             let nothing = net.interval.is_some_and(|interval| interval.contains(0.0));
             let aside = nothing.then_some("not distinguishable from nothing");
@@ -234,8 +236,8 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
 }
 
 /// A time, or both where the processes fell into two groups.
-fn price(time: &Time) -> Sentence {
-    match &time.modes {
+fn price(reading: &Reading) -> Sentence {
+    match &reading.modes {
         Some([low, high]) => Sentence::default()
             .words("either ")
             .figure(Nanos(low.centre).to_string())
@@ -245,7 +247,7 @@ fn price(time: &Time) -> Sentence {
             ))
             .figure(Nanos(high.centre).to_string())
             .words(format!(" ({:.0} %)", high.weight * 100.0)),
-        None => Sentence::default().figure(nanos(&time.mean)),
+        None => Sentence::default().figure(nanos(&reading.mean)),
     }
 }
 
@@ -254,7 +256,7 @@ fn comparison(table: &Table, row: &Row) -> Option<Sentence> {
     let two_groups = |name: &str, column: usize| {
         let row = table.rows.iter().find(|row| row.name == name);
         let cell = row.and_then(|row| row.cells.get(column));
-        matches!(cell, Some(Cell::Time(time)) if time.modes.is_some())
+        matches!(cell, Some(Cell::Reading(reading)) if reading.modes.is_some())
     };
     let versus = row.versus.as_ref()?;
     let say = |ratio: &Estimate, column: usize| {
@@ -268,7 +270,7 @@ fn comparison(table: &Table, row: &Row) -> Option<Sentence> {
         };
         (aside, times_as(ratio.value, ratio.interval.as_ref()))
     };
-    let ratios = columns(table, row, |time| time.ratio, say);
+    let ratios = columns(table, row, |reading| reading.ratio, say);
     if ratios.is_empty() {
         return None;
     }
@@ -276,7 +278,7 @@ fn comparison(table: &Table, row: &Row) -> Option<Sentence> {
         .words("That is ")
         .list(ratios)
         .words(format!(" what {} costs", subject(versus)));
-    let net = columns(table, row, |time| time.net_ratio, say);
+    let net = columns(table, row, |reading| reading.net_ratio, say);
     if !net.is_empty() {
         sentence = sentence.words("; both less their own I/O, ").list(net);
     }
@@ -396,7 +398,7 @@ fn reach(reach: &Reach) -> Sentence {
 /// Where each series of a curve begins and ends, and what it does in between.
 fn course(curve: &Curve) -> Vec<Sentence> {
     let time = |(x, cell): &(u64, Cell)| match cell {
-        Cell::Time(time) => Some((*x, price(time))),
+        Cell::Reading(reading) => Some((*x, price(reading))),
         _ => None,
     };
     let each = curve.series.iter().filter_map(|series| {

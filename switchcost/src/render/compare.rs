@@ -178,7 +178,7 @@ fn figure(figure: &Figure) -> String {
     match figure {
         Figure::Absent => dash(),
         Figure::Failed(reason) => format!("failed: {}", first_line(reason)),
-        Figure::Time(time) => headline(time),
+        Figure::Reading(reading) => headline(reading),
         Figure::Slope(line) => {
             let slope = &line.slope;
             format!(

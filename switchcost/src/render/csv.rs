@@ -6,7 +6,7 @@ use harness::record::Record;
 
 use super::plainly;
 use crate::analysis::{self, Cell};
-use crate::cases::{Cases, Key, Runs, Time};
+use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory::{Fit, Slopes};
 use crate::stats::{Estimate, Interval};
 
@@ -116,9 +116,9 @@ fn lines<'a>(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Vec<Line<'a>> {
         .and_then(|metric| Some(metric.as_str()?.to_owned()))
         .unwrap_or_default();
     match analysis::cell(cases, key, runs) {
-        Cell::Time(time) => {
+        Cell::Reading(reading) => {
             let mut line = Line::new(key, runs, metric);
-            put_time(&mut line, &time);
+            put_reading(&mut line, &reading);
             vec![line]
         }
         Cell::Memory(slopes) => memory(key, runs, &metric, &slopes),
@@ -130,21 +130,21 @@ fn lines<'a>(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Vec<Line<'a>> {
     }
 }
 
-fn put_time(line: &mut Line<'_>, time: &Time) {
-    line.put("n", Some(time.mean.n));
-    line.estimate(MEAN, Some(&time.mean));
-    line.put("median", Some(time.median));
-    line.put("min", Some(time.min));
+fn put_reading(line: &mut Line<'_>, reading: &Reading) {
+    line.put("n", Some(reading.mean.n));
+    line.estimate(MEAN, Some(&reading.mean));
+    line.put("median", Some(reading.median));
+    line.put("min", Some(reading.min));
     let names = ["p50", "p90", "p99", "max"];
-    for (name, value) in names.into_iter().zip(time.percentiles) {
+    for (name, value) in names.into_iter().zip(reading.percentiles) {
         line.put(name, Some(value));
     }
-    line.put("outliers", Some(time.outliers));
-    line.estimate(NET, time.net.as_ref());
-    line.estimate(RATIO, time.ratio.as_ref());
-    line.put("noise_low", time.noise.map(|noise| noise.low));
-    line.put("noise_high", time.noise.map(|noise| noise.high));
-    let Some(evidence) = &time.evidence else {
+    line.put("outliers", Some(reading.outliers));
+    line.estimate(NET, reading.net.as_ref());
+    line.estimate(RATIO, reading.ratio.as_ref());
+    line.put("noise_low", reading.noise.map(|noise| noise.low));
+    line.put("noise_high", reading.noise.map(|noise| noise.high));
+    let Some(evidence) = &reading.evidence else {
         return;
     };
     line.put("switches", Some(evidence.switches));

@@ -97,8 +97,10 @@ pub const CALLS: &str = "System calls per hop, and hops per wait of the event lo
 /// The system calls at each x, where they were counted in some run.
 pub fn calls_grid(curve: &Curve) -> Option<Grid> {
     let calls = |cell: &Cell| {
-        let Cell::Time(time) = cell else { return None };
-        let evidence = time.evidence.as_ref()?;
+        let Cell::Reading(reading) = cell else {
+            return None;
+        };
+        let evidence = reading.evidence.as_ref()?;
         let calls = format!("{:.2}", evidence.calls?);
         Some(match evidence.hops_per_wait {
             Some(hops) => format!("{calls}, {hops:.1}"),
@@ -162,10 +164,10 @@ fn points(curve: &Curve, series: &[&Series], text: impl Fn(&Cell) -> String) -> 
 fn text(cell: &Cell) -> String {
     match cell {
         // The sentence below the table says that there are no intervals, once.
-        Cell::Time(time) if time.mean.interval.is_none() && time.failed == 0 => {
-            Nanos(time.mean.value).to_string()
+        Cell::Reading(reading) if reading.mean.interval.is_none() && reading.failed == 0 => {
+            Nanos(reading.mean.value).to_string()
         }
-        Cell::Time(time) => headline(time),
+        Cell::Reading(reading) => headline(reading),
         cell if is_left_out(cell) => "not run".to_owned(),
         Cell::Failed(_) => "failed".to_owned(),
         Cell::Absent | Cell::Memory(_) => "-".to_owned(),
@@ -324,7 +326,7 @@ fn sparkline(series: &Series, xs: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::Time;
+    use crate::cases::Reading;
     use crate::stats::{Estimate, Interval};
     use crate::{bend, working_set};
     use harness::record::Metric;
@@ -345,7 +347,7 @@ mod tests {
             n: 5,
             interval: Some(interval(value)),
         };
-        Cell::Time(Box::new(Time {
+        Cell::Reading(Box::new(Reading {
             mean,
             means: vec![value; 5],
             median: value,

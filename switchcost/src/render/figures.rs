@@ -3,7 +3,7 @@
 use harness::units::{self, Nanos};
 
 use super::evidence;
-use crate::cases::Time;
+use crate::cases::Reading;
 use crate::stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 /// The name of a case: its row, and its column where there are several.
@@ -15,24 +15,27 @@ pub fn case(row: &str, column: &str) -> String {
 }
 
 /// A time, or two where it has two modes.
-pub fn headline(time: &Time) -> String {
-    let failed = match time.failed {
+pub fn headline(reading: &Reading) -> String {
+    let failed = match reading.failed {
         0 => String::new(),
         n => format!(", {n} failed"),
     };
-    let contradicted = time.evidence.as_ref().map(|e| e.verdict.is_contradiction());
+    let contradicted = reading
+        .evidence
+        .as_ref()
+        .map(|e| e.verdict.is_contradiction());
     let failed = match contradicted {
         Some(true) => format!("{failed} {}", evidence::MARK),
         _ => failed,
     };
-    match &time.modes {
+    match &reading.modes {
         Some(modes) => {
             let [low, high] = modes.map(|Mode { centre, weight, .. }| {
                 format!("{} ({:.0} %)", Nanos(centre), weight * 100.0)
             });
             format!("{low} or {high}{failed}")
         }
-        None => format!("{}{failed}", nanos(&time.mean)),
+        None => format!("{}{failed}", nanos(&reading.mean)),
     }
 }
 

@@ -6,7 +6,7 @@ use harness::plain::plain;
 use harness::record::{Metric, Record};
 
 use crate::analysis::{Analysis, Cell, Table};
-use crate::cases::Time;
+use crate::cases::Reading;
 use crate::compare as comparison;
 use crate::memory::{Fit, Slopes};
 use crate::stats::Estimate;
@@ -195,16 +195,16 @@ fn time_grid(table: &Table) -> Grid {
             }
         };
         line(row.name.clone(), &|cell| match cell {
-            Cell::Time(time) => Some(headline(time)),
+            Cell::Reading(reading) => Some(headline(reading)),
             Cell::Failed(reason) => Some(format!("failed: {}", first_line(reason))),
             Cell::Absent | Cell::Memory(_) => None,
         });
         line("  switches per hop".to_owned(), &|cell| match cell {
-            Cell::Time(time) => time.evidence.as_ref().map(evidence::counts),
+            Cell::Reading(reading) => reading.evidence.as_ref().map(evidence::counts),
             _ => None,
         });
-        let derived = |cell: &Cell, pick: fn(&Time) -> Option<Estimate>| match cell {
-            Cell::Time(time) => pick(time),
+        let derived = |cell: &Cell, pick: fn(&Reading) -> Option<Estimate>| match cell {
+            Cell::Reading(reading) => pick(reading),
             _ => None,
         };
         if let Some(baseline) = &row.baseline {
@@ -219,7 +219,7 @@ fn time_grid(table: &Table) -> Grid {
             line(
                 "  ÷ the same, both less their I/O".to_owned(),
                 &|cell| match cell {
-                    Cell::Time(time) if time.no_net_left => Some(NO_NET.to_owned()),
+                    Cell::Reading(reading) if reading.no_net_left => Some(NO_NET.to_owned()),
                     _ => derived(cell, |t| t.net_ratio).map(|e| factor(&e)),
                 },
             );
@@ -243,7 +243,7 @@ fn memory_grid(table: &Table) -> Grid {
                     body.push(line);
                     continue;
                 }
-                Cell::Absent | Cell::Time(_) => continue,
+                Cell::Absent | Cell::Reading(_) => continue,
             };
             body.push(memory_line(name, slopes));
             if let (Some(versus), Some(ratio)) = (&row.versus, &slopes.ratio) {

@@ -53,7 +53,7 @@ fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
         .rows
         .iter()
         .flat_map(|row| &row.cells)
-        .any(|cell| matches!(cell, Cell::Time(time) if time.modes.is_some()));
+        .any(|cell| matches!(cell, Cell::Reading(reading) if reading.modes.is_some()));
     let modes = if two_modes {
         " Diamonds: the centres of two groups of processes."
     } else {
