@@ -14,6 +14,10 @@ use crate::recorder::Summary;
 use crate::usage::{Interference, Memory, Usage};
 use crate::waits::Waits;
 
+mod metric;
+
+pub use metric::{Metric, Quantity};
+
 /// The version of this layout; it grows when the meaning of a field changes.
 pub const SCHEMA: u32 = 1;
 
@@ -123,6 +127,9 @@ pub struct PlanPosition {
     pub section: String,
     /// What the table shows of a record.
     pub metric: Metric,
+    /// What it shows of the same record besides, in further columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Also>,
     /// The row of the table.
     pub row: String,
     /// The column of the table.
@@ -164,39 +171,21 @@ impl PlanPosition {
     }
 }
 
-/// What a table shows of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Time per hop.
-    Hop,
-    /// Time per task.
-    Task,
-    /// Bytes per task, as a slope over the number of tasks.
-    Memory,
-    /// Time of set-up per task.
-    SetUp,
-    /// Time of the very first iteration per hop, or per task where nothing is handed over.
-    FirstIteration,
-    /// Time of teardown per task.
-    Teardown,
-    /// The last three, each by itself.
-    Scale,
+/// A further column of a section: another metric of the same runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Also {
+    /// Its heading.
+    pub name: String,
+    /// What it shows of a record.
+    pub metric: Metric,
 }
 
-impl Metric {
-    /// Whether it is a time.
-    pub fn is_time(self) -> bool {
-        self != Metric::Memory
-    }
-
-    /// What its figures are for, such as `hop`.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Metric::Hop | Metric::FirstIteration => "hop",
-            Metric::Task | Metric::Memory | Metric::SetUp | Metric::Teardown | Metric::Scale => {
-                "task"
-            }
+impl Also {
+    /// Its heading beside the column that it belongs to.
+    pub fn heading(&self, column: &str) -> String {
+        match column {
+            "" => self.name.clone(),
+            column => format!("{column}: {}", self.name),
         }
     }
 }
@@ -271,6 +260,11 @@ impl Record {
         self.param("tasks")
     }
 
+    /// How many tokens were in flight.
+    pub fn tokens(&self) -> u64 {
+        self.param("tokens").unwrap_or(1)
+    }
+
     /// What is done over and over in an iteration, and how often: hops, or tasks where nothing is
     /// handed over.
     pub fn repeats(&self) -> Option<(u64, &'static str)> {
@@ -305,6 +299,25 @@ impl Record {
             .at_rest?
             .resident?
             .checked_sub(memory.before.resident?)
+    }
+
+    /// How much more of the kernel's memory the system has in use by then, in bytes: kernel stacks,
+    /// page tables and slab. It is the whole system's, and can shrink.
+    pub fn kernel_gain(&self) -> Option<f64> {
+        self.gained(|memory| {
+            let parts = [
+                memory.system_kernel_stacks?,
+                memory.system_page_tables?,
+                memory.system_slab?,
+            ];
+            Some(parts.map(|part| part as f64).iter().sum())
+        })
+    }
+
+    /// What a size has grown by since before the tasks were built, in bytes.
+    pub fn gained(&self, size: impl Fn(&Memory) -> Option<f64>) -> Option<f64> {
+        let memory = self.memory?;
+        Some(size(&memory.at_rest?)? - size(&memory.before)?)
     }
 }
 

@@ -115,7 +115,7 @@ impl Size {
             time(record.first_iteration)?,
             time(record.teardown)?,
             each(memory::user_gain(record)),
-            each(memory::kernel_gain(record)),
+            each(record.kernel_gain()),
         );
         Ok(())
     }

@@ -84,17 +84,17 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
     };
     Some(Slopes {
         user: Fit::of(runs, user)?,
-        kernel: Fit::of(runs, kernel_gain),
+        kernel: Fit::of(runs, Record::kernel_gain),
         parts: Parts {
             stacks: Fit::of_gain(runs, |memory| memory.system_kernel_stacks),
             page_tables: Fit::of_gain(runs, |memory| memory.system_page_tables),
             slab: Fit::of_gain(runs, |memory| memory.system_slab),
         },
         own_page_tables: Fit::of_gain(runs, |memory| memory.page_tables),
-        all: Fit::of(runs, |record| Some(user(record)? + kernel_gain(record)?)),
+        all: Fit::of(runs, |record| Some(user(record)? + record.kernel_gain()?)),
         points: runs
             .iter()
-            .filter_map(|record| Some((record.tasks()?, user(record)?, kernel_gain(record))))
+            .filter_map(|record| Some((record.tasks()?, user(record)?, record.kernel_gain())))
             .collect(),
         failed: 0,
         huge: runs.iter().filter(huge).count(),
@@ -105,27 +105,6 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
 /// The user memory that a process has gained by the time its tasks are at rest, in bytes.
 pub fn user_gain(record: &Record) -> Option<f64> {
     record.resident_gain().map(|bytes| bytes as f64)
-}
-
-/// The kernel memory that the system has gained meanwhile, in bytes.
-pub fn kernel_gain(record: &Record) -> Option<f64> {
-    gain(record, kernel)
-}
-
-/// What a figure has grown by since before the tasks were built; system-wide ones can shrink.
-fn gain(record: &Record, figure: impl Fn(&Memory) -> Option<f64>) -> Option<f64> {
-    let memory = record.memory?;
-    Some(figure(&memory.at_rest?)? - figure(&memory.before)?)
-}
-
-/// The kernel's memory of the whole system, as far as it follows the number of tasks.
-fn kernel(memory: &Memory) -> Option<f64> {
-    let parts = [
-        memory.system_kernel_stacks?,
-        memory.system_page_tables?,
-        memory.system_slab?,
-    ];
-    Some(parts.map(|part| part as f64).iter().sum())
 }
 
 impl Slopes {
@@ -165,7 +144,7 @@ impl Fit {
 
     fn of_gain(runs: &[&Record], figure: impl Fn(&Memory) -> Option<u64>) -> Option<Self> {
         let figure = |memory: &Memory| Some(figure(memory)? as f64);
-        Fit::of(runs, |record| gain(record, figure))
+        Fit::of(runs, |record| record.gained(figure))
     }
 
     fn of(runs: &[&Record], size: impl Fn(&Record) -> Option<f64>) -> Option<Self> {

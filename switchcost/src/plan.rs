@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Context, bail, ensure};
 use harness::plain::{is_command, plain_line};
-use harness::record::{Metric, PlanPosition};
+use harness::record::{self, Metric, PlanPosition};
 use serde::Deserialize;
 
 /// The plan that runs when no other is named.
@@ -29,12 +29,28 @@ pub struct Section {
     pub title: String,
     /// What it shows of a record.
     pub metric: Metric,
+    /// What it shows of the same record besides: further columns, beside each of its own.
+    #[serde(default)]
+    pub also: Vec<Also>,
+    /// How often each case runs, in place of the plan's rounds; for a slope, how often each task
+    /// count does. Such a section is not extended.
+    pub rounds: Option<u32>,
     /// Variants of every row.
     #[serde(rename = "column", default)]
     pub columns: Vec<Column>,
     /// What is compared.
     #[serde(rename = "row")]
     pub rows: Vec<Row>,
+}
+
+/// A further column.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Also {
+    /// Its heading.
+    pub name: String,
+    /// What it shows of a record.
+    pub metric: Metric,
 }
 
 /// A variant of every row of a section.
@@ -84,6 +100,8 @@ pub struct Case {
     pub flags: Vec<String>,
     /// In how many rounds it runs.
     pub rounds: u32,
+    /// Whether a run may be extended by more rounds of it.
+    pub extensible: bool,
     /// Where its records belong; round and order are filled in when it runs.
     pub position: PlanPosition,
 }
@@ -146,11 +164,23 @@ impl Plan {
     /// count. Its intervals are wider.
     pub fn quickened(mut self) -> Self {
         self.rounds = self.rounds.min(5);
+        for rounds in self.sections.iter_mut().filter_map(|s| s.rounds.as_mut()) {
+            *rounds = (*rounds).min(self.rounds);
+        }
         for row in self.sections.iter_mut().flat_map(|s| &mut s.rows) {
             if row.tasks.is_empty() {
                 row.iters = row.iters.div_ceil(4);
                 row.warmups = row.warmups.div_ceil(4);
             }
+        }
+        self
+    }
+
+    /// The same plan with so many rounds of every section.
+    pub fn with_rounds(mut self, rounds: u32) -> Self {
+        self.rounds = rounds;
+        for section in &mut self.sections {
+            section.rounds = None;
         }
         self
     }
@@ -171,15 +201,27 @@ impl Plan {
             for row in &section.rows {
                 for column in columns {
                     let index = cases.len() as u32;
-                    let position = section.position(row, column, index, seed);
+                    let case = Case {
+                        // One of them has it: see `Section::check`.
+                        program: column.program.as_ref().unwrap_or(&row.program).clone(),
+                        flags: row.flags(column),
+                        rounds: section.rounds.unwrap_or(self.rounds),
+                        extensible: section.rounds.is_none() && row.tasks.is_empty(),
+                        position: section.position(row, column, index, seed),
+                    };
                     if row.tasks.is_empty() {
-                        cases.push(row.case(column, None, self.rounds, position));
+                        cases.push(case);
                         continue;
                     }
-                    let rounds = if quick { 1 } else { REPEATS_OF_A_COUNT };
-                    for &tasks in &row.tasks {
-                        cases.push(row.case(column, Some(tasks), rounds, position.clone()));
-                    }
+                    let rounds = match quick {
+                        true => 1,
+                        false => section.rounds.unwrap_or(REPEATS_OF_A_COUNT),
+                    };
+                    cases.extend(row.tasks.iter().map(|tasks| {
+                        let mut case = case.clone();
+                        case.flags.extend(["--tasks".to_owned(), tasks.to_string()]);
+                        Case { rounds, ..case }
+                    }));
                 }
             }
         }
@@ -201,7 +243,7 @@ impl Case {
     pub fn twin(&self) -> Option<Case> {
         let mut twin = self.clone();
         twin.position.twin = true;
-        (self.position.metric.is_time()).then_some(twin)
+        (!self.position.metric.is_slope()).then_some(twin)
     }
 }
 
@@ -215,9 +257,20 @@ fn printable(what: &str, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+impl Also {
+    fn of_record(&self) -> record::Also {
+        record::Also {
+            name: self.name.clone(),
+            metric: self.metric,
+        }
+    }
+}
+
 impl Section {
     fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.rows.is_empty(), "it has no [[section.row]]");
+        ensure!(self.rounds != Some(0), "rounds: at least one");
+        self.check_further()?;
         let mut names = HashSet::new();
         for row in &self.rows {
             printable("a row's name", &row.name)?;
@@ -227,14 +280,8 @@ impl Section {
                 row.name
             );
         }
-        let mut columns = HashSet::new();
         for column in &self.columns {
             printable("a column's name", &column.name)?;
-            ensure!(
-                columns.insert(&column.name),
-                "two columns are named '{}'",
-                column.name
-            );
         }
         for row in &self.rows {
             let by_columns = self.columns.iter().filter(|c| c.program.is_some()).count();
@@ -298,10 +345,53 @@ impl Section {
         Ok(())
     }
 
+    /// Checks that further columns are figures of the same runs, and that each column has a heading
+    /// of its own.
+    fn check_further(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.also.is_empty() || !self.metric.is_slope(),
+            "also: a slope over task counts has no further columns: make another section, \
+             such as one of the metric \"system-per-task\""
+        );
+        let mut metrics = HashSet::from([self.metric]);
+        for also in &self.also {
+            printable("a further column's name", &also.name)?;
+            ensure!(!also.name.is_empty(), "also: a further column needs a name");
+            ensure!(
+                !matches!(also.metric, Metric::Memory | Metric::Scale)
+                    && self.metric != Metric::Scale,
+                "also '{}': \"memory\" and \"scale\" are figures of many runs, and stand alone",
+                also.name
+            );
+            ensure!(
+                metrics.insert(also.metric),
+                "also '{}': the section has a column of this metric",
+                also.name
+            );
+        }
+        let mut headings = HashSet::new();
+        let plain = [""];
+        let names: Vec<&str> = match self.columns.is_empty() {
+            true => plain.to_vec(),
+            false => self.columns.iter().map(|c| c.name.as_str()).collect(),
+        };
+        for name in names {
+            let further = self.also.iter().map(|also| also.of_record().heading(name));
+            for heading in [name.to_owned()].into_iter().chain(further) {
+                ensure!(
+                    headings.insert(heading.clone()),
+                    "two columns are named '{heading}'"
+                );
+            }
+        }
+        Ok(())
+    }
+
     fn position(&self, row: &Row, column: &Column, index: u32, seed: u64) -> PlanPosition {
         PlanPosition {
             section: self.title.clone(),
             metric: self.metric,
+            also: self.also.iter().map(Also::of_record).collect(),
             row: row.name.clone(),
             column: column.name.clone(),
             baseline: row.baseline.clone(),
@@ -319,35 +409,14 @@ impl Section {
 }
 
 impl Row {
-    fn case(
-        &self,
-        column: &Column,
-        tasks: Option<u32>,
-        rounds: u32,
-        position: PlanPosition,
-    ) -> Case {
+    /// Its flags in a column; those for the runner's own numbers come last.
+    fn flags(&self, column: &Column) -> Vec<String> {
         let mut flags = self.flags.clone();
         flags.extend(column.flags.iter().cloned());
-        let numbers = [
-            ("--iters", Some(self.iters)),
-            ("--warmups", Some(self.warmups)),
-            ("--tasks", tasks.map(u64::from)),
-        ];
-        for (flag, value) in numbers {
-            if let Some(value) = value {
-                flags.extend([flag.to_owned(), value.to_string()]);
-            }
+        for (flag, value) in [("--iters", self.iters), ("--warmups", self.warmups)] {
+            flags.extend([flag.to_owned(), value.to_string()]);
         }
-        Case {
-            // One of them has it: see `Section::check`.
-            program: match &column.program {
-                Some(program) => program.clone(),
-                None => self.program.clone(),
-            },
-            flags,
-            rounds,
-            position,
-        }
+        flags
     }
 }
 

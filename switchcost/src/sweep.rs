@@ -7,6 +7,7 @@ use harness::record::{Metric, PlanPosition};
 
 use crate::plan::Case;
 use crate::probe::Answer;
+use crate::render::figures::capitalised;
 use crate::subject::Subject;
 
 /// How many tasks there are where nothing else is said.
@@ -132,6 +133,7 @@ impl Sweep {
             program: series.subject.program.clone(),
             flags,
             rounds: self.rounds,
+            extensible: false,
             position: self.position(series, index),
         }
     }
@@ -143,6 +145,7 @@ impl Sweep {
             metric,
             row: series.subject.to_string(),
             column: series.variant.clone(),
+            also: Vec::new(),
             baseline: None,
             versus: None,
             over: Some(self.over.replace('-', "_")),
@@ -157,7 +160,6 @@ impl Sweep {
     }
 
     fn title(&self, metric: Metric) -> String {
-        let what = metric.unit();
         let mut fixed = self.flags.clone();
         // Where a program sets its own, its name says so.
         let mut subjects = self.series.iter().map(|series| &series.subject);
@@ -169,7 +171,7 @@ impl Sweep {
             true => String::new(),
             false => format!(", {}", fixed.join(" ")),
         };
-        format!("Time per {what} over --{}{with}", self.over)
+        format!("{} over --{}{with}", capitalised(metric.label()), self.over)
     }
 }
 

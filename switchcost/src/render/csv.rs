@@ -10,7 +10,8 @@ use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory::{Fit, Slopes};
 use crate::stats::{Estimate, Interval};
 
-/// The columns. Times are in ns and sizes in bytes, counts are per hop; what is unknown is left empty.
+/// The columns. Times are in ns, sizes in bytes, rates and throughputs per second, and counts of the
+/// evidence per hop; what is unknown is left empty.
 const HEAD: [&str; 31] = [
     "section",
     "row",
@@ -111,7 +112,7 @@ const NET: [&str; 3] = ["net", "net_low", "net_high"];
 const RATIO: [&str; 3] = ["ratio", "ratio_low", "ratio_high"];
 
 fn lines<'a>(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Vec<Line<'a>> {
-    let metric = serde_json::to_value(runs.metric)
+    let metric = serde_json::to_value(runs.view.metric)
         .ok()
         .and_then(|metric| Some(metric.as_str()?.to_owned()))
         .unwrap_or_default();
@@ -134,10 +135,12 @@ fn put_reading(line: &mut Line<'_>, reading: &Reading) {
     line.put("n", Some(reading.mean.n));
     line.estimate(MEAN, Some(&reading.mean));
     line.put("median", Some(reading.median));
-    line.put("min", Some(reading.min));
-    let names = ["p50", "p90", "p99", "max"];
-    for (name, value) in names.into_iter().zip(reading.percentiles) {
-        line.put(name, Some(value));
+    if let Some(iterations) = &reading.iterations {
+        line.put("min", Some(iterations.min));
+        let names = ["p50", "p90", "p99", "max"];
+        for (name, value) in names.into_iter().zip(iterations.percentiles) {
+            line.put(name, Some(value));
+        }
     }
     line.put("outliers", Some(reading.outliers));
     line.estimate(NET, reading.net.as_ref());

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use harness::units::{self, Nanos};
+use harness::record::Quantity;
+use harness::units;
 
 use super::evidence;
 use super::figures::{first_line, headline};
@@ -165,7 +166,7 @@ fn text(cell: &Cell) -> String {
     match cell {
         // The sentence below the table says that there are no intervals, once.
         Cell::Reading(reading) if reading.mean.interval.is_none() && reading.failed == 0 => {
-            Nanos(reading.mean.value).to_string()
+            reading.quantity().show(reading.mean.value)
         }
         Cell::Reading(reading) => headline(reading),
         cell if is_left_out(cell) => "not run".to_owned(),
@@ -238,20 +239,21 @@ pub fn sentence(curve: &Curve, series: &Series) -> String {
         over => format!("{over} {x}"),
     };
     if bend.sure {
-        return shape(bend, at, last.x);
+        return shape(bend, curve.metric.quantity(), at, last.x);
     }
     // Without intervals any two points differ, and a bend would mostly be noise.
     let least = points.iter().map(|p| p.value).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|p| p.value).fold(0.0, f64::max);
+    let quantity = curve.metric.quantity();
     format!(
         "between {} and {} (fewer than five runs: no intervals, so no bend is told)",
-        Nanos(least),
-        Nanos(most)
+        quantity.show(least),
+        quantity.show(most)
     )
 }
 
-fn shape(bend: &Bend, at: impl Fn(u64) -> String, last: u64) -> String {
-    let level = Nanos(bend.level);
+fn shape(bend: &Bend, quantity: Quantity, at: impl Fn(u64) -> String, last: u64) -> String {
+    let level = quantity.show(bend.level);
     let times = |factor: f64| format!("{factor:.*} times", units::significant(factor).min(2));
     let end = format!("{} as much at {last}", times(bend.end));
     match bend.shape {
@@ -348,11 +350,11 @@ mod tests {
             interval: Some(interval(value)),
         };
         Cell::Reading(Box::new(Reading {
+            metric: Metric::Hop,
             mean,
             means: vec![value; 5],
             median: value,
-            min: value,
-            percentiles: [value; 4],
+            iterations: None,
             modes: None,
             outliers: 0,
             failed: 0,

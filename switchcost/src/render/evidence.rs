@@ -170,6 +170,7 @@ mod tests {
             metric: Metric::Hop,
             row: row.to_owned(),
             column: String::new(),
+            also: Vec::new(),
             baseline: None,
             versus: None,
             over: None,

@@ -1,6 +1,7 @@
 //! Estimates as people read them.
 
-use harness::units::{self, Nanos};
+use harness::record::Quantity;
+use harness::units;
 
 use super::evidence;
 use crate::cases::Reading;
@@ -14,7 +15,7 @@ pub fn case(row: &str, column: &str) -> String {
     }
 }
 
-/// A time, or two where it has two modes.
+/// A figure, or two where it has two modes, with what is to be said of its runs.
 pub fn headline(reading: &Reading) -> String {
     let failed = match reading.failed {
         0 => String::new(),
@@ -24,26 +25,35 @@ pub fn headline(reading: &Reading) -> String {
         .evidence
         .as_ref()
         .map(|e| e.verdict.is_contradiction());
-    let failed = match contradicted {
-        Some(true) => format!("{failed} {}", evidence::MARK),
-        _ => failed,
+    let mark = match contradicted {
+        Some(true) => format!(" {}", evidence::MARK),
+        _ => String::new(),
     };
+    format!("{}{failed}{mark}", figure(reading))
+}
+
+/// A figure, or two where it has two modes.
+pub fn figure(reading: &Reading) -> String {
+    let quantity = reading.quantity();
     match &reading.modes {
         Some(modes) => {
             let [low, high] = modes.map(|Mode { centre, weight, .. }| {
-                format!("{} ({:.0} %)", Nanos(centre), weight * 100.0)
+                format!("{} ({:.0} %)", quantity.show(centre), weight * 100.0)
             });
-            format!("{low} or {high}{failed}")
+            format!("{low} or {high}")
         }
-        None => format!("{}{failed}", nanos(&reading.mean)),
+        None => value(quantity, &reading.mean),
     }
 }
 
-/// A time with its interval.
-pub fn nanos(estimate: &Estimate) -> String {
-    let value = Nanos(estimate.value);
+/// An estimate with its interval.
+pub fn value(quantity: Quantity, estimate: &Estimate) -> String {
+    let value = quantity.show(estimate.value);
     match &estimate.interval {
-        Some(interval) => format!("{value} {}", bracketed(interval, |v| value.like(v))),
+        Some(interval) => {
+            let bounds = bracketed(interval, |bound| quantity.like(bound, estimate.value));
+            format!("{value} {bounds}")
+        }
         None => format!(
             "{value} (n = {}, no interval under {MIN_ROUNDS})",
             estimate.n
@@ -52,12 +62,11 @@ pub fn nanos(estimate: &Estimate) -> String {
 }
 
 /// A difference: nothing is clamped, and one that may be nothing says so.
-pub fn net(estimate: &Estimate) -> String {
+pub fn net(quantity: Quantity, estimate: &Estimate) -> String {
+    let difference = value(quantity, estimate);
     match &estimate.interval {
-        Some(interval) if interval.contains(0.0) => {
-            format!("{}, not distinguishable", nanos(estimate))
-        }
-        _ => nanos(estimate),
+        Some(interval) if interval.contains(0.0) => format!("{difference}, not distinguishable"),
+        _ => difference,
     }
 }
 
@@ -84,4 +93,11 @@ pub fn bracketed(interval: &Interval, show: impl Fn(f64) -> String) -> String {
 /// What there is room for of a reason.
 pub fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
+}
+
+/// Text as it begins a sentence or a title.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }

@@ -118,7 +118,7 @@ impl PlanArgs {
             plan = plan.quickened();
         }
         if let Some(rounds) = self.rounds {
-            plan.rounds = rounds;
+            plan = plan.with_rounds(rounds);
         }
         let mut cases = plan.cases(self.quick, seed);
         if let Some(filter) = &self.filter {
@@ -176,8 +176,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         runs: rounds.records().len() - before,
         time: begun.elapsed(),
     };
+    cases.retain(|case| case.extensible);
     extend(&mut rounds, &mut cases, plan.rounds, pace, goal)?;
-    conclude(&mut rounds, args.format, goal)
+    conclude(&mut rounds, &cases, args.format, goal)
 }
 
 /// The records of a run that is to go on.
@@ -198,21 +199,21 @@ fn earlier(path: &Path) -> anyhow::Result<Vec<Record>> {
 /// file has such rounds already, they were decided on then, and are completed.
 fn extend(
     rounds: &mut Rounds,
-    cases: &mut Vec<Case>,
+    cases: &mut [Case],
     pilot: u32,
     pace: Pace,
     goal: Goal,
 ) -> anyhow::Result<()> {
-    cases.retain(|case| case.position.metric.is_time());
-    let decided = extension::decided(rounds.records());
+    let records = extension::extensible(rounds.records(), cases);
+    let decided = extension::decided(&records);
     let all = match decided > pilot {
         true => decided,
-        false => extension::rounds(rounds.records(), pilot, cases.len(), pace, goal),
+        false => extension::rounds(&records, pilot, cases.len(), pace, goal),
     };
     if all <= pilot || signals::received().is_some() {
         return Ok(());
     }
-    for case in &mut *cases {
+    for case in cases.iter_mut() {
         case.rounds = all;
     }
     rounds.run(cases, pilot..all)
@@ -222,11 +223,17 @@ fn extend(
 const WORST: usize = 4;
 
 /// Prints the tables, what they leave to be desired, and where the records are.
-fn conclude(rounds: &mut Rounds, format: Format, goal: Goal) -> anyhow::Result<()> {
+fn conclude(
+    rounds: &mut Rounds,
+    extensible: &[Case],
+    format: Format,
+    goal: Goal,
+) -> anyhow::Result<()> {
     let records = rounds.records();
     rounds.ensure_any()?;
     report::print(&analysis::analyse(records), records, format)?;
-    let mut missed = extension::missed(records, goal.target);
+    let targeted = extension::extensible(records, extensible);
+    let mut missed = extension::missed(&targeted, goal.target);
     missed.sort_by(|a, b| b.1.total_cmp(&a.1));
     if !missed.is_empty() && goal.budget > Duration::ZERO {
         let mut cases: Vec<String> = missed

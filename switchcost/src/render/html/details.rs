@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use harness::record::{PlanPosition, Record};
-use harness::units::Nanos;
 
 use super::markup::{Escaped, Figure};
 use crate::cases::{Cases, Key, Reading, Runs};
@@ -17,7 +16,7 @@ const HEAD: [&str; 9] = [
 
 /// A case's name with its place on a curve.
 fn name(key: &Key, runs: &Runs<'_>) -> String {
-    let name = runs.position.name();
+    let name = key.name();
     match (&runs.position.over, key.x) {
         (Some(over), Some(x)) => format!("{name}, {} = {x}", over.replace('_', " ")),
         _ => name,
@@ -48,10 +47,12 @@ pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> 
     let cases = Cases::of(records);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (key, runs) in cases.in_order() {
-        // A slope of memory has no distribution of times.
-        let timed = runs.metric.is_time();
-        let reading = cases.reading(key).filter(|_| timed);
-        let failed = failed(records, key);
+        // A slope of memory is no figure of any run.
+        let reading = cases.reading(key);
+        let failed = match runs.view.further {
+            true => Vec::new(),
+            false => failed(records, key),
+        };
         if reading.is_none() && failed.is_empty() {
             continue;
         }
@@ -89,7 +90,6 @@ fn table(group: &Group<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn line(name: &str, reading: &Reading, head: &[&str], out: &mut impl Write) -> io::Result<()> {
-    let [_, p90, p99, max] = reading.percentiles;
     write!(
         out,
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td>",
@@ -97,8 +97,14 @@ fn line(name: &str, reading: &Reading, head: &[&str], out: &mut impl Write) -> i
         reading.mean.n,
         reading.failed
     )?;
-    for ns in [reading.median, reading.min, p90, p99, max] {
-        write!(out, "<td>{}</td>", Nanos(ns))?;
+    let iterations = reading.iterations.as_ref();
+    let [_, p90, p99, max] = iterations.map_or([None; 4], |i| i.percentiles.map(Some));
+    let min = iterations.map(|i| i.min);
+    for figure in [Some(reading.median), min, p90, p99, max] {
+        match figure {
+            Some(figure) => write!(out, "<td>{}</td>", reading.quantity().show(figure))?,
+            None => write!(out, "<td>–</td>")?,
+        }
     }
     write!(out, "<td>{}</td>", reading.outliers)?;
     if head.len() == HEAD.len() {
@@ -202,7 +208,8 @@ pub(super) fn commands(records: &[Record]) -> String {
     let cases = Cases::of(records);
     let mut text = String::new();
     let mut section = None;
-    for (key, runs) in cases.in_order() {
+    let own = cases.in_order().into_iter();
+    for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
         let commands: BTreeSet<Vec<String>> = records
             .iter()
             .filter(|record| {

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use harness::record::Metric;
 
 use super::markup::Escaped;
-use super::per;
 use crate::analysis::{Cell, Curve, Table};
 use crate::render::plot::{self, Size, dot, swatch};
 use crate::render::{Grid, curve_grid, curves, evidence, grid, memory, scale};
@@ -41,6 +40,7 @@ fn scrolled(grid: &Grid, title: &str, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
+    let table = &table.of_own_metric();
     let Some(wide) = plot::strip(table, Size::Wide)? else {
         return Ok(());
     };
@@ -103,7 +103,7 @@ pub(super) fn curve(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "<h3>{} by --{}</h3>",
-        per(curve.metric),
+        curve.metric.label(),
         Escaped(&curve.over.replace('_', "-"))
     )?;
     scrolled(&curve_grid(curve), &curve.title, out)?;

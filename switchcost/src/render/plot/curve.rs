@@ -4,7 +4,7 @@ use std::io;
 
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{Axis, Unit};
+use super::axis::Axis;
 use super::canvas::{Canvas, SMALL, Shape, Size, draw, text_width};
 use super::line::frame;
 use super::theme::{MUTED, PAPER, series};
@@ -43,7 +43,11 @@ pub(in crate::render) fn curve(
         return Ok(None);
     }
     let reach = known.iter().flat_map(|(_, reading)| extent(reading));
-    let y = Axis::spanning(reach, Unit::Time, if size == Size::Wide { 8 } else { 6 });
+    let y = Axis::spanning(
+        reach,
+        curve.metric.quantity(),
+        if size == Size::Wide { 8 } else { 6 },
+    );
     let widest = y.ticks.iter().map(|(_, label)| text_width(label, SMALL));
     let left = widest.max().unwrap_or(0) + 10;
     let right = size.width() - 22;
@@ -57,11 +61,7 @@ pub(in crate::render) fn curve(
         bottom: height - 46,
     };
     let svg = draw(size, height, &curve.title, |canvas| {
-        canvas.title_of_y(&format!(
-            "time per {}{}",
-            curve.metric.unit(),
-            area.y.remark()
-        ));
+        canvas.title_of_y(&format!("{}{}", curve.metric.label(), area.y.remark()));
         frame(
             canvas,
             (&area.x, &area.y),

@@ -3,10 +3,9 @@
 use std::io;
 
 use harness::record::Metric;
-use harness::units::Nanos;
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{Axis, Unit};
+use super::axis::Axis;
 use super::canvas::{Canvas, SMALL, Shape, Size, TEXT, draw, fitting};
 use super::theme::{GRID, INK, MUTED, series};
 use crate::analysis::{Cell, Row, Table};
@@ -40,7 +39,7 @@ pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<S
     }
     let right = size.width() - GUTTER;
     let most = ((right - LEFT) / 76).max(2) as usize;
-    let axis = Axis::spanning(values.into_iter(), Unit::Time, most);
+    let axis = Axis::spanning(values.into_iter(), table.metric.quantity(), most);
     let bottom: i32 = table.rows.iter().map(height).sum();
     let title = format!("{}: every process mean, with intervals", table.title);
     let svg = draw(size, bottom + FOOT, &title, |canvas| {
@@ -91,7 +90,7 @@ fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, bottom
         let x = axis.place(*value, LEFT, right);
         canvas.label(label, (x, bottom + 8), right + GUTTER);
     }
-    let what = format!("time per {}{}", metric.unit(), axis.remark());
+    let what = format!("{}{}", metric.label(), axis.remark());
     canvas.text(
         &what,
         ((LEFT + right) / 2, bottom + 28),
@@ -128,7 +127,7 @@ fn band(canvas: &mut Canvas<'_>, axis: &Axis, cell: &Cell, column: usize, (y, ri
             }
             let x = place(reading.mean.value);
             canvas.rectangle((x - 1, y + 18), (x + 1, y + 29), INK);
-            Nanos(reading.mean.value).to_string()
+            reading.quantity().show(reading.mean.value)
         }
     };
     let figure = fitting(&figure, SMALL, GUTTER - 8);
