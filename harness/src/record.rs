@@ -301,23 +301,25 @@ impl Record {
             .checked_sub(memory.before.resident?)
     }
 
-    /// How much more of the kernel's memory the system has in use by then, in bytes: kernel stacks,
-    /// page tables and slab. It is the whole system's, and can shrink.
-    pub fn kernel_gain(&self) -> Option<f64> {
-        self.gained(|memory| {
-            let parts = [
-                memory.system_kernel_stacks?,
-                memory.system_page_tables?,
-                memory.system_slab?,
-            ];
-            Some(parts.map(|part| part as f64).iter().sum())
-        })
+    /// By how much the largest resident set of the process exceeds that of the empty process, in bytes.
+    pub fn peak_gain(&self) -> Option<u64> {
+        self.peak_resident?
+            .checked_sub(self.memory?.before.resident?)
     }
 
-    /// What a size has grown by since before the tasks were built, in bytes.
-    pub fn gained(&self, size: impl Fn(&Memory) -> Option<f64>) -> Option<f64> {
+    /// The kernel memory that the system has gained when the tasks are at rest, in bytes, as far as it
+    /// follows their number. Others may have given back more meanwhile: it can be negative.
+    pub fn kernel_gain(&self) -> Option<f64> {
         let memory = self.memory?;
-        Some(size(&memory.at_rest?)? - size(&memory.before)?)
+        Some(memory.at_rest?.kernel()? - memory.before.kernel()?)
+    }
+
+    /// The memory that the process and the kernel together have gained when the tasks are at rest, in
+    /// bytes.
+    pub fn system_gain(&self) -> Option<f64> {
+        let memory = self.memory?;
+        let user = memory.at_rest?.resident? as f64 - memory.before.resident? as f64;
+        Some(user + self.kernel_gain()?)
     }
 }
 

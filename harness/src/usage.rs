@@ -240,6 +240,17 @@ impl Memory {
         }
     }
 
+    /// The kernel's memory of the whole system, as far as it follows the number of tasks, in bytes:
+    /// kernel stacks, page tables and slab that cannot be reclaimed.
+    pub fn kernel(&self) -> Option<f64> {
+        let parts = [
+            self.system_kernel_stacks?,
+            self.system_page_tables?,
+            self.system_slab?,
+        ];
+        Some(parts.map(|part| part as f64).iter().sum())
+    }
+
     /// What a process holds among others; nothing of the whole system. Its anonymous memory is divided by
     /// those that share it (Linux 5.4), as a child does with its parent until one of them writes.
     pub(crate) fn of(pid: Pid) -> Self {

@@ -107,6 +107,12 @@ pub fn user_gain(record: &Record) -> Option<f64> {
     record.resident_gain().map(|bytes| bytes as f64)
 }
 
+/// What a figure has grown by since before the tasks were built; system-wide ones can shrink.
+fn gain(record: &Record, figure: impl Fn(&Memory) -> Option<f64>) -> Option<f64> {
+    let memory = record.memory?;
+    Some(figure(&memory.at_rest?)? - figure(&memory.before)?)
+}
+
 impl Slopes {
     /// What a task costs the system, as far as it is known.
     pub fn headline(&self) -> &Fit {
@@ -144,7 +150,7 @@ impl Fit {
 
     fn of_gain(runs: &[&Record], figure: impl Fn(&Memory) -> Option<u64>) -> Option<Self> {
         let figure = |memory: &Memory| Some(figure(memory)? as f64);
-        Fit::of(runs, |record| record.gained(figure))
+        Fit::of(runs, |record| gain(record, figure))
     }
 
     fn of(runs: &[&Record], size: impl Fn(&Record) -> Option<f64>) -> Option<Self> {

@@ -7,7 +7,6 @@ use harness::record::{Metric, PlanPosition};
 
 use crate::plan::Case;
 use crate::probe::Answer;
-use crate::render::figures::capitalised;
 use crate::subject::Subject;
 
 /// How many tasks there are where nothing else is said.
@@ -160,6 +159,7 @@ impl Sweep {
     }
 
     fn title(&self, metric: Metric) -> String {
+        let what = metric.unit();
         let mut fixed = self.flags.clone();
         // Where a program sets its own, its name says so.
         let mut subjects = self.series.iter().map(|series| &series.subject);
@@ -171,7 +171,7 @@ impl Sweep {
             true => String::new(),
             false => format!(", {}", fixed.join(" ")),
         };
-        format!("{} over --{}{with}", capitalised(metric.label()), self.over)
+        format!("Time per {what} over --{}{with}", self.over)
     }
 }
 

@@ -130,14 +130,8 @@ impl Metric {
                 per_iteration(usage.minor_faults)? + per_iteration(usage.major_faults)?
             }
             Metric::Peak => record.peak_resident? as f64,
-            Metric::PeakPerTask => {
-                let before = record.memory?.before.resident? as f64;
-                (record.peak_resident? as f64 - before) / tasks()?
-            }
-            Metric::SystemPerTask => {
-                let own = record.gained(|memory| Some(memory.resident? as f64))?;
-                (own + record.kernel_gain()?) / tasks()?
-            }
+            Metric::PeakPerTask => record.peak_gain()? as f64 / tasks()?,
+            Metric::SystemPerTask => record.system_gain()? / tasks()?,
             Metric::Alive => record.peak_alive? as f64,
             Metric::LateP50 | Metric::HeartbeatP50 | Metric::EchoP50 => {
                 self.beside(record)?.p50 as f64
@@ -194,6 +188,14 @@ impl Metric {
     /// Whether it is a slope over the number of tasks, and so no figure of any single run.
     pub fn is_slope(self) -> bool {
         self == Metric::Memory
+    }
+
+    /// What its times are for, such as `hop`; of any other figure, what it would be a time for.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Metric::Hop | Metric::FirstIteration => "hop",
+            _ => "task",
+        }
     }
 
     /// What it is, for an axis or a heading.

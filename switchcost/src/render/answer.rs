@@ -5,7 +5,7 @@ use std::fmt;
 use harness::record::Metric;
 use harness::units::{Nanos, bytes, bytes_like};
 
-use super::figures::{bracketed, capitalised, first_line, value};
+use super::figures::{bracketed, first_line, value};
 use super::{curves, scale};
 use crate::analysis::{Analysis, Cell, Curve, Row, Table};
 use crate::cases::Reading;
@@ -137,6 +137,12 @@ fn subject(name: &str) -> String {
         Some(article) => format!("{article} {name}"),
         None => format!("“{name}”"),
     }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// Takes back what [`capitalised`] did to the article.

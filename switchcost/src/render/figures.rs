@@ -94,10 +94,3 @@ pub fn bracketed(interval: &Interval, show: impl Fn(f64) -> String) -> String {
 pub fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
-
-/// Text as it begins a sentence or a title.
-pub fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|c| c.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
