@@ -328,6 +328,11 @@ impl Table {
             .is_some_and(|metric| *metric != self.metric)
     }
 
+    /// Whether any does.
+    pub fn has_further(&self) -> bool {
+        (0..self.columns.len()).any(|column| self.is_further(column))
+    }
+
     /// The cells of a row that show the section's own metric: each with the place and the heading
     /// of its column.
     pub fn own<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = (usize, &'a String, &'a Cell)> {

@@ -7,8 +7,9 @@ use harness::plain::{is_command, plain_line};
 use harness::record::{self, Metric, PlanPosition};
 use serde::Deserialize;
 
-/// The plan that runs when no other is named.
-const DEFAULT: &str = include_str!("../plans/default.toml");
+mod built_in;
+
+pub use built_in::{BUILT_IN, BuiltIn};
 
 /// Sections to measure, in rounds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -106,9 +107,6 @@ pub struct Case {
     pub position: PlanPosition,
 }
 
-/// The plan of the memory that tasks hold.
-const MEMORY: &str = include_str!("../plans/memory.toml");
-
 /// How often each task count of a slope is run.
 const REPEATS_OF_A_COUNT: u32 = 3;
 
@@ -116,12 +114,12 @@ const REPEATS_OF_A_COUNT: u32 = 3;
 pub const COUNTS_OF_A_SLOPE: usize = 8;
 
 impl Plan {
-    /// The plan that is built in.
+    /// The plan that runs when no other is named.
     ///
     /// # Errors
     /// None but for a fault in the built-in text, which a test excludes.
     pub fn built_in() -> anyhow::Result<Self> {
-        Plan::parse(DEFAULT).context("the built-in plan")
+        built_in::DEFAULT.plan()
     }
 
     /// The plan of the memory that tasks hold, which is built in too.
@@ -129,7 +127,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::built_in`].
     pub fn memory() -> anyhow::Result<Self> {
-        Plan::parse(MEMORY).context("the built-in plan of memory")
+        built_in::MEMORY.plan()
     }
 
     /// Reads a plan.
@@ -421,129 +419,4 @@ impl Row {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_built_in_plan_is_sound() {
-        let plan = Plan::built_in().unwrap();
-        let cases = plan.cases(false, 1);
-        assert!(cases.len() > 10);
-        let quick = plan.clone().quickened();
-        assert!(quick.rounds >= 5, "an interval needs five rounds");
-        assert_eq!(quick.cases(true, 1).len(), cases.len());
-    }
-
-    #[test]
-    fn the_plan_of_the_findings_is_sound() {
-        let plan = Plan::parse(include_str!("../plans/findings.toml")).unwrap();
-        assert!(plan.cases(false, 1).len() > 30);
-    }
-
-    #[test]
-    fn the_built_in_plan_of_memory_is_sound() {
-        let plan = Plan::memory().unwrap();
-        let cases = plan.cases(false, 1);
-        assert_eq!(cases.len(), 7 * COUNTS_OF_A_SLOPE);
-        assert!(cases.iter().all(|c| c.position.metric == Metric::Memory));
-    }
-
-    #[test]
-    fn a_row_becomes_a_command_line() {
-        let plan = Plan::parse(
-            r#"
-            rounds = 2
-            [[section]]
-            title = "t"
-            metric = "hop"
-            [[section.column]]
-            name = "one CPU"
-            flags = ["--placement", "one-cpu"]
-            [[section.row]]
-            name = "r"
-            program = "thread-brigade"
-            flags = ["--tasks", "5"]
-            iters = 3
-            warmups = 1
-            "#,
-        )
-        .unwrap();
-        let [case] = &plan.cases(false, 7)[..] else {
-            panic!("one case expected")
-        };
-        assert_eq!(
-            case.flags,
-            [
-                "--tasks",
-                "5",
-                "--placement",
-                "one-cpu",
-                "--iters",
-                "3",
-                "--warmups",
-                "1"
-            ]
-        );
-        assert_eq!((case.rounds, case.position.seed), (2, 7));
-    }
-
-    #[test]
-    fn the_columns_may_name_the_programs() {
-        let plan = Plan::parse(
-            r#"
-            rounds = 2
-            section = [{
-                title = "t",
-                metric = "hop",
-                column = [{ name = "a", program = "p" }, { name = "b", program = "q" }],
-                row = [{ name = "r", iters = 1, warmups = 0 }],
-            }]
-            "#,
-        )
-        .unwrap();
-        let cases = plan.cases(false, 7);
-        let programs: Vec<&str> = cases.iter().map(|c| c.program.as_str()).collect();
-        assert_eq!(programs, ["p", "q"]);
-    }
-
-    #[test]
-    fn a_faulty_plan_is_refused_with_its_reason() {
-        let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmups=0\n";
-        let section = format!("[[section]]\ntitle='t'\nmetric='hop'\n{row}");
-        for (text, reason) in [
-            ("".to_owned(), "rounds"),
-            ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
-            (format!("rounds = 0\n{section}"), "at least one"),
-            (format!("rounds = 1\n{section}{row}"), "two rows"),
-            (
-                format!("rounds = 1\n{section}").replace("program='p'", ""),
-                "either each row",
-            ),
-            (
-                format!("rounds = 1\n{section}[[section.column]]\nname='c'\nprogram='p'"),
-                "either each row",
-            ),
-            (
-                format!("rounds = 1\n{section}baseline='x'"),
-                "refers to 'x'",
-            ),
-            (
-                format!("rounds = 1\n{section}baseline='r'"),
-                "refers to 'r'",
-            ),
-            (format!("rounds = 1\n{section}speed=3"), "unknown field"),
-            (
-                format!("rounds = 1\n{section}tasks=[1,2]"),
-                "only for the metric",
-            ),
-            (format!("rounds = 1\n{section}\n{section}"), "two sections"),
-            (
-                format!("rounds = 1\n{section}").replace("'hop'", "'memory'"),
-                "at least 8 different counts",
-            ),
-        ] {
-            let error = format!("{:#}", Plan::parse(&text).unwrap_err());
-            assert!(error.contains(reason), "{text}\n{error}");
-        }
-    }
-}
+mod tests;

@@ -207,7 +207,6 @@ fn times(table: &Table) -> Vec<Sentence> {
         .flat_map(|row| {
             let mut sentences = Vec::new();
             sentences.extend(cost(table, row));
-            sentences.extend(rate(table, row));
             sentences.extend(comparison(table, row));
             sentences.extend(failures(table, row));
             sentences
@@ -255,6 +254,10 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
         .words(format!(" {verb} "))
         .list(costs)
         .words(tail);
+    if let Some(rate) = rate(table, row) {
+        sentence = sentence.words(": ");
+        sentence.0.extend(rate.0);
+    }
     let net = columns(
         table,
         row,
@@ -273,7 +276,7 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
     Some(sentence.words("."))
 }
 
-/// The rate beside a time: `That is 4.310 M (free) round trips a second.`
+/// The rate beside a time, such as `4.310 M (free) round trips a second`.
 fn rate(table: &Table, row: &Row) -> Option<Sentence> {
     let what = match table.metric {
         Metric::RoundTrip => "round trips",
@@ -289,7 +292,7 @@ fn rate(table: &Table, row: &Row) -> Option<Sentence> {
             Cell::Reading(reading) if reading.metric == Metric::Rate => {
                 let rate = price(reading).0.into_iter().map(|span| match span {
                     Span::Figure(text) => {
-                        Span::Figure(text.replacen("/s", "", 1).replacen("  ", " ", 1))
+                        Span::Figure(text.replacen("/s", "", 1).replace("  ", " "))
                     }
                     other => other,
                 });
@@ -300,9 +303,8 @@ fn rate(table: &Table, row: &Row) -> Option<Sentence> {
     }
     (!rates.is_empty()).then(|| {
         Sentence::default()
-            .words("That is ")
             .list(rates)
-            .words(format!(" {what} a second."))
+            .words(format!(" {what} a second"))
     })
 }
 

@@ -46,7 +46,11 @@ fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io:
     }
     for table in &analysis.tables {
         writeln!(out, "\n{}", table.title)?;
-        memory::grid_in(analysis, table).write_text(out)?;
+        let grid = memory::grid_in(analysis, table);
+        match table.has_further() {
+            true => grid.write_text_within(TERMINAL, out)?,
+            false => grid.write_text(out)?,
+        }
         for line in evidence::lines(table) {
             writeln!(out, "{line}")?;
         }
@@ -164,6 +168,9 @@ fn plainly(
     write(&mut text)?;
     out.write_all(plain(&String::from_utf8_lossy(&text)).as_bytes())
 }
+
+/// So many characters a terminal has room for abreast, at least.
+const TERMINAL: u16 = 80;
 
 /// A cell with nothing in it.
 const ABSENT: &str = "-";

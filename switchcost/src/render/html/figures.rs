@@ -13,7 +13,10 @@ use crate::scale::Reach;
 /// Writes a table of the analysis with its plots.
 pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>{}</h2>", Escaped(&table.title))?;
-    scrolled(&grid(table), &table.title, out)?;
+    match table.has_further() {
+        true => scrolled_by(WIDE, &grid(table), &table.title, out)?,
+        false => scrolled(&grid(table), &table.title, out)?,
+    }
     match table.metric {
         Metric::Memory => slopes(table, out)?,
         _ => strips(table, out)?,
@@ -29,10 +32,19 @@ pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "</section>")
 }
 
+/// The classes of a table that a phone shows in taller lines, and of one that it must scroll as well:
+/// the names of its rows stay.
+const TALL: &str = "scroll tall";
+const WIDE: &str = "scroll tall wide";
+
 fn scrolled(grid: &Grid, title: &str, out: &mut impl Write) -> io::Result<()> {
+    scrolled_by(TALL, grid, title, out)
+}
+
+fn scrolled_by(class: &str, grid: &Grid, title: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "<div class=\"scroll tall\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">",
+        "<div class=\"{class}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">",
         Escaped(title)
     )?;
     grid.write_html(out)?;
