@@ -15,6 +15,10 @@ use crate::usage::{Interference, Memory, Usage};
 use crate::waits::Waits;
 use crate::workers::Workers;
 
+mod metric;
+
+pub use metric::{Metric, Quantity};
+
 /// The version of this layout; it grows when the meaning of a field changes.
 pub const SCHEMA: u32 = 1;
 
@@ -129,6 +133,9 @@ pub struct PlanPosition {
     pub section: String,
     /// What the table shows of a record.
     pub metric: Metric,
+    /// What it shows of the same record besides, in further columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Also>,
     /// The row of the table.
     pub row: String,
     /// The column of the table.
@@ -170,39 +177,21 @@ impl PlanPosition {
     }
 }
 
-/// What a table shows of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Time per hop.
-    Hop,
-    /// Time per task.
-    Task,
-    /// Bytes per task, as a slope over the number of tasks.
-    Memory,
-    /// Time of set-up per task.
-    SetUp,
-    /// Time of the very first iteration per hop, or per task where nothing is handed over.
-    FirstIteration,
-    /// Time of teardown per task.
-    Teardown,
-    /// The last three, each by itself.
-    Scale,
+/// A further column of a section: another metric of the same runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Also {
+    /// Its heading.
+    pub name: String,
+    /// What it shows of a record.
+    pub metric: Metric,
 }
 
-impl Metric {
-    /// Whether it is a time.
-    pub fn is_time(self) -> bool {
-        self != Metric::Memory
-    }
-
-    /// What its figures are for, such as `hop`.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Metric::Hop | Metric::FirstIteration => "hop",
-            Metric::Task | Metric::Memory | Metric::SetUp | Metric::Teardown | Metric::Scale => {
-                "task"
-            }
+impl Also {
+    /// Its heading beside the column that it belongs to.
+    pub fn heading(&self, column: &str) -> String {
+        match column {
+            "" => self.name.clone(),
+            column => format!("{column}: {}", self.name),
         }
     }
 }
@@ -276,6 +265,11 @@ impl Record {
     /// How many tasks it had.
     pub fn tasks(&self) -> Option<u64> {
         self.param("tasks")
+    }
+
+    /// How many tokens were in flight.
+    pub fn tokens(&self) -> u64 {
+        self.param("tokens").unwrap_or(1)
     }
 
     /// What is done over and over in an iteration, and how often: hops, or tasks where nothing is

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use harness::record::{Metric, PlanPosition, Record};
-use serde::Serialize;
+use harness::record::{Metric, Record};
+use serde::{Serialize, Serializer};
 
 use crate::bend::{self, Bend};
-use crate::cases::{Cases, Key, Runs, Time};
+use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory::{self, Slopes};
 use crate::render::figures;
 use crate::scale::{self, Reach};
@@ -40,6 +40,8 @@ pub struct Table {
     pub metric: Metric,
     /// The column headings.
     pub columns: Vec<String>,
+    /// What each column shows: that, or in a further column another figure of the same runs.
+    pub metrics: Vec<Metric>,
     /// The rows in the plan's order.
     pub rows: Vec<Row>,
 }
@@ -58,17 +60,35 @@ pub struct Row {
 }
 
 /// One case's results.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug)]
 pub enum Cell {
-    /// No run of it is in the file.
+    /// No run of it is in the file; in a further column, none that tells the figure.
     Absent,
     /// Every run of it failed; the last one's reason.
     Failed(String),
-    /// Times, in ns.
-    Time(Box<Time>),
+    /// A figure of each round.
+    Reading(Box<Reading>),
     /// Sizes, in bytes for each task.
     Memory(Box<Slopes>),
+}
+
+/// A figure is called by what it is: `time`, `bytes`, `rate`, `throughput`, `count` or `share`.
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Cell::Absent => serializer.serialize_unit_variant("Cell", 0, "absent"),
+            Cell::Failed(reason) => {
+                serializer.serialize_newtype_variant("Cell", 1, "failed", reason)
+            }
+            Cell::Reading(reading) => {
+                let name = reading.quantity().name();
+                serializer.serialize_newtype_variant("Cell", 2, name, reading)
+            }
+            Cell::Memory(slopes) => {
+                serializer.serialize_newtype_variant("Cell", 3, "memory", slopes)
+            }
+        }
+    }
 }
 
 /// How a time moves with a flag.
@@ -112,8 +132,8 @@ pub fn analyse(records: &[Record]) -> Analysis {
     for (key, runs) in cases.in_order() {
         let cell = cell(&cases, key, runs);
         match (&runs.position.over, key.x) {
-            (Some(over), Some(x)) => analysis.curve(key, runs, over).put(runs.position, x, cell),
-            _ => analysis.table(key, runs).put(runs.position, cell),
+            (Some(over), Some(x)) => analysis.curve(key, runs, over).put(key, x, cell),
+            _ => analysis.table(key, runs).put(key, runs, cell),
         }
     }
     for curve in &mut analysis.curves {
@@ -124,10 +144,15 @@ pub fn analyse(records: &[Record]) -> Analysis {
 
 /// What the runs of a case come to.
 pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
+    let further = runs.view.further;
     if runs.all.is_empty() {
+        // The section's own column says why.
+        if further {
+            return Cell::Absent;
+        }
         return Cell::Failed(runs.reason.unwrap_or("interrupted").to_owned());
     }
-    if runs.metric == Metric::Memory {
+    if runs.view.metric.is_slope() {
         let versus = cases.versus(key).map(|(_, versus)| &versus.all[..]);
         return match memory::slopes(&runs.all, versus) {
             Some(slopes) => Cell::Memory(Box::new(Slopes {
@@ -137,9 +162,18 @@ pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
             None => Cell::Failed(memory::no_slope(&runs.all).to_owned()),
         };
     }
-    match cases.time(key) {
-        Some(time) => Cell::Time(Box::new(time)),
-        None => Cell::Failed("the records hold no samples".to_owned()),
+    match cases.reading(key) {
+        Some(reading) => Cell::Reading(Box::new(reading)),
+        None if further => Cell::Absent,
+        None => Cell::Failed(no_figure(runs)),
+    }
+}
+
+/// Why runs have no reading.
+pub(crate) fn no_figure(runs: &Runs<'_>) -> String {
+    match runs.all.iter().any(|record| record.samples.is_some()) {
+        true => format!("the records do not tell: {}", runs.view.metric.label()),
+        false => "the records hold no samples".to_owned(),
     }
 }
 
@@ -150,9 +184,9 @@ impl Analysis {
         let mut floors = Vec::new();
         for table in &self.tables {
             for row in &table.rows {
-                for (cell, column) in row.cells.iter().zip(&table.columns) {
-                    if let Cell::Time(time) = cell
-                        && let Some(noise) = &time.noise
+                for (_, column, cell) in table.own(row) {
+                    if let Cell::Reading(reading) = cell
+                        && let Some(noise) = &reading.noise
                     {
                         let name = figures::case(&row.name, column);
                         floors.push((name, noise.factor_from_one()?));
@@ -168,8 +202,9 @@ impl Analysis {
         let index = index.unwrap_or_else(|| {
             self.tables.push(Table {
                 title: key.section.clone(),
-                metric: runs.metric,
+                metric: runs.view.metric,
                 columns: Vec::new(),
+                metrics: Vec::new(),
                 rows: Vec::new(),
             });
             self.tables.len() - 1
@@ -182,7 +217,7 @@ impl Analysis {
         let index = index.unwrap_or_else(|| {
             self.curves.push(Curve {
                 title: key.section.clone(),
-                metric: runs.metric,
+                metric: runs.view.metric,
                 over: over.to_owned(),
                 series: Vec::new(),
                 held: Vec::new(),
@@ -194,8 +229,8 @@ impl Analysis {
 }
 
 impl Curve {
-    fn put(&mut self, position: &PlanPosition, x: u64, cell: Cell) {
-        let name = position.name();
+    fn put(&mut self, key: &Key, x: u64, cell: Cell) {
+        let name = key.name();
         match self.series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push((x, cell)),
             None => self.series.push(Series {
@@ -223,7 +258,7 @@ impl Curve {
         for (key, runs) in cases.in_order() {
             if key.section == self.title {
                 rows.entry(&key.row).or_default().extend(&runs.all);
-                row_of.insert(runs.position.name(), &key.row);
+                row_of.insert(key.name(), &key.row);
             }
         }
         // Caches matter to what is done over and over.
@@ -251,10 +286,10 @@ impl Series {
         self.points
             .iter()
             .filter_map(|(x, cell)| match cell {
-                Cell::Time(time) => Some(bend::Point {
+                Cell::Reading(reading) => Some(bend::Point {
                     x: *x,
-                    value: time.mean.value,
-                    interval: time.mean.interval.map(|i| (i.low, i.high)),
+                    value: reading.mean.value,
+                    interval: reading.mean.interval.map(|i| (i.low, i.high)),
                 }),
                 _ => None,
             })
@@ -263,25 +298,66 @@ impl Series {
 }
 
 impl Table {
-    fn put(&mut self, position: &PlanPosition, cell: Cell) {
-        if !self.columns.contains(&position.column) {
-            self.columns.push(position.column.clone());
+    fn put(&mut self, key: &Key, runs: &Runs<'_>, cell: Cell) {
+        if !self.columns.contains(&key.column) {
+            self.columns.push(key.column.clone());
+            self.metrics.push(runs.view.metric);
             for row in &mut self.rows {
                 row.cells.push(Cell::Absent);
             }
         }
-        if !self.rows.iter().any(|row| row.name == position.row) {
+        if !self.rows.iter().any(|row| row.name == key.row) {
             self.rows.push(Row {
-                name: position.row.clone(),
-                baseline: position.baseline.clone(),
-                versus: position.versus.clone(),
+                name: key.row.clone(),
+                baseline: runs.position.baseline.clone(),
+                versus: runs.position.versus.clone(),
                 cells: vec![Cell::Absent; self.columns.len()],
             });
         }
-        let column = self.columns.iter().position(|c| *c == position.column);
-        let row = self.rows.iter_mut().find(|row| row.name == position.row);
+        let column = self.columns.iter().position(|c| *c == key.column);
+        let row = self.rows.iter_mut().find(|row| row.name == key.row);
         if let (Some(column), Some(row)) = (column, row) {
             row.cells[column] = cell;
+        }
+    }
+
+    /// Whether a column shows another metric than the section's own.
+    pub fn is_further(&self, column: usize) -> bool {
+        self.metrics
+            .get(column)
+            .is_some_and(|metric| *metric != self.metric)
+    }
+
+    /// Whether any does.
+    pub fn has_further(&self) -> bool {
+        (0..self.columns.len()).any(|column| self.is_further(column))
+    }
+
+    /// The cells of a row that show the section's own metric: each with the place and the heading
+    /// of its column.
+    pub fn own<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = (usize, &'a String, &'a Cell)> {
+        let cells = self.columns.iter().zip(&row.cells).enumerate();
+        let own = cells.filter(|(column, _)| !self.is_further(*column));
+        own.map(|(column, (heading, cell))| (column, heading, cell))
+    }
+
+    /// The table without its further columns.
+    pub fn of_own_metric(&self) -> Table {
+        let kept = |column: &usize| !self.is_further(*column);
+        let kept: Vec<usize> = (0..self.columns.len()).filter(kept).collect();
+        let rows = self.rows.iter().map(|row| Row {
+            cells: kept
+                .iter()
+                .map(|&column| row.cells[column].clone())
+                .collect(),
+            ..row.clone()
+        });
+        Table {
+            title: self.title.clone(),
+            metric: self.metric,
+            columns: kept.iter().map(|&c| self.columns[c].clone()).collect(),
+            metrics: vec![self.metric; kept.len()],
+            rows: rows.collect(),
         }
     }
 }

@@ -2,28 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use harness::record::{Metric, PlanPosition, Record};
+use harness::record::{Metric, PlanPosition, Quantity, Record};
 use harness::recorder::Summary;
 use serde::Serialize;
 
 use crate::analysis::CONFIDENCE;
 use crate::evidence::Evidence;
+use crate::render::figures;
 use crate::stats::{self, Estimate, Interval, Mode};
 
-/// The time of a case, for each hop or task, in ns.
+/// What is read off the runs of a case, one figure of each process: in the unit of its metric's
+/// [`Quantity`], times in ns and for each hop, task or what else they are divided by.
 #[derive(Clone, Debug, Serialize)]
-pub struct Time {
-    /// The mean of the process means.
+pub struct Reading {
+    /// Which figure it is.
+    pub metric: Metric,
+    /// The mean of the processes' figures.
     pub mean: Estimate,
-    /// The process means, in the order of the rounds.
+    /// The processes' figures, in the order of the rounds.
     pub means: Vec<f64>,
-    /// The median of the process medians.
+    /// Their median; of times of iterations, the median of the process medians.
     pub median: f64,
-    /// The shortest iteration of all.
-    pub min: f64,
-    /// 50th, 90th and 99th percentile of the iteration, medians of the processes', and the longest
-    /// iteration of all; divided by hops or tasks as the mean is.
-    pub percentiles: [f64; 4],
+    /// How the iterations are distributed, where it is their time.
+    #[serde(flatten)]
+    pub iterations: Option<Iterations>,
     /// Two clusters of process means, where one mean would tell of neither.
     pub modes: Option<[Mode; 2]>,
     /// How many process means lie outside Tukey's fences. None is dropped.
@@ -46,6 +48,23 @@ pub struct Time {
     pub evidence: Option<Evidence>,
 }
 
+/// How the iterations of a case are distributed; divided by hops or tasks as their mean is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Iterations {
+    /// The shortest iteration of all.
+    pub min: f64,
+    /// 50th, 90th and 99th percentile of the iteration, medians of the processes', and the longest
+    /// iteration of all.
+    pub percentiles: [f64; 4],
+}
+
+impl Reading {
+    /// What kind of quantity it is.
+    pub fn quantity(&self) -> Quantity {
+        self.metric.quantity()
+    }
+}
+
 /// A case, as far as it tells its records from those of other cases.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
@@ -53,10 +72,26 @@ pub struct Key {
     pub section: String,
     /// The row.
     pub row: String,
-    /// The column.
+    /// The column, or the further one beside it: see [`View::further`].
     pub column: String,
     /// The value of the swept flag.
     pub x: Option<u64>,
+}
+
+/// What is shown of a record in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The heading of the table.
+    section: String,
+    /// The heading of the column.
+    column: String,
+    /// Which figure of the record.
+    pub metric: Metric,
+    /// Its place among all that is shown of the record, from 0.
+    place: usize,
+    /// Whether it is another metric than the section's own: such a column has no baseline, is
+    /// compared with no row and plans no round.
+    pub further: bool,
 }
 
 /// A round: files can hold several runs of a plan, told apart by when they began and by their
@@ -71,8 +106,8 @@ type Place = (Round, Option<u64>, bool);
 pub struct Runs<'a> {
     /// Where the case stands; of the first record.
     pub position: &'a PlanPosition,
-    /// What is shown of each record: the plan's metric, or one of those that it stands for.
-    pub metric: Metric,
+    /// What is shown of each record: the plan's metric, or another of those that it asks for.
+    pub view: View,
     /// The runs that measured what they should, by round. Where a round was repeated, the later
     /// run counts.
     good: BTreeMap<Round, &'a Record>,
@@ -93,35 +128,56 @@ pub struct Runs<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Cases<'a>(BTreeMap<Key, Runs<'a>>);
 
-/// What is shown of the records in a place of the plan: the heading and the metric, or several.
-fn views(position: &PlanPosition) -> Vec<(String, Metric)> {
+/// What is shown of the records in a place of the plan, the section's own metric first.
+fn views(position: &PlanPosition) -> Vec<View> {
+    let view = |section: String, column: String, metric, place| View {
+        section,
+        column,
+        metric,
+        place,
+        further: false,
+    };
     let phases = [
         ("set-up, per task", Metric::SetUp),
         ("the very first iteration, per hop", Metric::FirstIteration),
         ("teardown, per task", Metric::Teardown),
     ];
-    match position.metric {
-        Metric::Scale => phases
-            .map(|(phase, metric)| (format!("{}: {phase}", position.section), metric))
-            .to_vec(),
-        metric => vec![(position.section.clone(), metric)],
+    let (section, column) = (&position.section, &position.column);
+    if position.metric == Metric::Scale {
+        let phases = (0..).zip(phases).map(|(place, (phase, metric))| {
+            view(format!("{section}: {phase}"), column.clone(), metric, place)
+        });
+        return phases.collect();
     }
+    let mut views = vec![view(section.clone(), column.clone(), position.metric, 0)];
+    // A point of a curve has one height.
+    let also = position.also.iter().filter(|_| position.over.is_none());
+    views.extend((1..).zip(also).map(|(place, also)| View {
+        further: true,
+        ..view(section.clone(), also.heading(column), also.metric, place)
+    }));
+    views
 }
 
 impl Key {
     /// Whether a record belongs to this case.
     pub fn is_of(&self, position: &PlanPosition, record: &Record) -> bool {
         views(position)
-            .into_iter()
-            .any(|(section, _)| Key::of(section, position, record) == *self)
+            .iter()
+            .any(|view| Key::of(view, position, record) == *self)
     }
 
-    /// The case that a record belongs to, under one of the headings that [`views`] gives.
-    fn of(section: String, position: &PlanPosition, record: &Record) -> Self {
+    /// The case's name for people.
+    pub fn name(&self) -> String {
+        figures::case(&self.row, &self.column)
+    }
+
+    /// The case that a record belongs to, in one of the places that [`views`] gives.
+    fn of(view: &View, position: &PlanPosition, record: &Record) -> Self {
         Key {
-            section,
+            section: view.section.clone(),
             row: position.row.clone(),
-            column: position.column.clone(),
+            column: view.column.clone(),
             x: position.over.as_ref().and_then(|flag| record.param(flag)),
         }
     }
@@ -135,10 +191,10 @@ impl<'a> Cases<'a> {
             let Some(position) = &record.plan else {
                 continue;
             };
-            for (section, metric) in views(position) {
+            for view in views(position) {
                 cases
-                    .entry(Key::of(section, position, record))
-                    .or_insert_with(|| Runs::at(position, metric))
+                    .entry(Key::of(&view, position, record))
+                    .or_insert_with(|| Runs::at(position, view))
                     .add(position, record);
             }
         }
@@ -149,7 +205,7 @@ impl<'a> Cases<'a> {
     /// The cases in the plan's order, points of a curve by what it runs over.
     pub fn in_order(&self) -> Vec<(&Key, &Runs<'a>)> {
         let mut cases: Vec<_> = self.0.iter().collect();
-        cases.sort_by_key(|(key, runs)| (runs.position.index, runs.metric, key.x));
+        cases.sort_by_key(|(key, runs)| (runs.position.index, runs.view.place, key.x));
         cases
     }
 
@@ -170,24 +226,24 @@ impl<'a> Cases<'a> {
 
     /// The row that a case is compared with.
     pub fn versus(&self, key: &Key) -> Option<(Key, &Runs<'a>)> {
-        self.neighbour(key, self.0.get(key)?.position.versus.as_ref())
+        self.neighbour(key, self.0.get(key)?.versus())
     }
 
     /// Whether a case is what others of its column are measured against.
     pub fn is_baseline(&self, key: &Key) -> bool {
         self.0.iter().any(|(other, runs)| {
-            runs.position.baseline.as_ref() == Some(&key.row)
+            runs.baseline() == Some(&key.row)
                 && (&other.section, &other.column) == (&key.section, &key.column)
         })
     }
 
     fn baseline(&self, key: &Key) -> Option<&Runs<'a>> {
-        let (_, runs) = self.neighbour(key, self.0.get(key)?.position.baseline.as_ref())?;
+        let (_, runs) = self.neighbour(key, self.0.get(key)?.baseline())?;
         Some(runs)
     }
 
-    /// What the runs of a case come to; `None` where there are no samples.
-    pub fn time(&self, key: &Key) -> Option<Time> {
+    /// What the runs of a case come to; `None` where their records do not have the figure.
+    pub fn reading(&self, key: &Key) -> Option<Reading> {
         let runs = self.0.get(key)?;
         let own = runs.means();
         let means: Vec<f64> = own.values().copied().collect();
@@ -206,17 +262,21 @@ impl<'a> Cases<'a> {
             };
             own.iter().any(below)
         });
-        Some(Time {
+        let metric = runs.view.metric;
+        Some(Reading {
+            metric,
             mean: Estimate::mean(&means, CONFIDENCE)?,
-            median: runs.median_of(|s| s.p50)?,
-            min: runs.each(|s| s.min as f64).into_values().reduce(f64::min)?,
-            percentiles: [
-                runs.median_of(|s| s.p50)?,
-                runs.median_of(|s| s.p90)?,
-                runs.median_of(|s| s.p99)?,
-                runs.each(|s| s.max as f64).into_values().reduce(f64::max)?,
-            ],
-            modes: stats::modes(&means),
+            median: match runs.median_of(|s| s.p50) {
+                Some(median) => median,
+                None => stats::median(&means)?,
+            },
+            iterations: runs.iterations(),
+            // Counts fall into groups by their nature, and next to nothing is no other mode than
+            // nothing.
+            modes: match metric.quantity() {
+                Quantity::Count => None,
+                _ => stats::modes(&means),
+            },
             outliers: stats::tukey_outliers(&means).map_or(0, |o| o.total()),
             failed: runs.failed,
             net: net.and_then(|net| {
@@ -227,7 +287,7 @@ impl<'a> Cases<'a> {
             net_ratio,
             no_net_left,
             noise: ratio_of_twins(runs),
-            evidence: Evidence::of(&runs.all, runs.metric),
+            evidence: Evidence::of(&runs.all, metric),
             means,
         })
     }
@@ -245,10 +305,10 @@ impl<'a> Cases<'a> {
 }
 
 impl<'a> Runs<'a> {
-    fn at(position: &'a PlanPosition, metric: Metric) -> Self {
+    fn at(position: &'a PlanPosition, view: View) -> Self {
         Runs {
             position,
-            metric,
+            view,
             good: BTreeMap::new(),
             twins: BTreeMap::new(),
             all: Vec::new(),
@@ -294,47 +354,54 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The process means, for each hop or task, in ns.
+    /// The row that is subtracted in each round.
+    pub fn baseline(&self) -> Option<&'a String> {
+        let baseline = self.position.baseline.as_ref();
+        baseline.filter(|_| !self.view.further)
+    }
+
+    /// The row that is divided by in each round.
+    fn versus(&self) -> Option<&'a String> {
+        let versus = self.position.versus.as_ref();
+        versus.filter(|_| !self.view.further)
+    }
+
+    /// The processes' figures.
     pub fn means(&self) -> BTreeMap<Round, f64> {
-        self.each(|samples| samples.mean)
+        self.figures(&self.good)
     }
 
-    /// A figure of the iterations of each process, for each hop or task; of a phase that a process
-    /// goes through once, the time that it takes.
-    fn each(&self, figure: impl Fn(&Summary) -> f64) -> BTreeMap<Round, f64> {
-        self.figures(&self.good, figure)
-    }
-
-    fn figures(
-        &self,
-        records: &BTreeMap<Round, &Record>,
-        figure: impl Fn(&Summary) -> f64,
-    ) -> BTreeMap<Round, f64> {
-        let value = |record: &Record| {
-            let tasks = || Some(record.tasks()? as f64);
-            let (time, parts) = match self.metric {
-                Metric::Hop => (figure(record.samples.as_ref()?), record.hops? as f64),
-                Metric::Task | Metric::Memory | Metric::Scale => (
-                    figure(record.samples.as_ref()?),
-                    tasks()? * record.param("tokens").unwrap_or(1) as f64,
-                ),
-                Metric::FirstIteration => {
-                    (record.first_iteration? as f64, record.repeats()?.0 as f64)
-                }
-                Metric::SetUp => (record.setup? as f64, tasks()?),
-                Metric::Teardown => (record.teardown? as f64, tasks()?),
-            };
-            Some(time / parts)
-        };
+    fn figures(&self, records: &BTreeMap<Round, &Record>) -> BTreeMap<Round, f64> {
+        let figure = |record| self.view.metric.figure(record);
         records
             .iter()
-            .filter_map(|(&round, record)| Some((round, value(record)?)))
+            .filter_map(|(&round, record)| Some((round, figure(record)?)))
             .collect()
     }
 
+    /// Another figure of the iterations of each process, divided as their mean is.
+    fn each(&self, figure: impl Fn(&Summary) -> u64) -> Vec<f64> {
+        let each = self.good.values().filter_map(|record| {
+            let samples = record.samples.as_ref()?;
+            Some(figure(samples) as f64 / self.view.metric.parts(record)?)
+        });
+        each.collect()
+    }
+
+    fn iterations(&self) -> Option<Iterations> {
+        Some(Iterations {
+            min: self.each(|s| s.min).into_iter().reduce(f64::min)?,
+            percentiles: [
+                self.median_of(|s| s.p50)?,
+                self.median_of(|s| s.p90)?,
+                self.median_of(|s| s.p99)?,
+                self.each(|s| s.max).into_iter().reduce(f64::max)?,
+            ],
+        })
+    }
+
     fn median_of(&self, figure: impl Fn(&Summary) -> u64) -> Option<f64> {
-        let figures: Vec<f64> = self.each(|s| figure(s) as f64).into_values().collect();
-        stats::median(&figures)
+        stats::median(&self.each(figure))
     }
 }
 
@@ -348,6 +415,6 @@ fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estima
 }
 
 fn ratio_of_twins(runs: &Runs<'_>) -> Option<Interval> {
-    let twins = runs.figures(&runs.twins, |samples| samples.mean);
+    let twins = runs.figures(&runs.twins);
     quotient(&runs.means(), &twins)?.interval
 }

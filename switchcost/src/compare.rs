@@ -8,11 +8,11 @@
 //! that has become slower meanwhile makes a true difference, which no statistics of two files can
 //! tell from one of the programs; what the baselines did is shown beside it for that reason.
 
-use harness::record::{Metric, PlanPosition, Record};
-use serde::Serialize;
+use harness::record::{Metric, Record};
+use serde::{Serialize, Serializer};
 
-use crate::analysis::CONFIDENCE;
-use crate::cases::{Cases, Key, Time};
+use crate::analysis::{self, CONFIDENCE};
+use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory;
 use crate::stats::{self, Line as Fit};
 
@@ -82,6 +82,8 @@ pub struct Line {
     /// Where it stands in the plan.
     #[serde(flatten)]
     pub key: Key,
+    /// Which figure it is.
+    pub metric: Metric,
     /// Which part of the memory.
     pub part: Option<Part>,
     /// The row that is subtracted from it.
@@ -105,17 +107,33 @@ pub enum Part {
 }
 
 /// What a file holds of a case.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug)]
 pub enum Figure {
     /// Nothing.
     Absent,
     /// Runs that failed; the last one's reason.
     Failed(String),
-    /// A time, in ns.
-    Time(Box<Time>),
+    /// A figure of each round.
+    Reading(Box<Reading>),
     /// A size, in bytes for each task.
     Slope(Box<Fit>),
+}
+
+/// A reading is called by what it is, as in [`crate::analysis::Cell`].
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Figure::Absent => serializer.serialize_unit_variant("Figure", 0, "absent"),
+            Figure::Failed(reason) => {
+                serializer.serialize_newtype_variant("Figure", 1, "failed", reason)
+            }
+            Figure::Reading(reading) => {
+                let name = reading.quantity().name();
+                serializer.serialize_newtype_variant("Figure", 2, name, reading)
+            }
+            Figure::Slope(fit) => serializer.serialize_newtype_variant("Figure", 3, "slope", fit),
+        }
+    }
 }
 
 /// The machines of some records, each in a line for people.
@@ -171,11 +189,11 @@ pub fn compare(sources: &[Source<'_>]) -> Comparison {
         family: 0,
     };
     for key in keys(&cases) {
-        let Some(metric) = cases.iter().find_map(|c| Some(c.get(key)?.metric)) else {
+        let Some(runs) = cases.iter().find_map(|c| c.get(key)) else {
             continue;
         };
-        let section = comparison.section(key, metric);
-        section.lines.extend(lines(key, metric, &cases));
+        let section = comparison.section(key, runs);
+        section.lines.extend(lines(key, runs.view.metric, &cases));
     }
     comparison.judge();
     comparison.look_at_baselines();
@@ -211,8 +229,9 @@ fn lines(key: &Key, metric: Metric, cases: &[Cases<'_>]) -> Vec<Line> {
         figures.iter().any(known).then(|| Line {
             name: name(key, part, cases),
             key: key.clone(),
+            metric,
             part,
-            baseline: position(key, cases).and_then(|position| position.baseline.clone()),
+            baseline: cases.iter().find_map(|c| c.get(key)?.baseline().cloned()),
             is_baseline: cases.iter().any(|c| c.is_baseline(key)),
             changes,
             figures,
@@ -221,15 +240,12 @@ fn lines(key: &Key, metric: Metric, cases: &[Cases<'_>]) -> Vec<Line> {
     parts.iter().filter_map(line).collect()
 }
 
-/// Where the first file that has a case has it.
-fn position<'a>(key: &Key, cases: &[Cases<'a>]) -> Option<&'a PlanPosition> {
-    cases.iter().find_map(|c| Some(c.get(key)?.position))
-}
-
 fn name(key: &Key, part: Option<Part>, cases: &[Cases<'_>]) -> String {
-    let position = position(key, cases);
-    let mut name = position.map_or_else(|| key.row.clone(), |position| position.name());
-    if let Some((flag, x)) = position.and_then(|p| p.over.as_ref()).zip(key.x) {
+    let over = cases
+        .iter()
+        .find_map(|c| c.get(key)?.position.over.as_ref());
+    let mut name = key.name();
+    if let Some((flag, x)) = over.zip(key.x) {
         name += &format!(", {flag} {x}");
     }
     match part {
@@ -264,10 +280,11 @@ impl Figure {
         if runs.all.is_empty() {
             return Figure::Failed(runs.reason.unwrap_or("interrupted").to_owned());
         }
-        if runs.metric.is_time() {
-            return match cases.time(key).filter(|_| part.is_none()) {
-                Some(time) => Figure::Time(Box::new(time)),
-                None => Figure::Failed("the records hold no samples".to_owned()),
+        if !runs.view.metric.is_slope() {
+            return match cases.reading(key).filter(|_| part.is_none()) {
+                Some(reading) => Figure::Reading(Box::new(reading)),
+                None if runs.view.further => Figure::Absent,
+                None => Figure::Failed(analysis::no_figure(runs)),
             };
         }
         let slopes = memory::slopes(&runs.all, None);
@@ -307,12 +324,12 @@ impl Comparison {
             .collect()
     }
 
-    fn section(&mut self, key: &Key, metric: Metric) -> &mut Section {
+    fn section(&mut self, key: &Key, runs: &Runs<'_>) -> &mut Section {
         let index = self.sections.iter().position(|s| s.title == key.section);
         let index = index.unwrap_or_else(|| {
             self.sections.push(Section {
                 title: key.section.clone(),
-                metric,
+                metric: runs.view.metric,
                 lines: Vec::new(),
             });
             self.sections.len() - 1
@@ -326,13 +343,14 @@ impl Comparison {
         self.family = p.len();
         let mut adjusted = stats::holm(&p).into_iter();
         for section in &mut self.sections {
-            let metric = section.metric;
-            let changes = section.lines.iter_mut().flat_map(|line| &mut line.changes);
-            for change in changes.flatten() {
-                if change.p.is_some() {
-                    change.adjusted_p = adjusted.next();
+            for line in &mut section.lines {
+                let quantity = line.metric.quantity();
+                for change in line.changes.iter_mut().flatten() {
+                    if change.p.is_some() {
+                        change.adjusted_p = adjusted.next();
+                    }
+                    change.verdict = change.verdict(quantity);
                 }
-                change.verdict = change.verdict(metric);
             }
         }
     }

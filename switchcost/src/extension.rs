@@ -1,11 +1,13 @@
 //! The single planned extension: how many more rounds a pilot asks for, and what the time allows.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use harness::record::Record;
 
 use crate::analysis::CONFIDENCE;
-use crate::cases::{Cases, Time};
+use crate::cases::{Cases, Reading};
+use crate::plan::Case;
 use crate::stats;
 
 /// How precise an estimate is to be, and how long it may take.
@@ -26,6 +28,20 @@ pub struct Pace {
     pub time: Duration,
 }
 
+/// The records of those of these cases that may be extended.
+pub fn extensible(records: &[Record], cases: &[Case]) -> Vec<Record> {
+    let names = cases
+        .iter()
+        .filter(|case| case.extensible)
+        .map(|case| (case.position.section.as_str(), case.position.name()));
+    let names: HashSet<(&str, String)> = names.collect();
+    let is_of = |record: &&Record| {
+        let position = record.plan.as_ref();
+        position.is_some_and(|p| names.contains(&(p.section.as_str(), p.name())))
+    };
+    records.iter().filter(is_of).cloned().collect()
+}
+
 /// How many rounds of `cases` cases there are to be in all, after a pilot of `pilot` rounds.
 ///
 /// Each case asks for `n = (t · s / (target · mean))²` rounds; all cases get as many as the most
@@ -38,8 +54,8 @@ pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Go
     let of_pilot: Vec<Record> = records.iter().filter(of_pilot).cloned().collect();
     let wanted = timed(&of_pilot)
         .into_iter()
-        .filter(|(_, time)| time.modes.is_none())
-        .map(|(_, time)| stats::planned_rounds(&time.means, goal.target, CONFIDENCE))
+        .filter(|(_, reading)| reading.modes.is_none())
+        .map(|(_, reading)| stats::planned_rounds(&reading.means, goal.target, CONFIDENCE))
         .max()
         .unwrap_or(0);
     if pace.runs == 0 {
@@ -51,11 +67,10 @@ pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Go
     (wanted as f64).min(affordable).max(f64::from(pilot)) as u32
 }
 
-/// How many rounds the timed cases of a file have been given.
+/// How many rounds these records are of.
 pub fn decided(records: &[Record]) -> u32 {
     let positions = records.iter().filter_map(|record| record.plan.as_ref());
-    let timed = positions.filter(|position| position.metric.is_time());
-    timed
+    positions
         .map(|position| position.round.saturating_add(1))
         .max()
         .unwrap_or(0)
@@ -65,20 +80,20 @@ pub fn decided(records: &[Record]) -> u32 {
 pub fn missed(records: &[Record], target: f64) -> Vec<(String, f64)> {
     timed(records)
         .into_iter()
-        .filter_map(|(name, time)| {
-            let reached = time.mean.interval?.relative_half_width()?;
+        .filter_map(|(name, reading)| {
+            let reached = reading.mean.interval?.relative_half_width()?;
             (reached > target).then_some((name, reached))
         })
         .collect()
 }
 
-/// The cases whose time is estimated from rounds.
-fn timed(records: &[Record]) -> Vec<(String, Time)> {
+/// The cases whose figure is estimated from rounds, each by its section's own metric.
+fn timed(records: &[Record]) -> Vec<(String, Reading)> {
     let cases = Cases::of(records);
     cases
         .in_order()
         .into_iter()
-        .filter(|(_, runs)| runs.metric.is_time())
-        .filter_map(|(key, runs)| Some((runs.position.name(), cases.time(key)?)))
+        .filter(|(_, runs)| !runs.view.metric.is_slope() && !runs.view.further)
+        .filter_map(|(key, _)| Some((key.name(), cases.reading(key)?)))
         .collect()
 }

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use anyhow::{Context, bail, ensure};
 use harness::plain::{is_command, plain_line};
-use harness::record::{Metric, PlanPosition};
+use harness::record::{self, Metric, PlanPosition};
 use serde::Deserialize;
 
-/// The plan that runs when no other is named.
-const DEFAULT: &str = include_str!("../plans/default.toml");
+mod built_in;
+
+pub use built_in::{BUILT_IN, BuiltIn};
 
 /// Sections to measure, in rounds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -29,12 +30,28 @@ pub struct Section {
     pub title: String,
     /// What it shows of a record.
     pub metric: Metric,
+    /// What it shows of the same record besides: further columns, beside each of its own.
+    #[serde(default)]
+    pub also: Vec<Also>,
+    /// How often each case runs, in place of the plan's rounds; for a slope, how often each task
+    /// count does. Such a section is not extended.
+    pub rounds: Option<u32>,
     /// Variants of every row.
     #[serde(rename = "column", default)]
     pub columns: Vec<Column>,
     /// What is compared.
     #[serde(rename = "row")]
     pub rows: Vec<Row>,
+}
+
+/// A further column.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Also {
+    /// Its heading.
+    pub name: String,
+    /// What it shows of a record.
+    pub metric: Metric,
 }
 
 /// A variant of every row of a section.
@@ -84,12 +101,11 @@ pub struct Case {
     pub flags: Vec<String>,
     /// In how many rounds it runs.
     pub rounds: u32,
+    /// Whether a run may be extended by more rounds of it.
+    pub extensible: bool,
     /// Where its records belong; round and order are filled in when it runs.
     pub position: PlanPosition,
 }
-
-/// The plan of the memory that tasks hold.
-const MEMORY: &str = include_str!("../plans/memory.toml");
 
 /// How often each task count of a slope is run.
 const REPEATS_OF_A_COUNT: u32 = 3;
@@ -98,12 +114,12 @@ const REPEATS_OF_A_COUNT: u32 = 3;
 pub const COUNTS_OF_A_SLOPE: usize = 8;
 
 impl Plan {
-    /// The plan that is built in.
+    /// The plan that runs when no other is named.
     ///
     /// # Errors
     /// None but for a fault in the built-in text, which a test excludes.
     pub fn built_in() -> anyhow::Result<Self> {
-        Plan::parse(DEFAULT).context("the built-in plan")
+        built_in::DEFAULT.plan()
     }
 
     /// The plan of the memory that tasks hold, which is built in too.
@@ -111,7 +127,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::built_in`].
     pub fn memory() -> anyhow::Result<Self> {
-        Plan::parse(MEMORY).context("the built-in plan of memory")
+        built_in::MEMORY.plan()
     }
 
     /// Reads a plan.
@@ -146,11 +162,23 @@ impl Plan {
     /// count. Its intervals are wider.
     pub fn quickened(mut self) -> Self {
         self.rounds = self.rounds.min(5);
+        for rounds in self.sections.iter_mut().filter_map(|s| s.rounds.as_mut()) {
+            *rounds = (*rounds).min(self.rounds);
+        }
         for row in self.sections.iter_mut().flat_map(|s| &mut s.rows) {
             if row.tasks.is_empty() {
                 row.iters = row.iters.div_ceil(4);
                 row.warmups = row.warmups.div_ceil(4);
             }
+        }
+        self
+    }
+
+    /// The same plan with so many rounds of every section.
+    pub fn with_rounds(mut self, rounds: u32) -> Self {
+        self.rounds = rounds;
+        for section in &mut self.sections {
+            section.rounds = None;
         }
         self
     }
@@ -171,15 +199,27 @@ impl Plan {
             for row in &section.rows {
                 for column in columns {
                     let index = cases.len() as u32;
-                    let position = section.position(row, column, index, seed);
+                    let case = Case {
+                        // One of them has it: see `Section::check`.
+                        program: column.program.as_ref().unwrap_or(&row.program).clone(),
+                        flags: row.flags(column),
+                        rounds: section.rounds.unwrap_or(self.rounds),
+                        extensible: section.rounds.is_none() && row.tasks.is_empty(),
+                        position: section.position(row, column, index, seed),
+                    };
                     if row.tasks.is_empty() {
-                        cases.push(row.case(column, None, self.rounds, position));
+                        cases.push(case);
                         continue;
                     }
-                    let rounds = if quick { 1 } else { REPEATS_OF_A_COUNT };
-                    for &tasks in &row.tasks {
-                        cases.push(row.case(column, Some(tasks), rounds, position.clone()));
-                    }
+                    let rounds = match quick {
+                        true => 1,
+                        false => section.rounds.unwrap_or(REPEATS_OF_A_COUNT),
+                    };
+                    cases.extend(row.tasks.iter().map(|tasks| {
+                        let mut case = case.clone();
+                        case.flags.extend(["--tasks".to_owned(), tasks.to_string()]);
+                        Case { rounds, ..case }
+                    }));
                 }
             }
         }
@@ -201,7 +241,7 @@ impl Case {
     pub fn twin(&self) -> Option<Case> {
         let mut twin = self.clone();
         twin.position.twin = true;
-        (self.position.metric.is_time()).then_some(twin)
+        (!self.position.metric.is_slope()).then_some(twin)
     }
 }
 
@@ -215,9 +255,20 @@ fn printable(what: &str, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+impl Also {
+    fn of_record(&self) -> record::Also {
+        record::Also {
+            name: self.name.clone(),
+            metric: self.metric,
+        }
+    }
+}
+
 impl Section {
     fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.rows.is_empty(), "it has no [[section.row]]");
+        ensure!(self.rounds != Some(0), "rounds: at least one");
+        self.check_further()?;
         let mut names = HashSet::new();
         for row in &self.rows {
             printable("a row's name", &row.name)?;
@@ -227,14 +278,8 @@ impl Section {
                 row.name
             );
         }
-        let mut columns = HashSet::new();
         for column in &self.columns {
             printable("a column's name", &column.name)?;
-            ensure!(
-                columns.insert(&column.name),
-                "two columns are named '{}'",
-                column.name
-            );
         }
         for row in &self.rows {
             let by_columns = self.columns.iter().filter(|c| c.program.is_some()).count();
@@ -298,10 +343,53 @@ impl Section {
         Ok(())
     }
 
+    /// Checks that further columns are figures of the same runs, and that each column has a heading
+    /// of its own.
+    fn check_further(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.also.is_empty() || !self.metric.is_slope(),
+            "also: a slope over task counts has no further columns: make another section, \
+             such as one of the metric \"system-per-task\""
+        );
+        let mut metrics = HashSet::from([self.metric]);
+        for also in &self.also {
+            printable("a further column's name", &also.name)?;
+            ensure!(!also.name.is_empty(), "also: a further column needs a name");
+            ensure!(
+                !matches!(also.metric, Metric::Memory | Metric::Scale)
+                    && self.metric != Metric::Scale,
+                "also '{}': \"memory\" and \"scale\" are figures of many runs, and stand alone",
+                also.name
+            );
+            ensure!(
+                metrics.insert(also.metric),
+                "also '{}': the section has a column of this metric",
+                also.name
+            );
+        }
+        let mut headings = HashSet::new();
+        let plain = [""];
+        let names: Vec<&str> = match self.columns.is_empty() {
+            true => plain.to_vec(),
+            false => self.columns.iter().map(|c| c.name.as_str()).collect(),
+        };
+        for name in names {
+            let further = self.also.iter().map(|also| also.of_record().heading(name));
+            for heading in [name.to_owned()].into_iter().chain(further) {
+                ensure!(
+                    headings.insert(heading.clone()),
+                    "two columns are named '{heading}'"
+                );
+            }
+        }
+        Ok(())
+    }
+
     fn position(&self, row: &Row, column: &Column, index: u32, seed: u64) -> PlanPosition {
         PlanPosition {
             section: self.title.clone(),
             metric: self.metric,
+            also: self.also.iter().map(Also::of_record).collect(),
             row: row.name.clone(),
             column: column.name.clone(),
             baseline: row.baseline.clone(),
@@ -319,162 +407,16 @@ impl Section {
 }
 
 impl Row {
-    fn case(
-        &self,
-        column: &Column,
-        tasks: Option<u32>,
-        rounds: u32,
-        position: PlanPosition,
-    ) -> Case {
+    /// Its flags in a column; those for the runner's own numbers come last.
+    fn flags(&self, column: &Column) -> Vec<String> {
         let mut flags = self.flags.clone();
         flags.extend(column.flags.iter().cloned());
-        let numbers = [
-            ("--iters", Some(self.iters)),
-            ("--warmups", Some(self.warmups)),
-            ("--tasks", tasks.map(u64::from)),
-        ];
-        for (flag, value) in numbers {
-            if let Some(value) = value {
-                flags.extend([flag.to_owned(), value.to_string()]);
-            }
+        for (flag, value) in [("--iters", self.iters), ("--warmups", self.warmups)] {
+            flags.extend([flag.to_owned(), value.to_string()]);
         }
-        Case {
-            // One of them has it: see `Section::check`.
-            program: match &column.program {
-                Some(program) => program.clone(),
-                None => self.program.clone(),
-            },
-            flags,
-            rounds,
-            position,
-        }
+        flags
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_built_in_plan_is_sound() {
-        let plan = Plan::built_in().unwrap();
-        let cases = plan.cases(false, 1);
-        assert!(cases.len() > 10);
-        let quick = plan.clone().quickened();
-        assert!(quick.rounds >= 5, "an interval needs five rounds");
-        assert_eq!(quick.cases(true, 1).len(), cases.len());
-    }
-
-    #[test]
-    fn the_plan_of_the_findings_is_sound() {
-        let plan = Plan::parse(include_str!("../plans/findings.toml")).unwrap();
-        assert!(plan.cases(false, 1).len() > 30);
-    }
-
-    #[test]
-    fn the_built_in_plan_of_memory_is_sound() {
-        let plan = Plan::memory().unwrap();
-        let cases = plan.cases(false, 1);
-        assert_eq!(cases.len(), 7 * COUNTS_OF_A_SLOPE);
-        assert!(cases.iter().all(|c| c.position.metric == Metric::Memory));
-    }
-
-    #[test]
-    fn a_row_becomes_a_command_line() {
-        let plan = Plan::parse(
-            r#"
-            rounds = 2
-            [[section]]
-            title = "t"
-            metric = "hop"
-            [[section.column]]
-            name = "one CPU"
-            flags = ["--placement", "one-cpu"]
-            [[section.row]]
-            name = "r"
-            program = "thread-brigade"
-            flags = ["--tasks", "5"]
-            iters = 3
-            warmups = 1
-            "#,
-        )
-        .unwrap();
-        let [case] = &plan.cases(false, 7)[..] else {
-            panic!("one case expected")
-        };
-        assert_eq!(
-            case.flags,
-            [
-                "--tasks",
-                "5",
-                "--placement",
-                "one-cpu",
-                "--iters",
-                "3",
-                "--warmups",
-                "1"
-            ]
-        );
-        assert_eq!((case.rounds, case.position.seed), (2, 7));
-    }
-
-    #[test]
-    fn the_columns_may_name_the_programs() {
-        let plan = Plan::parse(
-            r#"
-            rounds = 2
-            section = [{
-                title = "t",
-                metric = "hop",
-                column = [{ name = "a", program = "p" }, { name = "b", program = "q" }],
-                row = [{ name = "r", iters = 1, warmups = 0 }],
-            }]
-            "#,
-        )
-        .unwrap();
-        let cases = plan.cases(false, 7);
-        let programs: Vec<&str> = cases.iter().map(|c| c.program.as_str()).collect();
-        assert_eq!(programs, ["p", "q"]);
-    }
-
-    #[test]
-    fn a_faulty_plan_is_refused_with_its_reason() {
-        let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmups=0\n";
-        let section = format!("[[section]]\ntitle='t'\nmetric='hop'\n{row}");
-        for (text, reason) in [
-            ("".to_owned(), "rounds"),
-            ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
-            (format!("rounds = 0\n{section}"), "at least one"),
-            (format!("rounds = 1\n{section}{row}"), "two rows"),
-            (
-                format!("rounds = 1\n{section}").replace("program='p'", ""),
-                "either each row",
-            ),
-            (
-                format!("rounds = 1\n{section}[[section.column]]\nname='c'\nprogram='p'"),
-                "either each row",
-            ),
-            (
-                format!("rounds = 1\n{section}baseline='x'"),
-                "refers to 'x'",
-            ),
-            (
-                format!("rounds = 1\n{section}baseline='r'"),
-                "refers to 'r'",
-            ),
-            (format!("rounds = 1\n{section}speed=3"), "unknown field"),
-            (
-                format!("rounds = 1\n{section}tasks=[1,2]"),
-                "only for the metric",
-            ),
-            (format!("rounds = 1\n{section}\n{section}"), "two sections"),
-            (
-                format!("rounds = 1\n{section}").replace("'hop'", "'memory'"),
-                "at least 8 different counts",
-            ),
-        ] {
-            let error = format!("{:#}", Plan::parse(&text).unwrap_err());
-            assert!(error.contains(reason), "{text}\n{error}");
-        }
-    }
-}
+mod tests;

@@ -37,10 +37,9 @@ pub struct Reach {
 pub fn reaches(cases: &Cases<'_>) -> Vec<Reach> {
     let mut reaches: Vec<Reach> = Vec::new();
     // Each record is in the cases of three metrics: once is enough.
-    let of_scale = cases
-        .in_order()
-        .into_iter()
-        .filter(|(_, runs)| runs.position.metric == Metric::Scale && runs.metric == Metric::SetUp);
+    let of_scale = cases.in_order().into_iter().filter(|(_, runs)| {
+        runs.position.metric == Metric::Scale && runs.view.metric == Metric::SetUp
+    });
     for (key, runs) in of_scale {
         let name = runs.position.name();
         match reaches.iter_mut().find(|reach| reach.name == name) {

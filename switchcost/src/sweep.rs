@@ -132,6 +132,7 @@ impl Sweep {
             program: series.subject.program.clone(),
             flags,
             rounds: self.rounds,
+            extensible: false,
             position: self.position(series, index),
         }
     }
@@ -143,6 +144,7 @@ impl Sweep {
             metric,
             row: series.subject.to_string(),
             column: series.variant.clone(),
+            also: Vec::new(),
             baseline: None,
             versus: None,
             over: Some(self.over.replace('-', "_")),

@@ -263,13 +263,13 @@ function look(frame) {
   for (const entry of loaded) say("it loads " + entry.name);
   const plots = [...page.querySelectorAll("svg:not(.swatch)")];
   const shown = plots.filter(plot => plot.getBoundingClientRect().width > 0);
-  if (shown.length !== 5) say(shown.length + " plots are shown");
+  if (shown.length !== 6) say(shown.length + " plots are shown");
   for (const plot of shown) {
     const title = plot.querySelector("title").textContent, box = plot.getBoundingClientRect();
     if (plot.getAttribute("role") !== "img" || !title) say("a plot has no role or no title");
     const texts = [...plot.querySelectorAll("text")].map(text => text.textContent.trim());
     const has = pattern => texts.some(text => pattern.test(text));
-    if (!has(/^(time per (hop|task)|resident memory|kernel memory)/)) say(title + ": what?");
+    if (!has(/^(time per (hop|task|round trip)|resident memory|kernel memory)/)) say(title + ": what?");
     if (!has(/^[\d.]+ (ns|µs|[KM]iB)$/)) say(title + ": no unit");
     for (const text of plot.querySelectorAll("text")) {
       const at = text.getBoundingClientRect();

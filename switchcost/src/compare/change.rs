@@ -1,11 +1,11 @@
 //! What has become of one case.
 
-use harness::record::Metric;
+use harness::record::Quantity;
 use serde::Serialize;
 
 use super::{Figure, LEVEL};
 use crate::analysis::CONFIDENCE;
-use crate::cases::Time;
+use crate::cases::Reading;
 use crate::stats::{self, Estimate, Interval, Line as Fit};
 
 /// What has become of a case.
@@ -30,14 +30,18 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It takes less time.
+    /// It takes less time, or does more in it.
     Faster,
-    /// It takes more time.
+    /// It takes more time, or does less in it.
     Slower,
     /// It takes less memory.
     Smaller,
     /// It takes more memory.
     Larger,
+    /// A number of things, or of busy CPUs, that is lower, for better or worse.
+    Lower,
+    /// One that is higher.
+    Higher,
     /// Nothing that could not be chance.
     NoDifference,
     /// Less than two equal runs of a round differ by.
@@ -46,7 +50,7 @@ pub enum Verdict {
     TwoModes,
     /// There are too few processes for an interval.
     TooFewRounds,
-    /// A slope that may be zero cannot be divided by.
+    /// A slope that may be zero, or a figure that is, cannot be divided by.
     Unclear,
     /// The new file does not have it.
     OnlyInOld,
@@ -62,9 +66,10 @@ impl Verdict {
         matches!(self, Verdict::Slower | Verdict::Larger)
     }
 
-    /// For better or worse, beyond doubt.
+    /// Another than before, beyond doubt.
     pub fn is_different(self) -> bool {
-        self.is_worse() || matches!(self, Verdict::Faster | Verdict::Smaller)
+        use Verdict::*;
+        self.is_worse() || matches!(self, Faster | Smaller | Lower | Higher)
     }
 
     /// Neither the same nor different: nothing is known.
@@ -85,7 +90,7 @@ impl Change {
             (Figure::Failed(_), _) | (_, Figure::Failed(_)) => Change::bare(Failed),
             (_, Figure::Absent) => Change::bare(OnlyInOld),
             (Figure::Absent, _) => Change::bare(OnlyInNew),
-            (Figure::Time(old), Figure::Time(new)) => Change::of_times(old, new),
+            (Figure::Reading(old), Figure::Reading(new)) => Change::of_times(old, new),
             (Figure::Slope(old), Figure::Slope(new)) => Change::of_slopes(old, new),
             // The same name for a time and a size: two plans that have nothing to do with each
             // other.
@@ -104,7 +109,7 @@ impl Change {
         }
     }
 
-    fn of_times(old: &Time, new: &Time) -> Self {
+    fn of_times(old: &Reading, new: &Reading) -> Self {
         if old.modes.is_some() || new.modes.is_some() {
             return Change::bare(Verdict::TwoModes);
         }
@@ -141,7 +146,7 @@ impl Change {
     }
 
     /// The final verdict, once p is corrected.
-    pub(super) fn verdict(&self, metric: Metric) -> Verdict {
+    pub(super) fn verdict(&self, quantity: Quantity) -> Verdict {
         let Some((ratio, adjusted_p)) = self.ratio.zip(self.adjusted_p) else {
             return self.verdict;
         };
@@ -152,12 +157,15 @@ impl Change {
         if self.noise_floor.is_some_and(|floor| size <= floor) {
             return Verdict::WithinNoise;
         }
-        match (metric, ratio.value < 1.0) {
+        use Quantity::*;
+        match (quantity, ratio.value < 1.0) {
             _ if adjusted_p >= LEVEL => Verdict::NoDifference,
-            (Metric::Memory, true) => Verdict::Smaller,
-            (Metric::Memory, false) => Verdict::Larger,
-            (_, true) => Verdict::Faster,
-            (_, false) => Verdict::Slower,
+            (Bytes, true) => Verdict::Smaller,
+            (Bytes, false) => Verdict::Larger,
+            (Time, true) | (Rate | Throughput, false) => Verdict::Faster,
+            (Time, false) | (Rate | Throughput, true) => Verdict::Slower,
+            (Count | Share, true) => Verdict::Lower,
+            (Count | Share, false) => Verdict::Higher,
         }
     }
 }

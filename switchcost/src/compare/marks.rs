@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use harness::record::{Metric, Record};
+use harness::record::Record;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -142,7 +142,8 @@ fn unequal_parts(old: Value, new: Value) -> (Value, Value) {
 /// promises the same question; other iterations or tasks ask another.
 fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
     let mut found: BTreeMap<String, (Fact, String, usize)> = BTreeMap::new();
-    for (key, runs) in old.in_order() {
+    let own = old.in_order().into_iter();
+    for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
         let Some(other) = new.get(key) else { continue };
         let Some((before, after)) = params(runs).zip(params(other)) else {
             continue;
@@ -157,7 +158,7 @@ fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
                         old: shown(&old),
                         new: shown(&new),
                     };
-                    (fact, runs.position.name(), 1)
+                    (fact, key.name(), 1)
                 });
         }
     }
@@ -175,7 +176,7 @@ fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
 fn params(runs: &Runs<'_>) -> Option<Map<String, Value>> {
     let record = runs.all.first()?;
     let mut params = record.params.clone();
-    if runs.metric == Metric::Memory {
+    if runs.view.metric.is_slope() {
         // A slope is made of runs with different counts.
         params.remove("tasks");
     }

@@ -5,10 +5,10 @@ use std::fmt;
 use harness::record::Metric;
 use harness::units::{Nanos, bytes, bytes_like};
 
-use super::figures::{bracketed, first_line, nanos};
+use super::figures::{bracketed, first_line, value};
 use super::{curves, scale};
 use crate::analysis::{Analysis, Cell, Curve, Row, Table};
-use crate::cases::Time;
+use crate::cases::Reading;
 use crate::memory::{Fit, Slopes};
 use crate::scale::Reach;
 use crate::stats::{Estimate, Interval};
@@ -153,8 +153,43 @@ fn uncapitalised(text: &str) -> String {
     }
 }
 
-fn per(metric: Metric) -> String {
-    format!("per {}", metric.unit())
+/// How a figure is told of what it was measured of.
+struct Saying {
+    /// Such as `costs`; the figure follows.
+    verb: &'static str,
+    /// What follows it, such as ` per hop`.
+    tail: &'static str,
+}
+
+fn saying(metric: Metric) -> Saying {
+    let (verb, tail) = match metric {
+        Metric::Hop | Metric::FirstIteration => ("costs", " per hop"),
+        Metric::Task | Metric::SetUp | Metric::Teardown | Metric::Scale => ("costs", " per task"),
+        Metric::Iteration => ("costs", " per iteration"),
+        Metric::RoundTrip => ("costs", " per round trip"),
+        Metric::Message => ("costs", " per message"),
+        Metric::Rate => ("makes", " round trips or messages a second"),
+        Metric::Throughput => ("hands over", ""),
+        Metric::User => ("takes", " of CPU time in user mode per iteration"),
+        Metric::System => ("takes", " of CPU time in the kernel per iteration"),
+        Metric::CpuShare => ("keeps busy", ""),
+        Metric::Switches => ("is switched", " times per hop or task"),
+        Metric::Faults => ("takes", " page faults per iteration"),
+        Metric::Peak => ("takes up to", " of resident memory"),
+        Metric::PeakPerTask => ("takes up to", " of resident memory per task"),
+        Metric::Memory | Metric::SystemPerTask => ("holds", " of the system's memory per task"),
+        Metric::Alive => ("has up to", " tasks alive at once"),
+        Metric::LateP50 => ("wakes", " late in the median"),
+        Metric::LateP99 => ("wakes", " late at the 99th percentile"),
+        Metric::LateMax => ("wakes", " late at most"),
+        Metric::HeartbeatP50 => ("delays a heartbeat by", " in the median"),
+        Metric::HeartbeatP99 => ("delays a heartbeat by", " at the 99th percentile"),
+        Metric::HeartbeatMax => ("delays a heartbeat by", " at most"),
+        Metric::EchoP50 => ("lets an echo take", " in the median"),
+        Metric::EchoP99 => ("lets an echo take", " at the 99th percentile"),
+        Metric::EchoMax => ("lets an echo take", " at most"),
+    };
+    Saying { verb, tail }
 }
 
 fn times(table: &Table) -> Vec<Sentence> {
@@ -183,14 +218,16 @@ fn times(table: &Table) -> Vec<Sentence> {
 fn columns<T>(
     table: &Table,
     row: &Row,
-    pick: impl Fn(&Time) -> Option<T>,
+    pick: impl Fn(&Reading) -> Option<T>,
     say: impl Fn(&T, usize) -> (Option<&'static str>, Sentence),
 ) -> Vec<(String, Sentence)> {
-    let cells = row.cells.iter().zip(&table.columns).enumerate();
-    cells
-        .filter_map(|(index, (cell, column))| {
-            let Cell::Time(time) = cell else { return None };
-            let (aside, sentence) = say(&pick(time)?, index);
+    table
+        .own(row)
+        .filter_map(|(index, column, cell)| {
+            let Cell::Reading(reading) = cell else {
+                return None;
+            };
+            let (aside, sentence) = say(&pick(reading)?, index);
             let asides: Vec<&str> = [column.as_str(), aside.unwrap_or_default()]
                 .into_iter()
                 .filter(|text| !text.is_empty())
@@ -201,28 +238,34 @@ fn columns<T>(
 }
 
 fn cost(table: &Table, row: &Row) -> Option<Sentence> {
+    let quantity = table.metric.quantity();
     let costs = columns(
         table,
         row,
-        |time| Some(time.clone()),
-        |time, _| (None, price(time)),
+        |reading| Some(reading.clone()),
+        |reading, _| (None, price(reading)),
     );
     if costs.is_empty() {
         return None;
     }
+    let Saying { verb, tail } = saying(table.metric);
     let mut sentence = Sentence::default()
         .words(capitalised(&subject(&row.name)))
-        .words(" costs ")
+        .words(format!(" {verb} "))
         .list(costs)
-        .words(format!(" {}", per(table.metric)));
+        .words(tail);
+    if let Some(rate) = rate(table, row) {
+        sentence = sentence.words(": ");
+        sentence.0.extend(rate.0);
+    }
     let net = columns(
         table,
         row,
-        |time| time.net,
+        |reading| reading.net,
         |net, _| {
             let nothing = net.interval.is_some_and(|interval| interval.contains(0.0));
             let aside = nothing.then_some("not distinguishable from nothing");
-            (aside, Sentence::default().figure(nanos(net)))
+            (aside, Sentence::default().figure(value(quantity, net)))
         },
     );
     if let (Some(baseline), false) = (&row.baseline, net.is_empty()) {
@@ -233,19 +276,52 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
     Some(sentence.words("."))
 }
 
-/// A time, or both where the processes fell into two groups.
-fn price(time: &Time) -> Sentence {
-    match &time.modes {
+/// The rate beside a time, such as `4.310 M (free) round trips a second`.
+fn rate(table: &Table, row: &Row) -> Option<Sentence> {
+    let what = match table.metric {
+        Metric::RoundTrip => "round trips",
+        Metric::Message => "messages",
+        _ => return None,
+    };
+    let mut rates = Vec::new();
+    let mut column = "";
+    for (index, (heading, cell)) in table.columns.iter().zip(&row.cells).enumerate() {
+        match cell {
+            // Further columns follow the one that they belong to.
+            _ if !table.is_further(index) => column = heading,
+            Cell::Reading(reading) if reading.metric == Metric::Rate => {
+                let rate = price(reading).0.into_iter().map(|span| match span {
+                    Span::Figure(text) => {
+                        Span::Figure(text.replacen("/s", "", 1).replace("  ", " "))
+                    }
+                    other => other,
+                });
+                rates.push((column.to_owned(), Sentence(rate.collect())));
+            }
+            _ => {}
+        }
+    }
+    (!rates.is_empty()).then(|| {
+        Sentence::default()
+            .list(rates)
+            .words(format!(" {what} a second"))
+    })
+}
+
+/// A figure, or both where the processes fell into two groups.
+fn price(reading: &Reading) -> Sentence {
+    let quantity = reading.quantity();
+    match &reading.modes {
         Some([low, high]) => Sentence::default()
             .words("either ")
-            .figure(Nanos(low.centre).to_string())
+            .figure(quantity.show(low.centre))
             .words(format!(
                 " ({:.0} % of the processes) or ",
                 low.weight * 100.0
             ))
-            .figure(Nanos(high.centre).to_string())
+            .figure(quantity.show(high.centre))
             .words(format!(" ({:.0} %)", high.weight * 100.0)),
-        None => Sentence::default().figure(nanos(&time.mean)),
+        None => Sentence::default().figure(value(quantity, &reading.mean)),
     }
 }
 
@@ -254,7 +330,7 @@ fn comparison(table: &Table, row: &Row) -> Option<Sentence> {
     let two_groups = |name: &str, column: usize| {
         let row = table.rows.iter().find(|row| row.name == name);
         let cell = row.and_then(|row| row.cells.get(column));
-        matches!(cell, Some(Cell::Time(time)) if time.modes.is_some())
+        matches!(cell, Some(Cell::Reading(reading)) if reading.modes.is_some())
     };
     let versus = row.versus.as_ref()?;
     let say = |ratio: &Estimate, column: usize| {
@@ -268,15 +344,19 @@ fn comparison(table: &Table, row: &Row) -> Option<Sentence> {
         };
         (aside, times_as(ratio.value, ratio.interval.as_ref()))
     };
-    let ratios = columns(table, row, |time| time.ratio, say);
+    let ratios = columns(table, row, |reading| reading.ratio, say);
     if ratios.is_empty() {
         return None;
     }
-    let mut sentence = Sentence::default()
-        .words("That is ")
-        .list(ratios)
-        .words(format!(" what {} costs", subject(versus)));
-    let net = columns(table, row, |time| time.net_ratio, say);
+    let mut sentence =
+        Sentence::default()
+            .words("That is ")
+            .list(ratios)
+            .words(match saying(table.metric).verb {
+                "costs" => format!(" what {} costs", subject(versus)),
+                _ => format!(" the figure of {}", subject(versus)),
+            });
+    let net = columns(table, row, |reading| reading.net_ratio, say);
     if !net.is_empty() {
         sentence = sentence.words("; both less their own I/O, ").list(net);
     }
@@ -289,9 +369,9 @@ fn times_as(value: f64, interval: Option<&Interval>) -> Sentence {
 }
 
 fn failures(table: &Table, row: &Row) -> Vec<Sentence> {
-    let cells = row.cells.iter().zip(&table.columns);
-    cells
-        .filter_map(|(cell, column)| {
+    table
+        .own(row)
+        .filter_map(|(_, column, cell)| {
             let Cell::Failed(reason) = cell else {
                 return None;
             };
@@ -396,7 +476,7 @@ fn reach(reach: &Reach) -> Sentence {
 /// Where each series of a curve begins and ends, and what it does in between.
 fn course(curve: &Curve) -> Vec<Sentence> {
     let time = |(x, cell): &(u64, Cell)| match cell {
-        Cell::Time(time) => Some((*x, price(time))),
+        Cell::Reading(reading) => Some((*x, price(reading))),
         _ => None,
     };
     let each = curve.series.iter().filter_map(|series| {
@@ -404,10 +484,11 @@ fn course(curve: &Curve) -> Vec<Sentence> {
         let (first, at_first) = known.next()?;
         let (last, at_last) = known.next_back()?;
         let over = curve.over.replace('_', "-");
-        let opening = format!("{} costs ", capitalised(&subject(&series.name)));
+        let Saying { verb, tail } = saying(curve.metric);
+        let opening = format!("{} {verb} ", capitalised(&subject(&series.name)));
         let mut sentence = Sentence::default().words(opening);
         sentence.0.extend(at_first.0);
-        sentence = sentence.words(format!(" {} with --{over} {first} and ", per(curve.metric)));
+        sentence = sentence.words(format!("{tail} with --{over} {first} and "));
         sentence.0.extend(at_last.0);
         let bend = curves::sentence(curve, series);
         Some(sentence.words(format!(" with --{over} {last}: {bend}.")))

@@ -178,7 +178,7 @@ fn figure(figure: &Figure) -> String {
     match figure {
         Figure::Absent => dash(),
         Figure::Failed(reason) => format!("failed: {}", first_line(reason)),
-        Figure::Time(time) => headline(time),
+        Figure::Reading(reading) => headline(reading),
         Figure::Slope(line) => {
             let slope = &line.slope;
             format!(
@@ -213,6 +213,8 @@ fn verdict(change: &Change) -> String {
         Verdict::Slower => "slower".to_owned(),
         Verdict::Smaller => "smaller".to_owned(),
         Verdict::Larger => "larger".to_owned(),
+        Verdict::Lower => "lower".to_owned(),
+        Verdict::Higher => "higher".to_owned(),
         Verdict::NoDifference => "no difference that this noise can show".to_owned(),
         Verdict::WithinNoise => "within the noise floor".to_owned(),
         Verdict::TwoModes => "two modes".to_owned(),

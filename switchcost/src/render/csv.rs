@@ -6,11 +6,12 @@ use harness::record::Record;
 
 use super::plainly;
 use crate::analysis::{self, Cell};
-use crate::cases::{Cases, Key, Runs, Time};
+use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory::{Fit, Slopes};
 use crate::stats::{Estimate, Interval};
 
-/// The columns. Times are in ns and sizes in bytes, counts are per hop; what is unknown is left empty.
+/// The columns. Times are in ns, sizes in bytes, rates and throughputs per second, and counts of the
+/// evidence per hop; what is unknown is left empty.
 const HEAD: [&str; 31] = [
     "section",
     "row",
@@ -111,14 +112,14 @@ const NET: [&str; 3] = ["net", "net_low", "net_high"];
 const RATIO: [&str; 3] = ["ratio", "ratio_low", "ratio_high"];
 
 fn lines<'a>(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Vec<Line<'a>> {
-    let metric = serde_json::to_value(runs.metric)
+    let metric = serde_json::to_value(runs.view.metric)
         .ok()
         .and_then(|metric| Some(metric.as_str()?.to_owned()))
         .unwrap_or_default();
     match analysis::cell(cases, key, runs) {
-        Cell::Time(time) => {
+        Cell::Reading(reading) => {
             let mut line = Line::new(key, runs, metric);
-            put_time(&mut line, &time);
+            put_reading(&mut line, &reading);
             vec![line]
         }
         Cell::Memory(slopes) => memory(key, runs, &metric, &slopes),
@@ -130,21 +131,23 @@ fn lines<'a>(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Vec<Line<'a>> {
     }
 }
 
-fn put_time(line: &mut Line<'_>, time: &Time) {
-    line.put("n", Some(time.mean.n));
-    line.estimate(MEAN, Some(&time.mean));
-    line.put("median", Some(time.median));
-    line.put("min", Some(time.min));
-    let names = ["p50", "p90", "p99", "max"];
-    for (name, value) in names.into_iter().zip(time.percentiles) {
-        line.put(name, Some(value));
+fn put_reading(line: &mut Line<'_>, reading: &Reading) {
+    line.put("n", Some(reading.mean.n));
+    line.estimate(MEAN, Some(&reading.mean));
+    line.put("median", Some(reading.median));
+    if let Some(iterations) = &reading.iterations {
+        line.put("min", Some(iterations.min));
+        let names = ["p50", "p90", "p99", "max"];
+        for (name, value) in names.into_iter().zip(iterations.percentiles) {
+            line.put(name, Some(value));
+        }
     }
-    line.put("outliers", Some(time.outliers));
-    line.estimate(NET, time.net.as_ref());
-    line.estimate(RATIO, time.ratio.as_ref());
-    line.put("noise_low", time.noise.map(|noise| noise.low));
-    line.put("noise_high", time.noise.map(|noise| noise.high));
-    let Some(evidence) = &time.evidence else {
+    line.put("outliers", Some(reading.outliers));
+    line.estimate(NET, reading.net.as_ref());
+    line.estimate(RATIO, reading.ratio.as_ref());
+    line.put("noise_low", reading.noise.map(|noise| noise.low));
+    line.put("noise_high", reading.noise.map(|noise| noise.high));
+    let Some(evidence) = &reading.evidence else {
         return;
     };
     line.put("switches", Some(evidence.switches));

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use harness::units::{self, Nanos};
+use harness::record::Quantity;
+use harness::units;
 
 use super::evidence;
 use super::figures::{first_line, headline};
@@ -97,8 +98,10 @@ pub const CALLS: &str = "System calls per hop, and hops per wait of the event lo
 /// The system calls at each x, where they were counted in some run.
 pub fn calls_grid(curve: &Curve) -> Option<Grid> {
     let calls = |cell: &Cell| {
-        let Cell::Time(time) = cell else { return None };
-        let evidence = time.evidence.as_ref()?;
+        let Cell::Reading(reading) = cell else {
+            return None;
+        };
+        let evidence = reading.evidence.as_ref()?;
         let calls = format!("{:.2}", evidence.calls?);
         Some(match evidence.hops_per_wait {
             Some(hops) => format!("{calls}, {hops:.1}"),
@@ -162,10 +165,10 @@ fn points(curve: &Curve, series: &[&Series], text: impl Fn(&Cell) -> String) -> 
 fn text(cell: &Cell) -> String {
     match cell {
         // The sentence below the table says that there are no intervals, once.
-        Cell::Time(time) if time.mean.interval.is_none() && time.failed == 0 => {
-            Nanos(time.mean.value).to_string()
+        Cell::Reading(reading) if reading.mean.interval.is_none() && reading.failed == 0 => {
+            reading.quantity().show(reading.mean.value)
         }
-        Cell::Time(time) => headline(time),
+        Cell::Reading(reading) => headline(reading),
         cell if is_left_out(cell) => "not run".to_owned(),
         Cell::Failed(_) => "failed".to_owned(),
         Cell::Absent | Cell::Memory(_) => "-".to_owned(),
@@ -236,20 +239,21 @@ pub fn sentence(curve: &Curve, series: &Series) -> String {
         over => format!("{over} {x}"),
     };
     if bend.sure {
-        return shape(bend, at, last.x);
+        return shape(bend, curve.metric.quantity(), at, last.x);
     }
     // Without intervals any two points differ, and a bend would mostly be noise.
     let least = points.iter().map(|p| p.value).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|p| p.value).fold(0.0, f64::max);
+    let quantity = curve.metric.quantity();
     format!(
         "between {} and {} (fewer than five runs: no intervals, so no bend is told)",
-        Nanos(least),
-        Nanos(most)
+        quantity.show(least),
+        quantity.show(most)
     )
 }
 
-fn shape(bend: &Bend, at: impl Fn(u64) -> String, last: u64) -> String {
-    let level = Nanos(bend.level);
+fn shape(bend: &Bend, quantity: Quantity, at: impl Fn(u64) -> String, last: u64) -> String {
+    let level = quantity.show(bend.level);
     let times = |factor: f64| format!("{factor:.*} times", units::significant(factor).min(2));
     let end = format!("{} as much at {last}", times(bend.end));
     match bend.shape {
@@ -324,7 +328,7 @@ fn sparkline(series: &Series, xs: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::Time;
+    use crate::cases::Reading;
     use crate::stats::{Estimate, Interval};
     use crate::{bend, working_set};
     use harness::record::Metric;
@@ -345,12 +349,12 @@ mod tests {
             n: 5,
             interval: Some(interval(value)),
         };
-        Cell::Time(Box::new(Time {
+        Cell::Reading(Box::new(Reading {
+            metric: Metric::Hop,
             mean,
             means: vec![value; 5],
             median: value,
-            min: value,
-            percentiles: [value; 4],
+            iterations: None,
             modes: None,
             outliers: 0,
             failed: 0,

@@ -30,8 +30,10 @@ pub(super) fn lines(table: &Table) -> Vec<String> {
     let mut crossing = Vec::new();
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            let Cell::Time(time) = cell else { continue };
-            let Some(evidence) = &time.evidence else {
+            let Cell::Reading(reading) = cell else {
+                continue;
+            };
+            let Some(evidence) = &reading.evidence else {
                 continue;
             };
             let name = figures::case(&row.name, column);
@@ -68,8 +70,10 @@ pub(super) fn contradictions(curve: &Curve) -> Vec<String> {
     let mut found: Vec<(&str, Verdict, Vec<String>)> = Vec::new();
     for series in &curve.series {
         for (x, cell) in &series.points {
-            let Cell::Time(time) = cell else { continue };
-            let verdict = time.evidence.as_ref().map(|evidence| evidence.verdict);
+            let Cell::Reading(reading) = cell else {
+                continue;
+            };
+            let verdict = reading.evidence.as_ref().map(|evidence| evidence.verdict);
             let Some(verdict) = verdict.filter(|v| v.is_contradiction()) else {
                 continue;
             };
@@ -100,7 +104,7 @@ fn rows(table: &Table, names: &[String]) -> String {
             .cells
             .iter()
             .zip(&table.columns)
-            .filter(|(cell, _)| matches!(cell, Cell::Time(_)))
+            .filter(|(cell, _)| matches!(cell, Cell::Reading(_)))
             .map(|(_, column)| figures::case(&row.name, column))
             .collect();
         let found: Vec<&String> = cells.iter().filter(|cell| names.contains(cell)).collect();
@@ -170,6 +174,7 @@ mod tests {
             metric: Metric::Hop,
             row: row.to_owned(),
             column: String::new(),
+            also: Vec::new(),
             baseline: None,
             versus: None,
             over: None,

@@ -1,9 +1,10 @@
 //! Estimates as people read them.
 
-use harness::units::{self, Nanos};
+use harness::record::Quantity;
+use harness::units;
 
 use super::evidence;
-use crate::cases::Time;
+use crate::cases::Reading;
 use crate::stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 /// The name of a case: its row, and its column where there are several.
@@ -14,33 +15,45 @@ pub fn case(row: &str, column: &str) -> String {
     }
 }
 
-/// A time, or two where it has two modes.
-pub fn headline(time: &Time) -> String {
-    let failed = match time.failed {
+/// A figure, or two where it has two modes, with what is to be said of its runs.
+pub fn headline(reading: &Reading) -> String {
+    let failed = match reading.failed {
         0 => String::new(),
         n => format!(", {n} failed"),
     };
-    let contradicted = time.evidence.as_ref().map(|e| e.verdict.is_contradiction());
-    let failed = match contradicted {
-        Some(true) => format!("{failed} {}", evidence::MARK),
-        _ => failed,
+    let contradicted = reading
+        .evidence
+        .as_ref()
+        .map(|e| e.verdict.is_contradiction());
+    let mark = match contradicted {
+        Some(true) => format!(" {}", evidence::MARK),
+        _ => String::new(),
     };
-    match &time.modes {
+    format!("{}{failed}{mark}", figure(reading))
+}
+
+/// A figure, or two where it has two modes.
+pub fn figure(reading: &Reading) -> String {
+    let quantity = reading.quantity();
+    match &reading.modes {
         Some(modes) => {
             let [low, high] = modes.map(|Mode { centre, weight, .. }| {
-                format!("{} ({:.0} %)", Nanos(centre), weight * 100.0)
+                format!("{} ({:.0} %)", quantity.show(centre), weight * 100.0)
             });
-            format!("{low} or {high}{failed}")
+            format!("{low} or {high}")
         }
-        None => format!("{}{failed}", nanos(&time.mean)),
+        None => value(quantity, &reading.mean),
     }
 }
 
-/// A time with its interval.
-pub fn nanos(estimate: &Estimate) -> String {
-    let value = Nanos(estimate.value);
+/// An estimate with its interval.
+pub fn value(quantity: Quantity, estimate: &Estimate) -> String {
+    let value = quantity.show(estimate.value);
     match &estimate.interval {
-        Some(interval) => format!("{value} {}", bracketed(interval, |v| value.like(v))),
+        Some(interval) => {
+            let bounds = bracketed(interval, |bound| quantity.like(bound, estimate.value));
+            format!("{value} {bounds}")
+        }
         None => format!(
             "{value} (n = {}, no interval under {MIN_ROUNDS})",
             estimate.n
@@ -49,12 +62,11 @@ pub fn nanos(estimate: &Estimate) -> String {
 }
 
 /// A difference: nothing is clamped, and one that may be nothing says so.
-pub fn net(estimate: &Estimate) -> String {
+pub fn net(quantity: Quantity, estimate: &Estimate) -> String {
+    let difference = value(quantity, estimate);
     match &estimate.interval {
-        Some(interval) if interval.contains(0.0) => {
-            format!("{}, not distinguishable", nanos(estimate))
-        }
-        _ => nanos(estimate),
+        Some(interval) if interval.contains(0.0) => format!("{difference}, not distinguishable"),
+        _ => difference,
     }
 }
 

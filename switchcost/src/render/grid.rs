@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
+};
 use harness::plain::plain_line;
 
 use super::html::{Escaped, Figure};
@@ -21,12 +23,110 @@ pub struct Grid {
 const RULE_BELOW_HEAD: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
+/// The spaces beside a cell.
+const PADDING: usize = 2;
+
+/// The space between two cells.
+const BETWEEN: usize = 1;
+
 impl Grid {
     /// Writes it in aligned columns.
     ///
     /// # Errors
     /// What the writer reports.
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        write_lines(&self.table(), out)
+    }
+
+    /// Writes it in aligned columns of which so many characters stand abreast: those that do not fit
+    /// come below, with the names again. Only a reason may take several lines, and only a name or a
+    /// figure that is wider by itself exceeds the width.
+    ///
+    /// # Errors
+    /// What the writer reports.
+    pub fn write_text_within(&self, width: u16, out: &mut impl Write) -> io::Result<()> {
+        for (index, part) in self.parts(usize::from(width)).iter().enumerate() {
+            if index > 0 {
+                writeln!(out)?;
+            }
+            let mut table = part.table();
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+            let widths = part.widths_within(usize::from(width));
+            for (column, width) in table.column_iter_mut().zip(widths) {
+                let width = u16::try_from(width + PADDING).unwrap_or(u16::MAX);
+                column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
+            }
+            write_lines(&table, out)?;
+        }
+        Ok(())
+    }
+
+    /// What each column is given: what it needs, and those with reasons in them what is left.
+    fn widths_within(&self, width: usize) -> Vec<usize> {
+        let columns = 0..self.head.len();
+        let mut widths: Vec<usize> = columns.clone().map(|c| self.least_width(c)).collect();
+        let used: usize = widths.iter().map(|width| width + PADDING + BETWEEN).sum();
+        let mut left = (width + BETWEEN).saturating_sub(used);
+        for (column, width) in columns.zip(&mut widths) {
+            let more = self.full_width(column).saturating_sub(*width).min(left);
+            *width += more;
+            left -= more;
+        }
+        widths
+    }
+
+    /// The table in as many parts as it takes for each to fit, with one column at least beside the
+    /// names. Lines that say nothing in a part are left out of it.
+    fn parts(&self, width: usize) -> Vec<Grid> {
+        let room = |column: usize| self.least_width(column) + PADDING + BETWEEN;
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        let mut used = 0;
+        for column in 1..self.head.len() {
+            match parts.last_mut() {
+                Some(part) if used + room(column) <= width + BETWEEN => part.push(column),
+                _ => {
+                    parts.push(vec![0, column]);
+                    used = room(0);
+                }
+            }
+            used += room(column);
+        }
+        let part = |columns: &Vec<usize>| {
+            let cells = |line: &Vec<String>| -> Vec<String> {
+                let cells = columns.iter().filter_map(|&column| line.get(column));
+                cells.cloned().collect()
+            };
+            let mut body: Vec<Vec<String>> = self.body.iter().map(cells).collect();
+            body.retain(|line| line.iter().skip(1).any(|cell| !cell.is_empty()));
+            Grid {
+                head: cells(&self.head),
+                body,
+            }
+        };
+        parts.iter().map(part).collect()
+    }
+
+    /// How wide a column is where each reason has a line for each of its words.
+    fn least_width(&self, column: usize) -> usize {
+        let words = |cell: &String| match is_words(cell) {
+            true => cell.split(' ').map(|word| word.chars().count()).max(),
+            false => Some(cell.chars().count()),
+        };
+        self.column(column).filter_map(words).max().unwrap_or(0)
+    }
+
+    /// How wide a column is where everything has one line.
+    fn full_width(&self, column: usize) -> usize {
+        let widths = self.column(column).map(|cell| cell.chars().count());
+        widths.max().unwrap_or(0)
+    }
+
+    fn column(&self, column: usize) -> impl Iterator<Item = &String> {
+        let lines = [&self.head].into_iter().chain(&self.body);
+        lines.filter_map(move |line| line.get(column))
+    }
+
+    fn table(&self) -> Table {
         // Before it is laid out: what is written out takes room.
         let line = |cells: &Vec<String>| -> Vec<String> {
             cells.iter().map(|cell| plain_line(cell).into()).collect()
@@ -39,10 +139,7 @@ impl Grid {
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        for line in table.lines() {
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        Ok(())
+        table
     }
 
     /// Writes it as a Markdown table.
@@ -107,6 +204,13 @@ impl Grid {
     }
 }
 
+fn write_lines(table: &Table, out: &mut impl Write) -> io::Result<()> {
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
 /// Whether a cell holds a reason rather than a figure: it may take several lines.
 fn is_words(cell: &str) -> bool {
     cell.starts_with("failed: ")
@@ -123,6 +227,55 @@ fn as_markdown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn text(grid: &Grid, width: u16) -> String {
+        let mut text = Vec::new();
+        grid.write_text_within(width, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn what_does_not_fit_abreast_comes_below() {
+        let line = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let grid = Grid {
+            head: line(["", "free", "rate", "switches"]),
+            body: vec![
+                line([
+                    "thread",
+                    "5.000µs [4.0, 6.0]",
+                    "200.0 k/s [1, 2]",
+                    "1.000 [1, 1]",
+                ]),
+                line(["  ÷ task", "2.0x [1.0, 3.0]", "", ""]),
+                line([
+                    "goroutine",
+                    "failed: there is no tool to build it here",
+                    "-",
+                    "-",
+                ]),
+            ],
+        };
+        assert_eq!(
+            text(&grid, 52),
+            "                            free               rate
+────────────────────────────────────────────────────
+ thread       5.000µs [4.0, 6.0]   200.0 k/s [1, 2]
+   ÷ task        2.0x [1.0, 3.0]
+ goroutine   failed: there is no                  -
+                tool to build it
+                            here
+
+                 switches
+──────────────────────────
+ thread      1.000 [1, 1]
+ goroutine              -
+"
+        );
+        // As wide as it likes; and no narrower than a column beside the names.
+        assert_eq!(text(&grid, 200).lines().count(), 5);
+        assert_eq!(text(&grid, 51).matches("goroutine").count(), 2);
+        assert_eq!(text(&grid, 1).matches("goroutine").count(), 3);
+    }
 
     #[test]
     fn names_cannot_leave_their_cells() {

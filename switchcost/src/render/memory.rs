@@ -60,7 +60,7 @@ pub fn full_grid(table: &Table) -> Grid {
                 Cell::Failed(reason) => {
                     body.push(vec![name, format!("failed: {}", first_line(reason))]);
                 }
-                Cell::Absent | Cell::Time(_) => {}
+                Cell::Absent | Cell::Reading(_) => {}
             }
         }
     }

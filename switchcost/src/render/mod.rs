@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use harness::plain::plain;
 use harness::record::{Metric, Record};
 
-use crate::analysis::{Analysis, Cell, Table};
-use crate::cases::Time;
+use crate::analysis::{Analysis, Cell, Row, Table};
+use crate::cases::Reading;
 use crate::compare as comparison;
 use crate::memory::{Fit, Slopes};
-use crate::stats::Estimate;
 
 pub mod answer;
 pub mod compare;
@@ -30,7 +29,7 @@ pub use csv::csv;
 pub use curves::curve_grid;
 pub use html::html;
 
-use figures::{factor, factor_in, first_line, headline, net};
+use figures::{factor, factor_in, figure, first_line, headline, net};
 pub use grid::Grid;
 
 /// Writes an analysis for a terminal.
@@ -47,7 +46,11 @@ fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io:
     }
     for table in &analysis.tables {
         writeln!(out, "\n{}", table.title)?;
-        memory::grid_in(analysis, table).write_text(out)?;
+        let grid = memory::grid_in(analysis, table);
+        match table.has_further() {
+            true => grid.write_text_within(TERMINAL, out)?,
+            false => grid.write_text(out)?,
+        }
         for line in evidence::lines(table) {
             writeln!(out, "{line}")?;
         }
@@ -166,6 +169,12 @@ fn plainly(
     out.write_all(plain(&String::from_utf8_lossy(&text)).as_bytes())
 }
 
+/// So many characters a terminal has room for abreast, at least.
+const TERMINAL: u16 = 80;
+
+/// A cell with nothing in it.
+const ABSENT: &str = "-";
+
 /// Why two rows less their I/O have no ratio.
 const NO_NET: &str = "none: one of them is not above its I/O in every round";
 
@@ -173,59 +182,73 @@ const NO_NET: &str = "none: one of them is not above its I/O in every round";
 pub fn grid(table: &Table) -> Grid {
     match table.metric {
         Metric::Memory => memory_grid(table),
-        _ => time_grid(table),
+        _ => reading_grid(table),
     }
 }
 
-fn time_grid(table: &Table) -> Grid {
+fn reading_grid(table: &Table) -> Grid {
     let mut head = vec![String::new()];
     head.extend(table.columns.iter().map(|name| match name.as_str() {
-        "" => "time".to_owned(),
+        "" => table.metric.quantity().noun().to_owned(),
         name => name.to_owned(),
     }));
     let mut body = Vec::new();
     for row in &table.rows {
-        let mut line = |name: String, show: &dyn Fn(&Cell) -> Option<String>| {
-            let texts: Vec<Option<String>> = row.cells.iter().map(show).collect();
-            if texts.iter().any(Option::is_some) {
-                let texts = texts
-                    .into_iter()
-                    .map(|text| text.unwrap_or_else(|| "-".to_owned()));
-                body.push([name].into_iter().chain(texts).collect());
-            }
-        };
-        line(row.name.clone(), &|cell| match cell {
-            Cell::Time(time) => Some(headline(time)),
-            Cell::Failed(reason) => Some(format!("failed: {}", first_line(reason))),
-            Cell::Absent | Cell::Memory(_) => None,
+        let figures = (0..).zip(&row.cells).map(|(column, cell)| match cell {
+            // What is to be said of the runs is said once.
+            Cell::Reading(reading) if table.is_further(column) => figure(reading),
+            Cell::Reading(reading) => headline(reading),
+            Cell::Failed(reason) => format!("failed: {}", first_line(reason)),
+            Cell::Absent | Cell::Memory(_) => ABSENT.to_owned(),
         });
-        line("  switches per hop".to_owned(), &|cell| match cell {
-            Cell::Time(time) => time.evidence.as_ref().map(evidence::counts),
-            _ => None,
-        });
-        let derived = |cell: &Cell, pick: fn(&Time) -> Option<Estimate>| match cell {
-            Cell::Time(time) => pick(time),
-            _ => None,
-        };
-        if let Some(baseline) = &row.baseline {
-            line(format!("  less {baseline}"), &|cell| {
-                derived(cell, |t| t.net).map(|e| net(&e))
-            });
-        }
-        if let Some(versus) = &row.versus {
-            line(format!("  ÷ {versus}"), &|cell| {
-                derived(cell, |t| t.ratio).map(|e| factor(&e))
-            });
-            line(
-                "  ÷ the same, both less their I/O".to_owned(),
-                &|cell| match cell {
-                    Cell::Time(time) if time.no_net_left => Some(NO_NET.to_owned()),
-                    _ => derived(cell, |t| t.net_ratio).map(|e| factor(&e)),
-                },
-            );
-        }
+        body.push([row.name.clone()].into_iter().chain(figures).collect());
+        body.extend(derived_lines(table, row));
     }
     Grid { head, body }
+}
+
+/// What stands below a row's figures, and is derived from those of the section's own metric.
+fn derived_lines(table: &Table, row: &Row) -> Vec<Vec<String>> {
+    let mut lines = Vec::new();
+    let mut line = |name: String, show: &dyn Fn(&Reading) -> Option<String>| {
+        let mut any = false;
+        let mut texts = vec![name];
+        for (column, cell) in row.cells.iter().enumerate() {
+            let text = match cell {
+                _ if table.is_further(column) => {
+                    texts.push(String::new());
+                    continue;
+                }
+                Cell::Reading(reading) => show(reading),
+                _ => None,
+            };
+            any |= text.is_some();
+            texts.push(text.unwrap_or_else(|| ABSENT.to_owned()));
+        }
+        if any {
+            lines.push(texts);
+        }
+    };
+    line("  switches per hop".to_owned(), &|reading| {
+        reading.evidence.as_ref().map(evidence::counts)
+    });
+    let quantity = table.metric.quantity();
+    if let Some(baseline) = &row.baseline {
+        line(format!("  less {baseline}"), &|reading| {
+            reading.net.as_ref().map(|e| net(quantity, e))
+        });
+    }
+    if let Some(versus) = &row.versus {
+        line(format!("  ÷ {versus}"), &|reading| {
+            reading.ratio.as_ref().map(factor)
+        });
+        let both = "  ÷ the same, both less their I/O";
+        line(both.to_owned(), &|reading| match reading.no_net_left {
+            true => Some(NO_NET.to_owned()),
+            false => reading.net_ratio.as_ref().map(factor),
+        });
+    }
+    lines
 }
 
 fn memory_grid(table: &Table) -> Grid {
@@ -243,7 +266,7 @@ fn memory_grid(table: &Table) -> Grid {
                     body.push(line);
                     continue;
                 }
-                Cell::Absent | Cell::Time(_) => continue,
+                Cell::Absent | Cell::Reading(_) => continue,
             };
             body.push(memory_line(name, slopes));
             if let (Some(versus), Some(ratio)) = (&row.versus, &slopes.ratio) {

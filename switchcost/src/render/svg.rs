@@ -44,6 +44,7 @@ type Sign = fn(usize) -> String;
 
 fn of_table(table: &Table) -> io::Result<(Vec<String>, Vec<String>, Sign)> {
     if table.metric != Metric::Memory {
+        let table = &table.of_own_metric();
         let names = match table.columns.len() {
             0 | 1 => Vec::new(),
             _ => table.columns.clone(),

@@ -106,9 +106,11 @@ impl Plan {
             program: subject.program.clone(),
             flags,
             rounds: self.rounds,
+            extensible: false,
             position: PlanPosition {
                 section: format!("At scale{with}"),
                 metric: Metric::Scale,
+                also: Vec::new(),
                 row: subject.program.clone(),
                 column: subject.flags.join(" "),
                 baseline: None,

@@ -36,6 +36,7 @@ fn record(tasks: u64, error: Option<&str>) -> Record {
         metric: Metric::Scale,
         row: "thread-creation".to_owned(),
         column: String::new(),
+        also: Vec::new(),
         baseline: None,
         versus: None,
         over: Some("tasks".to_owned()),

@@ -1,10 +1,13 @@
 //! `switchcost run`: runs a plan and prints its tables.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{
+    NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
+};
 use harness::record::Record;
 use harness::{BadUsage, console, signals};
 
@@ -12,7 +15,7 @@ use super::list;
 use super::report::{self, Format};
 use crate::args::Patience;
 use crate::extension::{self, Goal, Pace};
-use crate::plan::{Case, Plan};
+use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
 use crate::programs::Programs;
 use crate::rounds::Rounds;
 use crate::store::{self, Store};
@@ -80,9 +83,9 @@ pub(super) struct Keep {
 /// Which plan, and how much of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlanArgs {
-    /// Read the plan from this TOML file
-    #[arg(long, value_name = "FILE")]
-    plan: Option<PathBuf>,
+    /// Which plan: a built-in one by its name, or else a TOML file by its path [default: default]
+    #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser)]
+    plan: Option<OsString>,
 
     /// A short run: five rounds of a quarter of the iterations; wider intervals
     #[arg(long)]
@@ -107,18 +110,13 @@ impl PlanArgs {
     pub(crate) fn cases(&self, seed: u64) -> anyhow::Result<(Plan, Vec<Case>)> {
         let mut plan = match &self.plan {
             None => Plan::built_in()?,
-            Some(path) => {
-                let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
-                let text = fs::read_to_string(path)
-                    .map_err(|e| fault(format!("cannot read {}: {e}", path.display())))?;
-                Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?
-            }
+            Some(plan) => named(plan)?,
         };
         if self.quick {
             plan = plan.quickened();
         }
         if let Some(rounds) = self.rounds {
-            plan.rounds = rounds;
+            plan = plan.with_rounds(rounds);
         }
         let mut cases = plan.cases(self.quick, seed);
         if let Some(filter) = &self.filter {
@@ -135,6 +133,46 @@ impl PlanArgs {
         }
         Ok((plan, cases))
     }
+}
+
+/// Takes any text, and lets the help and the shells name the built-in plans.
+#[derive(Clone, Copy)]
+struct PlanParser;
+
+impl TypedValueParser for PlanParser {
+    type Value = OsString;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<OsString, clap::Error> {
+        OsStringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |plan: &BuiltIn| PossibleValue::new(plan.name).help(plan.about);
+        Some(Box::new(BUILT_IN.iter().map(value)))
+    }
+}
+
+/// The built-in plan of that name, or the one in that file.
+fn named(plan: &OsStr) -> anyhow::Result<Plan> {
+    if let Some(built_in) = plan.to_str().and_then(BuiltIn::named) {
+        return built_in.plan();
+    }
+    let path = Path::new(plan);
+    let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
+    let text = fs::read_to_string(path).map_err(|e| {
+        let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
+        fault(format!(
+            "cannot read {}: {e}; the built-in plans are {}",
+            path.display(),
+            names.join(", ")
+        ))
+    })?;
+    Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -176,8 +214,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         runs: rounds.records().len() - before,
         time: begun.elapsed(),
     };
+    cases.retain(|case| case.extensible);
     extend(&mut rounds, &mut cases, plan.rounds, pace, goal)?;
-    conclude(&mut rounds, args.format, goal)
+    conclude(&mut rounds, &cases, args.format, goal)
 }
 
 /// The records of a run that is to go on.
@@ -198,21 +237,21 @@ fn earlier(path: &Path) -> anyhow::Result<Vec<Record>> {
 /// file has such rounds already, they were decided on then, and are completed.
 fn extend(
     rounds: &mut Rounds,
-    cases: &mut Vec<Case>,
+    cases: &mut [Case],
     pilot: u32,
     pace: Pace,
     goal: Goal,
 ) -> anyhow::Result<()> {
-    cases.retain(|case| case.position.metric.is_time());
-    let decided = extension::decided(rounds.records());
+    let records = extension::extensible(rounds.records(), cases);
+    let decided = extension::decided(&records);
     let all = match decided > pilot {
         true => decided,
-        false => extension::rounds(rounds.records(), pilot, cases.len(), pace, goal),
+        false => extension::rounds(&records, pilot, cases.len(), pace, goal),
     };
     if all <= pilot || signals::received().is_some() {
         return Ok(());
     }
-    for case in &mut *cases {
+    for case in cases.iter_mut() {
         case.rounds = all;
     }
     rounds.run(cases, pilot..all)
@@ -222,11 +261,17 @@ fn extend(
 const WORST: usize = 4;
 
 /// Prints the tables, what they leave to be desired, and where the records are.
-fn conclude(rounds: &mut Rounds, format: Format, goal: Goal) -> anyhow::Result<()> {
+fn conclude(
+    rounds: &mut Rounds,
+    extensible: &[Case],
+    format: Format,
+    goal: Goal,
+) -> anyhow::Result<()> {
     let records = rounds.records();
     rounds.ensure_any()?;
     report::print(&analysis::analyse(records), records, format)?;
-    let mut missed = extension::missed(records, goal.target);
+    let targeted = extension::extensible(records, extensible);
+    let mut missed = extension::missed(&targeted, goal.target);
     missed.sort_by(|a, b| b.1.total_cmp(&a.1));
     if !missed.is_empty() && goal.budget > Duration::ZERO {
         let mut cases: Vec<String> = missed

@@ -50,6 +50,7 @@ pub(crate) fn record(case: u32, round: u32, hop: f64) -> Record {
             metric: Metric::Hop,
             row: format!("case {case}"),
             column: String::new(),
+            also: Vec::new(),
             baseline: None,
             versus: None,
             over: None,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use harness::machine::CpuQuota;
 use harness::notes::Note;
-use harness::record::{MemoryChange, Metric, PlanPosition, Record};
+use harness::record::{Also, MemoryChange, Metric, PlanPosition, Record};
 use harness::recorder::Recorder;
 use harness::usage::{Memory, Usage};
 use proptest::prelude::*;
@@ -43,8 +43,38 @@ fn summary() -> impl Strategy<Value = harness::recorder::Summary> {
     })
 }
 
+/// The names of metrics, of each quantity and from each part of a record.
+const METRICS: [&str; 17] = [
+    "hop",
+    "task",
+    "memory",
+    "set-up",
+    "first-iteration",
+    "round-trip",
+    "message",
+    "rate",
+    "throughput",
+    "user",
+    "cpu-share",
+    "switches",
+    "faults",
+    "peak-per-task",
+    "system-per-task",
+    "alive",
+    "late-p99",
+];
+
+fn metric() -> impl Strategy<Value = Metric> {
+    prop::sample::select(&METRICS[..]).prop_map(|name| serde_json::from_value(name.into()).unwrap())
+}
+
+fn also() -> impl Strategy<Value = Vec<Also>> {
+    let one = (text(), metric()).prop_map(|(name, metric)| Also { name, metric });
+    prop::collection::vec(one, 0..3)
+}
+
 fn position() -> impl Strategy<Value = PlanPosition> {
-    let metric = prop_oneof![Just(Metric::Hop), Just(Metric::Task), Just(Metric::Memory)];
+    let metric = (metric(), also());
     let names = (text(), text(), text());
     let rows = (
         prop::option::of(text()),
@@ -53,9 +83,10 @@ fn position() -> impl Strategy<Value = PlanPosition> {
     );
     let places = (0..3_u32, any::<u32>(), number(), any::<bool>());
     (metric, names, rows, places).prop_map(
-        |(metric, (section, row, column), (baseline, versus, over), places)| PlanPosition {
+        |((metric, also), (section, row, column), (baseline, versus, over), places)| PlanPosition {
             section,
             metric,
+            also,
             row,
             column,
             baseline,
@@ -112,12 +143,23 @@ fn record() -> impl Strategy<Value = Record> {
                 error: error.filter(|_| partial),
                 usage: Some(Usage {
                     user: tasks,
+                    voluntary_switches: tokens,
+                    minor_faults: tasks,
                     ..Usage::default()
                 }),
+                payload: hops,
+                peak_alive: Some(tasks),
+                peak_resident: Some(tokens),
+                setup: hops,
+                first_iteration: Some(tokens),
                 started: tasks,
                 ..Record::empty(&name, vec![name.clone()])
             };
-            record.distributions.extend(samples.map(|s| (name, s)));
+            for name in [name, "late".to_owned()] {
+                record
+                    .distributions
+                    .extend(samples.clone().map(|s| (name, s)));
+            }
             record.params.insert("tasks".to_owned(), tasks.into());
             record.params.insert("tokens".to_owned(), tokens.into());
             record.notes.push(Note::NotSteady { relative: figure });

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use harness::record::{PlanPosition, Record};
-use harness::units::Nanos;
 
 use super::markup::{Escaped, Figure};
-use crate::cases::{Cases, Key, Runs, Time};
+use crate::cases::{Cases, Key, Reading, Runs};
 
 /// The columns of the table of cases, after the names; the last only where a case ran twice in a
 /// round.
@@ -17,7 +16,7 @@ const HEAD: [&str; 9] = [
 
 /// A case's name with its place on a curve.
 fn name(key: &Key, runs: &Runs<'_>) -> String {
-    let name = runs.position.name();
+    let name = key.name();
     match (&runs.position.over, key.x) {
         (Some(over), Some(x)) => format!("{name}, {} = {x}", over.replace('_', " ")),
         _ => name,
@@ -29,13 +28,14 @@ fn name(key: &Key, runs: &Runs<'_>) -> String {
 struct Group<'a> {
     title: &'a str,
     /// Each with its time, if it has one, and its failed runs.
-    cases: Vec<(String, Option<Time>, Vec<&'a Record>)>,
+    cases: Vec<(String, Option<Reading>, Vec<&'a Record>)>,
 }
 
 impl Group<'_> {
     fn head(&self) -> &'static [&'static str] {
-        let has_noise = |time: &Option<Time>| time.as_ref().is_some_and(|t| t.noise.is_some());
-        match self.cases.iter().any(|(_, time, _)| has_noise(time)) {
+        let has_noise =
+            |reading: &Option<Reading>| reading.as_ref().is_some_and(|t| t.noise.is_some());
+        match self.cases.iter().any(|(_, reading, _)| has_noise(reading)) {
             true => &HEAD,
             false => &HEAD[..HEAD.len() - 1],
         }
@@ -47,11 +47,13 @@ pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> 
     let cases = Cases::of(records);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (key, runs) in cases.in_order() {
-        // A slope of memory has no distribution of times.
-        let timed = runs.metric.is_time();
-        let time = cases.time(key).filter(|_| timed);
-        let failed = failed(records, key);
-        if time.is_none() && failed.is_empty() {
+        // A slope of memory is no figure of any run.
+        let reading = cases.reading(key);
+        let failed = match runs.view.further {
+            true => Vec::new(),
+            false => failed(records, key),
+        };
+        if reading.is_none() && failed.is_empty() {
             continue;
         }
         if groups.last().map(|group| group.title) != Some(&key.section) {
@@ -61,7 +63,7 @@ pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> 
             });
         }
         if let Some(group) = groups.last_mut() {
-            group.cases.push((name(key, runs), time, failed));
+            group.cases.push((name(key, runs), reading, failed));
         }
     }
     groups.iter().try_for_each(|group| table(group, out))
@@ -78,30 +80,35 @@ fn table(group: &Group<'_>, out: &mut impl Write) -> io::Result<()> {
         write!(out, "<th scope=\"col\">{head}</th>")?;
     }
     writeln!(out, "</tr></thead>\n<tbody>")?;
-    for (name, time, failed) in &group.cases {
-        if let Some(time) = time {
-            line(name, time, group.head(), out)?;
+    for (name, reading, failed) in &group.cases {
+        if let Some(reading) = reading {
+            line(name, reading, group.head(), out)?;
         }
         failures(name, failed, group.head().len(), out)?;
     }
     writeln!(out, "</tbody>\n</table>\n</div>")
 }
 
-fn line(name: &str, time: &Time, head: &[&str], out: &mut impl Write) -> io::Result<()> {
-    let [_, p90, p99, max] = time.percentiles;
+fn line(name: &str, reading: &Reading, head: &[&str], out: &mut impl Write) -> io::Result<()> {
     write!(
         out,
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td>",
         Escaped(name),
-        time.mean.n,
-        time.failed
+        reading.mean.n,
+        reading.failed
     )?;
-    for ns in [time.median, time.min, p90, p99, max] {
-        write!(out, "<td>{}</td>", Nanos(ns))?;
+    let iterations = reading.iterations.as_ref();
+    let [_, p90, p99, max] = iterations.map_or([None; 4], |i| i.percentiles.map(Some));
+    let min = iterations.map(|i| i.min);
+    for figure in [Some(reading.median), min, p90, p99, max] {
+        match figure {
+            Some(figure) => write!(out, "<td>{}</td>", reading.quantity().show(figure))?,
+            None => write!(out, "<td>–</td>")?,
+        }
     }
-    write!(out, "<td>{}</td>", time.outliers)?;
+    write!(out, "<td>{}</td>", reading.outliers)?;
     if head.len() == HEAD.len() {
-        let noise = time.noise.map_or_else(
+        let noise = reading.noise.map_or_else(
             || "–".to_owned(),
             |n| format!("{:.3} [{:.3}, {:.3}]", n.estimate, n.low, n.high),
         );
@@ -201,7 +208,8 @@ pub(super) fn commands(records: &[Record]) -> String {
     let cases = Cases::of(records);
     let mut text = String::new();
     let mut section = None;
-    for (key, runs) in cases.in_order() {
+    let own = cases.in_order().into_iter();
+    for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
         let commands: BTreeSet<Vec<String>> = records
             .iter()
             .filter(|record| {

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use harness::record::Metric;
 
 use super::markup::Escaped;
-use super::per;
 use crate::analysis::{Cell, Curve, Table};
 use crate::render::plot::{self, Size, dot, swatch};
 use crate::render::{Grid, curve_grid, curves, evidence, grid, memory, scale};
@@ -14,7 +13,10 @@ use crate::scale::Reach;
 /// Writes a table of the analysis with its plots.
 pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>{}</h2>", Escaped(&table.title))?;
-    scrolled(&grid(table), &table.title, out)?;
+    match table.has_further() {
+        true => scrolled_by(WIDE, &grid(table), &table.title, out)?,
+        false => scrolled(&grid(table), &table.title, out)?,
+    }
     match table.metric {
         Metric::Memory => slopes(table, out)?,
         _ => strips(table, out)?,
@@ -30,10 +32,19 @@ pub(super) fn table(table: &Table, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "</section>")
 }
 
+/// The classes of a table that a phone shows in taller lines, and of one that it must scroll as well:
+/// the names of its rows stay.
+const TALL: &str = "scroll tall";
+const WIDE: &str = "scroll tall wide";
+
 fn scrolled(grid: &Grid, title: &str, out: &mut impl Write) -> io::Result<()> {
+    scrolled_by(TALL, grid, title, out)
+}
+
+fn scrolled_by(class: &str, grid: &Grid, title: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "<div class=\"scroll tall\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">",
+        "<div class=\"{class}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">",
         Escaped(title)
     )?;
     grid.write_html(out)?;
@@ -41,6 +52,7 @@ fn scrolled(grid: &Grid, title: &str, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
+    let table = &table.of_own_metric();
     let Some(wide) = plot::strip(table, Size::Wide)? else {
         return Ok(());
     };
@@ -53,7 +65,7 @@ fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
         .rows
         .iter()
         .flat_map(|row| &row.cells)
-        .any(|cell| matches!(cell, Cell::Time(time) if time.modes.is_some()));
+        .any(|cell| matches!(cell, Cell::Reading(reading) if reading.modes.is_some()));
     let modes = if two_modes {
         " Diamonds: the centres of two groups of processes."
     } else {
@@ -103,7 +115,7 @@ pub(super) fn curve(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "<h3>{} by --{}</h3>",
-        per(curve.metric),
+        curve.metric.label(),
         Escaped(&curve.over.replace('_', "-"))
     )?;
     scrolled(&curve_grid(curve), &curve.title, out)?;

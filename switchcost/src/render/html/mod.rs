@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use harness::record::{Metric, Record};
+use harness::record::Record;
 use jiff::Timestamp;
 
 mod details;
@@ -199,12 +199,4 @@ fn how_to_read(out: &mut impl Write) -> io::Result<()> {
          describes neither. Bytes per task are the slope of a line over several task counts. No \
          run was dropped. METHODOLOGY.md in the project says how and why.</p>\n</section>"
     )
-}
-
-/// The heading of what a metric shows.
-fn per(metric: Metric) -> String {
-    match metric.is_time() {
-        true => format!("time per {}", metric.unit()),
-        false => format!("bytes per {}", metric.unit()),
-    }
 }

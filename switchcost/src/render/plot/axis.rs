@@ -1,6 +1,6 @@
 //! Axes: where a value lies, and which values are named.
 
-use harness::units::{Nanos, bytes};
+use harness::record::Quantity;
 
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]
@@ -12,36 +12,36 @@ pub(super) struct Axis {
     pub(super) ticks: Vec<(f64, String)>,
 }
 
-/// What is measured along an axis.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Unit {
-    Time,
-    Bytes,
-    Count,
-}
-
 impl Axis {
     /// An axis for values that are compared. Past a decade it is logarithmic; otherwise it begins
     /// at zero, unless the values lie so close together that nothing would be seen of them.
-    pub(super) fn spanning(values: impl Iterator<Item = f64>, unit: Unit, most: usize) -> Self {
+    pub(super) fn spanning(
+        values: impl Iterator<Item = f64>,
+        quantity: Quantity,
+        most: usize,
+    ) -> Self {
         let finite: Vec<f64> = values.filter(|v| v.is_finite()).collect();
         let low = finite.iter().copied().fold(f64::INFINITY, f64::min);
         let high = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if finite.is_empty() {
-            return Axis::linear(0.0, 1.0, unit, most);
+            return Axis::linear(0.0, 1.0, quantity, most);
         }
         let margin = (high - low).max(high.abs() * 1e-3) * 0.06;
         match low > 0.0 {
-            true if high > 10.0 * low => Axis::logarithmic(low, high, unit, most),
-            true if high < 1.5 * low => Axis::linear(low - margin, high + margin, unit, most),
-            true => Axis::linear(0.0, high + margin, unit, most),
-            false => Axis::linear(low - margin, high.max(0.0) + margin, unit, most),
+            true if high > 10.0 * low => Axis::logarithmic(low, high, quantity, most),
+            true if high < 1.5 * low => Axis::linear(low - margin, high + margin, quantity, most),
+            true => Axis::linear(0.0, high + margin, quantity, most),
+            false => Axis::linear(low - margin, high.max(0.0) + margin, quantity, most),
         }
     }
 
-    pub(super) fn linear(low: f64, high: f64, unit: Unit, most: usize) -> Self {
+    pub(super) fn linear(low: f64, high: f64, quantity: Quantity, most: usize) -> Self {
         let high = if high > low { high } else { low + 1.0 };
-        let step = unit.step((high - low) / most.max(1) as f64, high.abs().max(low.abs()));
+        let step = step_of(
+            quantity,
+            (high - low) / most.max(1) as f64,
+            high.abs().max(low.abs()),
+        );
         let first = (low / step).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;
         let ticks = (first..=last).map(|n| n as f64 * step);
@@ -49,11 +49,11 @@ impl Axis {
             log: false,
             low,
             high,
-            ticks: ticks.map(|v| (v, unit.label(v))).collect(),
+            ticks: ticks.map(|v| (v, label(quantity, v))).collect(),
         }
     }
 
-    pub(super) fn logarithmic(low: f64, high: f64, unit: Unit, most: usize) -> Self {
+    pub(super) fn logarithmic(low: f64, high: f64, quantity: Quantity, most: usize) -> Self {
         // Out to the next of the values that can be named.
         let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
         let all = |factors: &[f64]| -> Vec<f64> {
@@ -80,7 +80,7 @@ impl Axis {
             log: true,
             low,
             high,
-            ticks: ticks.into_iter().map(|v| (v, unit.label(v))).collect(),
+            ticks: ticks.into_iter().map(|v| (v, label(quantity, v))).collect(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Axis {
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if values.is_empty() || low <= 0.0 || high <= low {
             let (low, high) = if high > low { (low, high) } else { (0.0, 1.0) };
-            return Axis::linear(low, high, Unit::Count, most);
+            return Axis::linear(low, high, Quantity::Count, most);
         }
         let margin = (high / low).powf(0.04);
         let mut ticks = values.to_vec();
@@ -98,7 +98,7 @@ impl Axis {
         ticks.dedup();
         thin(&mut ticks, most);
         spread(&mut ticks, (high / low).ln() / (2.0 * most as f64));
-        let ticks = ticks.into_iter().map(|v| (v, Unit::Count.label(v)));
+        let ticks = ticks.into_iter().map(|v| (v, label(Quantity::Count, v)));
         Axis {
             log: true,
             low: low / margin,
@@ -153,51 +153,53 @@ fn thin(ticks: &mut Vec<f64>, most: usize) {
     });
 }
 
-impl Unit {
-    /// The next larger of the steps that people count in.
-    fn step(self, least: f64, largest: f64) -> f64 {
-        let unit = match self {
-            Unit::Bytes => 1024f64.powi((largest.max(1.0).ln() / 1024f64.ln()).floor() as i32),
-            Unit::Time | Unit::Count => 1.0,
-        };
-        let least = (least / unit).max(1e-9);
-        let decade = 10f64.powf(least.log10().floor());
-        let factor = [1.0, 2.0, 5.0, 10.0]
-            .into_iter()
-            .find(|f| f * decade >= least * (1.0 - 1e-9))
-            .unwrap_or(10.0);
-        factor * decade * unit
-    }
+/// The next larger of the steps that people count in.
+fn step_of(quantity: Quantity, least: f64, largest: f64) -> f64 {
+    let unit = match quantity {
+        Quantity::Bytes => 1024f64.powi((largest.max(1.0).ln() / 1024f64.ln()).floor() as i32),
+        Quantity::Throughput => f64::from(1 << 20),
+        Quantity::Time | Quantity::Rate | Quantity::Count | Quantity::Share => 1.0,
+    };
+    let least = (least / unit).max(1e-9);
+    let decade = 10f64.powf(least.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .find(|f| f * decade >= least * (1.0 - 1e-9))
+        .unwrap_or(10.0);
+    factor * decade * unit
+}
 
-    /// A value with its unit and no digit more than it needs.
-    fn label(self, value: f64) -> String {
-        let text = match self {
-            _ if value == 0.0 => return "0".to_owned(),
-            Unit::Time => spaced(&Nanos(value).to_string()),
-            Unit::Bytes => bytes(value),
-            Unit::Count => return count(value),
-        };
-        let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-        let number = match number.contains('.') {
-            true => number.trim_end_matches('0').trim_end_matches('.'),
-            false => number,
-        };
-        format!("{number} {unit}")
+/// A value with its unit and no digit more than it needs.
+fn label(quantity: Quantity, value: f64) -> String {
+    let text = match quantity {
+        _ if value == 0.0 => return "0".to_owned(),
+        Quantity::Count => return count(value),
+        _ => spaced(&quantity.show(value)),
+    };
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    format!("{} {unit}", trimmed(number))
+}
+
+/// A number without the zeros that it does not need.
+fn trimmed(number: &str) -> &str {
+    match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
     }
 }
 
 /// A space between number and unit.
 fn spaced(text: &str) -> String {
     match text.find(|c: char| c.is_alphabetic()) {
-        Some(at) => format!("{} {}", &text[..at], &text[at..]),
-        None => text.to_owned(),
+        Some(at) if !text.contains(' ') => format!("{} {}", &text[..at], &text[at..]),
+        _ => text.to_owned(),
     }
 }
 
 /// A whole number in groups of three digits, as thin as they can be set.
 fn count(value: f64) -> String {
     if value.fract() != 0.0 {
-        return value.to_string();
+        return trimmed(&format!("{value:.6}")).to_owned();
     }
     let digits = format!("{value:.0}");
     let (sign, digits) = match digits.strip_prefix('-') {
@@ -224,22 +226,22 @@ mod tests {
 
     #[test]
     fn a_decade_decides_between_the_scales() {
-        let near = Axis::spanning([120.0, 900.0].into_iter(), Unit::Time, 5);
+        let near = Axis::spanning([120.0, 900.0].into_iter(), Quantity::Time, 5);
         assert!(!near.log);
         assert_eq!(labels(&near), ["0", "200 ns", "400 ns", "600 ns", "800 ns"]);
-        let far = Axis::spanning([120.0, 3_600.0].into_iter(), Unit::Time, 6);
+        let far = Axis::spanning([120.0, 3_600.0].into_iter(), Quantity::Time, 6);
         assert!(far.log);
         assert_eq!(
             labels(&far),
             ["100 ns", "200 ns", "500 ns", "1 µs", "2 µs", "5 µs"]
         );
-        let close = Axis::spanning([100.0, 101.0].into_iter(), Unit::Time, 4);
+        let close = Axis::spanning([100.0, 101.0].into_iter(), Quantity::Time, 4);
         assert!(!close.contains(0.0) && close.contains(100.5));
     }
 
     #[test]
     fn bytes_are_counted_in_their_own_units() {
-        let axis = Axis::linear(0.0, 50.0 * 1024.0 * 1024.0, Unit::Bytes, 5);
+        let axis = Axis::linear(0.0, 50.0 * 1024.0 * 1024.0, Quantity::Bytes, 5);
         assert_eq!(
             labels(&axis),
             ["0", "10 MiB", "20 MiB", "30 MiB", "40 MiB", "50 MiB"]
@@ -267,7 +269,7 @@ mod tests {
             vec![f64::NAN],
             vec![-3.0, 4.0],
         ] {
-            let axis = Axis::spanning(values.iter().copied(), Unit::Time, 5);
+            let axis = Axis::spanning(values.iter().copied(), Quantity::Time, 5);
             let at = axis.place(values.first().copied().unwrap_or(0.5), 0, 100);
             assert!((-5..=105).contains(&at), "{values:?}: {axis:?}");
         }

@@ -4,12 +4,12 @@ use std::io;
 
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{Axis, Unit};
+use super::axis::Axis;
 use super::canvas::{Canvas, SMALL, Shape, Size, draw, text_width};
 use super::line::frame;
 use super::theme::{MUTED, PAPER, series};
 use crate::analysis::{Cell, Curve, Series};
-use crate::cases::Time;
+use crate::cases::Reading;
 use crate::working_set::Mark;
 
 /// The part of a drawing that the axes enclose.
@@ -38,12 +38,16 @@ pub(in crate::render) fn curve(
     size: Size,
 ) -> io::Result<Option<String>> {
     let height = if size == Size::Wide { 400 } else { 300 };
-    let known: Vec<(f64, &Time)> = curve.series.iter().flat_map(times).collect();
+    let known: Vec<(f64, &Reading)> = curve.series.iter().flat_map(times).collect();
     if known.is_empty() {
         return Ok(None);
     }
-    let reach = known.iter().flat_map(|(_, time)| extent(time));
-    let y = Axis::spanning(reach, Unit::Time, if size == Size::Wide { 8 } else { 6 });
+    let reach = known.iter().flat_map(|(_, reading)| extent(reading));
+    let y = Axis::spanning(
+        reach,
+        curve.metric.quantity(),
+        if size == Size::Wide { 8 } else { 6 },
+    );
     let widest = y.ticks.iter().map(|(_, label)| text_width(label, SMALL));
     let left = widest.max().unwrap_or(0) + 10;
     let right = size.width() - 22;
@@ -57,11 +61,7 @@ pub(in crate::render) fn curve(
         bottom: height - 46,
     };
     let svg = draw(size, height, &curve.title, |canvas| {
-        canvas.title_of_y(&format!(
-            "time per {}{}",
-            curve.metric.unit(),
-            area.y.remark()
-        ));
+        canvas.title_of_y(&format!("{}{}", curve.metric.label(), area.y.remark()));
         frame(
             canvas,
             (&area.x, &area.y),
@@ -83,36 +83,36 @@ pub(in crate::render) fn curve(
     Ok(Some(svg))
 }
 
-fn times(series: &Series) -> impl Iterator<Item = (f64, &Time)> {
+fn times(series: &Series) -> impl Iterator<Item = (f64, &Reading)> {
     series.points.iter().filter_map(|(x, cell)| match cell {
-        Cell::Time(time) => Some((*x as f64, &**time)),
+        Cell::Reading(reading) => Some((*x as f64, &**reading)),
         _ => None,
     })
 }
 
-fn extent(time: &Time) -> Vec<f64> {
-    match (&time.modes, &time.mean.interval) {
+fn extent(reading: &Reading) -> Vec<f64> {
+    match (&reading.modes, &reading.mean.interval) {
         (Some(modes), _) => modes.iter().map(|mode| mode.centre).collect(),
         (None, Some(interval)) => vec![interval.low, interval.high],
-        (None, None) => vec![time.mean.value],
+        (None, None) => vec![reading.mean.value],
     }
 }
 
 /// Where the line goes: through the mean, or through the mode that more processes fell into.
-fn height(time: &Time) -> f64 {
-    match &time.modes {
+fn height(reading: &Reading) -> f64 {
+    match &reading.modes {
         Some([low, high]) if high.weight > low.weight => high.centre,
         Some([low, _]) => low.centre,
-        None => time.mean.value,
+        None => reading.mean.value,
     }
 }
 
 fn draw_series(canvas: &mut Canvas<'_>, area: &Area, of: &Series, index: usize) {
     let color = series(index);
-    let line = times(of).map(|(x, time)| area.place(x, height(time)));
+    let line = times(of).map(|(x, reading)| area.place(x, height(reading)));
     canvas.path(line.collect(), color, 2);
-    for (x, time) in times(of) {
-        if let (None, Some(interval)) = (&time.modes, &time.mean.interval) {
+    for (x, reading) in times(of) {
+        if let (None, Some(interval)) = (&reading.modes, &reading.mean.interval) {
             let (at, low) = area.place(x, interval.low);
             let (_, high) = area.place(x, interval.high);
             canvas.line((at, low), (at, high), color, 1);
@@ -121,18 +121,18 @@ fn draw_series(canvas: &mut Canvas<'_>, area: &Area, of: &Series, index: usize) 
             }
         }
         let shape = Shape::of_series(index);
-        match &time.modes {
+        match &reading.modes {
             // Both, the hollow one being the rarer.
             Some(modes) => {
                 for mode in modes {
                     let at = area.place(x, mode.centre);
                     canvas.shape(shape, at, 5, color);
-                    if mode.centre != height(time) {
+                    if mode.centre != height(reading) {
                         canvas.shape(shape, at, 3, PAPER);
                     }
                 }
             }
-            None => canvas.shape(shape, area.place(x, height(time)), 4, color),
+            None => canvas.shape(shape, area.place(x, height(reading)), 4, color),
         }
     }
 }

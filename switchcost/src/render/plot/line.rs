@@ -2,9 +2,10 @@
 
 use std::io;
 
+use harness::record::Quantity;
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{Axis, Unit};
+use super::axis::Axis;
 use super::canvas::{Canvas, SMALL, Shape, Size, draw, text_width};
 use super::theme::{MUTED, series};
 use crate::analysis::{Cell, Table};
@@ -66,11 +67,11 @@ fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> io::Resul
     let most_tasks = points().map(|p| p.0).fold(1.0, f64::max);
     let least = points().map(|p| p.1).fold(0.0, f64::min);
     let most = points().map(|p| p.1).fold(1.0, f64::max);
-    let y = Axis::linear(least * 1.05, most * 1.05, Unit::Bytes, 7);
+    let y = Axis::linear(least * 1.05, most * 1.05, Quantity::Bytes, 7);
     let widest = y.ticks.iter().map(|(_, label)| text_width(label, SMALL));
     let left = widest.max().unwrap_or(0) + 10;
     let right = size.width() - 14;
-    let x = Axis::linear(0.0, most_tasks * 1.02, Unit::Count, 5);
+    let x = Axis::linear(0.0, most_tasks * 1.02, Quantity::Count, 5);
     let (top, bottom) = (26, HEIGHT - 46);
     draw(size, HEIGHT, title, |canvas| {
         canvas.title_of_y(what);

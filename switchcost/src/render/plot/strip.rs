@@ -3,14 +3,13 @@
 use std::io;
 
 use harness::record::Metric;
-use harness::units::Nanos;
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{Axis, Unit};
+use super::axis::Axis;
 use super::canvas::{Canvas, SMALL, Shape, Size, TEXT, draw, fitting};
 use super::theme::{GRID, INK, MUTED, series};
 use crate::analysis::{Cell, Row, Table};
-use crate::cases::Time;
+use crate::cases::Reading;
 
 /// Room at the right, for the figures.
 const GUTTER: i32 = 76;
@@ -29,7 +28,7 @@ const LEFT: i32 = 12;
 pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<String>> {
     let times = |row: &Row| {
         let times = row.cells.iter().filter_map(|cell| match cell {
-            Cell::Time(time) => Some(extent(time)),
+            Cell::Reading(reading) => Some(extent(reading)),
             _ => None,
         });
         times.flatten().collect::<Vec<f64>>()
@@ -40,7 +39,7 @@ pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<S
     }
     let right = size.width() - GUTTER;
     let most = ((right - LEFT) / 76).max(2) as usize;
-    let axis = Axis::spanning(values.into_iter(), Unit::Time, most);
+    let axis = Axis::spanning(values.into_iter(), table.metric.quantity(), most);
     let bottom: i32 = table.rows.iter().map(height).sum();
     let title = format!("{}: every process mean, with intervals", table.title);
     let svg = draw(size, bottom + FOOT, &title, |canvas| {
@@ -55,9 +54,9 @@ pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<S
 }
 
 /// Everything of a case that must find room on the axis.
-fn extent(time: &Time) -> Vec<f64> {
-    let mut values = time.means.clone();
-    if let (None, Some(interval)) = (&time.modes, &time.mean.interval) {
+fn extent(reading: &Reading) -> Vec<f64> {
+    let mut values = reading.means.clone();
+    if let (None, Some(interval)) = (&reading.modes, &reading.mean.interval) {
         values.extend([interval.low, interval.high]);
     }
     values
@@ -91,7 +90,7 @@ fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, bottom
         let x = axis.place(*value, LEFT, right);
         canvas.label(label, (x, bottom + 8), right + GUTTER);
     }
-    let what = format!("time per {}{}", metric.unit(), axis.remark());
+    let what = format!("{}{}", metric.label(), axis.remark());
     canvas.text(
         &what,
         ((LEFT + right) / 2, bottom + 28),
@@ -104,16 +103,16 @@ fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, bottom
 fn band(canvas: &mut Canvas<'_>, axis: &Axis, cell: &Cell, column: usize, (y, right): (i32, i32)) {
     let middle = y + BAND / 2;
     canvas.line((LEFT, y + 23), (right, y + 23), GRID, 1);
-    let Cell::Time(time) = cell else {
+    let Cell::Reading(reading) = cell else {
         canvas.text("failed", (right + 8, middle), HPos::Left, MUTED);
         return;
     };
     let color = series(column);
     let place = |value: f64| axis.place(value, LEFT, right);
-    for (index, mean) in time.means.iter().enumerate() {
+    for (index, mean) in reading.means.iter().enumerate() {
         canvas.dot((place(*mean), y + 10 + jitter(index)), 4, color);
     }
-    let figure = match &time.modes {
+    let figure = match &reading.modes {
         Some(modes) => {
             for mode in modes {
                 let at = (place(mode.centre), y + 23);
@@ -122,13 +121,13 @@ fn band(canvas: &mut Canvas<'_>, axis: &Axis, cell: &Cell, column: usize, (y, ri
             "two modes".to_owned()
         }
         None => {
-            if let Some(interval) = &time.mean.interval {
+            if let Some(interval) = &reading.mean.interval {
                 let (low, high) = (place(interval.low), place(interval.high));
                 canvas.rectangle((low, y + 22), (high.max(low + 1), y + 25), INK);
             }
-            let x = place(time.mean.value);
+            let x = place(reading.mean.value);
             canvas.rectangle((x - 1, y + 18), (x + 1, y + 29), INK);
-            Nanos(time.mean.value).to_string()
+            reading.quantity().show(reading.mean.value)
         }
     };
     let figure = fitting(&figure, SMALL, GUTTER - 8);

@@ -1,0 +1,61 @@
+//! The plans that have a name: they are built in.
+
+use anyhow::Context;
+
+use super::Plan;
+
+/// A plan that is built in.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltIn {
+    /// What `--plan` calls it.
+    pub name: &'static str,
+    /// What it measures, in a line of the help.
+    pub about: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// The plan that runs when no other is named.
+pub(super) const DEFAULT: BuiltIn = BuiltIn {
+    name: "default",
+    about: "a switch, a creation and memory at rest, for threads, processes and async tasks",
+    text: include_str!("../../plans/default.toml"),
+};
+
+/// The plan of the memory that tasks hold.
+pub(super) const MEMORY: BuiltIn = BuiltIn {
+    name: "memory",
+    about: "what tasks hold in memory, as slopes over their number",
+    text: include_str!("../../plans/memory.toml"),
+};
+
+/// All of them, in the order of the help.
+pub const BUILT_IN: &[BuiltIn] = &[
+    DEFAULT,
+    MEMORY,
+    BuiltIn {
+        name: "findings",
+        about: "the experiments behind FINDINGS.md",
+        text: include_str!("../../plans/findings.toml"),
+    },
+    BuiltIn {
+        name: "peers",
+        about: "threads, processes, async tasks and goroutines side by side",
+        text: include_str!("../../plans/peers.toml"),
+    },
+];
+
+impl BuiltIn {
+    /// The plan of that name.
+    pub fn named(name: &str) -> Option<&'static BuiltIn> {
+        BUILT_IN.iter().find(|plan| plan.name == name)
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// None but for a fault in its text, which a test excludes.
+    pub fn plan(&self) -> anyhow::Result<Plan> {
+        Plan::parse(self.text).with_context(|| format!("the built-in plan '{}'", self.name))
+    }
+}

@@ -1,0 +1,277 @@
+use super::*;
+
+#[test]
+fn the_built_in_plan_is_sound() {
+    let plan = Plan::built_in().unwrap();
+    let cases = plan.cases(false, 1);
+    assert!(cases.len() > 10);
+    let quick = plan.clone().quickened();
+    assert!(quick.rounds >= 5, "an interval needs five rounds");
+    assert_eq!(quick.cases(true, 1).len(), cases.len());
+}
+
+#[test]
+fn every_plan_with_a_name_is_sound() {
+    for plan in BUILT_IN {
+        assert!(
+            plan.plan().unwrap().cases(false, 1).len() > 10,
+            "{}",
+            plan.name
+        );
+        assert_eq!(BuiltIn::named(plan.name).unwrap().text, plan.text);
+        // Else it would hide a file of that name.
+        assert!(!plan.name.contains(['/', '.']), "{}", plan.name);
+    }
+    assert!(BuiltIn::named("peer").is_none());
+}
+
+#[test]
+fn the_built_in_plan_of_memory_is_sound() {
+    let plan = Plan::memory().unwrap();
+    let cases = plan.cases(false, 1);
+    assert_eq!(cases.len(), 7 * COUNTS_OF_A_SLOPE);
+    assert!(cases.iter().all(|c| c.position.metric == Metric::Memory));
+}
+
+#[test]
+fn a_row_becomes_a_command_line() {
+    let plan = Plan::parse(
+        r#"
+        rounds = 2
+        [[section]]
+        title = "t"
+        metric = "hop"
+        [[section.column]]
+        name = "one CPU"
+        flags = ["--placement", "one-cpu"]
+        [[section.row]]
+        name = "r"
+        program = "thread-brigade"
+        flags = ["--tasks", "5"]
+        iters = 3
+        warmups = 1
+        "#,
+    )
+    .unwrap();
+    let [case] = &plan.cases(false, 7)[..] else {
+        panic!("one case expected")
+    };
+    assert_eq!(
+        case.flags,
+        [
+            "--tasks",
+            "5",
+            "--placement",
+            "one-cpu",
+            "--iters",
+            "3",
+            "--warmups",
+            "1"
+        ]
+    );
+    assert_eq!((case.rounds, case.position.seed), (2, 7));
+}
+
+#[test]
+fn the_columns_may_name_the_programs() {
+    let plan = Plan::parse(
+        r#"
+        rounds = 2
+        section = [{
+            title = "t",
+            metric = "hop",
+            column = [{ name = "a", program = "p" }, { name = "b", program = "q" }],
+            row = [{ name = "r", iters = 1, warmups = 0 }],
+        }]
+        "#,
+    )
+    .unwrap();
+    let cases = plan.cases(false, 7);
+    let programs: Vec<&str> = cases.iter().map(|c| c.program.as_str()).collect();
+    assert_eq!(programs, ["p", "q"]);
+}
+
+/// A plan of one section with two columns and two further ones.
+const WIDE: &str = r#"
+    rounds = 4
+    [[section]]
+    title = "t"
+    metric = "round-trip"
+    rounds = 3
+    [[section.also]]
+    name = "rate"
+    metric = "rate"
+    [[section.also]]
+    name = "late, p99"
+    metric = "late-p99"
+    [[section.column]]
+    name = "free"
+    [[section.column]]
+    name = "one CPU"
+    [[section.row]]
+    name = "r"
+    program = "p"
+    iters = 1
+    warmups = 0
+"#;
+
+#[test]
+fn further_columns_are_of_the_same_runs() {
+    let plan = Plan::parse(WIDE).unwrap();
+    let cases = plan.cases(false, 1);
+    assert_eq!(cases.len(), 2);
+    for case in &cases {
+        let also = &case.position.also;
+        let headings: Vec<String> = also
+            .iter()
+            .map(|a| a.heading(&case.position.column))
+            .collect();
+        let column = &case.position.column;
+        assert_eq!(
+            headings,
+            [format!("{column}: rate"), format!("{column}: late, p99")]
+        );
+        assert_eq!(also[1].metric, Metric::LateP99);
+    }
+    assert_eq!(cases[0].position.also[0].heading(""), "rate");
+}
+
+#[test]
+fn a_section_may_have_rounds_of_its_own_and_is_not_extended() {
+    let rounds = |plan: &Plan| -> Vec<(u32, bool)> {
+        let cases = plan.cases(false, 1);
+        cases
+            .iter()
+            .map(|case| (case.rounds, case.extensible))
+            .collect()
+    };
+    let plan = Plan::parse(WIDE).unwrap();
+    assert_eq!(rounds(&plan), [(3, false); 2]);
+    assert_eq!(rounds(&plan.clone().with_rounds(9)), [(9, true); 2]);
+    let more = Plan::parse(&WIDE.replace("rounds = 3", "rounds = 30")).unwrap();
+    assert_eq!(rounds(&more), [(30, false); 2]);
+    assert_eq!(rounds(&more.quickened()), [(4, false); 2]);
+    let none = Plan::parse(&WIDE.replace("rounds = 3", "")).unwrap();
+    assert_eq!(rounds(&none), [(4, true); 2]);
+}
+
+#[test]
+fn a_slope_takes_each_task_count_as_often_as_its_section_says() {
+    let section = "rounds = 7\n[[section]]\ntitle = 't'\nmetric = 'memory'\n";
+    let row = "[[section.row]]\nname = 'r'\nprogram = 'p'\niters = 1\nwarmups = 0\n\
+               tasks = [1, 2, 3, 4, 5, 6, 7, 8]\n";
+    let rounds = |text: &str, quick| {
+        let cases = Plan::parse(text).unwrap().cases(quick, 1);
+        assert!(cases.iter().all(|case| !case.extensible));
+        cases.iter().map(|case| case.rounds).max()
+    };
+    let plain = format!("{section}{row}");
+    assert_eq!(rounds(&plain, false), Some(REPEATS_OF_A_COUNT));
+    let own = format!("{section}rounds = 5\n{row}");
+    assert_eq!(
+        (rounds(&own, false), rounds(&own, true)),
+        (Some(5), Some(1))
+    );
+}
+
+#[test]
+fn a_faulty_further_column_is_refused_with_its_reason() {
+    for (from, to, reason) in [
+        ("metric = \"rate\"", "metric = \"memory\"", "stand alone"),
+        ("metric = \"rate\"", "metric = \"scale\"", "stand alone"),
+        (
+            "metric = \"rate\"",
+            "metric = \"round-trip\"",
+            "has a column of this metric",
+        ),
+        (
+            "metric = \"rate\"",
+            "metric = \"late-p99\"",
+            "has a column of this metric",
+        ),
+        ("metric = \"rate\"", "metric = \"speed\"", "unknown variant"),
+        ("metric = \"rate\"", "", "missing field"),
+        (
+            "metric = \"rate\"",
+            "metric = \"rate\"\nunit = 1",
+            "unknown field",
+        ),
+        ("name = \"rate\"", "name = \"\"", "needs a name"),
+        (
+            "name = \"rate\"",
+            "name = \"a\\u0007\"",
+            "control character",
+        ),
+        (
+            "name = \"rate\"",
+            "name = \"late, p99\"",
+            "two columns are named 'free: late, p99'",
+        ),
+        (
+            "name = \"one CPU\"",
+            "name = \"free: rate\"",
+            "two columns are named 'free: rate'",
+        ),
+        (
+            "name = \"one CPU\"",
+            "name = \"free\"",
+            "two columns are named 'free'",
+        ),
+        ("rounds = 3", "rounds = 0", "at least one"),
+        (
+            "metric = \"round-trip\"",
+            "metric = \"memory\"",
+            "no further columns",
+        ),
+        (
+            "metric = \"round-trip\"",
+            "metric = \"scale\"",
+            "stand alone",
+        ),
+    ] {
+        let text = WIDE.replacen(from, to, 1);
+        let error = format!("{:#}", Plan::parse(&text).unwrap_err());
+        assert!(error.contains(reason), "{text}\n{error}");
+    }
+}
+
+#[test]
+fn a_faulty_plan_is_refused_with_its_reason() {
+    let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmups=0\n";
+    let section = format!("[[section]]\ntitle='t'\nmetric='hop'\n{row}");
+    for (text, reason) in [
+        ("".to_owned(), "rounds"),
+        ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
+        (format!("rounds = 0\n{section}"), "at least one"),
+        (format!("rounds = 1\n{section}{row}"), "two rows"),
+        (
+            format!("rounds = 1\n{section}").replace("program='p'", ""),
+            "either each row",
+        ),
+        (
+            format!("rounds = 1\n{section}[[section.column]]\nname='c'\nprogram='p'"),
+            "either each row",
+        ),
+        (
+            format!("rounds = 1\n{section}baseline='x'"),
+            "refers to 'x'",
+        ),
+        (
+            format!("rounds = 1\n{section}baseline='r'"),
+            "refers to 'r'",
+        ),
+        (format!("rounds = 1\n{section}speed=3"), "unknown field"),
+        (
+            format!("rounds = 1\n{section}tasks=[1,2]"),
+            "only for the metric",
+        ),
+        (format!("rounds = 1\n{section}\n{section}"), "two sections"),
+        (
+            format!("rounds = 1\n{section}").replace("'hop'", "'memory'"),
+            "at least 8 different counts",
+        ),
+    ] {
+        let error = format!("{:#}", Plan::parse(&text).unwrap_err());
+        assert!(error.contains(reason), "{text}\n{error}");
+    }
+}
