@@ -14,12 +14,14 @@ import (
 const apart = 500 * time.Millisecond
 
 var (
-	// received is the signal that came first, or 0.
+	// taken is the signal that came first, or 0.
 	taken atomic.Int32
 	// continued is how often SIGCONT came.
 	continued atomic.Uint64
 	// child is who is to stop too, as kill(2) names it: a process, or a group by its negative; or 0.
 	child atomic.Int32
+	// stopping is closed when the first signal has come.
+	stopping = make(chan struct{})
 	// isRealTime is whether the process is under a real-time policy.
 	isRealTime bool
 )
@@ -57,7 +59,9 @@ func heed(name string, asked <-chan os.Signal) {
 		last = time.Now()
 		requests++
 		number := sent.(syscall.Signal)
-		taken.CompareAndSwap(0, int32(number))
+		if taken.CompareAndSwap(0, int32(number)) {
+			close(stopping)
+		}
 		target := child.Load()
 		switch {
 		case requests == 1:
@@ -87,3 +91,6 @@ func Received() int {
 	}
 	return int(taken.Load())
 }
+
+// Stopping is closed when a signal has asked this process to stop.
+func Stopping() <-chan struct{} { return stopping }
