@@ -104,7 +104,7 @@ func (b *brigade) measure(session *harness.Session) error {
 
 // demand is what the run needs of the system. Bytes are rounded up from measured ones.
 func (b *brigade) demand(session *harness.Session) harness.Demand {
-	const goroutine, number, buffer = 3072, 8, 24
+	const goroutine, number, buffer = 3200, 8, 24
 	slot := uint64(number)
 	if b.payload.Size() > 1 {
 		slot = buffer

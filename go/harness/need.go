@@ -164,6 +164,6 @@ func RuntimeDemand(workers uint64) Demand {
 	const beside = 4
 	thread := Need{Threads: 1, Memory: 40 << 10, AddressSpace: 256 << 10, Maps: 1}
 	return DemandOfFlag("--workers", thread.Times(satAdd(workers, beside)), Need{}).Plus(Demand{
-		Fixed: Need{Descriptors: 12, Memory: 8 << 20, AddressSpace: 2 * arena, Maps: 64, Watches: 2},
+		Fixed: Need{Descriptors: 12, Memory: 8 << 20, AddressSpace: arena, Maps: 64, Watches: 2},
 	})
 }

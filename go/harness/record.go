@@ -36,6 +36,7 @@ type record struct {
 	PeakResident   *uint64             `json:"peak_resident"`
 	TimerSlack     *uint64             `json:"timer_slack"`
 	Interference   *interference       `json:"interference"`
+	CacheLine      *cacheLine          `json:"cache_line"`
 	Memory         memoryChange        `json:"memory"`
 	Setup          *uint64             `json:"setup"`
 	Teardown       *uint64             `json:"teardown"`
@@ -142,6 +143,10 @@ func (n note) text() string {
 	case "unreadable":
 		return strings.Join(n["files"].([]string), ", ") + " cannot be read here: what they tell (memory, limits, " +
 			"interference) is unknown, and limits were not checked against it"
+	case "cache-line-moved":
+		return fmt.Sprintf("a cache line took %v to another CPU and back before the run, and %v after it: the host moves the "+
+			"CPUs about, and what crosses them takes now this, now that; repeat it",
+			Nanos(n["before"].(float64)), Nanos(n["after"].(float64)))
 	case "fewer-alive":
 		return fmt.Sprintf("only %d of %d tasks were ever alive at once: memory per task is not that of one that is alive; "+
 			"--gate holds them until all are", n["most"], n["of"])
@@ -220,6 +225,11 @@ func (r *record) ownNotes() []note {
 	}
 	if i := r.Interference; i != nil && i.Throttled != nil && *i.Throttled > 0 {
 		notes = append(notes, note{"kind": "throttled", "time": *i.Throttled})
+	}
+	if line := r.CacheLine; line != nil && line.Before != nil && line.After != nil {
+		if before, after := *line.Before, *line.After; max(before, after) > 2*min(before, after) {
+			notes = append(notes, note{"kind": "cache-line-moved", "before": before, "after": after})
+		}
 	}
 	if rest := r.Memory.AtRest; rest != nil && rest.Huge != nil && *rest.Huge > 0 {
 		notes = append(notes, note{"kind": "huge-pages", "bytes": *rest.Huge})

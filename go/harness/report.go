@@ -52,6 +52,10 @@ func (r *record) writeText(text *lines, s *summary) {
 	}
 	r.writeUsage(text, s)
 	r.writeAlive(text, s)
+	if line := r.CacheLine; line != nil {
+		text.row("cache line", "from CPU %d to CPU %d and back in %s before, %s after",
+			line.CPUs[0], line.CPUs[1], orUnknown(line.Before), orUnknown(line.After))
+	}
 	if rest := r.Memory.AtRest; rest != nil {
 		if more := gain(r.Memory.Before.Resident, rest.Resident); more != nil {
 			text.row("memory", "resident %s at rest, %s of it since the start",
@@ -61,6 +65,13 @@ func (r *record) writeText(text *lines, s *summary) {
 	for _, note := range r.Notes {
 		text.row("note", "%s", note.text())
 	}
+}
+
+func orUnknown(ns *float64) string {
+	if ns == nil {
+		return "unknown"
+	}
+	return Nanos(*ns).String()
 }
 
 func sortedKeys[V any](values map[string]V) []string {

@@ -234,6 +234,7 @@ func (s *Session) Require(demand Demand, heldBack func(most uint64, limits []str
 	} else if verdict != nil {
 		return errors.New(verdict.Error())
 	}
+	s.line = measureCacheLine()
 	s.building = time.Now()
 	makeRoom(demand.of(tasks).Descriptors)
 	return nil
@@ -300,6 +301,9 @@ func (s *Session) Distribution(name string, recorder *Recorder) {
 // is still alive. A command that fails does not stop the teardown: it makes the program end with status 1.
 func (s *Session) AtRest() {
 	s.atRest = pointer(heldNow())
+	if s.line != nil {
+		s.line.After = roundTrip(s.line.CPUs)
+	}
 	if *s.command != "" && Received() == 0 {
 		s.commandErr = runCommand(*s.command, *s.format, s.first.Scheduling)
 	}
@@ -400,6 +404,7 @@ func (s *Session) record(err error, teardown *time.Duration) *record {
 		PeakAlive:     s.peakAlive,
 		PeakResident:  peakResident(),
 		TimerSlack:    timerSlack(),
+		CacheLine:     s.line,
 		Memory:        memoryChange{Before: s.before, AtRest: s.atRest},
 		Setup:         ns(s.setup),
 		Teardown:      ns(teardown),

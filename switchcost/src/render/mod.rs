@@ -30,7 +30,7 @@ pub use csv::csv;
 pub use curves::curve_grid;
 pub use html::html;
 
-use figures::{factor, factor_in, first_line, headline, net};
+use figures::{factor, factor_in, headline, net, unmeasured};
 pub use grid::Grid;
 
 /// Writes an analysis for a terminal.
@@ -196,7 +196,7 @@ fn time_grid(table: &Table) -> Grid {
         };
         line(row.name.clone(), &|cell| match cell {
             Cell::Time(time) => Some(headline(time)),
-            Cell::Failed(reason) => Some(format!("failed: {}", first_line(reason))),
+            Cell::Failed(reason) => Some(unmeasured(reason)),
             Cell::Absent | Cell::Memory(_) => None,
         });
         line("  switches per hop".to_owned(), &|cell| match cell {
@@ -238,7 +238,7 @@ fn memory_grid(table: &Table) -> Grid {
             let slopes = match cell {
                 Cell::Memory(slopes) => slopes,
                 Cell::Failed(reason) => {
-                    let mut line = vec![name, format!("failed: {}", first_line(reason))];
+                    let mut line = vec![name, unmeasured(reason)];
                     line.resize(head.len(), String::new());
                     body.push(line);
                     continue;
