@@ -40,6 +40,7 @@ type Session struct {
 	distributions         map[string]*summary
 	commandErr            error
 	notes                 []note
+	line                  *cacheLine
 	environment           string
 }
 
