@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod execute;
 pub mod extension;
 pub mod fits;
+pub mod goroutines;
 mod lock;
 pub mod memory;
 mod oom;

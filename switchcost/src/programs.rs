@@ -11,10 +11,14 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use harness::{BadUsage, console};
 
+use crate::goroutines::{self, Toolchain};
+
 /// The folder that holds the benchmark executables.
 #[derive(Clone, Debug)]
 pub struct Programs {
     folder: PathBuf,
+    /// Why no program can be built that is written in Go.
+    no_go: Option<String>,
 }
 
 impl Programs {
@@ -25,12 +29,15 @@ impl Programs {
     /// executables are taken as they are.
     ///
     /// # Errors
-    /// When the build fails, or an executable that `wanted` names is not there.
+    /// When the build fails, or an executable that `wanted` names is not there, but for those that
+    /// [`Programs::missing`] tells of.
     pub fn up_to_date<'a>(wanted: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Self> {
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
         let programs = Programs::brought_up_to_date(wanted.iter().copied())?;
         for name in wanted {
-            programs.path(name)?;
+            if programs.missing(name).is_none() {
+                programs.path(name)?;
+            }
         }
         Ok(programs)
     }
@@ -50,11 +57,37 @@ impl Programs {
         }
         let folder = folder.to_owned();
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
+        let (in_go, crates): (BTreeSet<&str>, BTreeSet<&str>) =
+            wanted.iter().partition(|name| goroutines::is_one(name));
+        let mut no_go = None;
         if let Some(checkout) = Checkout::of(&folder) {
-            checkout.know(&wanted)?;
-            checkout.build(&wanted)?;
+            checkout.know(&crates)?;
+            if !crates.is_empty() {
+                checkout.build(&crates)?;
+            }
+            if !in_go.is_empty() {
+                match Toolchain::find() {
+                    Ok(go) => go.build(&checkout.crates().join("go"), &in_go, &folder)?,
+                    Err(why) => no_go = Some(why),
+                }
+            }
         }
-        Ok(Programs { folder })
+        Ok(Programs { folder, no_go })
+    }
+
+    /// Why a program is not there that needs not be: it is written in Go, and nothing here can build
+    /// it. `None` where it is there.
+    pub fn missing(&self, name: &str) -> Option<String> {
+        if !goroutines::is_one(name) || self.folder.join(name).is_file() {
+            return None;
+        }
+        let why = self.no_go.clone();
+        Some(why.unwrap_or_else(|| {
+            format!(
+                "{}, and no {name} beside switchcost",
+                goroutines::NO_TOOLCHAIN
+            )
+        }))
     }
 
     /// Where a program's executable is.
@@ -63,6 +96,9 @@ impl Programs {
     /// When it is not there.
     pub fn path(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.folder.join(name);
+        if let Some(why) = self.missing(name) {
+            bail!("{name}: {why}");
+        }
         if !path.is_file() {
             bail!(
                 "the program '{name}' is not in {}: build it there by `cargo build --release --workspace`, or copy it beside switchcost",
@@ -118,9 +154,14 @@ impl Checkout {
         })
     }
 
+    /// The folder that the crates are in.
+    fn crates(&self) -> PathBuf {
+        self.manifest.with_file_name("")
+    }
+
     /// Checks that every program is a crate of the workspace.
     fn know(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<()> {
-        let crates = self.manifest.with_file_name("");
+        let crates = self.crates();
         let is_benchmark = |name: &str| {
             !name.is_empty()
                 && name != env!("CARGO_PKG_NAME")

@@ -5,6 +5,7 @@ use harness::units;
 
 use super::evidence;
 use crate::cases::Reading;
+use crate::rounds::NOT_RUN;
 use crate::stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 /// The name of a case: its row, and its column where there are several.
@@ -88,6 +89,16 @@ pub fn factor_in(value: f64, interval: Option<&Interval>) -> String {
 /// The bounds of an interval.
 pub fn bracketed(interval: &Interval, show: impl Fn(f64) -> String) -> String {
     format!("[{}, {}]", show(interval.low), show(interval.high))
+}
+
+/// What stands in the place of a figure where there is none: that the runs failed, or that nothing
+/// was run, and why.
+pub(crate) fn unmeasured(reason: &str) -> String {
+    let reason = first_line(reason);
+    match reason.starts_with(NOT_RUN) {
+        true => reason.to_owned(),
+        false => format!("failed: {reason}"),
+    }
 }
 
 /// What there is room for of a reason.

@@ -8,6 +8,7 @@ use comfy_table::{
 use harness::plain::plain_line;
 
 use super::html::{Escaped, Figure};
+use crate::rounds::NOT_RUN;
 
 /// A table as people see it: each line has the name of a row, or of what is derived from it and
 /// then indented, and one text for each column.
@@ -213,7 +214,7 @@ fn write_lines(table: &Table, out: &mut impl Write) -> io::Result<()> {
 
 /// Whether a cell holds a reason rather than a figure: it may take several lines.
 fn is_words(cell: &str) -> bool {
-    cell.starts_with("failed: ")
+    cell.starts_with("failed: ") || cell.starts_with(NOT_RUN)
 }
 
 /// Text that leaves a Markdown table as it is.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use harness::record::Metric;
 use harness::units;
 
-use super::figures::{bracketed, case, factor_in, first_line};
+use super::figures::{bracketed, case, factor_in, first_line, unmeasured};
 use super::grid::Grid;
 use crate::analysis::{Analysis, Cell, Row, Table};
 use crate::fits::{Outlook, Verdict};
@@ -58,7 +58,7 @@ pub fn full_grid(table: &Table) -> Grid {
                     body.extend(parts(slopes, row));
                 }
                 Cell::Failed(reason) => {
-                    body.push(vec![name, format!("failed: {}", first_line(reason))]);
+                    body.push(vec![name, unmeasured(reason)]);
                 }
                 Cell::Absent | Cell::Reading(_) => {}
             }

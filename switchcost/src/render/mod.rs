@@ -29,7 +29,7 @@ pub use csv::csv;
 pub use curves::curve_grid;
 pub use html::html;
 
-use figures::{factor, factor_in, figure, first_line, headline, net};
+use figures::{factor, factor_in, figure, headline, net, unmeasured};
 pub use grid::Grid;
 
 /// Writes an analysis for a terminal.
@@ -198,7 +198,7 @@ fn reading_grid(table: &Table) -> Grid {
             // What is to be said of the runs is said once.
             Cell::Reading(reading) if table.is_further(column) => figure(reading),
             Cell::Reading(reading) => headline(reading),
-            Cell::Failed(reason) => format!("failed: {}", first_line(reason)),
+            Cell::Failed(reason) => unmeasured(reason),
             Cell::Absent | Cell::Memory(_) => ABSENT.to_owned(),
         });
         body.push([row.name.clone()].into_iter().chain(figures).collect());
@@ -261,7 +261,7 @@ fn memory_grid(table: &Table) -> Grid {
             let slopes = match cell {
                 Cell::Memory(slopes) => slopes,
                 Cell::Failed(reason) => {
-                    let mut line = vec![name, format!("failed: {}", first_line(reason))];
+                    let mut line = vec![name, unmeasured(reason)];
                     line.resize(head.len(), String::new());
                     body.push(line);
                     continue;

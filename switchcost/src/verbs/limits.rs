@@ -9,6 +9,7 @@ use harness::console;
 use harness::limits::Limits;
 
 use crate::doctor::{self, Asked};
+use crate::goroutines;
 use crate::plan::Plan;
 use crate::probe;
 use crate::programs::Programs;
@@ -42,7 +43,11 @@ enum Format {
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let names = names()?;
     let programs = Programs::brought_up_to_date(names.iter().map(String::as_str))?;
-    let asked: Vec<Asked> = names.into_iter().map(|name| ask(name, &programs)).collect();
+    // Nobody is told of a program that cannot be here.
+    let names = names
+        .into_iter()
+        .filter(|name| programs.missing(name).is_none());
+    let asked: Vec<Asked> = names.map(|name| ask(name, &programs)).collect();
     let tasks = args.tasks.map(u64::from);
     let checkup = doctor::check(&Limits::read(), &asked, tasks);
     console::print(|out| match args.format {
@@ -79,6 +84,7 @@ fn names() -> anyhow::Result<Vec<String>> {
         .flat_map(|plan| plan.cases(true, 0))
         .map(|case| case.program)
         .chain(OTHERS.map(str::to_owned))
+        .chain(goroutines::PROGRAMS.map(str::to_owned))
         .filter(|name| seen.insert(name.clone()));
     Ok(names.collect())
 }

@@ -63,7 +63,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for section in &mut plan.sections {
         let mut kept = Vec::new();
         for row in section.rows.drain(..) {
-            kept.extend(within_limits(row, &programs)?);
+            match programs.missing(&row.program) {
+                Some(why) => console::say(format_args!("switchcost: {}: {why}", row.name)),
+                None => kept.extend(within_limits(row, &programs)?),
+            }
         }
         section.rows = kept;
     }

@@ -33,7 +33,7 @@ fn is_complete(counters: &Counters) {
 
 #[test]
 fn the_second_pass_is_counted_and_no_sample() {
-    for benchmark in all() {
+    for benchmark in with("--counters") {
         let record = counted(benchmark, "--tasks 3 --iters 110 --warmups 1");
         let counters = record.counters.as_ref().unwrap();
         assert_eq!(counters.iterations, 100, "{}", benchmark.name);
@@ -134,8 +134,8 @@ fn an_ordinary_user_is_told_what_would_allow_the_rest() {
         Ok(nobody) => nobody,
         Err(why) => return skip(&why),
     };
-    let folder = copy_for_nobody(all().iter().map(|benchmark| &*benchmark.path));
-    for benchmark in all() {
+    let folder = copy_for_nobody(with("--counters").map(|benchmark| &*benchmark.path));
+    for benchmark in with("--counters") {
         let program = folder.path().join(&benchmark.name);
         let flags = "--tasks 3 --iters 4 --counters --format json";
         let run = nobody.run(&program, flags).finish();
@@ -157,7 +157,7 @@ fn an_ordinary_user_is_told_what_would_allow_the_rest() {
 
 #[test]
 fn the_text_has_them_for_each_hop() {
-    for benchmark in all() {
+    for benchmark in with("--counters") {
         let run = benchmark.tiny("--counters").finish();
         let run = run.expect_quiet_success();
         let what = if benchmark.has("--tokens") {
@@ -213,7 +213,7 @@ fn root_may_count_threads() {
     if !Uid::effective().is_root() {
         return skip("only root may count in the kernel under the usual setting");
     }
-    for benchmark in all() {
+    for benchmark in with("--counters") {
         let record = counted(benchmark, "--tasks 3 --iters 4");
         let counters = record.counters.unwrap();
         match counters.events.get("context_switches") {

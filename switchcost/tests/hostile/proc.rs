@@ -4,7 +4,7 @@ use harness::notes::Note;
 use harness::record::Record;
 
 use super::{Installed, TINY, mounted, mounts};
-use crate::support::benchmarks::all;
+use crate::support::benchmarks::{all, with};
 use crate::support::skip;
 
 /// What may be wrong with /proc, and whether the process can still look at itself.
@@ -80,7 +80,7 @@ fn counters_that_need_it_are_absent_with_a_reason() {
     if let Err(why) = mounts() {
         return skip(why);
     }
-    for benchmark in all() {
+    for benchmark in with("--counters") {
         let run = benchmark.within(&mounted("umount -l /proc"), TINY);
         let run = run.flags("--counters").finish();
         if run.code == 77 {

@@ -109,8 +109,7 @@ fn no_thread_for_a_task_or_a_worker_is_told() {
     if let Some(why) = missing() {
         return skip(why);
     }
-    let is_threaded =
-        |benchmark: &&Benchmark| benchmark.has_threads() || benchmark.has("--workers");
+    let is_threaded = |benchmark: &&Benchmark| benchmark.has_threads() || benchmark.has("--flavor");
     for benchmark in all().iter().filter(is_threaded) {
         let group = match Group::limited_to("half", 100) {
             Ok(group) => group,

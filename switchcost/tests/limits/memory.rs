@@ -30,9 +30,9 @@ fn as_many_iterations_as_there_are_numbers_are_no_reason_to_fail() {
 #[test]
 fn too_little_address_space_is_told() {
     for benchmark in all() {
-        let script = r#"ulimit -v 40000 && exec "$0" "$@""#;
+        let (script, _) = benchmark.in_space(40_000);
         let run = benchmark
-            .within(script, "--tasks 500 --iters 2 --warmups 0")
+            .within(&script, "--tasks 500 --iters 2 --warmups 0")
             .finish();
         match run.code {
             0 => assert!(!benchmark.has_threads(), "500 stacks in 40 MB: {run}"),
@@ -48,10 +48,10 @@ fn too_little_address_space_is_told() {
 #[test]
 fn what_is_said_to_fit_the_address_space_does() {
     for benchmark in all() {
+        let (script, _) = benchmark.in_space(400_000);
         let within = |flags: &str| {
-            let script = r#"ulimit -v 400000 && exec "$0" "$@""#;
             benchmark
-                .within(script, "--iters 2 --warmups 0")
+                .within(&script, "--iters 2 --warmups 0")
                 .flags(flags)
                 .finish()
         };
@@ -77,8 +77,9 @@ fn what_tasks_touch_and_read_into_counts() {
             if !benchmark.has(flag) {
                 continue;
             }
-            let script = r#"ulimit -v 400000 && exec "$0" "$@""#;
-            let run = benchmark.within(script, "--tasks 600 --iters 2 --warmups 0");
+            let (script, kib) = benchmark.in_space(400_000);
+            let size = format!("--tasks {} --iters 2 --warmups 0", kib * 600 / 400_000);
+            let run = benchmark.within(&script, &size);
             let mut run = run.arg(flag).arg(value);
             if flag == "--read-buffer" && benchmark.has("--nonblocking") {
                 run = run.flags("--nonblocking");

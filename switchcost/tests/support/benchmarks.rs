@@ -1,6 +1,6 @@
 //! The benchmark executables, as cargo knows them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::Value;
+use switchcost::goroutines::{self, Toolchain};
 
 use super::process::Run;
 use super::skip;
@@ -121,6 +122,22 @@ impl Benchmark {
         variants
     }
 
+    /// Whether its links may hold nothing, so that one hands over what the other takes at once.
+    pub(crate) fn has_rendezvous(&self) -> bool {
+        self.has("--gogc")
+    }
+
+    /// A shell's line that gives a run little address space, in KiB, and becomes the program; with the
+    /// amount: `kib`, or the least of its multiples by two that its runtime starts in, which may reserve
+    /// more than that for itself alone.
+    pub(crate) fn in_space(&self, kib: u64) -> (String, u64) {
+        let script = |kib| format!(r#"ulimit -v {kib} && exec "$0" "$@""#);
+        let starts = |&kib: &u64| self.within(&script(kib), "--version").finish().code == 0;
+        let mut sizes = (0..12).map(|doubled| kib << doubled);
+        let kib = sizes.find(starts).expect("some address space is enough");
+        (script(kib), kib)
+    }
+
     /// Whether its links are file descriptors.
     pub(crate) fn has_pipes(&self) -> bool {
         self.takes("--transport", "pipe")
@@ -132,14 +149,16 @@ impl Benchmark {
     }
 }
 
-/// Every bin target of the workspace but the runner's, built once; without what cannot run here.
+/// Every bin target of the workspace but the runner's, and the programs in Go, built once; without what
+/// cannot run or be built here.
 pub(crate) fn all() -> &'static [Benchmark] {
     static ALL: OnceLock<Vec<Benchmark>> = OnceLock::new();
     ALL.get_or_init(|| {
         let names = names();
         assert!(!names.is_empty(), "the workspace has no benchmarks");
         let folder = build();
-        let found = names.into_iter().map(|name| find(&folder, name));
+        let names = names.into_iter().chain(build_go(&folder));
+        let found = names.map(|name| find(&folder, name));
         found.filter(Benchmark::can_run).collect()
     })
 }
@@ -196,6 +215,23 @@ fn build() -> PathBuf {
     let status = command.status().unwrap();
     assert!(status.success(), "cargo build: {status}");
     folder.to_owned()
+}
+
+/// Brings the programs in Go up to date there, and returns their names; none where nothing can build
+/// them.
+fn build_go(folder: &Path) -> Vec<String> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../go");
+    let names = BTreeSet::from(goroutines::PROGRAMS);
+    match Toolchain::find() {
+        Ok(go) => {
+            go.build(&sources, &names, folder).unwrap();
+            names.into_iter().map(str::to_owned).collect()
+        }
+        Err(why) => {
+            skip(&format!("{}: {why}", goroutines::PROGRAMS.join(", ")));
+            Vec::new()
+        }
+    }
 }
 
 fn find(folder: &Path, name: String) -> Benchmark {

@@ -383,9 +383,12 @@ fn catches(pid: i32, signal: Signal) -> bool {
         return true;
     };
     let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
-    let mask = field("SigCgt:").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     let ended = state(pid) == Some('Z');
-    ended || mask.is_some_and(|mask| mask & (1 << (signal as i32 - 1)) != 0)
+    let mask = |name| field(name).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let has = |name, signal| mask(name).is_some_and(|mask| mask & (1 << (signal as i32 - 1)) != 0);
+    // Go's runtime has handlers of its own before the program has any. All programs here ignore
+    // SIGPIPE: those in Rust from the start, those in Go once they are prepared for the others.
+    ended || has("SigCgt:", signal) && has("SigIgn:", Signal::SIGPIPE)
 }
 
 fn text(file: &mut File) -> String {

@@ -1,0 +1,3 @@
+module switchcost
+
+go 1.24
