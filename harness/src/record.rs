@@ -86,6 +86,10 @@ pub struct Record {
     /// iteration, warm-ups included. Null where that was not counted.
     #[serde(default)]
     pub peak_alive: Option<u64>,
+    /// The largest number of threads that the process had at once besides its main one. Null where
+    /// that was not counted, or /proc cannot be read.
+    #[serde(default)]
+    pub peak_threads: Option<u64>,
     /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5));
     /// where `peak_alive` is known, when its last iteration did.
     #[serde(default)]
@@ -243,6 +247,7 @@ impl Record {
             workers: None,
             payload: None,
             peak_alive: None,
+            peak_threads: None,
             peak_resident: None,
             timer_slack: None,
             interference: None,

@@ -36,6 +36,11 @@ pub trait Program: clap::Parser + Serialize {
 
     /// The flags that every program has.
     fn run(&self) -> &Run;
+
+    /// Its command line, where a flag that every program has means something of its own.
+    fn adapt(command: clap::Command) -> clap::Command {
+        command
+    }
 }
 
 /// One run of a program: what it is asked for, and what it has found out so far.
@@ -59,6 +64,7 @@ pub struct Session {
     payload: Option<u64>,
     peak_alive: Option<u64>,
     peak_resident: Option<u64>,
+    peak_threads: Option<u64>,
     distributions: BTreeMap<String, Summary>,
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
@@ -72,7 +78,7 @@ pub struct Session {
 ///
 /// Whatever `measure` has given to its session before it failed is printed all the same.
 pub fn main<P: Program>(measure: fn(&P, &mut Session) -> anyhow::Result<()>) -> ExitCode {
-    let command = P::DEFAULTS.apply(P::command());
+    let command = P::adapt(P::DEFAULTS.apply(P::command()));
     let name = command.get_name().to_owned();
     let program = match P::from_arg_matches(&command.get_matches()) {
         Ok(program) => program,
@@ -115,6 +121,7 @@ impl Session {
             payload: None,
             peak_alive: None,
             peak_resident: None,
+            peak_threads: None,
             distributions: BTreeMap::new(),
             runtime: None,
             command_fault: None,
@@ -262,6 +269,13 @@ impl Session {
         self.peak_resident = usage::peak_resident();
     }
 
+    /// Keeps the number of threads that there are now besides the main one, as the largest: for a
+    /// program whose threads live until its teardown. Returns it; `None` where /proc does not tell.
+    pub fn threads_are_all_there(&mut self) -> Option<u64> {
+        self.peak_threads = usage::thread_count().map(|threads| threads.saturating_sub(1));
+        self.peak_threads
+    }
+
     /// Keeps the runtime that the tasks ran on.
     pub fn runs_on(&mut self, runtime: Runtime) {
         self.runtime = Some(runtime);
@@ -369,6 +383,7 @@ impl Session {
             payload: self.payload,
             peak_alive: self.peak_alive,
             peak_resident: self.peak_resident.or_else(usage::peak_resident),
+            peak_threads: self.peak_threads,
             timer_slack: timer_slack::now(),
             interference: used.map(|(_, interference)| interference),
             counters,

@@ -1,5 +1,8 @@
-//! The Tokio runtime that the async benchmarks run on: its flags, and how it is built. It is a
-//! crate of its own so that the thread benchmarks do not link Tokio.
+//! The Tokio runtime that the async benchmarks run on: its flags, how it is built, and what may stand
+//! beside it: a pool of threads ([`pool`]), and tasks that notice what others do to it
+//! ([`neighbours`]). It is a crate of its own so that the thread benchmarks do not link Tokio.
+
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -12,6 +15,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 mod counts;
+pub mod neighbours;
+pub mod pool;
+mod timer;
 mod workers;
 
 pub use counts::counts;
@@ -40,9 +46,16 @@ pub enum Flavor {
 pub struct Plan {
     flavor: Flavor,
     workers: u32,
+    /// How many threads there may be besides the workers, for what blocks; Tokio decides where this
+    /// is not said.
+    blocking: Option<u32>,
     seats: Seats,
     timers: bool,
 }
+
+/// How long a thread for what blocks may be idle before it ends, where their number is given: longer
+/// than any run.
+const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Plan {
     /// Settles how many workers there will be.
@@ -67,16 +80,40 @@ impl Plan {
         Ok(Plan {
             flavor,
             workers,
+            blocking: None,
             seats,
             timers: false,
         })
+    }
+
+    /// The same with so many threads at most besides the workers, for what blocks, which is what a
+    /// program says by `--threads`. They are started when they are needed, and none ends before the
+    /// runtime. (Tokio takes no less than one for the bound: with 0 it is for the program to block
+    /// nowhere else than on a worker or a thread of its own.)
+    #[must_use]
+    pub fn blocking(self, threads: u32) -> Self {
+        Plan {
+            blocking: Some(threads),
+            ..self
+        }
+    }
+
+    /// How many threads the multi-thread scheduler may have in all.
+    fn threads(&self) -> u32 {
+        self.workers.saturating_add(self.blocking.unwrap_or(0))
     }
 
     /// What the runtime itself needs of the system.
     pub fn demand(&self) -> Demand {
         match self.flavor {
             Flavor::CurrentThread => Demand::workers(0),
-            Flavor::MultiThread => Demand::workers(u64::from(self.workers)),
+            Flavor::MultiThread => {
+                let flag = match self.blocking {
+                    Some(_) => "--threads",
+                    None => "--workers",
+                };
+                Demand::runtime_threads(flag, u64::from(self.threads()))
+            }
         }
     }
 
@@ -95,7 +132,7 @@ impl Plan {
     /// What the system reports.
     pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
         if self.flavor == Flavor::MultiThread {
-            workers::rehearse(self.workers)?;
+            workers::rehearse(self.threads())?;
         }
         let mut builder = match self.flavor {
             Flavor::CurrentThread => Builder::new_current_thread(),
@@ -113,6 +150,10 @@ impl Plan {
                         console::say(format_args!("cannot pin a worker thread: {e}"));
                     }
                 });
+        }
+        if let Some(threads) = self.blocking {
+            builder.max_blocking_threads(threads.max(1) as usize);
+            builder.thread_keep_alive(KEPT);
         }
         if io {
             builder.enable_io();
