@@ -38,6 +38,7 @@ fn main() {
         ("TOKIO", "tokio"),
         ("IO_URING", "io-uring"),
         ("COMPIO", "compio"),
+        ("ASYNC_EXECUTOR", "async-executor"),
     ] {
         set(name, locked_version(root, package));
     }

@@ -1,16 +1,17 @@
-//! The task that ends in mid-run, for tests of what becomes of the others.
+//! The task that ends in mid-run or spoils its tokens, for tests of what becomes of the others.
 
 use std::future::pending;
-use std::slice;
 
+use harness::payload::Intake;
 use harness::ready::Arrival;
-use harness::test_fault::{Ending, PASSED_BEFORE};
+use harness::test_fault::Ending;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// What `pass_on` does, for a few tokens.
 pub(crate) async fn pass_on<R, W>(
     mut upstream: R,
     mut downstream: W,
+    mut intake: impl Intake,
     arrival: Arrival,
     ending: Ending,
 ) -> anyhow::Result<u64>
@@ -22,15 +23,22 @@ where
         return Ok(ending.end(0)?);
     }
     arrival.arrive();
-    let mut byte = 0u8;
-    for passed in 0..PASSED_BEFORE {
-        if upstream.read(slice::from_mut(&mut byte)).await? == 0 {
+    let mut passed = 0;
+    while ending.goes_on(passed) {
+        let read = upstream.read(intake.room()).await?;
+        if read == 0 {
+            intake.end()?;
             return Ok(passed);
         }
-        downstream.write_all(&[byte.wrapping_add(1)]).await?;
+        for token in intake.whole(read) {
+            token[0] = token[0].wrapping_add(1);
+            ending.spoil(passed, token);
+            downstream.write_all(token).await?;
+            passed += 1;
+        }
     }
     if ending == Ending::Hang {
         pending::<()>().await;
     }
-    Ok(ending.end(PASSED_BEFORE)?)
+    Ok(ending.end(passed)?)
 }

@@ -13,9 +13,11 @@
 //!
 //! The memory is that of N tasks alive at once that have nothing to wait for but their end.
 //!
-//! `--floor` leaves out the runtime: see `floor.rs`, which has a loop of its own.
+//! `--floor` leaves out the runtime: see `floor.rs`, which has a loop of its own. So has `--sleep`, with
+//! tasks that sleep and are joined within the timed span: see `sleepers.rs`.
 
 mod floor;
+mod sleepers;
 
 use std::future::pending;
 use std::process::ExitCode;
@@ -29,6 +31,8 @@ use harness::laps::Laps;
 use harness::limits::Demand;
 use harness::placement::{Layout, Place};
 use harness::ready::Muster;
+use harness::sleepers::Sleep;
+use harness::timer_slack::TimerSlack;
 use harness::{Program, Session, signals};
 use runtime::{Flavor, Plan, Workers};
 use serde::Serialize;
@@ -52,8 +56,14 @@ struct Cli {
     workers: Workers,
     /// Create futures in boxes, each polled once and dropped, with no runtime: the least that a task
     /// can cost. Nothing could wake them
-    #[arg(long, conflicts_with_all = ["flavor", "workers"])]
+    #[arg(long, conflicts_with_all = ["flavor", "workers", "sleep"])]
     floor: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    sleep: Sleep,
+    #[command(flatten)]
+    #[serde(flatten)]
+    timer_slack: TimerSlack,
 }
 
 impl Program for Cli {
@@ -73,6 +83,8 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
+    cli.sleep.check(cli.timer_slack.timer_slack)?;
+    cli.timer_slack.set()?;
     if cli.floor {
         cli.place.confine(Layout::Single)?;
         session.require(&Demand::bare_tasks())?;
@@ -80,6 +92,9 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     }
     let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
     session.runs_on(plan.describe());
+    if let Some(time) = cli.sleep.sleep {
+        return sleepers::measure(cli, time, plan, session);
+    }
     session.require(&(Demand::bare_tasks() + plan.demand()))?;
     plan.build(false)?.block_on(async {
         let n = cli.run.tasks;

@@ -1,13 +1,14 @@
-//! Who runs the tasks: Tokio, or an executor on a page.
+//! Who runs the tasks: Tokio, smol, or an executor on a page.
 
 use std::future::Future;
 
 use anyhow::bail;
 use harness::panics;
+use harness::workers::Counts;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use crate::one_page;
+use crate::{one_page, smol};
 
 /// Runs tasks.
 pub(crate) trait Executor {
@@ -16,6 +17,11 @@ pub(crate) trait Executor {
 
     /// Runs `main`, which spawns tasks and awaits them.
     fn block_on<T>(&self, main: impl Future<Output = T>) -> T;
+
+    /// Where it is read what its workers do, if it has several threads and tells.
+    fn counts(&self) -> Option<Box<dyn Counts>> {
+        None
+    }
 
     /// Makes a task.
     fn spawn<F>(&self, task: F) -> Self::Handle<F::Output>
@@ -36,6 +42,10 @@ impl Executor for Runtime {
         Runtime::block_on(self, main)
     }
 
+    fn counts(&self) -> Option<Box<dyn Counts>> {
+        runtime::counts(self.handle())
+    }
+
     fn spawn<F>(&self, task: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -48,6 +58,26 @@ impl Executor for Runtime {
         task: JoinHandle<anyhow::Result<T>>,
     ) -> impl Future<Output = anyhow::Result<T>> {
         runtime::join(task)
+    }
+}
+
+impl Executor for smol::Executor {
+    type Handle<T> = smol::Handle<T>;
+
+    fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
+        smol::Executor::block_on(self, main)
+    }
+
+    fn spawn<F>(&self, task: F) -> smol::Handle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        smol::Executor::spawn(self, task)
+    }
+
+    async fn join<T: 'static>(&self, task: smol::Handle<anyhow::Result<T>>) -> anyhow::Result<T> {
+        let outcome = task.join().await;
+        outcome.unwrap_or_else(|panic| Err(panics::error(&*panic)))
     }
 }
 

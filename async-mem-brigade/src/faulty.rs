@@ -3,15 +3,16 @@
 use std::future::pending;
 
 use harness::link_ended;
+use harness::message::Message;
 use harness::ready::Arrival;
-use harness::test_fault::{Ending, PASSED_BEFORE};
+use harness::test_fault::Ending;
 
-use crate::links::{Link, Put, Take};
+use crate::links::{Put, Take};
 
-/// What `pass_on` does, for a few tokens.
-pub(crate) async fn pass_on<L: Link>(
-    mut upstream: L::Receiver,
-    mut downstream: L::Sender,
+/// What `pass_on` does, for a few tokens, or with tokens that it spoils.
+pub(crate) async fn pass_on<M: Message>(
+    mut upstream: impl Take<M>,
+    mut downstream: impl Put<M>,
     arrival: Arrival,
     ending: Ending,
 ) -> anyhow::Result<u64> {
@@ -19,14 +20,18 @@ pub(crate) async fn pass_on<L: Link>(
         return Ok(ending.end(0)?);
     }
     arrival.arrive();
-    for passed in 0..PASSED_BEFORE {
-        let Some(number) = upstream.take().await else {
+    let mut passed = 0;
+    while ending.goes_on(passed) {
+        let Some(token) = upstream.take().await else {
             return Ok(passed);
         };
-        downstream.put(number + 1).await.map_err(link_ended)?;
+        let mut token = token.passed();
+        token.spoil(ending, passed);
+        downstream.put(token).await.map_err(link_ended)?;
+        passed += 1;
     }
     if ending == Ending::Hang {
         pending::<()>().await;
     }
-    Ok(ending.end(PASSED_BEFORE)?)
+    Ok(ending.end(passed)?)
 }

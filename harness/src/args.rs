@@ -3,7 +3,7 @@
 use std::fmt;
 
 use clap::ValueEnum;
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{ArgPredicate, NonEmptyStringValueParser};
 use serde::Serialize;
 
 use crate::units::Bytes;
@@ -147,7 +147,18 @@ impl Defaults {
         };
         let command = set(command, "tasks", u64::from(self.tasks));
         let command = set(command, "iters", self.iters);
-        set(command, "warmups", self.warmups)
+        let command = set(command, "warmups", self.warmups);
+        // One iteration of sleepers takes longer than a whole run without.
+        if !command.get_arguments().any(|arg| arg.get_id() == "sleep") {
+            return command;
+        }
+        let sleeping = |command: clap::Command, flag: &'static str, value: &'static str| {
+            command.mut_arg(flag, |arg| {
+                arg.default_value_if("sleep", ArgPredicate::IsPresent, value)
+            })
+        };
+        let command = sleeping(command, "iters", "1");
+        sleeping(command, "warmups", "0")
     }
 }
 

@@ -31,7 +31,8 @@ impl fmt::Display for BadUsage {
 
 impl std::error::Error for BadUsage {}
 
-/// A signal ended the run before its first sample. Ends the program with status 128 + signal.
+/// A signal ended the run before its first sample, or in the middle of another. Ends the program with
+/// status 128 + signal.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupted;
 

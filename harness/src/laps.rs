@@ -25,6 +25,7 @@ use crate::signals;
 use crate::units::Nanos;
 use crate::usage::{Interference, Usage};
 use crate::waits::Waits;
+use crate::workers::{Counts, Watch, Workers};
 
 /// The warm-up laps, the timed ones, and with `--counters` those that are counted, one after the
 /// other.
@@ -47,6 +48,7 @@ pub struct Laps {
     counting: Option<Counting>,
     counters: Option<Counters>,
     waits: Option<Waits>,
+    workers: Option<Watch>,
 }
 
 impl Laps {
@@ -74,12 +76,23 @@ impl Laps {
             counting: None,
             counters: None,
             waits: None,
+            workers: None,
         }
     }
 
     /// Names whose laps they are: what these use and what they count belongs to the run.
     pub(crate) fn of(self, tasks: Tasks) -> Self {
         Laps { tasks, ..self }
+    }
+
+    /// Names a runtime whose workers' counts are read before the first timed lap and after the last
+    /// one.
+    #[must_use]
+    pub fn on(self, runtime: Option<Box<dyn Counts>>) -> Self {
+        Laps {
+            workers: runtime.map(Watch::new),
+            ..self
+        }
     }
 
     /// Begins the next lap and returns its number, warm-ups included; `None` after the last one
@@ -107,6 +120,9 @@ impl Laps {
             // It takes a while where the tasks are many processes.
             let others = self.tasks.processes.spent();
             self.stops.begin();
+            if let Some(workers) = &mut self.workers {
+                workers.begin();
+            }
             // The usage last: reading the rest takes some itself.
             let interference = Interference::now();
             let own = Usage::now()?;
@@ -135,9 +151,14 @@ impl Laps {
     /// Adds what the program's event loop counted in the lap that was begun last; a warm-up's and
     /// that of one that is counted are dropped.
     pub fn waited(&mut self, waits: Waits) {
-        if self.begun > self.warmups && self.counting.is_none() {
+        if self.is_timed() {
             self.waits = Some(self.waits.unwrap_or_default().and(waits));
         }
+    }
+
+    /// Whether the lap that was begun last is a sample: no warm-up, and none that is counted.
+    pub fn is_timed(&self) -> bool {
+        self.begun > self.warmups && self.counting.is_none()
     }
 
     /// How many laps there are before those that are counted.
@@ -153,6 +174,9 @@ impl Laps {
             let others = self.tasks.processes.spent();
             self.used = Some((Used { own, others }.since(before), interference));
             self.stops.finish();
+            if let Some(workers) = &mut self.workers {
+                workers.end();
+            }
         }
         if let Some(counting) = self.counting.take() {
             self.counters = Some(counting.end(&self.tasks)?);
@@ -207,6 +231,11 @@ impl Laps {
     /// What the event loop counted in the timed laps.
     pub(crate) fn waits(&self) -> Option<Waits> {
         self.waits
+    }
+
+    /// What the runtime's workers did in the timed laps.
+    pub(crate) fn workers(&self) -> Option<Workers> {
+        self.workers.as_ref()?.did()
     }
 
     /// What was counted in the second pass, if it took place.
@@ -356,5 +385,16 @@ mod tests {
         laps.close().unwrap();
         assert!(!laps.complete() && laps.used().is_some());
         assert_eq!(laps.begun(), 2);
+    }
+
+    #[test]
+    fn only_laps_between_the_warm_ups_and_the_counted_ones_are_timed() {
+        let mut laps = laps(1, 2, true);
+        let mut timed = Vec::new();
+        while laps.advance().unwrap().is_some() {
+            timed.push(laps.is_timed());
+            laps.record(Duration::from_nanos(5));
+        }
+        assert_eq!(timed, [false, true, true, false, false]);
     }
 }

@@ -13,6 +13,7 @@
 //! 6. tear down, verify, and report ([`record`], [`report`]).
 
 pub mod args;
+pub mod berth;
 pub mod cache_line;
 pub mod children;
 mod command;
@@ -22,25 +23,30 @@ pub mod delays;
 mod demand;
 mod disturbance;
 mod fault;
+pub mod feed;
 pub mod futex;
 pub mod interrupts;
 pub mod laps;
 pub mod limits;
 pub mod links;
 pub mod machine;
+pub mod message;
 pub mod notes;
 pub mod order;
 pub mod panics;
+pub mod payload;
 pub mod placement;
 pub mod plain;
 pub mod policy;
 mod processes;
+pub mod rate;
 pub mod ready;
 pub mod record;
 pub mod recorder;
 pub mod report;
 mod session;
 pub mod signals;
+pub mod sleepers;
 pub mod tally;
 pub mod test_fault;
 pub mod threads;
@@ -50,6 +56,7 @@ pub mod units;
 pub mod usage;
 pub mod waits;
 pub mod wiring;
+pub mod workers;
 
 pub use fault::{BadUsage, Interrupted, link_ended};
 pub use session::{Program, Session, main};

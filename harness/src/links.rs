@@ -1,5 +1,4 @@
-//! What a chain is made of: pipes, socket pairs and eventfds, and the check of what came through
-//! them.
+//! What a chain is made of: pipes, socket pairs and eventfds.
 
 #![expect(unsafe_code, reason = "a descriptor is closed that no type owns")]
 
@@ -7,7 +6,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
@@ -15,11 +14,13 @@ use nix::unistd::pipe2;
 use serde::Serialize;
 
 use crate::BadUsage;
-use crate::limits::Demand;
+use crate::payload::Payload;
 use crate::units::Bytes;
 
 pub mod eventfd;
 pub mod pipes;
+#[cfg(test)]
+mod tests;
 
 /// The flags of a chain over I/O, whose links are of a kind `T`.
 #[derive(Clone, Debug, clap::Args, Serialize)]
@@ -35,14 +36,31 @@ pub struct Chain<T: Kind = Transport> {
 
 /// What links can be made of.
 pub trait Kind: ValueEnum + Copy + Default + Serialize + Send + Sync + 'static {
-    /// How many tokens a link holds before a write would block.
+    /// How many tokens an empty link holds before a write would block.
     ///
     /// # Errors
     /// Where that has to be found out and cannot.
-    fn capacity(self) -> anyhow::Result<u64>;
+    fn capacity(self, payload: Payload) -> anyhow::Result<u64>;
 
-    /// What else to do where more are asked for than that.
+    /// How many tokens can be sent into a chain of `tasks` tasks before the first one is taken back:
+    /// as many as one link holds, or one for each task, which reads the whole of it before it
+    /// passes any of it on. A chain holds more than that, but not reliably: a socket whose buffer
+    /// was full is reported as writable only when three quarters of it are free again
+    /// (`unix_writable` in the kernel's net/unix/af_unix.c).
+    ///
+    /// # Errors
+    /// As [`Kind::capacity`].
+    fn capacity_along(self, tasks: u32, payload: Payload) -> anyhow::Result<u64> {
+        Ok(self.capacity(payload)?.max(tasks.into()))
+    }
+
+    /// What else to do where more tokens of a byte are asked for than that.
     fn roomier(self) -> &'static str;
+
+    /// Whether a link carries one number, and no bytes.
+    fn is_a_number(self) -> bool {
+        false
+    }
 }
 
 /// A pair of descriptors that carries bytes, in one process or between two.
@@ -139,23 +157,11 @@ impl Transport {
 }
 
 impl Kind for Transport {
-    /// Found by filling one with one-byte tokens. A pipe merges them into pages; a socket keeps a
+    /// Found by filling one with tokens. A pipe merges small ones into pages; a socket keeps a
     /// buffer with its own overhead for each, so the figure differs a hundredfold and is not to be
     /// computed from any documented size.
-    fn capacity(self) -> anyhow::Result<u64> {
-        let Link {
-            reader: _reader,
-            writer,
-        } = self.make(Mode::NonBlocking)?;
-        let mut writer = File::from(writer);
-        let mut held = 0;
-        loop {
-            match writer.write(&[0]) {
-                Ok(_) => held += 1,
-                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(held),
-                Err(e) => return Err(e).context("cannot fill a link to learn its capacity"),
-            }
-        }
+    fn capacity(self, payload: Payload) -> anyhow::Result<u64> {
+        fill(self.make(Mode::NonBlocking)?, payload)
     }
 
     fn roomier(self) -> &'static str {
@@ -166,11 +172,26 @@ impl Kind for Transport {
     }
 }
 
+/// Fills a link that does not wait with whole tokens, and counts them.
+fn fill(link: Link, payload: Payload) -> anyhow::Result<u64> {
+    let mut writer = File::from(link.writer);
+    let token = vec![0; payload.size()];
+    let mut held = 0;
+    loop {
+        match writer.write(&token) {
+            Ok(written) if written == token.len() => held += 1,
+            Ok(_) => return Ok(held),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(held),
+            Err(e) => return Err(e).context("cannot fill a link to learn its capacity"),
+        }
+    }
+}
+
 impl Kind for Local {
-    fn capacity(self) -> anyhow::Result<u64> {
+    fn capacity(self, payload: Payload) -> anyhow::Result<u64> {
         match self {
-            Local::Pipe => Transport::Pipe.capacity(),
-            Local::Socketpair => Transport::Socketpair.capacity(),
+            Local::Pipe => Transport::Pipe.capacity(payload),
+            Local::Socketpair => Transport::Socketpair.capacity(payload),
             Local::Eventfd => Ok(1),
         }
     }
@@ -181,44 +202,72 @@ impl Kind for Local {
             Local::Socketpair | Local::Eventfd => Transport::Socketpair.roomier(),
         }
     }
-}
 
-impl<T: Kind> Chain<T> {
-    /// Checks that the tokens in flight find room in a single link: the driver sends all of them
-    /// before it takes the first one back, and with less room it could wait for ever. A chain holds
-    /// more than one link does, but not reliably: a socket whose buffer was full is reported as
-    /// writable only when three quarters of it are free again (`unix_writable` in the kernel's
-    /// net/unix/af_unix.c).
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error that names the largest `--tokens` that fits.
-    pub fn check_room(&self) -> anyhow::Result<()> {
-        if self.tokens == 1 {
-            return Ok(());
-        }
-        let most = self.transport.capacity()?;
-        if u64::from(self.tokens) > most {
-            return Err(BadUsage::new(format!(
-                "--tokens {} is more than a link holds (at most {most}): lower it{}",
-                self.tokens,
-                self.transport.roomier()
-            )));
-        }
-        Ok(())
+    fn is_a_number(self) -> bool {
+        self == Local::Eventfd
     }
 }
 
-impl Chain<Local> {
-    /// Checks that the tokens in flight find room where `tasks` tasks pass them on meanwhile: in a
-    /// single link, or, over eventfds, which can be relied on, one in each link.
+impl<T: Kind> Chain<T> {
+    /// Checks that the tokens in flight find room in each of the links by itself, where a single
+    /// thread writes all of them before it reads one: with less room it would wait for ever.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error that names the largest `--tokens` that fits, or where not even one does,
+    /// the size of it.
+    pub fn check_room(&self, payload: Payload) -> anyhow::Result<()> {
+        self.check_carries(payload)?;
+        if payload.of(self.tokens) == 1 {
+            return Ok(());
+        }
+        self.check_most(self.transport.capacity(payload)?, payload, "a link holds")
+    }
+
+    /// Checks that the tokens in flight find room where `tasks` tasks pass them on meanwhile: the
+    /// driver sends all of them before it takes the first one back. A single one always does,
+    /// however large: while it is written its reader does nothing but read.
     ///
     /// # Errors
     /// As [`Chain::check_room`].
-    pub fn check_room_along(&self, tasks: u32) -> anyhow::Result<()> {
-        match self.transport {
-            Local::Eventfd => check_one_each(self.tokens, tasks),
-            Local::Pipe | Local::Socketpair => self.check_room(),
+    pub fn check_room_along(&self, tasks: u32, payload: Payload) -> anyhow::Result<()> {
+        self.check_carries(payload)?;
+        if self.tokens == 1 {
+            return Ok(());
         }
+        if self.transport.is_a_number() {
+            return check_one_each(self.tokens, tasks);
+        }
+        let most = self.transport.capacity_along(tasks, payload)?;
+        self.check_most(most, payload, "a link holds, and than there are tasks")
+    }
+
+    fn check_carries(&self, payload: Payload) -> anyhow::Result<()> {
+        match self.transport.is_a_number() && !payload.is_a_byte() {
+            true => Err(BadUsage::new(format!(
+                "--bytes {}: an eventfd carries a number and no bytes: drop it, or use --transport pipe",
+                payload.size()
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    fn check_most(&self, most: u64, payload: Payload, holds: &str) -> anyhow::Result<()> {
+        let (tokens, size) = (self.tokens, payload.size());
+        if u64::from(tokens) <= most {
+            return Ok(());
+        }
+        let roomier = self.transport.roomier();
+        Err(BadUsage::new(match (most, payload.is_a_byte()) {
+            (0, _) => format!(
+                "--bytes {size} is more than a link holds, and nobody reads while it is written: lower it"
+            ),
+            (_, true) => format!(
+                "--tokens {tokens} is more than {holds} (at most {most}): lower it{roomier}"
+            ),
+            (_, false) => format!(
+                "--tokens {tokens} of --bytes {size} is more than {holds} (at most {most}): lower either"
+            ),
+        }))
     }
 }
 
@@ -240,10 +289,11 @@ pub fn check_one_each(tokens: u32, tasks: u32) -> anyhow::Result<()> {
 /// The flag for how much a non-blocking read asks for.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct ReadBuffer {
-    /// How many bytes each read asks for; a token is one. With 1, the original's, a read fills the
-    /// buffer, so that it takes a second read to find that nothing is left. With more a read that
-    /// comes back short tells that already. Where several tokens wait in a link one read may take
-    /// them all; each is still passed on by a write of its own
+    /// How many bytes each read asks for; with 1, as many as a token has (see --bytes). In the
+    /// original that is one byte: a read fills the buffer, so that it takes a second read to find
+    /// that nothing is left. With more than a token a read that comes back short tells that
+    /// already. Where several tokens wait in a link one read may take them all; each is still
+    /// passed on by a write of its own
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = buffer_size)]
     pub read_buffer: Bytes,
 }
@@ -255,7 +305,7 @@ fn buffer_size(text: &str) -> Result<Bytes, String> {
     match text.parse()? {
         Bytes(0) => Err("a read of no bytes takes no token".to_owned()),
         Bytes(size) if size > LARGEST_BUFFER => Err(format!(
-            "no link holds so many tokens: at most {}",
+            "no link holds so much: at most {}",
             Bytes(LARGEST_BUFFER)
         )),
         size => Ok(size),
@@ -266,11 +316,6 @@ impl ReadBuffer {
     /// Its size in bytes.
     pub fn size(self) -> usize {
         self.read_buffer.0 as usize
-    }
-
-    /// What the buffers of N tasks need of the system. A single byte is in the task itself.
-    pub fn demand(self) -> Demand {
-        Demand::buffers(self.read_buffer.0)
     }
 }
 
@@ -290,22 +335,6 @@ pub(crate) fn make_room(descriptors: u64) {
     }
 }
 
-/// Checks the tokens that came out of a chain of `tasks` tasks: the `k`th set out as
-/// `start + k`, and each task added one.
-///
-/// # Errors
-/// Says which token is wrong: some task was skipped, or visited twice.
-pub fn verify(tokens: &[u8], start: u8, tasks: u32) -> anyhow::Result<()> {
-    for (k, &token) in tokens.iter().enumerate() {
-        let expected = start.wrapping_add(k as u8).wrapping_add(tasks as u8);
-        ensure!(
-            token == expected,
-            "token {k} came out as {token}, expected {expected}: it did not visit each of the {tasks} tasks once"
-        );
-    }
-    Ok(())
-}
-
 /// Checks that the tasks together passed on what was sent through each of them.
 ///
 /// # Errors
@@ -316,66 +345,4 @@ pub(crate) fn verify_passed(passed: u64, tasks: u32, sent: u64) -> anyhow::Resul
         bail!("the tasks passed on {passed} tokens, expected {expected}");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Read;
-
-    #[test]
-    fn a_link_carries_bytes_one_way() {
-        for transport in [Transport::Pipe, Transport::Socketpair] {
-            let Link { reader, writer } = transport.link(Mode::Blocking).unwrap();
-            let (mut reader, mut writer) = (File::from(reader), File::from(writer));
-            writer.write_all(&[1, 2]).unwrap();
-            drop(writer);
-            let mut all = Vec::new();
-            reader.read_to_end(&mut all).unwrap();
-            assert_eq!(all, [1, 2]);
-        }
-    }
-
-    #[test]
-    fn a_nonblocking_link_does_not_wait() {
-        for transport in [Transport::Pipe, Transport::Socketpair] {
-            let link = transport.link(Mode::NonBlocking).unwrap();
-            let error = File::from(link.reader).read(&mut [0]).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::WouldBlock);
-        }
-    }
-
-    #[test]
-    fn more_tokens_than_the_links_hold_are_refused() {
-        let chain = |tokens| Chain {
-            transport: Transport::Socketpair,
-            tokens,
-        };
-        assert!(chain(2).check_room().is_ok());
-        let error = chain(u32::MAX).check_room().unwrap_err();
-        assert!(error.downcast_ref::<BadUsage>().is_some(), "{error}");
-        assert!(error.to_string().contains("--tokens"), "{error}");
-    }
-
-    #[test]
-    fn where_each_link_holds_one_there_is_room_for_as_many_as_there_are() {
-        let room = |transport, tokens| Chain { transport, tokens }.check_room_along(3).is_ok();
-        assert!(room(Local::Eventfd, 4) && !room(Local::Eventfd, 5));
-        assert!(room(Local::Pipe, 5));
-        let alone = |tokens| Chain {
-            transport: Local::Eventfd,
-            tokens,
-        };
-        assert!(alone(1).check_room().is_ok());
-        assert!(alone(2).check_room().is_err(), "nobody passes them on");
-    }
-
-    #[test]
-    fn a_token_that_skipped_a_task_is_found() {
-        assert!(verify(&[250, 251], 245, 5).is_ok());
-        assert!(verify(&[4], 255, 5).is_ok());
-        assert!(verify(&[5], 255, 5).is_err());
-        assert!(verify_passed(30, 5, 6).is_ok());
-        assert!(verify_passed(29, 5, 6).is_err());
-    }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{Limits, Passing, Room};
 use crate::record::Record;
 use crate::units::{Bytes, Nanos};
 
@@ -94,6 +95,21 @@ pub enum Note {
         before: f64,
         /// The round trip after, in ns.
         after: f64,
+    },
+    /// Of tasks that sleep, not all were alive at any moment.
+    FewerAlive {
+        /// How many were, at most.
+        most: u64,
+        /// How many there were in all.
+        of: u64,
+    },
+    /// Not all tasks fit within the limits of the system at once, and the driver waited for the oldest to
+    /// end before it created others.
+    HeldBack {
+        /// How many were let be alive.
+        at_once: u64,
+        /// The limits that do not allow all.
+        limits: Vec<String>,
     },
     /// The program was built without optimisation.
     DebugBuild,
@@ -193,12 +209,35 @@ impl fmt::Display for Note {
                 Nanos(*before),
                 Nanos(*after)
             ),
+            Note::FewerAlive { most, of } => write!(
+                f,
+                "only {most} of {of} tasks were ever alive at once: memory per task is not that of one that is alive; --gate holds them until all are"
+            ),
+            Note::HeldBack { at_once, limits } => write!(
+                f,
+                "no more than {at_once} tasks were alive at once, since more do not fit ({}): the driver waited for the oldest to end; try --raise-limits",
+                limits.join(", ")
+            ),
             Note::DebugBuild => f.write_str("built without optimisation: use --release"),
             Note::Unreadable { files } => write!(
                 f,
                 "{} cannot be read here: what they tell (memory, limits, interference) is unknown, and limits were not checked against it",
                 files.join(", ")
             ),
+        }
+    }
+}
+
+impl Note {
+    /// That a driver kept to this room.
+    pub(crate) fn held_back(room: Room, passing: &Passing) -> Self {
+        let all = Limits::read().check(&passing.alive, passing.tasks);
+        let shortages = all
+            .err()
+            .map_or_else(Vec::new, |exceeded| exceeded.shortages);
+        Note::HeldBack {
+            at_once: room.alive,
+            limits: shortages.into_iter().map(|short| short.name).collect(),
         }
     }
 }
@@ -219,7 +258,11 @@ fn unreadable(record: &Record) -> Vec<String> {
         ("/proc/self/status", record.machine.affinity.is_none()),
         (
             "/proc/PID/status of the tasks",
-            record.samples.is_some() && record.error.is_none() && record.usage.is_none(),
+            record.samples.is_some()
+                && record.error.is_none()
+                && record.usage.is_none()
+                // A signal may have cut the last lap short.
+                && !record.partial,
         ),
         (
             "/proc/stat",
@@ -257,6 +300,11 @@ pub(crate) fn of(record: &Record) -> Vec<Note> {
             shortest: samples.min,
             clock_step: step,
         });
+    }
+    if let Some((most, of)) = record.peak_alive.zip(record.tasks())
+        && most < of
+    {
+        notes.push(Note::FewerAlive { most, of });
     }
     let timed = samples.mean * samples.count as f64;
     if let Some((usage, (repeats, per))) = record.usage.zip(record.repeats()) {

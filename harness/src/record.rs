@@ -13,6 +13,7 @@ use crate::notes::Note;
 use crate::recorder::Summary;
 use crate::usage::{Interference, Memory, Usage};
 use crate::waits::Waits;
+use crate::workers::Workers;
 
 mod metric;
 
@@ -74,14 +75,19 @@ pub struct Record {
     /// there; null where there is no such loop, or a runtime does not tell.
     #[serde(default)]
     pub waits: Option<Waits>,
+    /// What the workers of a runtime with several threads did in the timed iterations; null where
+    /// there are none, or it does not tell.
+    #[serde(default)]
+    pub workers: Option<Workers>,
     /// How many bytes an iteration hands over, end to end; null where that is not what is measured.
     #[serde(default)]
     pub payload: Option<u64>,
-    /// The largest number of tasks that were alive at once: spawned and not yet ended. Null where
-    /// that was not counted.
+    /// The largest number of tasks that were alive at once, spawned and not yet ended, in any
+    /// iteration, warm-ups included. Null where that was not counted.
     #[serde(default)]
     pub peak_alive: Option<u64>,
-    /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5)).
+    /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5));
+    /// where `peak_alive` is known, when its last iteration did.
     #[serde(default)]
     pub peak_resident: Option<u64>,
     /// The main thread's timer slack when it ended, in ns (prctl(2), PR_GET_TIMERSLACK): how much later than asked
@@ -234,6 +240,7 @@ impl Record {
             distributions: BTreeMap::new(),
             usage: None,
             waits: None,
+            workers: None,
             payload: None,
             peak_alive: None,
             peak_resident: None,

@@ -4,9 +4,12 @@ use std::io::{self, Write};
 
 use crate::args::Format;
 use crate::counters;
+use crate::rate;
 use crate::record::Record;
 use crate::recorder::Summary;
 use crate::units::{Bytes, Nanos};
+
+mod sleepers;
 
 /// Writes a record in the form asked for.
 ///
@@ -46,6 +49,7 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
             &format!("{} ({hops} hops per iteration)", Nanos(per_hop)),
         )?;
     }
+    rate::write(record, samples, out)?;
     row(out, "iteration", &percentiles(samples))?;
     for (name, summary) in &record.distributions {
         row(
@@ -55,7 +59,9 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     write_usage(record, samples, out)?;
+    sleepers::write(record, samples, out)?;
     write_waits(record, samples, out)?;
+    write_workers(record, samples, out)?;
     counters::write(record, out)?;
     write_cache_line(record, out)?;
     let at_rest = record.memory.and_then(|m| m.at_rest?.resident);
@@ -144,6 +150,37 @@ fn write_waits(record: &Record, samples: &Summary, out: &mut impl Write) -> io::
     row(out, "waits", &text)
 }
 
+fn write_workers(record: &Record, samples: &Summary, out: &mut impl Write) -> io::Result<()> {
+    let (Some(workers), Some((repeats, what))) = (&record.workers, record.repeats()) else {
+        return Ok(());
+    };
+    let parks = workers.parks() as f64 / (repeats * samples.count) as f64;
+    let text = format!(
+        "{}: {} busy, {parks:.3} parks per {what}",
+        workers.each.len(),
+        busy(workers.shares().collect()),
+    );
+    row(out, "workers", &text)
+}
+
+/// So many workers are named each by itself.
+const FEW_WORKERS: usize = 4;
+
+/// How busy each of the workers was, or the busiest and the idlest of many.
+fn busy(mut shares: Vec<f64>) -> String {
+    let percent = |share: &f64| format!("{:.0} %", share * 100.0);
+    if shares.len() > FEW_WORKERS {
+        shares.sort_by(f64::total_cmp);
+        let (least, most) = (&shares[0], &shares[shares.len() - 1]);
+        return format!("from {} to {}", percent(least), percent(most));
+    }
+    let shares: Vec<String> = shares.iter().map(percent).collect();
+    match shares.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => shares.concat(),
+    }
+}
+
 fn percentiles(s: &Summary) -> String {
     let [min, p50, p90, p99, max] = [s.min, s.p50, s.p90, s.p99, s.max].map(|ns| Nanos(ns as f64));
     format!("min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}")
@@ -151,4 +188,17 @@ fn percentiles(s: &Summary) -> String {
 
 pub(crate) fn row(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
     writeln!(out, "  {:<16}{text}", name.replace('_', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_workers_are_named_each_and_many_by_their_range() {
+        assert_eq!(busy(vec![0.5]), "50 %");
+        assert_eq!(busy(vec![0.614, 0.12]), "61 % and 12 %");
+        assert_eq!(busy(vec![0.3, 0.2, 0.1]), "30 %, 20 % and 10 %");
+        assert_eq!(busy(vec![0.3, 0.2, 0.9, 0.01, 0.5]), "from 1 % to 90 %");
+    }
 }

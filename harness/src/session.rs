@@ -17,8 +17,9 @@ use crate::cache_line::CacheLine;
 use crate::console::{complain, print};
 use crate::counters::Tasks;
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
+use crate::feed::Feed;
 use crate::laps::Laps;
-use crate::limits::{self, Demand, Exceeded, Limits};
+use crate::limits::{self, Demand, Exceeded, Limits, Need, Passing, Room};
 use crate::machine::{Build, Machine};
 use crate::notes::Note;
 use crate::placement::allowed;
@@ -57,6 +58,7 @@ pub struct Session {
     tokens: u64,
     payload: Option<u64>,
     peak_alive: Option<u64>,
+    peak_resident: Option<u64>,
     distributions: BTreeMap<String, Summary>,
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
@@ -112,6 +114,7 @@ impl Session {
             tokens: 1,
             payload: None,
             peak_alive: None,
+            peak_resident: None,
             distributions: BTreeMap::new(),
             runtime: None,
             command_fault: None,
@@ -130,30 +133,66 @@ impl Session {
     /// the run ends here in any case.
     pub fn require(&mut self, demand: &Demand) -> anyhow::Result<()> {
         let tasks = u64::from(self.run.tasks);
+        let limits = self.limits(demand, (demand, tasks))?;
+        let verdict = limits.check(demand, tasks);
+        self.answer(verdict, (limits.largest(demand), ""), demand)?;
+        self.begin(demand.of(tasks));
+        Ok(())
+    }
+
+    /// The same for tasks that end by themselves while others are still being created: tells how many
+    /// of them may be there at once. Not even all of them need fit.
+    ///
+    /// # Errors
+    /// As [`Session::require`], where not even one fits.
+    pub fn require_passing(&mut self, passing: &Passing) -> anyhow::Result<Room> {
+        let (raised, tasks) = passing.to_raise(&Limits::read());
+        let limits = self.limits(&passing.alive, (&raised, tasks))?;
+        let room = limits.room(passing);
+        let verdict = limits.check(&passing.alive, room.alive.max(1));
+        let largest = (limits.largest(&passing.alive), " at once");
+        self.answer(verdict, largest, &passing.alive)?;
+        self.begin(passing.alive.of(room.unjoined));
+        Ok(room)
+    }
+
+    /// Raises what is to be raised, for so many tasks of a demand, and reads the limits.
+    fn limits(&mut self, demand: &Demand, raised: (&Demand, u64)) -> anyhow::Result<Limits> {
         if self.run.raise_limits {
-            let (lease, outcomes) = limits::raise(demand, tasks);
+            let (lease, outcomes) = limits::raise(raised.0, raised.1);
             self.raised = lease;
             self.tell(&outcomes);
         }
-        raise_descriptors(demand.of(tasks).descriptors)?;
-        let limits = Limits::read();
-        let verdict = limits.check(demand, tasks);
+        raise_descriptors(demand.of(u64::from(self.run.tasks)).descriptors)?;
+        Ok(Limits::read())
+    }
+
+    /// Ends the run where it cannot be, or where nothing but this answer is asked for.
+    fn answer(
+        &self,
+        verdict: Result<(), Exceeded>,
+        (largest, at_once): (u64, &'static str),
+        demand: &Demand,
+    ) -> anyhow::Result<()> {
         if self.run.check_limits {
-            let largest = limits.largest(demand);
             return Err(anyhow::Error::new(LimitsChecked {
                 verdict,
-                tasks,
+                tasks: u64::from(self.run.tasks),
                 largest,
+                at_once,
                 demand: demand.clone(),
             }));
         }
-        verdict?;
+        Ok(verdict?)
+    }
+
+    /// Building begins, of what needs so much.
+    fn begin(&mut self, need: Need) {
         // The program has confined itself to them. Where it cannot be told, nothing goes by them.
         self.cpus = allowed(Pid::from_raw(0)).unwrap_or_default();
         self.cache_line = CacheLine::measure(&self.cpus);
         self.building = Some(Instant::now());
-        links::make_room(demand.of(tasks).descriptors);
-        Ok(())
+        links::make_room(need.descriptors);
     }
 
     fn tell(&self, outcomes: &[limits::Outcome]) {
@@ -201,6 +240,12 @@ impl Session {
         self.hops = Some((u64::from(self.run.tasks) + 1) * self.tokens);
     }
 
+    /// Declares the same where it matters who feeds them in.
+    pub fn carries_fed(&mut self, tokens: u32, feed: Feed) {
+        self.carries(tokens);
+        self.hops = Some(feed.hops(self.run.tasks, tokens));
+    }
+
     /// Declares how many bytes an iteration hands over, end to end.
     pub fn hands_over(&mut self, bytes: u64) {
         self.payload = Some(bytes);
@@ -209,6 +254,12 @@ impl Session {
     /// Keeps the largest number of tasks that were alive at once.
     pub fn alive_at_once(&mut self, most: u64) {
         self.peak_alive = Some(most);
+    }
+
+    /// Keeps the largest resident set so far: what follows is no part of what is measured. Without it
+    /// the whole run is.
+    pub fn peaked(&mut self) {
+        self.peak_resident = usage::peak_resident();
     }
 
     /// Keeps the runtime that the tasks ran on.
@@ -224,7 +275,7 @@ impl Session {
     }
 
     /// Reads the memory and runs the user's `--command`. Call it when the last iteration is done
-    /// and every task is still alive. A command that fails does not stop the teardown: it makes
+    /// and every task is still alive, or as many as ever are. A command that fails does not stop the teardown: it makes
     /// the program end with status 1.
     pub fn at_rest(&mut self) {
         self.at_rest = Some(match self.processes.is_none() {
@@ -295,6 +346,7 @@ impl Session {
             .zip(self.building)
             .map(|(at, building)| at.duration_since(building));
         let mean = samples.as_ref().map(|s| s.mean);
+        let has_samples = samples.is_some();
         let ns = |d: Duration| d.as_nanos() as u64;
         let command_line = std::env::args_os()
             .map(|arg| arg.to_string_lossy().into_owned())
@@ -313,9 +365,10 @@ impl Session {
             distributions: std::mem::take(&mut self.distributions),
             usage: used.and_then(|(usage, _)| usage),
             waits: laps.as_ref().and_then(Laps::waits),
+            workers: laps.as_ref().and_then(Laps::workers),
             payload: self.payload,
             peak_alive: self.peak_alive,
-            peak_resident: usage::peak_resident(),
+            peak_resident: self.peak_resident.or_else(usage::peak_resident),
             timer_slack: timer_slack::now(),
             interference: used.map(|(_, interference)| interference),
             counters,
@@ -329,7 +382,10 @@ impl Session {
             first_iteration: laps.as_ref().and_then(Laps::first).map(ns),
             teardown: teardown.map(ns),
             futex_slots: self.futex_slots,
-            error: error.map(|e| format!("{e:#}")),
+            error: error
+                // What was measured before the signal is a result, if only a part of it.
+                .filter(|e| !has_samples || !e.is::<Interrupted>())
+                .map(|e| format!("{e:#}")),
             ..Record::empty(&self.name, command_line)
         };
         record.notes = notes::of(&record);
@@ -364,6 +420,8 @@ struct LimitsChecked {
     verdict: Result<(), Exceeded>,
     tasks: u64,
     largest: u64,
+    /// Behind that number, for people.
+    at_once: &'static str,
     demand: Demand,
 }
 
@@ -392,8 +450,8 @@ impl LimitsChecked {
             Format::Text => {
                 writeln!(
                     out,
-                    "# {} with {} tasks: this system allows at most {}",
-                    session.name, self.tasks, self.largest
+                    "# {} with {} tasks: this system allows at most {}{}",
+                    session.name, self.tasks, self.largest, self.at_once
                 )?;
                 match &self.verdict {
                     Ok(()) => Ok(()),

@@ -1,4 +1,4 @@
-//! Faults that a test asks for: a task of a chain that ends in mid-run.
+//! Faults that a test asks for: a task of a chain that ends in mid-run, or does what is wrong.
 //!
 //! A program spawns another function in the place of that task, so that the real one has no branch
 //! for it. The hidden flag is in the record: nobody takes such a run for a real one.
@@ -18,7 +18,8 @@ pub const PASSED_BEFORE: u64 = 3;
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct TestFault {
     /// Have task K, counted from 0, end in mid-run (fail, panic, close) or before it has started
-    /// (absent), or hang, for a test: the rest must come to an end, and the cause must be told
+    /// (absent), hang, or pass on what is wrong (corrupt), for a test: the rest must come to an end,
+    /// and the cause must be told
     #[arg(long, value_name = "ENDING@K", hide = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_fault: Option<Fault>,
@@ -44,6 +45,8 @@ pub enum Ending {
     Absent,
     /// It does not end, and passes nothing on any more.
     Hang,
+    /// It goes on, and spoils what it passes on.
+    Corrupt,
 }
 
 impl TestFault {
@@ -69,16 +72,32 @@ impl TestFault {
 }
 
 impl Ending {
-    const NAMES: [(&'static str, Ending); 5] = [
+    const NAMES: [(&'static str, Ending); 6] = [
         ("fail", Ending::Fail),
         ("panic", Ending::Panic),
         ("close", Ending::Close),
         ("absent", Ending::Absent),
         ("hang", Ending::Hang),
+        ("corrupt", Ending::Corrupt),
     ];
 
-    /// Ends the calling task after it has passed on `passed` tokens. A task that is to hang does
-    /// so in its own way, and does not come here.
+    /// Whether the faulty task takes another token when it has passed on so many.
+    pub fn goes_on(self, passed: u64) -> bool {
+        passed < PASSED_BEFORE || self == Ending::Corrupt
+    }
+
+    /// Inverts the last byte of the token that comes after so many, if it is to be spoiled.
+    pub fn spoil(self, passed: u64, token: &mut [u8]) {
+        if self == Ending::Corrupt
+            && passed >= PASSED_BEFORE
+            && let Some(byte) = token.last_mut()
+        {
+            *byte = !*byte;
+        }
+    }
+
+    /// Ends the calling task after it has passed on `passed` tokens. A task that is to hang or
+    /// to go on does so in its own way, and does not come here.
     ///
     /// # Errors
     /// Always, unless it is to look as if all was done.
@@ -89,7 +108,7 @@ impl Ending {
         match self {
             Ending::Close => Ok(passed),
             Ending::Panic => panic!("ends here, as --test-fault asks"),
-            Ending::Fail | Ending::Absent | Ending::Hang => {
+            Ending::Fail | Ending::Absent | Ending::Hang | Ending::Corrupt => {
                 Err(io::Error::other("fails here, as --test-fault asks"))
             }
         }
@@ -105,7 +124,7 @@ impl FromStr for Fault {
         match (ending, task.parse()) {
             (Some(&(_, ending)), Ok(task)) => Ok(Fault { ending, task }),
             _ => Err(format!(
-                "'{text}' is not an ending (fail, panic, close, absent or hang), @ and a task's number"
+                "'{text}' is not an ending (fail, panic, close, absent, hang or corrupt), @ and a task's number"
             )),
         }
     }
@@ -130,12 +149,29 @@ mod tests {
 
     #[test]
     fn faults_read_and_print() {
-        for text in ["fail@0", "panic@12", "close@4294967295", "absent@3"] {
+        for text in [
+            "fail@0",
+            "panic@12",
+            "close@4294967295",
+            "absent@3",
+            "corrupt@1",
+        ] {
             assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
         }
         for text in ["", "fail", "fail@", "@3", "fail@-1", "fail@4294967296"] {
             assert!(text.parse::<Fault>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_token_is_spoiled_once_others_were_passed_on() {
+        let mut token = [1, 2];
+        Ending::Corrupt.spoil(PASSED_BEFORE - 1, &mut token);
+        Ending::Hang.spoil(PASSED_BEFORE, &mut token);
+        assert_eq!(token, [1, 2]);
+        Ending::Corrupt.spoil(PASSED_BEFORE, &mut token);
+        assert_eq!(token, [1, 253]);
+        assert!(Ending::Corrupt.goes_on(PASSED_BEFORE) && !Ending::Hang.goes_on(PASSED_BEFORE));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use serde::Serialize;
 
-use crate::limits::{Demand, Need};
+use crate::limits::Demand;
 use crate::units::Bytes;
 
 /// The flag for the memory that each task uses at each hop.
@@ -31,20 +31,7 @@ impl Touch {
 
     /// What the working sets of N tasks need of the system.
     pub fn demand(self) -> Demand {
-        let bytes = self.lines() * size_of::<Line>() as u64;
-        // From this size on malloc(3) asks for a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
-        let mapped = bytes >= 128 << 10;
-        let overhead = if mapped { 8192 } else { 64 };
-        Demand::each(match bytes {
-            0 => Need::NONE,
-            _ => Need {
-                memory: bytes + overhead,
-                address_space: bytes + overhead,
-                largest_map: bytes + overhead,
-                maps: u64::from(mapped),
-                ..Need::NONE
-            },
-        })
+        Demand::allocations(self.lines() * size_of::<Line>() as u64)
     }
 
     fn lines(self) -> u64 {
@@ -99,6 +86,7 @@ impl Work for WorkingSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Need;
 
     fn touch(bytes: u64) -> Touch {
         Touch {

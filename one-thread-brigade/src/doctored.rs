@@ -4,46 +4,51 @@
 
 use std::hint;
 use std::io::{Read, Write};
-use std::slice;
 use std::time::{Duration, Instant};
 
 use harness::laps::Laps;
-use harness::links;
+use harness::payload::{Intake, Pattern};
 use harness::touch::Work;
 
 use crate::{Brigade, Cli};
 
 /// What `drive` does, and before each write a wait that keeps the CPU.
-pub(crate) fn drive<T: Work, R: Read, W: Write>(
+pub(crate) fn drive<T: Work, I: Intake, R: Read, W: Write>(
     cli: &Cli,
-    chain: &mut Brigade<T, R, W>,
+    chain: &mut Brigade<T, I, R, W>,
     laps: &mut Laps,
     delay: Duration,
 ) -> anyhow::Result<()> {
-    let mut tokens = vec![0u8; cli.chain.tokens as usize];
+    let pattern = Pattern::new(cli.payload);
+    let mut received = pattern.room_for(cli.chain.tokens);
     while let Some(lap) = laps.advance()? {
         let start = lap as u8;
 
         let clock = Instant::now();
         for k in 0..cli.chain.tokens {
             wait(delay);
-            chain.first.write_all(&[start.wrapping_add(k as u8)])?;
+            let token = pattern.token(start.wrapping_add(k as u8));
+            chain.first.write_all(token)?;
         }
         for station in &mut chain.stations {
             for _ in 0..cli.chain.tokens {
-                let mut byte = 0;
-                station.upstream.read_exact(slice::from_mut(&mut byte))?;
-                station.work.work();
-                wait(delay);
-                station.downstream.write_all(&[byte.wrapping_add(1)])?;
+                let room = station.intake.room();
+                let read = room.len();
+                station.upstream.read_exact(room)?;
+                for token in station.intake.whole(read) {
+                    token[0] = token[0].wrapping_add(1);
+                    station.work.work();
+                    wait(delay);
+                    station.downstream.write_all(token)?;
+                }
             }
         }
-        for token in &mut tokens {
-            chain.last.read_exact(slice::from_mut(token))?;
+        for token in pattern.tokens(&mut received) {
+            chain.last.read_exact(token)?;
         }
         laps.record(clock.elapsed());
 
-        links::verify(&tokens, start, cli.run.tasks)?;
+        pattern.verify(&received, start, cli.run.tasks)?;
     }
     Ok(())
 }

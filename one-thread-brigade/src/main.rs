@@ -2,7 +2,8 @@
 //!
 //! One iteration: the thread writes a byte into the first of N + 1 links; for each of the N links
 //! between, it reads the byte, adds one, and writes it into the next; it reads it from the last
-//! one. No read ever waits, so nothing is switched to: what is left is the I/O.
+//! one. No read ever waits, so nothing is switched to: what is left is the I/O. With `--bytes` a
+//! token has more of them, and a link must hold it, since nobody reads while it is written.
 //!
 //! Two baselines, for two brigades:
 //! - blocking (the default): one write and one read a hop, as in `thread-brigade`;
@@ -12,7 +13,7 @@
 //!
 //! Timed: those system calls; with `--touch`, between the read and the write of each link, what the
 //! task that would stand there does with its memory. Left out: making the links, the check of the
-//! byte, and bookkeeping.
+//! bytes, and bookkeeping.
 
 mod doctored;
 
@@ -20,7 +21,6 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::slice;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -28,8 +28,9 @@ use clap::Parser;
 use harness::args::Run;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
-use harness::links::{self, Chain, Link, Local, Mode, ReadBuffer, Transport, eventfd};
+use harness::links::{Chain, Link, Local, Mode, ReadBuffer, Transport, eventfd, pipes};
 use harness::order::Order;
+use harness::payload::{Intake, Parts, Pattern, Payload};
 use harness::placement::{Layout, Place};
 use harness::touch::{Touch, Work, WorkingSet};
 use harness::wiring::{Post, Wiring};
@@ -48,6 +49,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     chain: Chain<Local>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    payload: Payload,
     #[command(flatten)]
     #[serde(flatten)]
     read_buffer: ReadBuffer,
@@ -81,31 +85,54 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.place.confine(Layout::Single)?;
     session.carries(cli.chain.tokens);
+    session.hands_over(cli.payload.of(cli.chain.tokens));
     if cli.read_buffer.size() > 1 && !cli.nonblocking {
         return Err(BadUsage::new(
             "--read-buffer: a blocking read takes one token and never a second look: drop it, or use --nonblocking",
         ));
     }
-    let demand = demand(cli);
+    let read_size = cli.payload.read_size(cli.read_buffer.size())?;
+    let demand = demand(cli, read_size);
     session.require(&demand)?;
-    cli.chain.check_room()?;
+    cli.chain.check_room(cli.payload)?;
     match cli.touch.is_none() {
-        true => over::<()>(cli, session, &demand),
-        false => over::<WorkingSet>(cli, session, &demand),
+        true => with::<()>(cli, session, &demand, read_size),
+        false => with::<WorkingSet>(cli, session, &demand, read_size),
     }
 }
 
 /// What the run needs of the system.
-fn demand(cli: &Cli) -> Demand {
-    let demand = Demand::links(cli.chain.transport) + cli.touch.demand();
+fn demand(cli: &Cli, read_size: usize) -> Demand {
+    let demand = Demand::links(cli.chain.transport)
+        + cli.payload.demand_reading(read_size, cli.chain.tokens)
+        + cli.touch.demand();
     match cli.nonblocking {
         true => demand + Demand::watched(1),
         false => demand,
     }
 }
 
+/// The chain at whose links this work is done, with tokens and reads of the size that was asked for.
+fn with<T: Work>(
+    cli: &Cli,
+    session: &mut Session,
+    demand: &Demand,
+    read_size: usize,
+) -> anyhow::Result<()> {
+    match (cli.payload.is_a_byte(), read_size) {
+        (true, 1) => over::<T, _>(cli, session, demand, [0u8; 1]),
+        (true, _) => over::<T, _>(cli, session, demand, vec![0u8; read_size]),
+        (false, _) => over::<T, _>(cli, session, demand, Parts::new(cli.payload, read_size)),
+    }
+}
+
 /// The chain over links of the kind that was asked for.
-fn over<T: Work>(cli: &Cli, session: &mut Session, demand: &Demand) -> anyhow::Result<()> {
+fn over<T: Work, I: Intake>(
+    cli: &Cli,
+    session: &mut Session,
+    demand: &Demand,
+    intake: I,
+) -> anyhow::Result<()> {
     let mode = match cli.nonblocking {
         true => Mode::NonBlocking,
         false => Mode::Blocking,
@@ -117,20 +144,24 @@ fn over<T: Work>(cli: &Cli, session: &mut Session, demand: &Demand) -> anyhow::R
         }
     };
     match cli.chain.transport {
-        Local::Pipe => carry::<T, _, _>(cli, session, demand, files(Transport::Pipe)),
-        Local::Socketpair => carry::<T, _, _>(cli, session, demand, files(Transport::Socketpair)),
-        Local::Eventfd => carry::<T, _, _>(cli, session, demand, || eventfd::link(mode)),
+        Local::Pipe => carry::<T, I, _, _>(cli, session, demand, intake, files(Transport::Pipe)),
+        Local::Socketpair => {
+            carry::<T, I, _, _>(cli, session, demand, intake, files(Transport::Socketpair))
+        }
+        Local::Eventfd => carry::<T, I, _, _>(cli, session, demand, intake, || eventfd::link(mode)),
     }
 }
 
 /// Builds the chain out of links (the end to read from, the end to write to) and has it driven.
-fn carry<T: Work, R: Read + AsFd, W: Write>(
+fn carry<T: Work, I: Intake, R: Read + AsFd, W: Write>(
     cli: &Cli,
     session: &mut Session,
     demand: &Demand,
+    intake: I,
     link: impl Fn() -> io::Result<(R, W)>,
 ) -> anyhow::Result<()> {
-    let mut chain = form::<T, R, W>(cli, demand, link)?;
+    let mut chain = form::<T, I, R, W>(cli, demand, intake, link)?;
+    pipes::check_room(cli.chain.tokens, cli.payload)?;
     let mut laps = session.laps();
     let result = match cli.test_busy_wait.map(Duration::from_nanos) {
         Some(delay) => doctored::drive(cli, &mut chain, &mut laps, delay),
@@ -145,25 +176,29 @@ fn carry<T: Work, R: Read + AsFd, W: Write>(
 
 /// All of a brigade but its tasks: the driver's ends of the links, and between them, in the order of
 /// the chain, what each task would have.
-struct Brigade<T, R, W> {
+struct Brigade<T, I, R, W> {
     first: W,
-    stations: Vec<Station<T, R, W>>,
+    stations: Vec<Station<T, I, R, W>>,
     last: R,
+    /// What the driver would read by.
+    intake: I,
 }
 
 /// What a task would have.
-struct Station<T, R, W> {
+struct Station<T, I, R, W> {
     upstream: R,
+    intake: I,
     work: T,
     downstream: W,
 }
 
 /// Makes the N + 1 links, and the working sets, in the order in which a brigade would.
-fn form<T: Work, R, W>(
+fn form<T: Work, I: Intake, R, W>(
     cli: &Cli,
     demand: &Demand,
+    intake: I,
     link: impl Fn() -> io::Result<(R, W)>,
-) -> anyhow::Result<Brigade<T, R, W>> {
+) -> anyhow::Result<Brigade<T, I, R, W>> {
     let tasks = cli.run.tasks;
     let mut wiring = Wiring::new(cli.order, tasks, |k| {
         link().map_err(|e| limits::explain("make a link", k, tasks, e, demand))
@@ -177,6 +212,7 @@ fn form<T: Work, R, W>(
         } = post?;
         let station = Station {
             upstream,
+            intake: intake.clone(),
             work: T::new(cli.touch),
             downstream,
         };
@@ -188,94 +224,109 @@ fn form<T: Work, R, W>(
         first,
         stations: placed.into_iter().map(|(_, station)| station).collect(),
         last,
+        intake,
     })
 }
 
 /// Carries the tokens along the chain with blocking calls, and times that.
-fn drive<T: Work, R: Read, W: Write>(
+fn drive<T: Work, I: Intake, R: Read, W: Write>(
     cli: &Cli,
-    chain: &mut Brigade<T, R, W>,
+    chain: &mut Brigade<T, I, R, W>,
     laps: &mut Laps,
 ) -> anyhow::Result<()> {
-    let mut tokens = vec![0u8; cli.chain.tokens as usize];
+    let pattern = Pattern::new(cli.payload);
+    let mut received = pattern.room_for(cli.chain.tokens);
     while let Some(lap) = laps.advance()? {
         let start = lap as u8;
 
         let clock = Instant::now();
         for k in 0..cli.chain.tokens {
-            chain.first.write_all(&[start.wrapping_add(k as u8)])?;
+            let token = pattern.token(start.wrapping_add(k as u8));
+            chain.first.write_all(token)?;
         }
         for station in &mut chain.stations {
             for _ in 0..cli.chain.tokens {
-                let mut byte = 0;
-                station.upstream.read_exact(slice::from_mut(&mut byte))?;
-                station.work.work();
-                station.downstream.write_all(&[byte.wrapping_add(1)])?;
+                let room = station.intake.room();
+                let read = room.len();
+                station.upstream.read_exact(room)?;
+                for token in station.intake.whole(read) {
+                    token[0] = token[0].wrapping_add(1);
+                    station.work.work();
+                    station.downstream.write_all(token)?;
+                }
             }
         }
-        for token in &mut tokens {
-            chain.last.read_exact(slice::from_mut(token))?;
+        for token in pattern.tokens(&mut received) {
+            chain.last.read_exact(token)?;
         }
         laps.record(clock.elapsed());
 
-        links::verify(&tokens, start, cli.run.tasks)?;
+        pattern.verify(&received, start, cli.run.tasks)?;
     }
     Ok(())
 }
 
 /// Carries the tokens along the chain with non-blocking calls, waiting by epoll before each link
 /// is read and reading it until nothing is left, and times that.
-fn drive_nonblocking<T: Work, R: Read + AsFd, W: Write>(
+fn drive_nonblocking<T: Work, I: Intake, R: Read + AsFd, W: Write>(
     cli: &Cli,
-    chain: &mut Brigade<T, R, W>,
+    chain: &mut Brigade<T, I, R, W>,
     laps: &mut Laps,
 ) -> anyhow::Result<()> {
     let epoll = watch(chain)?;
-    let mut buffer = vec![0u8; cli.read_buffer.size()];
-    let mut tokens = vec![0u8; cli.chain.tokens as usize];
+    let pattern = Pattern::new(cli.payload);
+    let all = cli.payload.of(cli.chain.tokens) as usize;
+    let mut received = pattern.room_to_read(cli.chain.tokens, chain.intake.ask(0));
     while let Some(lap) = laps.advance()? {
         let start = lap as u8;
 
         let clock = Instant::now();
         for k in 0..cli.chain.tokens {
-            chain.first.write_all(&[start.wrapping_add(k as u8)])?;
+            let token = pattern.token(start.wrapping_add(k as u8));
+            chain.first.write_all(token)?;
         }
         for (i, station) in (0u64..).zip(&mut chain.stations) {
             wait_for(&epoll, i)?;
-            while let Some(read) = read_some(&mut station.upstream, &mut buffer)? {
-                for byte in &buffer[..read] {
+            loop {
+                let room = station.intake.room();
+                let asked = room.len();
+                let Some(read) = read_some(&mut station.upstream, room)? else {
+                    break;
+                };
+                for token in station.intake.whole(read) {
+                    token[0] = token[0].wrapping_add(1);
                     station.work.work();
-                    station.downstream.write_all(&[byte.wrapping_add(1)])?;
+                    station.downstream.write_all(token)?;
                 }
-                if read < buffer.len() {
+                if read < asked {
                     break;
                 }
             }
         }
         wait_for(&epoll, chain.stations.len() as u64)?;
-        let mut received = 0;
-        while let Some(read) = read_some(&mut chain.last, &mut buffer)? {
-            let room = tokens.get_mut(received..received + read);
-            room.context("more tokens came out than went in")?
-                .copy_from_slice(&buffer[..read]);
-            received += read;
-            if read < buffer.len() {
+        let mut came = 0;
+        loop {
+            let asked = chain.intake.ask(came);
+            let room = &mut received[came..came + asked];
+            let Some(read) = read_some(&mut chain.last, room)? else {
+                break;
+            };
+            came += read;
+            ensure!(came <= all, "more tokens came out than went in");
+            if read < asked {
                 break;
             }
         }
         laps.record(clock.elapsed());
 
-        ensure!(
-            received == tokens.len(),
-            "fewer tokens came out than went in"
-        );
-        links::verify(&tokens, start, cli.run.tasks)?;
+        ensure!(came == all, "fewer tokens came out than went in");
+        pattern.verify(&received[..all], start, cli.run.tasks)?;
     }
     Ok(())
 }
 
 /// Has epoll watch the links, each known by its place: edge-triggered, as Tokio's I/O driver does.
-fn watch<T, R: AsFd, W>(chain: &Brigade<T, R, W>) -> anyhow::Result<Epoll> {
+fn watch<T, I, R: AsFd, W>(chain: &Brigade<T, I, R, W>) -> anyhow::Result<Epoll> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
     let readers = chain.stations.iter().map(|station| &station.upstream);
     for (i, reader) in (0u64..).zip(readers.chain([&chain.last])) {

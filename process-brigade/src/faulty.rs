@@ -1,11 +1,11 @@
-//! The process that ends in mid-run, for tests of what becomes of the others.
+//! The process that ends in mid-run or spoils its tokens, for tests of what becomes of the others.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::slice;
 use std::thread;
 
-use harness::test_fault::{Ending, PASSED_BEFORE};
+use harness::payload::Intake;
+use harness::test_fault::Ending;
 
 use crate::children::Arrival;
 
@@ -13,6 +13,7 @@ use crate::children::Arrival;
 pub(crate) fn pass_on(
     mut upstream: File,
     mut downstream: File,
+    mut intake: impl Intake,
     arrival: Arrival,
     ending: Ending,
 ) -> io::Result<u64> {
@@ -20,17 +21,23 @@ pub(crate) fn pass_on(
         return ending.end(0);
     }
     arrival.arrive()?;
-    let mut byte = 0u8;
-    for passed in 0..PASSED_BEFORE {
-        if upstream.read(slice::from_mut(&mut byte))? == 0 {
-            return Ok(passed);
+    let mut passed = 0;
+    while ending.goes_on(passed) {
+        let read = upstream.read(intake.room())?;
+        if read == 0 {
+            return intake.end().map(|()| passed);
         }
-        downstream.write_all(&[byte.wrapping_add(1)])?;
+        for token in intake.whole(read) {
+            token[0] = token[0].wrapping_add(1);
+            ending.spoil(passed, token);
+            downstream.write_all(token)?;
+            passed += 1;
+        }
     }
     if ending == Ending::Hang {
         loop {
             thread::park();
         }
     }
-    ending.end(PASSED_BEFORE)
+    ending.end(passed)
 }

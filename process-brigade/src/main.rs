@@ -2,10 +2,11 @@
 //!
 //! One iteration: the driver writes a byte into the first link; each process of the chain reads
 //! it, adds one, and writes it into the next link; the driver reads it from the last link. That is
-//! N + 1 hops, each a write, a wake-up and a read.
+//! N + 1 hops, each a write, a wake-up and a read. With `--bytes` a token has more of them, of which
+//! each process reads all before it writes any.
 //!
 //! Timed: those system calls, and what the kernel does to run the next process. Left out: forking
-//! and awaiting the processes, the check of the byte, and all bookkeeping.
+//! and awaiting the processes, the check of the bytes, and all bookkeeping.
 //!
 //! It is `thread-brigade` with an address space for each task: what a hop costs more than there is
 //! what the change of page tables costs, with the entries of the TLB that it empties. With one task
@@ -23,7 +24,6 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
-use std::slice;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -31,8 +31,9 @@ use clap::Parser;
 use harness::args::Run;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
-use harness::links::{self, Chain, Mode};
+use harness::links::{Chain, Mode};
 use harness::order::Order;
+use harness::payload::{Intake, Parts, Pattern, Payload};
 use harness::placement::{Layout, Place, Seats};
 use harness::tally::Tally;
 use harness::test_fault::TestFault;
@@ -53,6 +54,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     chain: Chain,
+    #[command(flatten)]
+    #[serde(flatten)]
+    payload: Payload,
     #[command(flatten)]
     #[serde(flatten)]
     place: Place,
@@ -81,13 +85,14 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let seats = cli.place.confine(Layout::Chain)?;
     cli.fault.check(cli.run.tasks)?;
     session.carries(cli.chain.tokens);
+    session.hands_over(cli.payload.of(cli.chain.tokens));
     session.require(&demand(cli))?;
-    cli.chain.check_room()?;
+    cli.chain.check_room_along(cli.run.tasks, cli.payload)?;
 
     let mut children = Children::new(cli.run.tasks)?;
     let formed = match cli.touch.is_none() {
-        true => form::<()>(cli, &seats, &mut children),
-        false => form::<WorkingSet>(cli, &seats, &mut children),
+        true => with::<()>(cli, &seats, &mut children),
+        false => with::<WorkingSet>(cli, &seats, &mut children),
     };
     session.tasks_are(&children.pids());
     let mut laps = session.laps();
@@ -114,7 +119,25 @@ fn demand(cli: &Cli) -> Demand {
         Some(_) => links,
         None => links.in_children(),
     };
-    links + Demand::processes() + cli.touch.demand().in_children()
+    let own = cli.payload.demand(cli.chain.tokens) + cli.touch.demand();
+    links + Demand::processes() + own.in_children()
+}
+
+/// The chain whose processes do this work, with tokens of the size that was asked for.
+fn with<W: Work>(
+    cli: &Cli,
+    seats: &Seats,
+    children: &mut Children,
+) -> anyhow::Result<(File, File)> {
+    match cli.payload.is_a_byte() {
+        true => form::<W>(cli, seats, children, &[0u8; 1]),
+        false => form::<W>(
+            cli,
+            seats,
+            children,
+            &Parts::new(cli.payload, cli.payload.size()),
+        ),
+    }
 }
 
 /// Builds the chain and waits until each of its processes runs. Returns the end that the driver
@@ -123,6 +146,7 @@ fn form<W: Work>(
     cli: &Cli,
     seats: &Seats,
     children: &mut Children,
+    intake: &impl Intake,
 ) -> anyhow::Result<(File, File)> {
     let (tasks, touch) = (cli.run.tasks, cli.touch);
     let link = |k| {
@@ -142,10 +166,10 @@ fn form<W: Work>(
         let forked = match cli.fault.of(post.place) {
             None => children.fork(post, |upstream, downstream, arrival| {
                 seat.take()?;
-                pass_on(upstream, downstream, arrival, W::new(touch))
+                pass_on(upstream, downstream, intake.clone(), arrival, W::new(touch))
             }),
             Some(ending) => children.fork(post, |upstream, downstream, arrival| {
-                faulty::pass_on(upstream, downstream, arrival, ending)
+                faulty::pass_on(upstream, downstream, intake.clone(), arrival, ending)
             }),
         };
         forked.map_err(|e| limits::explain("create a process", built, tasks, e, &demand(cli)))?;
@@ -157,42 +181,47 @@ fn form<W: Work>(
     Ok((first.into(), last.into()))
 }
 
-/// A process of the chain: takes a byte, adds one, hands it on, until the end of file.
+/// A process of the chain: takes a token, adds one to it, hands it on, until the end of file.
 fn pass_on<W: Work>(
     mut upstream: File,
     mut downstream: File,
+    mut intake: impl Intake,
     arrival: Arrival,
     mut work: W,
 ) -> io::Result<u64> {
     arrival.arrive()?;
     let mut passed = 0;
-    let mut byte = 0u8;
-    while upstream.read(slice::from_mut(&mut byte))? == 1 {
-        work.work();
-        byte = byte.wrapping_add(1);
-        downstream.write_all(&[byte])?;
-        passed += 1;
+    loop {
+        let read = upstream.read(intake.room())?;
+        if read == 0 {
+            return intake.end().map(|()| passed);
+        }
+        for token in intake.whole(read) {
+            work.work();
+            token[0] = token[0].wrapping_add(1);
+            downstream.write_all(token)?;
+            passed += 1;
+        }
     }
-    Ok(passed)
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
 fn drive(cli: &Cli, mut first: &File, mut last: &File, laps: &mut Laps) -> anyhow::Result<()> {
-    let mut tokens = vec![0u8; cli.chain.tokens as usize];
+    let pattern = Pattern::new(cli.payload);
+    let mut received = pattern.room_for(cli.chain.tokens);
     while let Some(lap) = laps.advance()? {
         let start = lap as u8;
 
         let clock = Instant::now();
         for k in 0..cli.chain.tokens {
-            first.write_all(&[start.wrapping_add(k as u8)])?;
+            first.write_all(pattern.token(start.wrapping_add(k as u8)))?;
         }
-        for token in &mut tokens {
-            last.read_exact(slice::from_mut(token))
-                .context("the chain ended early")?;
+        for token in pattern.tokens(&mut received) {
+            last.read_exact(token).context("the chain ended early")?;
         }
         laps.record(clock.elapsed());
 
-        links::verify(&tokens, start, cli.run.tasks)?;
+        pattern.verify(&received, start, cli.run.tasks)?;
     }
     Ok(())
 }

@@ -11,7 +11,10 @@ use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+mod counts;
 mod workers;
+
+pub use counts::counts;
 
 /// How many workers the multi-thread scheduler has. (`--flavor` is each program's own flag,
 /// since their defaults differ.)
@@ -38,6 +41,7 @@ pub struct Plan {
     flavor: Flavor,
     workers: u32,
     seats: Seats,
+    timers: bool,
 }
 
 impl Plan {
@@ -64,6 +68,7 @@ impl Plan {
             flavor,
             workers,
             seats,
+            timers: false,
         })
     }
 
@@ -75,7 +80,16 @@ impl Plan {
         }
     }
 
-    /// Builds the runtime, with I/O where `io` is set and without timers.
+    /// The same with timers.
+    #[must_use]
+    pub fn with_timers(self) -> Self {
+        Plan {
+            timers: true,
+            ..self
+        }
+    }
+
+    /// Builds the runtime, with I/O where `io` is set.
     ///
     /// # Errors
     /// What the system reports.
@@ -102,6 +116,9 @@ impl Plan {
         }
         if io {
             builder.enable_io();
+        }
+        if self.timers {
+            builder.enable_time();
         }
         workers::or_end(|| builder.build()).context("cannot build the runtime")
     }

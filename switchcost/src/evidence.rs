@@ -4,7 +4,8 @@
 //! the interrupts by which one CPU wakes another. A hand-over between threads or processes must
 //! show a switch a hop, and no more than one voluntary one: who hands the token on has nothing else
 //! to do, but may be preempted before it waits. Tasks of a runtime, and one thread by itself, must
-//! show none.
+//! show none; but where a runtime has several workers, and these wait for each other, their switches
+//! are what it does and no contradiction.
 
 use harness::record::{Metric, Record};
 use serde::Serialize;
@@ -39,6 +40,8 @@ pub enum Verdict {
     NeverInKernel,
     /// With several tokens in flight a switch serves several hops.
     SharedSwitches,
+    /// A runtime's workers go to sleep and wake each other.
+    WorkersSleep,
     /// The name says that each hop is a switch, and the counters say that it is not.
     TooFewSwitches,
     /// There are more switches than hops.
@@ -82,8 +85,10 @@ enum Switched {
 fn claim(benchmark: &str) -> Option<Switched> {
     match benchmark {
         "thread-brigade" | "thread-mem-brigade" | "process-brigade" => Some(Switched::ByKernel),
-        "async-mem-brigade" => Some(Switched::InMemory),
-        "async-brigade" | "uring-brigade" | "one-thread-brigade" => Some(Switched::OverIo),
+        "async-mem-brigade" | "goroutine-mem-brigade" => Some(Switched::InMemory),
+        "async-brigade" | "goroutine-brigade" | "uring-brigade" | "one-thread-brigade" => {
+            Some(Switched::OverIo)
+        }
         _ => None,
     }
 }
@@ -108,7 +113,7 @@ impl Evidence {
         let stays_out =
             in_kernel.is_some_and(|ns| ns < limit) && calls.is_none_or(|calls| calls < TOLERANCE);
         let preemptions = mean(&|run| each(run, run.usage?.involuntary_switches))?;
-        let tokens = runs.first()?.param("tokens").unwrap_or(1);
+        let crew = Crew::of(runs.first()?);
         Some(Evidence {
             switches,
             preemptions,
@@ -117,7 +122,7 @@ impl Evidence {
             hops_per_wait: mean(&waits)
                 .map(|waits| 1.0 / waits)
                 .filter(|hops| hops.is_finite()),
-            verdict: verdict(claim, (switches, preemptions), tokens, stays_out),
+            verdict: verdict(claim, (switches, preemptions), crew, stays_out),
         })
     }
 }
@@ -150,17 +155,36 @@ fn own_waits(run: &Record) -> Option<f64> {
     Some(run.waits?.enters as f64 / hops)
 }
 
+/// What may run at once.
+#[derive(Clone, Copy, Debug)]
+struct Crew {
+    /// Tokens in flight.
+    tokens: u64,
+    /// Threads of the runtime that run tasks; 1 where there is none.
+    workers: u32,
+}
+
+impl Crew {
+    fn of(run: &Record) -> Self {
+        Crew {
+            tokens: run.param("tokens").unwrap_or(1),
+            workers: run.runtime.as_ref().map_or(1, |runtime| runtime.workers),
+        }
+    }
+}
+
 fn verdict(
     claim: Switched,
     (switches, preemptions): (f64, f64),
-    tokens: u64,
+    crew: Crew,
     stays_out: bool,
 ) -> Verdict {
     match claim {
         Switched::ByKernel if switches > 1.0 + TOLERANCE => Verdict::TooManySwitches,
         Switched::ByKernel if switches + preemptions >= 1.0 - TOLERANCE => Verdict::Switches,
-        Switched::ByKernel if tokens > 1 => Verdict::SharedSwitches,
+        Switched::ByKernel if crew.tokens > 1 => Verdict::SharedSwitches,
         Switched::ByKernel => Verdict::TooFewSwitches,
+        _ if switches > TOLERANCE && crew.workers > 1 => Verdict::WorkersSleep,
         _ if switches > TOLERANCE => Verdict::UnexpectedSwitches,
         Switched::InMemory if stays_out => Verdict::NeverInKernel,
         Switched::InMemory | Switched::OverIo => Verdict::StaysOnCpu,
@@ -170,6 +194,10 @@ fn verdict(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use harness::record::Runtime;
+    use harness::recorder::Recorder;
+    use harness::usage::Usage;
+    use std::time::Duration;
 
     #[test]
     fn a_figure_is_judged_by_what_it_claims() {
@@ -191,7 +219,8 @@ mod tests {
             (OverIo, (0.01, 0.0), 1, false, StaysOnCpu),
             (OverIo, (0.4, 0.0), 1, false, UnexpectedSwitches),
         ] {
-            let found = verdict(claim, switches, tokens, stays_out);
+            let crew = Crew { tokens, workers: 1 };
+            let found = verdict(claim, switches, crew, stays_out);
             assert_eq!(found, expected, "{switches:?} {tokens} {stays_out}");
             let contradicts = matches!(
                 expected,
@@ -199,5 +228,49 @@ mod tests {
             );
             assert_eq!(found.is_contradiction(), contradicts);
         }
+    }
+
+    /// A thousand hops, on a runtime with so many workers, if any.
+    fn run(benchmark: &str, workers: Option<u32>, switches: u64) -> Record {
+        let mut record = Record::empty(benchmark, Vec::new());
+        let mut recorder = Recorder::new(100);
+        (0..100).for_each(|_| recorder.record(Duration::from_micros(20)));
+        record.samples = recorder.summary();
+        record.hops = Some(10);
+        record.per_hop = Some(2000.0);
+        record.usage = Some(Usage {
+            voluntary_switches: switches,
+            ..Usage::default()
+        });
+        record.runtime = workers.map(|workers| Runtime {
+            name: "some".to_owned(),
+            version: None,
+            flavor: "multi-thread".to_owned(),
+            workers,
+        });
+        record
+    }
+
+    #[test]
+    fn workers_that_wait_for_each_other_contradict_nothing() {
+        use Verdict::*;
+        for (benchmark, workers, switches, expected) in [
+            ("async-brigade", Some(2), 480, WorkersSleep),
+            ("async-mem-brigade", Some(2), 480, WorkersSleep),
+            ("goroutine-brigade", Some(2), 480, WorkersSleep),
+            ("goroutine-mem-brigade", Some(2), 480, WorkersSleep),
+            ("async-mem-brigade", Some(1), 480, UnexpectedSwitches),
+            ("uring-brigade", None, 480, UnexpectedSwitches),
+            ("async-mem-brigade", Some(2), 3, NeverInKernel),
+            ("goroutine-mem-brigade", Some(2), 3, NeverInKernel),
+            ("goroutine-brigade", Some(2), 3, StaysOnCpu),
+            // Threads are switched whatever else there is.
+            ("thread-brigade", Some(2), 480, TooFewSwitches),
+        ] {
+            let run = run(benchmark, workers, switches);
+            let evidence = Evidence::of(&[&run], Metric::Hop).unwrap();
+            assert_eq!(evidence.verdict, expected, "{benchmark} {workers:?}");
+        }
+        assert!(!WorkersSleep.is_contradiction());
     }
 }

@@ -54,7 +54,7 @@ fn common_notes(records: &[Record]) -> Vec<String> {
         }
     }
     type Kind = (fn(&Note) -> bool, &'static str, Share);
-    let kinds: [Kind; 12] = [
+    let kinds: [Kind; 14] = [
         (
             |n| matches!(n, Note::NotSteady { .. }),
             "not steady: the last third of the iterations differs from the first",
@@ -100,6 +100,16 @@ fn common_notes(records: &[Record]) -> Vec<String> {
             |n| matches!(n, Note::CacheLineMoved { .. }),
             "the way of a cache line between CPUs more than doubled or halved in mid-run",
             Share::Most,
+        ),
+        (
+            |n| matches!(n, Note::FewerAlive { .. }),
+            "not all of the tasks were ever alive at once: memory per task is not that of one that is alive",
+            Share::Most,
+        ),
+        (
+            |n| matches!(n, Note::HeldBack { .. }),
+            "not all tasks fit within the limits at once, and the driver waited for the oldest to end",
+            Share::Any,
         ),
         (
             |n| matches!(n, Note::DebugBuild),

@@ -2,11 +2,12 @@
 //!
 //! One iteration: the driver writes a byte into the first link; each thread of the chain reads it,
 //! adds one, and writes it into the next link; the driver reads it from the last link. That is
-//! N + 1 hops, each a write, a wake-up and a read.
+//! N + 1 hops, each a write, a wake-up and a read. With `--bytes` a token has more of them, of which
+//! each thread reads all before it writes any.
 //!
 //! Timed: those system calls, and what the kernel does to run the next thread; with `--touch`, what
 //! each thread does with its memory in between. Left out: creating and joining the threads, the check
-//! of the byte, and all bookkeeping.
+//! of the bytes, and all bookkeeping.
 //!
 //! The time per hop is not the price of a context switch alone: it contains a write and a read,
 //! which `one-thread-brigade` measures by themselves, and a woken thread on another CPU may start
@@ -17,7 +18,6 @@ mod faulty;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
-use std::slice;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -26,8 +26,9 @@ use harness::args::{Run, Stack};
 use harness::futex::FutexHash;
 use harness::laps::Laps;
 use harness::limits::{self, Demand};
-use harness::links::{self, Chain, Link, Local, Mode, Transport, eventfd};
+use harness::links::{Chain, Link, Local, Mode, Transport, eventfd};
 use harness::order::Order;
+use harness::payload::{Intake, Parts, Pattern, Payload};
 use harness::placement::{Layout, Place, Seats};
 use harness::ready::{Arrival, Muster};
 use harness::tally::Tally;
@@ -48,6 +49,9 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     chain: Chain<Local>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    payload: Payload,
     #[command(flatten)]
     #[serde(flatten)]
     touch: Touch,
@@ -82,17 +86,36 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     let seats = cli.place.confine(Layout::Chain)?;
     cli.fault.check(cli.run.tasks)?;
     session.carries(cli.chain.tokens);
+    session.hands_over(cli.payload.of(cli.chain.tokens));
     cli.futex_hash.set()?;
     session.require(&demand(cli))?;
-    cli.chain.check_room_along(cli.run.tasks)?;
+    cli.chain.check_room_along(cli.run.tasks, cli.payload)?;
     match cli.touch.is_none() {
-        true => over::<()>(cli, &seats, session),
-        false => over::<WorkingSet>(cli, &seats, session),
+        true => with::<()>(cli, &seats, session),
+        false => with::<WorkingSet>(cli, &seats, session),
+    }
+}
+
+/// The brigade whose threads do this work, with tokens of the size that was asked for.
+fn with<T: Work>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::Result<()> {
+    match cli.payload.is_a_byte() {
+        true => over::<T>(cli, seats, session, [0u8; 1]),
+        false => over::<T>(
+            cli,
+            seats,
+            session,
+            Parts::new(cli.payload, cli.payload.size()),
+        ),
     }
 }
 
 /// The brigade over links of the kind that was asked for.
-fn over<T: Work>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::Result<()> {
+fn over<T: Work>(
+    cli: &Cli,
+    seats: &Seats,
+    session: &mut Session,
+    intake: impl Intake,
+) -> anyhow::Result<()> {
     let files = |transport: Transport| {
         move || {
             let Link { reader, writer } = transport.link(Mode::Blocking)?;
@@ -100,9 +123,13 @@ fn over<T: Work>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::Res
         }
     };
     match cli.chain.transport {
-        Local::Pipe => brigade::<T, _, _>(cli, seats, session, files(Transport::Pipe)),
-        Local::Socketpair => brigade::<T, _, _>(cli, seats, session, files(Transport::Socketpair)),
-        Local::Eventfd => brigade::<T, _, _>(cli, seats, session, || eventfd::link(Mode::Blocking)),
+        Local::Pipe => brigade::<T, _, _>(cli, seats, session, intake, files(Transport::Pipe)),
+        Local::Socketpair => {
+            brigade::<T, _, _>(cli, seats, session, intake, files(Transport::Socketpair))
+        }
+        Local::Eventfd => brigade::<T, _, _>(cli, seats, session, intake, || {
+            eventfd::link(Mode::Blocking)
+        }),
     }
 }
 
@@ -112,6 +139,7 @@ fn brigade<T, R, W>(
     cli: &Cli,
     seats: &Seats,
     session: &mut Session,
+    intake: impl Intake,
     link: impl Fn() -> io::Result<(R, W)>,
 ) -> anyhow::Result<()>
 where
@@ -121,7 +149,7 @@ where
 {
     let mut laps = session.laps();
     let mut threads = Vec::new();
-    let formed = form::<T, R, W>(cli, seats, link, &mut threads);
+    let formed = form::<T, R, W>(cli, seats, intake, link, &mut threads);
     let result = formed.and_then(|(mut first, mut last)| {
         drive(cli, &mut first, &mut last, &mut laps)?;
         session.at_rest();
@@ -140,7 +168,10 @@ where
 
 /// What the run needs of the system.
 fn demand(cli: &Cli) -> Demand {
-    Demand::links(cli.chain.transport) + Demand::threads(cli.stack) + cli.touch.demand()
+    Demand::links(cli.chain.transport)
+        + Demand::threads(cli.stack)
+        + cli.payload.demand(cli.chain.tokens)
+        + cli.touch.demand()
 }
 
 /// Builds the chain and waits until each of its threads runs. Returns the end that the driver
@@ -148,6 +179,7 @@ fn demand(cli: &Cli) -> Demand {
 fn form<T, R, W>(
     cli: &Cli,
     seats: &Seats,
+    intake: impl Intake,
     link: impl Fn() -> io::Result<(R, W)>,
     threads: &mut Vec<(u32, Thread<io::Result<u64>>)>,
 ) -> anyhow::Result<(W, R)>
@@ -170,15 +202,14 @@ where
             downstream,
         } = post?;
         let (arrival, seat) = (muster.arrival(), seats.seat(place + 1, tasks + 1));
-        let work = T::new(cli.touch);
+        let (work, intake) = (T::new(cli.touch), intake.clone());
         let thread = match cli.fault.of(place) {
             None => spawner.spawn(move || {
                 seat.take()?;
-                pass_on(upstream, downstream, work, arrival)
+                pass_on(upstream, downstream, intake, work, arrival)
             }),
-            Some(ending) => {
-                spawner.spawn(move || faulty::pass_on(upstream, downstream, arrival, ending))
-            }
+            Some(ending) => spawner
+                .spawn(move || faulty::pass_on(upstream, downstream, intake, arrival, ending)),
         };
         let thread = thread.map_err(|e| explain("create a thread", threads.len() as u32, e))?;
         threads.push((place, thread));
@@ -188,24 +219,29 @@ where
     Ok(wiring.ends())
 }
 
-/// A thread of the chain: takes a byte, adds one, does its work, hands the byte on, until the end of
+/// A thread of the chain: takes a token, adds one to it, does its work, hands it on, until the end of
 /// file.
 fn pass_on(
     mut upstream: impl Read,
     mut downstream: impl Write,
+    mut intake: impl Intake,
     mut work: impl Work,
     arrival: Arrival,
 ) -> io::Result<u64> {
     arrival.arrive();
     let mut passed = 0;
-    let mut byte = 0u8;
-    while upstream.read(slice::from_mut(&mut byte))? == 1 {
-        byte = byte.wrapping_add(1);
-        work.work();
-        downstream.write_all(&[byte])?;
-        passed += 1;
+    loop {
+        let read = upstream.read(intake.room())?;
+        if read == 0 {
+            return intake.end().map(|()| passed);
+        }
+        for token in intake.whole(read) {
+            token[0] = token[0].wrapping_add(1);
+            work.work();
+            downstream.write_all(token)?;
+            passed += 1;
+        }
     }
-    Ok(passed)
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
@@ -215,21 +251,21 @@ fn drive(
     last: &mut impl Read,
     laps: &mut Laps,
 ) -> anyhow::Result<()> {
-    let mut tokens = vec![0u8; cli.chain.tokens as usize];
+    let pattern = Pattern::new(cli.payload);
+    let mut received = pattern.room_for(cli.chain.tokens);
     while let Some(lap) = laps.advance()? {
         let start = lap as u8;
 
         let clock = Instant::now();
         for k in 0..cli.chain.tokens {
-            first.write_all(&[start.wrapping_add(k as u8)])?;
+            first.write_all(pattern.token(start.wrapping_add(k as u8)))?;
         }
-        for token in &mut tokens {
-            last.read_exact(slice::from_mut(token))
-                .context("the chain ended early")?;
+        for token in pattern.tokens(&mut received) {
+            last.read_exact(token).context("the chain ended early")?;
         }
         laps.record(clock.elapsed());
 
-        links::verify(&tokens, start, cli.run.tasks)?;
+        pattern.verify(&received, start, cli.run.tasks)?;
     }
     Ok(())
 }

@@ -16,9 +16,11 @@
 //! than clone(2). They are used again in each iteration, so that the first one, which touches them
 //! for the first time, should be a warm-up.
 //!
-//! `--floor` leaves out all but clone3(2): see `floor.rs`, which has a loop of its own.
+//! `--floor` leaves out all but clone3(2): see `floor.rs`, which has a loop of its own. So has
+//! `--sleep`, with threads that sleep and are joined within the timed span: see `sleepers.rs`.
 
 mod floor;
+mod sleepers;
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -34,8 +36,10 @@ use harness::laps::Laps;
 use harness::limits::{self, Demand};
 use harness::placement::{Layout, Place};
 use harness::ready::Muster;
+use harness::sleepers::Sleep;
 use harness::threads::raw::RawThreads;
 use harness::threads::{Spawner, Thread};
+use harness::timer_slack::TimerSlack;
 use harness::{Program, Session, panics, signals};
 use serde::Serialize;
 
@@ -59,8 +63,14 @@ struct Cli {
     /// that a thread can cost. They have no thread-local storage and could run neither C nor Rust;
     /// they only count themselves and end. For x86-64 and AArch64; where a sandbox refuses clone3, by
     /// clone(2), with a note
-    #[arg(long, conflicts_with = "stacks")]
+    #[arg(long, conflicts_with_all = ["stacks", "sleep"])]
     floor: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    sleep: Sleep,
+    #[command(flatten)]
+    #[serde(flatten)]
+    timer_slack: TimerSlack,
 }
 
 impl Program for Cli {
@@ -80,8 +90,13 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
+    cli.sleep.check(cli.timer_slack.timer_slack)?;
     cli.place.confine(Layout::Single)?;
     cli.futex_hash.set()?;
+    cli.timer_slack.set()?;
+    if let Some(time) = cli.sleep.sleep {
+        return sleepers::measure(cli, time, session);
+    }
     session.require(&demand(cli))?;
     if cli.floor {
         return floor::measure(cli, session);

@@ -3,15 +3,16 @@
 use std::io;
 use std::thread;
 
+use harness::message::Message;
 use harness::ready::Arrival;
-use harness::test_fault::{Ending, PASSED_BEFORE};
+use harness::test_fault::Ending;
 
-use crate::links::{Link, Put, Take};
+use crate::links::{Put, Take};
 
-/// What `pass_on` does, for a few tokens.
-pub(crate) fn pass_on<L: Link>(
-    mut upstream: L::Receiver,
-    mut downstream: L::Sender,
+/// What `pass_on` does, for a few tokens, or with tokens that it spoils.
+pub(crate) fn pass_on<M: Message>(
+    mut upstream: impl Take<M>,
+    mut downstream: impl Put<M>,
     arrival: Arrival,
     ending: Ending,
 ) -> io::Result<u64> {
@@ -19,16 +20,20 @@ pub(crate) fn pass_on<L: Link>(
         return ending.end(0);
     }
     arrival.arrive();
-    for passed in 0..PASSED_BEFORE {
-        let Some(number) = upstream.take() else {
+    let mut passed = 0;
+    while ending.goes_on(passed) {
+        let Some(token) = upstream.take() else {
             return Ok(passed);
         };
-        downstream.put(number + 1)?;
+        let mut token = token.passed();
+        token.spoil(ending, passed);
+        downstream.put(token)?;
+        passed += 1;
     }
     if ending == Ending::Hang {
         loop {
             thread::park();
         }
     }
-    ending.end(PASSED_BEFORE)
+    ending.end(passed)
 }

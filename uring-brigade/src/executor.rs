@@ -1,32 +1,74 @@
 //! What a chain asks of the executor that its tasks run on.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::OwnedFd;
 use std::task::Poll;
 
 use harness::waits::Waits;
 
-/// An executor of one thread, which is the calling one.
-pub(crate) trait Executor: Clone + 'static {
+/// The memory of a token. The kernel reads and writes there, so that an operation owns it meanwhile
+/// and leaves an empty one in its place.
+pub(crate) trait Token: Default + Clone + 'static {
+    /// Its bytes.
+    fn bytes(&mut self) -> &mut [u8];
+
+    /// Fills it with what came first, if there is as much.
+    fn take_from(&mut self, arrived: &mut VecDeque<u8>) -> bool;
+}
+
+/// A token of one byte, wherever its owner is.
+impl Token for [u8; 1] {
+    fn bytes(&mut self) -> &mut [u8] {
+        self
+    }
+
+    fn take_from(&mut self, arrived: &mut VecDeque<u8>) -> bool {
+        let byte = arrived.pop_front();
+        byte.map(|byte| *self = [byte]).is_some()
+    }
+}
+
+/// A token of several bytes.
+impl Token for Box<[u8]> {
+    fn bytes(&mut self) -> &mut [u8] {
+        self
+    }
+
+    fn take_from(&mut self, arrived: &mut VecDeque<u8>) -> bool {
+        arrived.len() >= self.len() && arrived.read_exact(self).is_ok()
+    }
+}
+
+/// What is told at an end of file in the middle of a token.
+pub(crate) fn cut_short() -> io::Error {
+    io::Error::new(
+        ErrorKind::UnexpectedEof,
+        "the link ended in the middle of a token",
+    )
+}
+
+/// An executor of one thread, which is the calling one, for tasks that pass on tokens of a kind.
+pub(crate) trait Executor<T: Token>: Clone + 'static {
     /// The end of a link that is read from.
-    type Reader: Source + 'static;
+    type Reader: Source<T> + 'static;
     /// The end of a link that is written to.
-    type Writer: Sink + 'static;
+    type Writer: Sink<T> + 'static;
     /// A task that was spawned: what it returned, or its panic.
-    type Task<T: 'static>: Future<Output = anyhow::Result<T>>;
+    type Task<O: 'static>: Future<Output = anyhow::Result<O>>;
 
     /// Runs the tasks until `future`, which is one of them, has come to its end.
     ///
     /// # Errors
     /// What the kernel reports where a wait fails.
-    fn block_on<T>(&self, future: impl Future<Output = T>) -> io::Result<T>;
+    fn block_on<O>(&self, future: impl Future<Output = O>) -> io::Result<O>;
 
     /// Starts a task.
-    fn spawn<T: 'static>(
+    fn spawn<O: 'static>(
         &self,
-        future: impl Future<Output = anyhow::Result<T>> + 'static,
-    ) -> Self::Task<T>;
+        future: impl Future<Output = anyhow::Result<O>> + 'static,
+    ) -> Self::Task<O>;
 
     /// Takes over the end of a link that is read from, a blocking descriptor.
     ///
@@ -45,15 +87,15 @@ pub(crate) trait Executor: Clone + 'static {
 }
 
 /// The end of a link that is read from.
-pub(crate) trait Source {
-    /// Takes one token; `None` at the end of file.
-    async fn read(&mut self) -> io::Result<Option<u8>>;
+pub(crate) trait Source<T> {
+    /// Fills a token, in several reads where it comes in parts; `false` at the end of file.
+    async fn read(&mut self, token: &mut T) -> io::Result<bool>;
 }
 
 /// The end of a link that is written to.
-pub(crate) trait Sink {
-    /// Hands one token on.
-    async fn write(&mut self, token: u8) -> io::Result<()>;
+pub(crate) trait Sink<T> {
+    /// Hands a token on, in several writes where it goes in parts.
+    async fn write(&mut self, token: &mut T) -> io::Result<()>;
 }
 
 /// Lets every other task that is ready run first.

@@ -9,12 +9,15 @@ use clap::ValueEnum;
 use harness::limits::{self, Demand, Need};
 use harness::links::Transport;
 use harness::machine::Machine;
+use harness::payload::Payload;
 use io_uring::register::Probe;
 use io_uring::{Builder, IoUring, opcode};
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;
+
+use crate::ring::Pool;
 
 /// Modes of a ring, each a flag or two of io_uring_setup(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -52,8 +55,8 @@ pub(crate) struct Shape {
     pub(crate) setup: Setup,
     /// Entries of the submission queue, a power of two; twice as many completions find room.
     pub(crate) entries: u32,
-    /// What is read by operations that stay.
-    pub(crate) multishot: Option<Transport>,
+    /// What is read by operations that stay, and into what.
+    pub(crate) multishot: Option<(Transport, Pool)>,
 }
 
 impl Setup {
@@ -108,11 +111,19 @@ impl Shape {
     /// A ring for so many tasks and tokens: as many operations as there are tokens begin between
     /// two waits, of a write and a read each. It stays small, so that it fits the nearest cache,
     /// and is bounded: a full queue is submitted early.
-    pub(crate) fn of(setup: Setup, tasks: u32, tokens: u32, multishot: Option<Transport>) -> Self {
+    pub(crate) fn of(
+        setup: Setup,
+        tasks: u32,
+        tokens: u32,
+        multishot: Option<(Transport, Payload)>,
+    ) -> Self {
         let busy = tokens.min(tasks.saturating_add(1));
+        let entries = busy.clamp(32, 2048).next_power_of_two() * 2;
+        let multishot = multishot
+            .map(|(transport, payload)| (transport, Pool::of(payload.size(), 2 * entries)));
         Shape {
             setup,
-            entries: busy.clamp(32, 2048).next_power_of_two() * 2,
+            entries,
             multishot,
         }
     }
@@ -127,7 +138,7 @@ impl Shape {
             // The ring itself, and what compio wakes itself by.
             descriptors: 2,
             threads: u64::from(self.setup == Setup::Sqpoll),
-            memory: 2 * queues + (64 << 10),
+            memory: 2 * queues + (64 << 10) + self.multishot.map_or(0, |(_, pool)| pool.memory()),
             maps: 4,
             ..Need::NONE
         };
@@ -169,7 +180,7 @@ impl Shape {
             Some(libc::EPERM | libc::ENOSYS) => unavailable(&denied("io_uring_register")),
             _ => unavailable(&format!("cannot ask for its operations: {e}")),
         })?;
-        let multishot = match self.multishot {
+        let multishot = match self.multishot.map(|(transport, _)| transport) {
             Some(Transport::Pipe) => Some((opcode::ReadMulti::CODE, "6.7")),
             // A flag of an operation that is older; the send of the same version has a number.
             Some(Transport::Socketpair) => Some((opcode::SendZc::CODE, "6.0")),

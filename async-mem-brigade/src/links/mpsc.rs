@@ -10,25 +10,25 @@ use super::{Link, Put, Take};
 /// `tokio::sync::mpsc::channel`: a list of blocks, a semaphore for the room, a waker.
 pub(crate) struct Mpsc;
 
-impl Link for Mpsc {
-    type Sender = Sender<usize>;
-    type Receiver = Receiver<usize>;
+impl<M: Send + Sync + 'static> Link<M> for Mpsc {
+    type Sender = Sender<M>;
+    type Receiver = Receiver<M>;
 
     fn link(capacity: u32) -> (Self::Sender, Self::Receiver) {
         channel(capacity as usize)
     }
 }
 
-impl Put for Sender<usize> {
-    type Lost = SendError<usize>;
+impl<M: Send + Sync + 'static> Put<M> for Sender<M> {
+    type Lost = SendError<M>;
 
-    fn put(&mut self, number: usize) -> impl Future<Output = Result<(), Self::Lost>> {
-        self.send(number)
+    fn put(&mut self, message: M) -> impl Future<Output = Result<(), Self::Lost>> {
+        self.send(message)
     }
 }
 
-impl Take for Receiver<usize> {
-    fn take(&mut self) -> impl Future<Output = Option<usize>> {
+impl<M: Send + 'static> Take<M> for Receiver<M> {
+    fn take(&mut self) -> impl Future<Output = Option<M>> {
         self.recv()
     }
 }

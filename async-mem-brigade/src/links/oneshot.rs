@@ -1,7 +1,7 @@
 //! Tokio's oneshot channel, a new one for each hop.
 //!
-//! A oneshot carries one number, and the next number takes another oneshot, of which both sides
-//! have to get an end. So each number carries the receiver of the next one, and its sender keeps
+//! A oneshot carries one message, and the next message takes another oneshot, of which both sides
+//! have to get an end. So each message carries the receiver of the next one, and its sender keeps
 //! the other end: nothing else is shared, and no hop waits for the return of anything.
 
 use std::future::{self, Future};
@@ -14,48 +14,48 @@ use super::{Gone, Link, Put, Take};
 /// `tokio::sync::oneshot`: a hop makes one, sends, and drops one.
 pub(crate) struct Oneshot;
 
-/// Where the next number goes in.
-pub(crate) struct Sender(oneshot::Sender<Parcel>);
+/// Where the next message goes in.
+pub(crate) struct Sender<M>(oneshot::Sender<Parcel<M>>);
 
-/// Where the next number comes out.
-pub(crate) struct Receiver(oneshot::Receiver<Parcel>);
+/// Where the next message comes out.
+pub(crate) struct Receiver<M>(oneshot::Receiver<Parcel<M>>);
 
-struct Parcel {
-    number: usize,
-    next: oneshot::Receiver<Parcel>,
+struct Parcel<M> {
+    message: M,
+    next: oneshot::Receiver<Parcel<M>>,
 }
 
-impl Link for Oneshot {
-    type Sender = Sender;
-    type Receiver = Receiver;
+impl<M: Send + 'static> Link<M> for Oneshot {
+    type Sender = Sender<M>;
+    type Receiver = Receiver<M>;
 
-    fn link(_: u32) -> (Sender, Receiver) {
+    fn link(_: u32) -> (Sender<M>, Receiver<M>) {
         let (sender, receiver) = channel();
         (Sender(sender), Receiver(receiver))
     }
 }
 
-impl Put for Sender {
+impl<M: Send + 'static> Put<M> for Sender<M> {
     type Lost = Gone;
 
-    fn put(&mut self, number: usize) -> impl Future<Output = Result<(), Gone>> {
+    fn put(&mut self, message: M) -> impl Future<Output = Result<(), Gone>> {
         let (sender, next) = channel();
         let this = mem::replace(&mut self.0, sender);
-        future::ready(this.send(Parcel { number, next }).map_err(|_| Gone))
+        future::ready(this.send(Parcel { message, next }).map_err(|_| Gone))
     }
 }
 
-impl Take for Receiver {
-    async fn take(&mut self) -> Option<usize> {
+impl<M: Send + 'static> Take<M> for Receiver<M> {
+    async fn take(&mut self) -> Option<M> {
         let parcel = (&mut self.0).await.ok()?;
         self.0 = parcel.next;
-        Some(parcel.number)
+        Some(parcel.message)
     }
 }
 
 /// Each parcel that nobody takes holds the next one. They are taken out one by one: to drop the
 /// first with all the others in it would take as many stack frames.
-impl Drop for Receiver {
+impl<M> Drop for Receiver<M> {
     fn drop(&mut self) {
         self.0.close();
         while let Ok(parcel) = self.0.try_recv() {

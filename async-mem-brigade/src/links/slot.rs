@@ -1,7 +1,7 @@
-//! A number and the waker of who waits: the least that a link needs, with a lock and without.
+//! A message and the waker of who waits: the least that a link needs, with a lock and without.
 //!
 //! One waker is enough, since at most one of the two ends waits: the receiver while there is no
-//! number, the sender while there is one.
+//! message, the sender while there is one.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -17,17 +17,15 @@ pub(crate) struct Mutex;
 /// A slot that only the one-page executor's thread gets at: no lock, no atomic operation.
 pub(crate) struct Slot;
 
-/// Where numbers go in.
+/// Where messages go in.
 pub(crate) struct Sender<S: Shelf>(Arc<S>);
 
-/// Where numbers come out.
+/// Where messages come out.
 pub(crate) struct Receiver<S: Shelf>(Arc<S>);
 
 /// What is between the two ends of a link.
-#[derive(Default)]
-pub(crate) struct State {
-    number: Cell<usize>,
-    is_full: Cell<bool>,
+pub(crate) struct State<M> {
+    message: Cell<Option<M>>,
     is_closed: Cell<bool>,
     is_awaited: Cell<bool>,
     /// Of who waited last. It is kept when it has been used: mostly the same task waits again, and
@@ -37,45 +35,51 @@ pub(crate) struct State {
 
 /// Where a state is kept, and how one gets at it.
 pub(crate) trait Shelf: Send + Sync + 'static {
-    fn new(state: State) -> Self;
+    type Message: Send + 'static;
+
+    fn new(state: State<Self::Message>) -> Self;
 
     /// `None` where nobody gets at it any more, so that nobody is left to hand over to.
-    fn with<R>(&self, act: impl FnOnce(&State) -> R) -> Option<R>;
+    fn with<R>(&self, act: impl FnOnce(&State<Self::Message>) -> R) -> Option<R>;
 }
 
-impl Shelf for sync::Mutex<State> {
-    fn new(state: State) -> Self {
+impl<M: Send + 'static> Shelf for sync::Mutex<State<M>> {
+    type Message = M;
+
+    fn new(state: State<M>) -> Self {
         sync::Mutex::new(state)
     }
 
-    fn with<R>(&self, act: impl FnOnce(&State) -> R) -> Option<R> {
+    fn with<R>(&self, act: impl FnOnce(&State<M>) -> R) -> Option<R> {
         // Nothing is half done where something panics.
         Some(act(&self.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
-impl Shelf for Local<State> {
-    fn new(state: State) -> Self {
+impl<M: Send + 'static> Shelf for Local<State<M>> {
+    type Message = M;
+
+    fn new(state: State<M>) -> Self {
         Local::new(state)
     }
 
-    fn with<R>(&self, act: impl FnOnce(&State) -> R) -> Option<R> {
+    fn with<R>(&self, act: impl FnOnce(&State<M>) -> R) -> Option<R> {
         self.get().map(act)
     }
 }
 
-impl Link for Mutex {
-    type Sender = Sender<sync::Mutex<State>>;
-    type Receiver = Receiver<sync::Mutex<State>>;
+impl<M: Send + 'static> Link<M> for Mutex {
+    type Sender = Sender<sync::Mutex<State<M>>>;
+    type Receiver = Receiver<sync::Mutex<State<M>>>;
 
     fn link(_: u32) -> (Self::Sender, Self::Receiver) {
         link()
     }
 }
 
-impl Link for Slot {
-    type Sender = Sender<Local<State>>;
-    type Receiver = Receiver<Local<State>>;
+impl<M: Send + 'static> Link<M> for Slot {
+    type Sender = Sender<Local<State<M>>>;
+    type Receiver = Receiver<Local<State<M>>>;
 
     fn link(_: u32) -> (Self::Sender, Self::Receiver) {
         link()
@@ -83,29 +87,35 @@ impl Link for Slot {
 }
 
 fn link<S: Shelf>() -> (Sender<S>, Receiver<S>) {
-    let slot = Arc::new(S::new(State::default()));
+    let slot = Arc::new(S::new(State {
+        message: Cell::new(None),
+        is_closed: Cell::new(false),
+        is_awaited: Cell::new(false),
+        waker: Cell::new(None),
+    }));
     (Sender(Arc::clone(&slot)), Receiver(slot))
 }
 
-impl State {
-    fn put(&self, number: usize, context: &Context) -> Poll<Result<(), Gone>> {
+impl<M> State<M> {
+    /// Takes the message where there is room for it.
+    fn put(&self, message: &mut Option<M>, context: &Context) -> Poll<Result<(), Gone>> {
         if self.is_closed.get() {
             return Poll::Ready(Err(Gone));
         }
-        if self.is_full.replace(true) {
+        if let Some(before) = self.message.take() {
+            self.message.set(Some(before));
             self.wait(context);
             return Poll::Pending;
         }
-        self.number.set(number);
+        self.message.set(message.take());
         self.wake();
         Poll::Ready(Ok(()))
     }
 
-    fn take(&self, context: &Context) -> Poll<Option<usize>> {
-        if self.is_full.replace(false) {
-            let number = self.number.get();
+    fn take(&self, context: &Context) -> Poll<Option<M>> {
+        if let Some(message) = self.message.take() {
             self.wake();
-            return Poll::Ready(Some(number));
+            return Poll::Ready(Some(message));
         }
         if self.is_closed.get() {
             return Poll::Ready(None);
@@ -137,19 +147,20 @@ impl State {
     }
 }
 
-impl<S: Shelf> Put for Sender<S> {
+impl<S: Shelf> Put<S::Message> for Sender<S> {
     type Lost = Gone;
 
-    fn put(&mut self, number: usize) -> impl Future<Output = Result<(), Gone>> {
+    fn put(&mut self, message: S::Message) -> impl Future<Output = Result<(), Gone>> {
+        let mut message = Some(message);
         poll_fn(move |context| {
-            let put = self.0.with(|slot| slot.put(number, context));
+            let put = self.0.with(|slot| slot.put(&mut message, context));
             put.unwrap_or(Poll::Ready(Err(Gone)))
         })
     }
 }
 
-impl<S: Shelf> Take for Receiver<S> {
-    fn take(&mut self) -> impl Future<Output = Option<usize>> {
+impl<S: Shelf> Take<S::Message> for Receiver<S> {
+    fn take(&mut self) -> impl Future<Output = Option<S::Message>> {
         poll_fn(|context| {
             let taken = self.0.with(|slot| slot.take(context));
             taken.unwrap_or(Poll::Ready(None))

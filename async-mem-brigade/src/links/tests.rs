@@ -1,3 +1,5 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -7,7 +9,7 @@ use tokio::task::yield_now;
 
 use super::*;
 use crate::executors::Executor;
-use crate::one_page;
+use crate::{one_page, smol};
 
 /// Runs a test on each of these links and each executor that they are for, and fails where it does
 /// not end.
@@ -20,6 +22,9 @@ macro_rules! each {
         ends(concat!(stringify!($link), ", one page"), || {
             $test::<$link>(&one_page::Executor::new());
         });
+        ends(concat!(stringify!($link), ", smol"), || {
+            $test::<$link>(&smol::Executor::default());
+        });
         ends(concat!(stringify!($link), ", current thread"), || {
             $test::<$link>(&Builder::new_current_thread().build().unwrap());
         });
@@ -31,7 +36,7 @@ macro_rules! each {
 
 macro_rules! each_that_holds_one {
     ($test:ident) => {
-        each!($test, Mpsc, Notify, Mutex);
+        each!($test, Mpsc, AsyncChannel, Notify, Mutex);
         ends("slot, one page", || {
             $test::<Slot>(&one_page::Executor::new())
         });
@@ -59,7 +64,7 @@ async fn a_moment() {
 
 #[test]
 fn numbers_come_out_in_the_order_in_which_they_went_in() {
-    fn test<L: Link>(executor: &impl Executor) {
+    fn test<L: Link<usize>>(executor: &impl Executor) {
         executor.block_on(async {
             let (mut sender, mut receiver) = L::link(1);
             let putter = executor.spawn(async move {
@@ -85,7 +90,7 @@ fn numbers_come_out_in_the_order_in_which_they_went_in() {
 
 #[test]
 fn the_end_comes_after_what_was_put_in() {
-    fn test<L: Link>(executor: &impl Executor) {
+    fn test<L: Link<usize>>(executor: &impl Executor) {
         executor.block_on(async {
             let (mut sender, mut receiver) = L::link(1);
             sender.put(7).await.unwrap();
@@ -99,7 +104,7 @@ fn the_end_comes_after_what_was_put_in() {
 
 #[test]
 fn without_a_receiver_nothing_goes_in() {
-    fn test<L: Link>(executor: &impl Executor) {
+    fn test<L: Link<usize>>(executor: &impl Executor) {
         executor.block_on(async {
             let (mut sender, receiver) = L::link(1);
             drop(receiver);
@@ -111,7 +116,7 @@ fn without_a_receiver_nothing_goes_in() {
 
 #[test]
 fn an_end_that_comes_late_is_seen_by_who_waits() {
-    fn test<L: Link>(executor: &impl Executor) {
+    fn test<L: Link<usize>>(executor: &impl Executor) {
         executor.block_on(async {
             let (sender, mut receiver) = L::link(1);
             let taker = executor.spawn(async move { Ok(receiver.take().await) });
@@ -125,7 +130,7 @@ fn an_end_that_comes_late_is_seen_by_who_waits() {
 
 #[test]
 fn one_number_fills_it_and_a_sender_that_waits_sees_the_end() {
-    fn test<L: Link>(executor: &impl Executor) {
+    fn test<L: Link<usize>>(executor: &impl Executor) {
         executor.block_on(async {
             let (mut sender, mut receiver) = L::link(1);
             let (full, wait) = channel();
@@ -151,7 +156,7 @@ fn one_number_fills_it_and_a_sender_that_waits_sees_the_end() {
 /// The end comes while the other side is on its way to wait, or not yet, or already there.
 #[test]
 fn an_end_at_any_moment_is_seen() {
-    fn test<L: Link>(executor: &impl Executor) {
+    fn test<L: Link<usize>>(executor: &impl Executor) {
         executor.block_on(async {
             for round in 0..300 {
                 let (sender, mut receiver) = L::link(1);
@@ -174,7 +179,7 @@ fn an_end_at_any_moment_is_seen() {
 /// Each holds the next one: were they dropped so, the stack would not suffice.
 #[test]
 fn numbers_that_nobody_takes_are_dropped_one_by_one() {
-    fn test<L: Link>(executor: &impl Executor) {
+    fn test<L: Link<usize>>(executor: &impl Executor) {
         executor.block_on(async {
             let (mut sender, receiver) = L::link(1);
             for number in 0..1_000_000 {
@@ -185,4 +190,64 @@ fn numbers_that_nobody_takes_are_dropped_one_by_one() {
         });
     }
     each!(test, Unbounded, Oneshot);
+}
+
+/// A message that tells when it is dropped.
+struct Told(Arc<AtomicU32>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_message_that_nobody_takes_is_dropped_once() {
+    fn test<L: Link<Told>>(executor: &impl Executor) {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let message = || Told(Arc::clone(&dropped));
+        let times = || dropped.load(Ordering::Relaxed);
+        executor.block_on(async {
+            let (mut sender, receiver) = L::link(1);
+            sender.put(message()).await.unwrap();
+            drop((sender, receiver));
+            assert_eq!(times(), 1);
+
+            let (mut sender, mut receiver) = L::link(1);
+            sender.put(message()).await.unwrap();
+            drop(receiver.take().await);
+            drop(receiver);
+            assert_eq!(times(), 2);
+            // An error may bring it back.
+            drop(sender.put(message()).await);
+            drop(sender);
+            assert_eq!(times(), 3);
+        });
+    }
+    each!(test);
+}
+
+#[test]
+fn the_first_task_takes_what_is_in_stock_after_what_it_was_sent() {
+    let executor = one_page::Executor::new();
+    executor.block_on(async {
+        let stock = Stock::default();
+        let (mut sender, receiver) = <Mpsc as Link<usize>>::link(1);
+        let post = Post {
+            place: 0,
+            upstream: receiver,
+            downstream: (),
+        };
+        let mut stocked = Stocked::at(post, stock.clone()).upstream;
+        for start in [10, 20] {
+            let mut tokens = [start, start + 1, start + 2];
+            stock.fill(&mut tokens);
+            sender.put(tokens[0]).await.unwrap();
+            for k in 0..3 {
+                assert_eq!(stocked.take().await, Some(start + k));
+            }
+        }
+        drop(sender);
+        assert_eq!(stocked.take().await, None);
+    });
 }

@@ -10,25 +10,25 @@ use super::{Link, Put, Take};
 /// `tokio::sync::mpsc::unbounded_channel`: to send is no await.
 pub(crate) struct Unbounded;
 
-impl Link for Unbounded {
-    type Sender = UnboundedSender<usize>;
-    type Receiver = UnboundedReceiver<usize>;
+impl<M: Send + Sync + 'static> Link<M> for Unbounded {
+    type Sender = UnboundedSender<M>;
+    type Receiver = UnboundedReceiver<M>;
 
     fn link(_: u32) -> (Self::Sender, Self::Receiver) {
         unbounded_channel()
     }
 }
 
-impl Put for UnboundedSender<usize> {
-    type Lost = SendError<usize>;
+impl<M: Send + Sync + 'static> Put<M> for UnboundedSender<M> {
+    type Lost = SendError<M>;
 
-    fn put(&mut self, number: usize) -> impl Future<Output = Result<(), Self::Lost>> {
-        future::ready(self.send(number))
+    fn put(&mut self, message: M) -> impl Future<Output = Result<(), Self::Lost>> {
+        future::ready(self.send(message))
     }
 }
 
-impl Take for UnboundedReceiver<usize> {
-    fn take(&mut self) -> impl Future<Output = Option<usize>> {
+impl<M: Send + 'static> Take<M> for UnboundedReceiver<M> {
+    fn take(&mut self) -> impl Future<Output = Option<M>> {
         self.recv()
     }
 }

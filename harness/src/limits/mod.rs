@@ -32,6 +32,7 @@ mod pipes;
 mod raise;
 mod remedy;
 mod rights;
+mod room;
 mod space;
 mod system;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub(crate) use pipes::PAGES_OF_A_PIPE;
 pub use raise::{Lease, Outcome, raise};
 pub use remedy::Lasting;
 pub use rights::{Held, Rights};
+pub use room::{Passing, Room};
 pub(crate) use system::may_schedule;
 
 /// What a run needs, beyond what the process and the system use already.
@@ -168,6 +170,24 @@ impl Need {
             watches: self.watches.saturating_mul(count),
             files_elsewhere: self.files_elsewhere.saturating_mul(count),
             space_elsewhere: self.space_elsewhere.saturating_mul(count),
+        }
+    }
+
+    /// What is left of this without `other`, which is a part of it.
+    #[must_use]
+    pub(crate) const fn less(self, other: Need) -> Need {
+        Need {
+            descriptors: self.descriptors.saturating_sub(other.descriptors),
+            threads: self.threads.saturating_sub(other.threads),
+            maps: self.maps.saturating_sub(other.maps),
+            memory: self.memory.saturating_sub(other.memory),
+            address_space: self.address_space.saturating_sub(other.address_space),
+            // Not a sum: what is left may need one as large.
+            largest_map: self.largest_map,
+            pipes: self.pipes.saturating_sub(other.pipes),
+            watches: self.watches.saturating_sub(other.watches),
+            files_elsewhere: self.files_elsewhere.saturating_sub(other.files_elsewhere),
+            space_elsewhere: self.space_elsewhere.saturating_sub(other.space_elsewhere),
         }
     }
 

@@ -9,11 +9,15 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 
+use anyhow::{Context, ensure};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::unistd::{SysconfVar, sysconf};
 
+use super::{Mode, Transport, fill};
 use crate::limits::PAGES_OF_A_PIPE;
 use crate::notes::Note;
+use crate::payload::Payload;
+use crate::units::Bytes;
 
 /// How many links hold how many bytes. There is one chain in a process.
 static SIZES: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
@@ -37,7 +41,42 @@ fn size_of(end: impl AsFd) -> Option<u64> {
 pub(crate) fn note() -> Option<Note> {
     let page = sysconf(SysconfVar::PAGE_SIZE).ok()??;
     let sizes = SIZES.lock().unwrap_or_else(PoisonError::into_inner);
-    small(&sizes, page.unsigned_abs() * PAGES_OF_A_PIPE)
+    small(&sizes, usual(page))
+}
+
+/// The size of a pipe, in bytes, where nothing makes it smaller.
+fn usual(page: i64) -> u64 {
+    page.unsigned_abs() * PAGES_OF_A_PIPE
+}
+
+/// Checks that the pipes which were made hold so many tokens each, also those that came out small.
+///
+/// # Errors
+/// Where they do not, with the setting that makes them so.
+pub fn check_room(tokens: u32, payload: Payload) -> anyhow::Result<()> {
+    let sizes = SIZES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let usual = sysconf(SysconfVar::PAGE_SIZE)?.map_or(0, usual);
+    let Some((&smallest, &links)) = sizes.range(..usual).next() else {
+        return Ok(());
+    };
+    let most = capacity(smallest, payload)?;
+    ensure!(
+        u64::from(tokens) <= most,
+        "{links} pipes hold only {}, since the share of this user is used up, and so at most {most} \
+        tokens of {} bytes: lower --tasks, --tokens or --bytes, or raise fs.pipe-user-pages-soft \
+        (sudo sysctl -w fs.pipe-user-pages-soft=0 ends the limit)",
+        Bytes(smallest),
+        payload.size()
+    );
+    Ok(())
+}
+
+/// How many tokens a pipe of so many bytes holds.
+fn capacity(bytes: u64, payload: Payload) -> anyhow::Result<u64> {
+    let link = Transport::Pipe.make(Mode::NonBlocking)?;
+    let size = FcntlArg::F_SETPIPE_SZ(i32::try_from(bytes)?);
+    fcntl(&link.writer, size).context("cannot give a pipe the size of the others")?;
+    fill(link, payload)
 }
 
 fn small(sizes: &BTreeMap<u64, u64>, usual: u64) -> Option<Note> {
@@ -75,6 +114,18 @@ mod tests {
             note.to_string()
                 .contains("7 of 1007 pipes hold only 4.000 KiB")
         );
+    }
+
+    #[test]
+    fn a_small_pipe_holds_fewer_tokens() {
+        let held = |size, bytes| {
+            let bytes = Bytes(bytes);
+            capacity(size, Payload { bytes }).unwrap()
+        };
+        let page = sysconf(SysconfVar::PAGE_SIZE).unwrap().unwrap() as u64;
+        assert_eq!(held(2 * page, 1), 2 * page);
+        assert_eq!(held(2 * page, page), 2);
+        assert_eq!(held(2 * page, 2 * page + 1), 0);
     }
 
     #[test]

@@ -25,12 +25,13 @@ pub struct Build {
     pub tokio: Option<String>,
 }
 
-/// The exact version of a runtime in `Cargo.lock` when this program was built: of `io-uring` or
-/// `compio`. That of Tokio is in [`Build`], and so in every record.
+/// The exact version of a runtime in `Cargo.lock` when this program was built: of `io-uring`,
+/// `compio` or `async-executor`. That of Tokio is in [`Build`], and so in every record.
 pub fn runtime_version(package: &str) -> Option<String> {
     let version = match package {
         "io-uring" => option_env!("HARNESS_BUILD_IO_URING"),
         "compio" => option_env!("HARNESS_BUILD_COMPIO"),
+        "async-executor" => option_env!("HARNESS_BUILD_ASYNC_EXECUTOR"),
         _ => None,
     };
     version.map(str::to_owned)

@@ -33,7 +33,7 @@ enum Source {
 }
 
 /// A thread that is awaited, by [`Thread::join`] or else when it is dropped: whatever its stack is
-/// made of, nothing of it outlasts this.
+/// made of, nothing of it outlasts this, unless it is left ([`Thread::leave`]).
 #[derive(Debug)]
 pub struct Thread<T>(Option<Inner<T>>);
 
@@ -87,6 +87,11 @@ impl<T> Thread<T> {
     /// What the body panicked with.
     pub fn join(mut self) -> thread::Result<T> {
         self.finish().expect("a thread is joined once")
+    }
+
+    /// Leaves the thread to the end of the process, with all that it stands on.
+    pub fn leave(mut self) {
+        std::mem::forget(self.0.take());
     }
 
     fn finish(&mut self) -> Option<thread::Result<T>> {

@@ -126,6 +126,10 @@ fn words(verdict: Verdict) -> String {
         }
         Verdict::NeverInKernel => "No hop enters the kernel".to_owned(),
         Verdict::SharedSwitches => "A switch serves several hops".to_owned(),
+        Verdict::WorkersSleep => {
+            "The runtime's workers wait for each other, and that is part of the figure: threads sleep and are woken"
+                .to_owned()
+        }
         Verdict::TooFewSwitches => {
             format!("{MARK} Not what it is called: there are fewer switches than hops")
         }

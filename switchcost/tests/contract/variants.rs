@@ -182,12 +182,77 @@ fn stacks_are_as_large_as_asked_for() {
 
 #[test]
 fn channels_hold_as_much_as_asked_for() {
-    for benchmark in with("--capacity") {
+    for (benchmark, channel) in channels() {
         // 4 channels.
-        let record = record(benchmark, "--capacity 5 --tokens 20");
+        let flags = format!("{channel} --capacity 5 --tokens");
+        let record = record(benchmark, &format!("{flags} 20"));
         assert_eq!(record.hops, Some(4 * 20));
-        let refused = benchmark.tiny("--capacity 5 --tokens 21").finish();
-        refused.expect_refusal(2, &["--tokens", "at most 20", "--capacity"]);
+        let refused = benchmark.tiny(&format!("{flags} 21")).finish();
+        refused.expect_refusal(2, &["--tokens", "at most 20", "--capacity", "--feed"]);
+    }
+}
+
+/// The transports whose links hold as many tokens as asked for, with the flags that choose them.
+fn channels() -> Vec<(&'static Benchmark, String)> {
+    let mut channels = Vec::new();
+    for benchmark in with("--capacity") {
+        for transport in benchmark.transports() {
+            let flags = format!("{transport} --capacity 2 -q");
+            if benchmark.tiny(&flags).finish().code == 0 {
+                channels.push((benchmark, transport));
+            }
+        }
+        assert!(
+            channels
+                .iter()
+                .any(|(found, _)| found.name == benchmark.name),
+            "{}",
+            benchmark.name
+        );
+    }
+    channels
+}
+
+#[test]
+fn a_stream_that_the_first_task_feeds_needs_no_room() {
+    for benchmark in with("--feed") {
+        for variant in benchmark.transports_on_executors() {
+            for (flags, hops) in [
+                ("--tokens 300 --feed first-task", 3 * 300 + 1),
+                (
+                    "--tokens 300 --feed first-task --bytes 17 --shuffle 3",
+                    3 * 300 + 1,
+                ),
+                ("--tokens 1 --feed first-task", 3 + 1),
+            ] {
+                let record = record(benchmark, &format!("{flags} {variant}"));
+                assert_eq!(record.hops, Some(hops), "{flags} {variant}");
+                assert_eq!(record.params["feed"], "first-task");
+            }
+        }
+    }
+    for (benchmark, channel) in channels().into_iter().filter(|(b, _)| b.has("--feed")) {
+        let flags = format!("{channel} --tasks 1 --iters 4 --capacity 64 --tokens 4096");
+        let run = benchmark
+            .run(&flags)
+            .flags("--feed first-task --format json");
+        let record = run.finish().expect_quiet_success().record();
+        assert_eq!(record.hops, Some(4096 + 1), "one link, and the start");
+    }
+}
+
+#[test]
+fn a_channel_without_room_hands_from_hand_to_hand() {
+    for (benchmark, channel) in channels() {
+        let none = format!("{channel} --capacity 0");
+        let run = benchmark.tiny(&none).flags("--tokens 3 -q").finish();
+        if run.code == 2 {
+            run.expect_refusal(2, &["--capacity"]);
+            continue;
+        }
+        run.expect_quiet_success();
+        let refused = benchmark.tiny(&none).flags("--tokens 4").finish();
+        refused.expect_refusal(2, &["--tokens", "at most 3"]);
     }
 }
 
@@ -254,10 +319,10 @@ fn as_many_tokens_as_the_links_hold_run() {
 /// Tokens take memory: more than there is must be refused, not tried.
 #[test]
 fn more_tokens_than_the_memory_holds_are_refused() {
-    for benchmark in with("--capacity") {
+    for (benchmark, channel) in channels() {
         let script = r#"ulimit -v 8000000; exec "$0" "$@""#;
         let flags = "--tasks 20 --iters 1 --warmups 0 --capacity 268435456 --tokens 4000000000";
-        let run = benchmark.within(script, flags).finish();
+        let run = benchmark.within(script, flags).flags(&channel).finish();
         assert!([1, 2].contains(&run.code), "{run}");
     }
 }

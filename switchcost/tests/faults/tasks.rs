@@ -86,6 +86,26 @@ fn with_more_tokens_or_other_links_it_is_no_different() {
     }
 }
 
+/// The first task of a stream feeds the others: its tokens are counted and checked as all are.
+#[test]
+fn in_a_stream_it_is_no_different() {
+    for benchmark in chains().filter(|benchmark| benchmark.has("--feed")) {
+        let stream = "--feed first-task --tokens 50";
+        for task in [0, 2] {
+            for (ending, words, _) in ENDINGS {
+                let run = faulty(benchmark, &format!("{ending}@{task}")).flags(stream);
+                let run = run.start().finish_all().expect(1);
+                run.expect_complaint(&[&format!("task {task}"), words]);
+            }
+            for bytes in ["1", "300"] {
+                let run = faulty(benchmark, &format!("corrupt@{task}")).flags(stream);
+                let run = run.flags(&format!("--bytes {bytes}")).start();
+                run.finish_all().expect(1).expect_complaint(&["token 3"]);
+            }
+        }
+    }
+}
+
 /// Nothing but its own tasks can wake a task of the executor that hears no other thread.
 #[test]
 fn a_chain_that_nobody_can_wake_any_more_is_an_error() {
@@ -111,6 +131,37 @@ fn tasks_are_told_by_their_place_whatever_the_order_of_their_creation() {
                 let run = run.expect_complaint(&["task 3", words]);
                 let kept = run.stdout.starts_with("partial: 3 of 100000 iterations\n");
                 assert_eq!(kept, ran, "{run}");
+            }
+        }
+    }
+}
+
+/// The last byte is the number where there is no other.
+#[test]
+fn a_byte_that_is_wrong_is_noticed() {
+    for benchmark in chains().filter(|benchmark| benchmark.has("--bytes")) {
+        for bytes in [1, 2, 9, 4096, 100_000] {
+            for task in TASKS {
+                let run = faulty(benchmark, &format!("corrupt@{task}"));
+                let run = run.flags(&format!("--bytes {bytes} --format json"));
+                let run = run.start().finish_all().expect(1);
+                let run = run.expect_complaint(&["token 0 came out as", "expected"]);
+                assert_eq!(run.stderr.contains("byte "), bytes > 1, "{run}");
+                let count = run.record().samples.map(|samples| samples.count);
+                assert_eq!(count, Some(4), "it is found in the fourth: {run}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tokens_of_several_bytes_end_as_those_of_one() {
+    for benchmark in chains().filter(|benchmark| benchmark.has("--bytes")) {
+        for (ending, words, _) in ENDINGS {
+            for task in TASKS {
+                let run = faulty(benchmark, &format!("{ending}@{task}"));
+                let run = run.flags("--bytes 5000").start().finish_all().expect(1);
+                run.expect_complaint(&[&format!("task {task}"), words]);
             }
         }
     }

@@ -213,20 +213,25 @@ fn no_map_for_a_stack_is_told() {
         return skip(why);
     }
     for benchmark in all().iter().filter(|benchmark| benchmark.has_threads()) {
-        let outcome = run(
-            benchmark,
-            ("clone3", 20),
-            ("", "--tasks 40 --stack-size 64MiB"),
-            stopped,
-            // Room for what std maps in a thread, and for no further stack.
-            |pid| {
-                let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-                let size = number_after(&status, "VmSize:").unwrap() * 1024;
-                prlimit(pid, &format!("--as={}:unlimited", size + (40 << 20)));
-            },
-        );
-        let words = ["cannot create a thread after", "virtual memory (ulimit -v)"];
-        expect(outcome, &words);
+        let flags = "--tasks 40 --stack-size 64MiB";
+        let sleeping = format!("{flags} --sleep 3600s");
+        let with_sleep = benchmark.has("--sleep").then_some(&sleeping[..]);
+        for flags in [flags].into_iter().chain(with_sleep) {
+            let outcome = run(
+                benchmark,
+                ("clone3", 20),
+                ("", flags),
+                stopped,
+                // Room for what std maps in a thread, and for no further stack.
+                |pid| {
+                    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+                    let size = number_after(&status, "VmSize:").unwrap() * 1024;
+                    prlimit(pid, &format!("--as={}:unlimited", size + (40 << 20)));
+                },
+            );
+            let words = ["cannot create a thread after", "virtual memory (ulimit -v)"];
+            expect(outcome, &words);
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! `switchcost run` and `list`, from a plan to its tables.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use harness::record::{Metric, Record};
 use switchcost::plan::BUILT_IN;
+use switchcost::probe::{self, Answer};
 
 use super::{Files, PLAN, switchcost};
-use crate::support::benchmarks;
+use crate::support::{benchmarks, skip};
 
 #[test]
 fn the_built_in_plan_lists_programs_that_exist() {
@@ -56,6 +58,35 @@ fn a_built_in_plan_is_named_and_any_other_is_a_file() {
             assert!(shown.contains(name), "{name} in {flags}");
         }
     }
+}
+
+/// Limits may forbid a case here; a flag that its program does not take is a fault of the plan.
+#[test]
+fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
+    let mut missing = BTreeSet::new();
+    let mut faults = Vec::new();
+    let mut asked = BTreeSet::new();
+    for built_in in BUILT_IN {
+        for case in built_in.plan().unwrap().cases(false, 1) {
+            let Some(program) = benchmarks::all().iter().find(|b| b.name == case.program) else {
+                missing.insert(case.program);
+                continue;
+            };
+            let answer = probe::ask(&program.path, &case.flags).unwrap();
+            if !matches!(answer, Answer::Fits | Answer::TooMuch { .. }) {
+                let command = format!("{} {}", case.program, case.flags.join(" "));
+                faults.push(format!("{}: {command}: {answer:?}", built_in.name));
+            }
+            asked.insert((case.program, case.flags));
+        }
+    }
+    for program in missing {
+        skip(&format!(
+            "{program} is not in this workspace, or cannot run here"
+        ));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(asked.len() > 100, "{}", asked.len());
 }
 
 /// The first section of [`PLAN`] with further columns, in fewer rounds than a second one.

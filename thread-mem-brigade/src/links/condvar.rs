@@ -12,51 +12,59 @@ use super::{Link, Put, Take};
 #[derive(Debug)]
 pub(crate) struct Condvar;
 
-/// Where numbers go in.
+/// Where messages go in.
 #[derive(Debug)]
-pub(crate) struct Sender(Arc<Shared>);
+pub(crate) struct Sender<M>(Arc<Shared<M>>);
 
-/// Where numbers come out.
+/// Where messages come out.
 #[derive(Debug)]
-pub(crate) struct Receiver(Arc<Shared>);
+pub(crate) struct Receiver<M>(Arc<Shared<M>>);
 
-#[derive(Debug, Default)]
-struct Shared {
-    slot: Mutex<Slot>,
+#[derive(Debug)]
+struct Shared<M> {
+    slot: Mutex<Slot<M>>,
     /// One for both ends: at most one of them waits, the sender for room or the receiver for a
-    /// number.
+    /// message.
     changed: sync::Condvar,
 }
 
-#[derive(Debug, Default)]
-struct Slot {
-    number: Option<usize>,
+#[derive(Debug)]
+struct Slot<M> {
+    message: Option<M>,
     /// One of the ends waits, or is about to.
     awaited: bool,
     /// One of the ends is gone.
     closed: bool,
 }
 
-impl Link for Condvar {
-    type Sender = Sender;
-    type Receiver = Receiver;
+impl<M: Send + 'static> Link<M> for Condvar {
+    type Sender = Sender<M>;
+    type Receiver = Receiver<M>;
 
-    fn link() -> (Sender, Receiver) {
-        let shared = Arc::<Shared>::default();
+    fn link(_: u32) -> (Sender<M>, Receiver<M>) {
+        let slot = Slot {
+            message: None,
+            awaited: false,
+            closed: false,
+        };
+        let shared = Arc::new(Shared {
+            slot: Mutex::new(slot),
+            changed: sync::Condvar::new(),
+        });
         (Sender(Arc::clone(&shared)), Receiver(shared))
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Slot> {
+impl<M> Shared<M> {
+    fn lock(&self) -> MutexGuard<'_, Slot<M>> {
         // Nothing panics while it holds the lock.
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a number is there, or until there is none, or an end is gone.
-    fn wait_until(&self, full: bool) -> MutexGuard<'_, Slot> {
+    /// Waits until a message is there, or until there is none, or an end is gone.
+    fn wait_until(&self, full: bool) -> MutexGuard<'_, Slot<M>> {
         let mut slot = self.lock();
-        while slot.number.is_some() != full && !slot.closed {
+        while slot.message.is_some() != full && !slot.closed {
             slot.awaited = true;
             let woken = self.changed.wait(slot);
             slot = woken.unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +73,7 @@ impl Shared {
     }
 
     /// Gives the slot back, and wakes the other end if it waits.
-    fn leave(&self, mut slot: MutexGuard<'_, Slot>) {
+    fn leave(&self, mut slot: MutexGuard<'_, Slot<M>>) {
         let awaited = mem::take(&mut slot.awaited);
         drop(slot);
         if awaited {
@@ -80,34 +88,34 @@ impl Shared {
     }
 }
 
-impl Put for Sender {
-    fn put(&mut self, number: usize) -> io::Result<()> {
+impl<M: Send + 'static> Put<M> for Sender<M> {
+    fn put(&mut self, message: M) -> io::Result<()> {
         let mut slot = self.0.wait_until(false);
         if slot.closed {
             return Err(link_ended(()));
         }
-        slot.number = Some(number);
+        slot.message = Some(message);
         self.0.leave(slot);
         Ok(())
     }
 }
 
-impl Take for Receiver {
-    fn take(&mut self) -> Option<usize> {
+impl<M: Send + 'static> Take<M> for Receiver<M> {
+    fn take(&mut self) -> Option<M> {
         let mut slot = self.0.wait_until(true);
-        let number = slot.number.take();
+        let message = slot.message.take();
         self.0.leave(slot);
-        number
+        message
     }
 }
 
-impl Drop for Sender {
+impl<M> Drop for Sender<M> {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-impl Drop for Receiver {
+impl<M> Drop for Receiver<M> {
     fn drop(&mut self) {
         self.0.close();
     }

@@ -11,11 +11,11 @@ use super::slot::{self, Receiver, Sender, Side, Sleep};
 #[derive(Debug, Default)]
 pub(crate) struct Futex;
 
-impl Link for Futex {
-    type Sender = Sender<Futex>;
-    type Receiver = Receiver<Futex>;
+impl<M: Send + 'static> Link<M> for Futex {
+    type Sender = Sender<Futex, M>;
+    type Receiver = Receiver<Futex, M>;
 
-    fn link() -> (Self::Sender, Self::Receiver) {
+    fn link(_: u32) -> (Self::Sender, Self::Receiver) {
         slot::link()
     }
 }

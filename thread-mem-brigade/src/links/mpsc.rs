@@ -7,27 +7,27 @@ use harness::link_ended;
 
 use super::{Link, Put, Take};
 
-/// `std::sync::mpsc::sync_channel` with room for one number.
+/// `std::sync::mpsc::sync_channel`; without room a sender waits until its message is taken.
 #[derive(Debug)]
 pub(crate) struct Mpsc;
 
-impl Link for Mpsc {
-    type Sender = SyncSender<usize>;
-    type Receiver = Receiver<usize>;
+impl<M: Send + 'static> Link<M> for Mpsc {
+    type Sender = SyncSender<M>;
+    type Receiver = Receiver<M>;
 
-    fn link() -> (Self::Sender, Self::Receiver) {
-        sync_channel(1)
+    fn link(capacity: u32) -> (Self::Sender, Self::Receiver) {
+        sync_channel(capacity as usize)
     }
 }
 
-impl Put for SyncSender<usize> {
-    fn put(&mut self, number: usize) -> io::Result<()> {
-        SyncSender::send(self, number).map_err(link_ended)
+impl<M: Send + 'static> Put<M> for SyncSender<M> {
+    fn put(&mut self, message: M) -> io::Result<()> {
+        SyncSender::send(self, message).map_err(link_ended)
     }
 }
 
-impl Take for Receiver<usize> {
-    fn take(&mut self) -> Option<usize> {
+impl<M: Send + 'static> Take<M> for Receiver<M> {
+    fn take(&mut self) -> Option<M> {
         self.recv().ok()
     }
 }

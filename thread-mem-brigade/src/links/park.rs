@@ -24,11 +24,11 @@ impl Park {
     }
 }
 
-impl Link for Park {
-    type Sender = Sender<Park>;
-    type Receiver = Receiver<Park>;
+impl<M: Send + 'static> Link<M> for Park {
+    type Sender = Sender<Park, M>;
+    type Receiver = Receiver<Park, M>;
 
-    fn link() -> (Self::Sender, Self::Receiver) {
+    fn link(_: u32) -> (Self::Sender, Self::Receiver) {
         slot::link()
     }
 }

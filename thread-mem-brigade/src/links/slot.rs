@@ -6,15 +6,18 @@
 //! that nobody sleeps on a word, the kernel looks through all that sleep on words of the same hash
 //! (`futex_wake` in its kernel/futex/waitwake.c), a good part of the chain.
 
+#![expect(unsafe_code, reason = "the word tells whose the message is")]
+
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use harness::berth::Berth;
 use harness::link_ended;
 
 use super::{Put, Take};
 
-/// The slot holds a number.
+/// The slot holds a message.
 const FULL: u32 = 1;
 /// The end that waits for a change sleeps: the sender of a full slot, the receiver of an empty one.
 const AWAITED: u32 = 2;
@@ -41,70 +44,76 @@ pub(crate) enum Side {
     Receiver,
 }
 
-#[derive(Debug, Default)]
-struct Slot<S> {
+#[derive(Debug)]
+struct Slot<S, M> {
     word: AtomicU32,
-    number: AtomicUsize,
+    /// The sender's while the word does not say that it is full, else the receiver's.
+    message: Berth<M>,
     sleep: S,
 }
 
-/// Where numbers go in.
+/// Where messages go in.
 #[derive(Debug)]
-pub(crate) struct Sender<S: Sleep>(Arc<Slot<S>>);
+pub(crate) struct Sender<S: Sleep, M>(Arc<Slot<S, M>>);
 
-/// Where numbers come out.
+/// Where messages come out.
 #[derive(Debug)]
-pub(crate) struct Receiver<S: Sleep>(Arc<Slot<S>>);
+pub(crate) struct Receiver<S: Sleep, M>(Arc<Slot<S, M>>);
 
 /// Makes a link.
-pub(super) fn link<S: Sleep>() -> (Sender<S>, Receiver<S>) {
-    let slot = Arc::<Slot<S>>::default();
+pub(super) fn link<S: Sleep, M>() -> (Sender<S, M>, Receiver<S, M>) {
+    let slot = Arc::new(Slot {
+        word: AtomicU32::new(0),
+        message: Berth::default(),
+        sleep: S::default(),
+    });
     (Sender(Arc::clone(&slot)), Receiver(slot))
 }
 
-impl<S: Sleep> Put for Sender<S> {
-    fn put(&mut self, number: usize) -> io::Result<()> {
+impl<S: Sleep, M: Send + 'static> Put<M> for Sender<S, M> {
+    fn put(&mut self, message: M) -> io::Result<()> {
         let slot = &*self.0;
         let mut state = slot.word.load(Ordering::Acquire);
-        loop {
-            if state & CLOSED != 0 {
-                return Err(link_ended(()));
-            }
-            if state & FULL != 0 {
-                state = slot.wait(Side::Sender, state);
-                continue;
-            }
-            slot.number.store(number, Ordering::Relaxed);
+        while state & (FULL | CLOSED) == FULL {
+            state = slot.wait(Side::Sender, state);
+        }
+        if state & CLOSED != 0 {
+            return Err(link_ended(()));
+        }
+        // SAFETY: the word says that it is empty, and the sender alone fills it. `change` tells.
+        unsafe { slot.message.put(message) };
+        while state & CLOSED == 0 {
             match slot.change(Side::Sender, state, FULL) {
                 Ok(()) => return Ok(()),
                 Err(now) => state = now,
             }
         }
+        // SAFETY: it has just been put there, and nobody was told.
+        drop(unsafe { slot.message.take() });
+        Err(link_ended(()))
     }
 }
 
-impl<S: Sleep> Take for Receiver<S> {
-    fn take(&mut self) -> Option<usize> {
+impl<S: Sleep, M: Send + 'static> Take<M> for Receiver<S, M> {
+    fn take(&mut self) -> Option<M> {
         let slot = &*self.0;
         let mut state = slot.word.load(Ordering::Acquire);
-        loop {
-            if state & FULL == 0 {
-                if state & CLOSED != 0 {
-                    return None;
-                }
-                state = slot.wait(Side::Receiver, state);
-                continue;
+        while state & FULL == 0 {
+            if state & CLOSED != 0 {
+                return None;
             }
-            let number = slot.number.load(Ordering::Relaxed);
-            match slot.change(Side::Receiver, state, state & CLOSED) {
-                Ok(()) => return Some(number),
-                Err(now) => state = now,
-            }
+            state = slot.wait(Side::Receiver, state);
         }
+        // SAFETY: the word says that it is full, and the receiver alone empties it. `change` tells.
+        let message = unsafe { slot.message.take() };
+        while let Err(now) = slot.change(Side::Receiver, state, state & CLOSED) {
+            state = now;
+        }
+        Some(message)
     }
 }
 
-impl<S: Sleep> Slot<S> {
+impl<S: Sleep, M> Slot<S, M> {
     /// Changes the word on behalf of the end `side` and wakes the other one if it sleeps. Returns
     /// the word where it was no longer `state`.
     fn change(&self, side: Side, state: u32, next: u32) -> Result<(), u32> {
@@ -152,13 +161,22 @@ impl<S: Sleep> Slot<S> {
     }
 }
 
-impl<S: Sleep> Drop for Sender<S> {
+impl<S, M> Drop for Slot<S, M> {
+    fn drop(&mut self) {
+        if *self.word.get_mut() & FULL != 0 {
+            // SAFETY: the word says that it is full, and both ends are gone.
+            drop(unsafe { self.message.take() });
+        }
+    }
+}
+
+impl<S: Sleep, M> Drop for Sender<S, M> {
     fn drop(&mut self) {
         self.0.close(Side::Sender);
     }
 }
 
-impl<S: Sleep> Drop for Receiver<S> {
+impl<S: Sleep, M> Drop for Receiver<S, M> {
     fn drop(&mut self) {
         self.0.close(Side::Receiver);
     }

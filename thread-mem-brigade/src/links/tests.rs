@@ -1,4 +1,6 @@
 use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -34,8 +36,8 @@ fn a_moment() {
 
 #[test]
 fn numbers_come_out_in_the_order_in_which_they_went_in() {
-    fn test<L: Link>() {
-        let (mut sender, mut receiver) = L::link();
+    fn test<L: Link<usize>>() {
+        let (mut sender, mut receiver) = L::link(1);
         let numbers = 0..20_000;
         let sent = numbers.clone();
         let thread = thread::spawn(move || sent.into_iter().try_for_each(|n| sender.put(n)));
@@ -47,9 +49,9 @@ fn numbers_come_out_in_the_order_in_which_they_went_in() {
 
 #[test]
 fn no_wake_up_is_lost_in_many_rounds() {
-    fn test<L: Link>() {
-        let (mut there, mut upstream) = L::link();
-        let (mut downstream, mut back) = L::link();
+    fn test<L: Link<usize>>() {
+        let (mut there, mut upstream) = L::link(1);
+        let (mut downstream, mut back) = L::link(1);
         let thread = thread::spawn(move || {
             while let Some(number) = upstream.take() {
                 downstream.put(number + 1).unwrap();
@@ -68,8 +70,8 @@ fn no_wake_up_is_lost_in_many_rounds() {
 
 #[test]
 fn what_was_sent_is_received_before_the_end() {
-    fn test<L: Link>() {
-        let (mut sender, mut receiver) = L::link();
+    fn test<L: Link<usize>>() {
+        let (mut sender, mut receiver) = L::link(1);
         sender.put(7).unwrap();
         drop(sender);
         assert_eq!(receiver.take(), Some(7));
@@ -81,8 +83,8 @@ fn what_was_sent_is_received_before_the_end() {
 
 #[test]
 fn a_receiver_that_waits_learns_of_the_end() {
-    fn test<L: Link>() {
-        let (sender, mut receiver) = L::link();
+    fn test<L: Link<usize>>() {
+        let (sender, mut receiver) = L::link(1);
         let thread = thread::spawn(move || receiver.take());
         a_moment();
         drop(sender);
@@ -93,8 +95,8 @@ fn a_receiver_that_waits_learns_of_the_end() {
 
 #[test]
 fn a_sender_without_a_receiver_gets_an_error() {
-    fn test<L: Link>() {
-        let (mut sender, receiver) = L::link();
+    fn test<L: Link<usize>>() {
+        let (mut sender, receiver) = L::link(1);
         drop(receiver);
         assert_eq!(sender.put(1).unwrap_err().kind(), ErrorKind::BrokenPipe);
         assert_eq!(sender.put(1).unwrap_err().kind(), ErrorKind::BrokenPipe);
@@ -104,8 +106,8 @@ fn a_sender_without_a_receiver_gets_an_error() {
 
 #[test]
 fn a_sender_that_waits_for_room_learns_that_there_will_be_none() {
-    fn test<L: Link>() {
-        let (mut sender, receiver) = L::link();
+    fn test<L: Link<usize>>() {
+        let (mut sender, receiver) = L::link(1);
         let (full, wait) = channel();
         let thread = thread::spawn(move || {
             sender.put(1).unwrap();
@@ -125,11 +127,11 @@ fn a_sender_that_waits_for_room_learns_that_there_will_be_none() {
 /// The end comes while the other side is on its way to sleep, or not yet, or already there.
 #[test]
 fn an_end_at_any_moment_is_seen() {
-    fn test<L: Link>() {
+    fn test<L: Link<usize>>() {
         for round in 0..300 {
-            let (sender, mut receiver) = L::link();
+            let (sender, mut receiver) = L::link(1);
             let taker = thread::spawn(move || receiver.take());
-            let (mut full, dropped) = L::link();
+            let (mut full, dropped) = L::link(1);
             let putter = thread::spawn(move || (0..2).try_for_each(|n| full.put(n)));
             (0..round * 20).for_each(|_| std::hint::spin_loop());
             drop((sender, dropped));
@@ -138,4 +140,70 @@ fn an_end_at_any_moment_is_seen() {
         }
     }
     each!(test);
+}
+
+/// A message that tells when it is dropped.
+struct Told(Arc<AtomicU32>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_message_that_nobody_takes_is_dropped_once() {
+    fn test<L: Link<Told>>() {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let message = || Told(Arc::clone(&dropped));
+        let times = || dropped.load(Ordering::Relaxed);
+
+        let (mut sender, receiver) = L::link(1);
+        sender.put(message()).unwrap();
+        drop((sender, receiver));
+        assert_eq!(times(), 1);
+
+        let (mut sender, mut receiver) = L::link(1);
+        sender.put(message()).unwrap();
+        drop(receiver.take());
+        drop(receiver);
+        assert_eq!(times(), 2);
+        sender.put(message()).unwrap_err();
+        assert_eq!(times(), 3);
+    }
+    ends("futex", test::<Futex>);
+    ends("park", test::<Park>);
+    ends("mpsc", test::<Mpsc>);
+    ends("condvar", test::<Condvar>);
+}
+
+#[test]
+fn without_room_a_message_is_handed_from_hand_to_hand() {
+    ends("mpsc without room", || {
+        let (mut sender, mut receiver) = <Mpsc as Link<usize>>::link(0);
+        let thread = thread::spawn(move || (0..100).try_for_each(|n| sender.put(n)));
+        assert!((0..100).eq(std::iter::from_fn(|| receiver.take())));
+        thread.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn the_first_task_takes_what_is_in_stock_after_what_it_was_sent() {
+    let stock = Stock::default();
+    let (mut sender, receiver) = <Futex as Link<usize>>::link(1);
+    let post = Post {
+        place: 0,
+        upstream: receiver,
+        downstream: (),
+    };
+    let mut stocked = Stocked::at(post, stock.clone()).upstream;
+    for start in [10, 20] {
+        let mut tokens = [start, start + 1, start + 2];
+        stock.fill(&mut tokens);
+        sender.put(tokens[0]).unwrap();
+        let taken = [(); 3].map(|()| stocked.take());
+        assert_eq!(taken, [0, 1, 2].map(|k| Some(start + k)));
+    }
+    drop(sender);
+    assert_eq!(stocked.take(), None);
 }

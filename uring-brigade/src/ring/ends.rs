@@ -4,6 +4,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -14,45 +15,67 @@ use io_uring::{opcode, squeue, types};
 
 use super::buffers::GROUP;
 use super::queue::{Operation, Queue};
-use crate::executor::{Sink, Source};
+use crate::executor::{Sink, Source, Token, cut_short};
 
 /// A descriptor, and the operation on it.
-struct End {
-    queue: Rc<Queue>,
-    operation: Rc<Operation>,
+struct End<T: Token> {
+    queue: Rc<Queue<T>>,
+    operation: Rc<Operation<T>>,
     fd: OwnedFd,
+    /// How many bytes of the operation's token were read or written.
+    done: usize,
 }
 
 /// The end that is read from.
-pub(crate) struct Reader {
-    end: End,
+pub(crate) struct Reader<T: Token> {
+    end: End<T>,
     multishot: Option<Transport>,
 }
 
 /// The end that is written to.
-pub(crate) struct Writer {
-    end: End,
+pub(crate) struct Writer<T: Token> {
+    end: End<T>,
 }
 
-impl End {
-    fn new(queue: Rc<Queue>, fd: OwnedFd) -> Self {
+impl<T: Token> End<T> {
+    fn new(queue: Rc<Queue<T>>, fd: OwnedFd) -> Self {
         End {
             queue,
             operation: Rc::default(),
             fd,
+            done: 0,
         }
     }
 
-    fn begin(&self, build: impl FnOnce(types::Fd, *mut u8) -> squeue::Entry) -> io::Result<()> {
+    /// Begins an operation on the rest of the token, which `build` is given.
+    fn begin(
+        &self,
+        build: impl FnOnce(types::Fd, *mut u8, u32) -> squeue::Entry,
+    ) -> io::Result<()> {
         let fd = types::Fd(self.fd.as_raw_fd());
-        let entry = build(fd, self.operation.byte());
+        let (bytes, size) = self.operation.bytes();
+        // SAFETY: no more bytes are done than there are.
+        let rest = unsafe { bytes.add(self.done) };
+        let entry = build(fd, rest, (size - self.done) as u32);
         // SAFETY: the descriptor is closed by the drop of this end, which cancels the operation
-        // first; entries made here point to the operation's byte or to nothing.
+        // first; entries made here point to the operation's token or to nothing.
         unsafe { self.queue.begin(&self.operation, entry) }
+    }
+
+    /// Waits for the operation on the rest of the token. Returns how many bytes it did, and whether
+    /// those were the last.
+    fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(usize, bool)>> {
+        let count = ready!(self.operation.poll(cx))?;
+        self.done += count;
+        let is_whole = self.done == self.operation.bytes().1;
+        if is_whole {
+            self.done = 0;
+        }
+        Poll::Ready(Ok((count, is_whole)))
     }
 }
 
-impl Drop for End {
+impl<T: Token> Drop for End<T> {
     /// The kernel keeps a file open as long as an operation on it is in flight, and the other end
     /// of the link would wait for ever.
     fn drop(&mut self) {
@@ -62,46 +85,57 @@ impl Drop for End {
     }
 }
 
-impl Reader {
-    pub(super) fn new(queue: Rc<Queue>, fd: OwnedFd, multishot: Option<Transport>) -> Self {
+impl<T: Token> Reader<T> {
+    pub(super) fn new(queue: Rc<Queue<T>>, fd: OwnedFd, multishot: Option<Transport>) -> Self {
         Reader {
             end: End::new(queue, fd),
             multishot,
         }
     }
 
-    /// A read of one byte. One whose future was dropped goes on, and its byte is the next call's.
-    async fn read_once(&mut self) -> io::Result<Option<u8>> {
-        let operation = &self.end.operation;
-        if operation.is_idle() {
-            self.end
-                .begin(|fd, byte| opcode::Read::new(fd, byte, 1).build())?;
-        }
-        match poll_fn(|cx| operation.poll(cx)).await? {
-            0 => Ok(None),
-            _ => Ok(Some(operation.get())),
+    /// Reads until the token is whole. A read whose future was dropped goes on, and what it brings
+    /// is the next call's, in the memory of its own token.
+    fn poll_once(&mut self, token: &mut T, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let end = &mut self.end;
+        loop {
+            if end.operation.is_idle() {
+                if end.done == 0 {
+                    end.operation.put(mem::take(token));
+                }
+                end.begin(|fd, bytes, size| opcode::Read::new(fd, bytes, size).build())?;
+            }
+            let (count, is_whole) = ready!(end.poll_on(cx))?;
+            if count == 0 && end.done > 0 {
+                return Poll::Ready(Err(cut_short()));
+            }
+            if count == 0 || is_whole {
+                *token = end.operation.take();
+                return Poll::Ready(Ok(is_whole));
+            }
         }
     }
 
-    /// The next byte of those that an operation which stays brings in.
+    /// Fills a token with what an operation which stays brings in.
     fn poll_arrived(
         &self,
         transport: Transport,
+        token: &mut T,
         cx: &mut Context<'_>,
-    ) -> Poll<io::Result<Option<u8>>> {
+    ) -> Poll<io::Result<bool>> {
         let operation = &self.end.operation;
         loop {
-            if let Some(byte) = operation.next_arrived() {
-                return Poll::Ready(Ok(Some(byte)));
+            if operation.fill_from_arrived(token) {
+                return Poll::Ready(Ok(true));
             }
             if operation.is_idle() {
-                self.end.begin(|fd, _| match transport {
+                self.end.begin(|fd, _, _| match transport {
                     Transport::Pipe => opcode::ReadMulti::new(fd, 0, GROUP).build(),
                     Transport::Socketpair => opcode::RecvMulti::new(fd, GROUP).build(),
                 })?;
             }
             match ready!(operation.poll(cx)) {
-                Ok(_) => return Poll::Ready(Ok(None)),
+                Ok(_) if operation.is_drained() => return Poll::Ready(Ok(false)),
+                Ok(_) => return Poll::Ready(Err(cut_short())),
                 // All buffers were taken when more came. They are back by now.
                 Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => {}
                 Err(e) => return Poll::Ready(Err(e)),
@@ -110,36 +144,58 @@ impl Reader {
     }
 }
 
-impl Source for Reader {
-    async fn read(&mut self) -> io::Result<Option<u8>> {
-        match self.multishot {
-            None => self.read_once().await,
-            Some(transport) => poll_fn(|cx| self.poll_arrived(transport, cx)).await,
-        }
+impl<T: Token> Source<T> for Reader<T> {
+    fn read(&mut self, token: &mut T) -> impl Future<Output = io::Result<bool>> {
+        poll_fn(|cx| match self.multishot {
+            None => self.poll_once(token, cx),
+            Some(transport) => self.poll_arrived(transport, token, cx),
+        })
     }
 }
 
-impl Writer {
-    pub(super) fn new(queue: Rc<Queue>, fd: OwnedFd) -> Self {
+impl<T: Token> Writer<T> {
+    pub(super) fn new(queue: Rc<Queue<T>>, fd: OwnedFd) -> Self {
         Writer {
             end: End::new(queue, fd),
         }
     }
+
+    /// Writes until all of the token is gone. It is handed over by the first call.
+    fn poll_write(
+        &mut self,
+        token: &mut T,
+        handed_over: &mut bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let end = &mut self.end;
+        if !*handed_over {
+            if !end.operation.is_idle() {
+                // An earlier one whose future was dropped.
+                ready!(end.poll_on(cx))?;
+            }
+            end.done = 0;
+            end.operation.put(mem::take(token));
+            *handed_over = true;
+        }
+        loop {
+            if end.operation.is_idle() {
+                end.begin(|fd, bytes, size| opcode::Write::new(fd, bytes, size).build())?;
+            }
+            match ready!(end.poll_on(cx))? {
+                (_, true) => {
+                    *token = end.operation.take();
+                    return Poll::Ready(Ok(()));
+                }
+                (0, false) => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
+                _ => {}
+            }
+        }
+    }
 }
 
-impl Sink for Writer {
-    async fn write(&mut self, token: u8) -> io::Result<()> {
-        let operation = &self.end.operation;
-        if !operation.is_idle() {
-            // An earlier one whose future was dropped.
-            poll_fn(|cx| operation.poll(cx)).await?;
-        }
-        operation.set(token);
-        self.end
-            .begin(|fd, byte| opcode::Write::new(fd, byte, 1).build())?;
-        match poll_fn(|cx| operation.poll(cx)).await? {
-            0 => Err(ErrorKind::WriteZero.into()),
-            _ => Ok(()),
-        }
+impl<T: Token> Sink<T> for Writer<T> {
+    fn write(&mut self, token: &mut T) -> impl Future<Output = io::Result<()>> {
+        let mut handed_over = false;
+        poll_fn(move |cx| self.poll_write(token, &mut handed_over, cx))
     }
 }

@@ -28,7 +28,8 @@ use harness::panics;
 use harness::waits::Waits;
 use io_uring::IoUring;
 
-use crate::executor::Executor;
+use crate::executor::{Executor, Token};
+pub(crate) use buffers::Pool;
 use ends::{Reader, Writer};
 use queue::Queue;
 
@@ -44,22 +45,22 @@ const ROOT: usize = usize::MAX;
 type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The executor.
-#[derive(Clone)]
-pub(crate) struct Ring {
-    queue: Rc<Queue>,
+pub(crate) struct Ring<T> {
+    queue: Rc<Queue<T>>,
     /// By their numbers; what has ended has left a gap.
     tasks: Rc<RefCell<Vec<Option<Body>>>>,
     multishot: Option<Transport>,
 }
 
-impl Ring {
+impl<T: Token> Ring<T> {
     /// An executor on this ring. With `multishot`, links of this transport are read by operations
-    /// that stay.
-    pub(crate) fn new(io: IoUring, multishot: Option<Transport>) -> anyhow::Result<Self> {
+    /// that stay, into buffers of such a pool.
+    pub(crate) fn new(io: IoUring, multishot: Option<(Transport, Pool)>) -> anyhow::Result<Self> {
+        let (transport, pool) = multishot.unzip();
         Ok(Ring {
-            queue: Rc::new(Queue::new(io, multishot.is_some())?),
+            queue: Rc::new(Queue::new(io, pool)?),
             tasks: Rc::default(),
-            multishot,
+            multishot: transport,
         })
     }
 
@@ -83,12 +84,22 @@ impl Ring {
     }
 }
 
-impl Executor for Ring {
-    type Reader = Reader;
-    type Writer = Writer;
-    type Task<T: 'static> = Task<T>;
+impl<T> Clone for Ring<T> {
+    fn clone(&self) -> Self {
+        Ring {
+            queue: Rc::clone(&self.queue),
+            tasks: Rc::clone(&self.tasks),
+            multishot: self.multishot,
+        }
+    }
+}
 
-    fn block_on<T>(&self, future: impl Future<Output = T>) -> io::Result<T> {
+impl<T: Token> Executor<T> for Ring<T> {
+    type Reader = Reader<T>;
+    type Writer = Writer<T>;
+    type Task<O: 'static> = Task<O>;
+
+    fn block_on<O>(&self, future: impl Future<Output = O>) -> io::Result<O> {
         let mut root = pin!(future);
         wake(ROOT);
         loop {
@@ -105,10 +116,10 @@ impl Executor for Ring {
         }
     }
 
-    fn spawn<T: 'static>(
+    fn spawn<O: 'static>(
         &self,
-        future: impl Future<Output = anyhow::Result<T>> + 'static,
-    ) -> Task<T> {
+        future: impl Future<Output = anyhow::Result<O>> + 'static,
+    ) -> Task<O> {
         let outcome = Rc::new(RefCell::new(Outcome::Running(None)));
         let task = Task(Rc::clone(&outcome));
         let body = async move {
@@ -131,11 +142,11 @@ impl Executor for Ring {
         task
     }
 
-    fn reader(&self, fd: OwnedFd) -> io::Result<Reader> {
+    fn reader(&self, fd: OwnedFd) -> io::Result<Reader<T>> {
         Ok(Reader::new(Rc::clone(&self.queue), fd, self.multishot))
     }
 
-    fn writer(&self, fd: OwnedFd) -> io::Result<Writer> {
+    fn writer(&self, fd: OwnedFd) -> io::Result<Writer<T>> {
         Ok(Writer::new(Rc::clone(&self.queue), fd))
     }
 
@@ -145,17 +156,17 @@ impl Executor for Ring {
 }
 
 /// A task that was spawned.
-pub(crate) struct Task<T>(Rc<RefCell<Outcome<T>>>);
+pub(crate) struct Task<O>(Rc<RefCell<Outcome<O>>>);
 
-enum Outcome<T> {
+enum Outcome<O> {
     /// With whom to wake at the end.
     Running(Option<Waker>),
-    Ended(anyhow::Result<T>),
+    Ended(anyhow::Result<O>),
     Taken,
 }
 
-impl<T> Future for Task<T> {
-    type Output = anyhow::Result<T>;
+impl<O> Future for Task<O> {
+    type Output = anyhow::Result<O>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut outcome = self.0.borrow_mut();

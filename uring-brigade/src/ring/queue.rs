@@ -5,6 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::marker::PhantomData;
 use std::ptr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -14,22 +15,24 @@ use harness::waits::Waits;
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use nix::errno::Errno;
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Pool};
+use crate::executor::Token;
 
 /// The ring, and what it has counted.
-pub(super) struct Queue {
+pub(super) struct Queue<T> {
     io: RefCell<IoUring>,
     buffers: Option<Buffers>,
     waits: Cell<Waits>,
+    operations: PhantomData<Operation<T>>,
 }
 
 /// The operation that an end of a link has in flight, if it has one. While it is in flight the
-/// kernel has a share in it: whatever becomes of the end or of the ring, the byte that the kernel
+/// kernel has a share in it: whatever becomes of the end or of the ring, the token that the kernel
 /// reads or writes stays where it is until its last completion, and where that never comes it is
 /// never freed.
 #[derive(Default)]
-pub(super) struct Operation {
-    byte: Cell<u8>,
+pub(super) struct Operation<T> {
+    token: Cell<T>,
     in_flight: Cell<bool>,
     /// How it ended, as read(2) and write(2) return it or by a negative errno.
     result: Cell<Option<i32>>,
@@ -38,16 +41,16 @@ pub(super) struct Operation {
     waker: Cell<Option<Waker>>,
 }
 
-impl Queue {
-    pub(super) fn new(io: IoUring, multishot: bool) -> anyhow::Result<Self> {
-        let buffers = match multishot {
-            true => Some(Buffers::register(&io).context("cannot provide buffers to the ring")?),
-            false => None,
-        };
+impl<T: Token> Queue<T> {
+    /// With `pool`, what operations that stay put into what comes.
+    pub(super) fn new(io: IoUring, pool: Option<Pool>) -> anyhow::Result<Self> {
+        let buffers = pool.map(|pool| Buffers::register(&io, pool)).transpose();
+        let buffers = buffers.context("cannot provide buffers to the ring")?;
         Ok(Queue {
             io: RefCell::new(io),
             buffers,
             waits: Cell::default(),
+            operations: PhantomData,
         })
     }
 
@@ -120,7 +123,8 @@ impl Queue {
     }
 
     fn complete(&self, completion: &cqueue::Entry) {
-        let operation = ptr::with_exposed_provenance::<Operation>(completion.user_data() as usize);
+        let operation =
+            ptr::with_exposed_provenance::<Operation<T>>(completion.user_data() as usize);
         if operation.is_null() {
             return;
         }
@@ -129,10 +133,12 @@ impl Queue {
         let operation = unsafe { Rc::from_raw(operation) };
         let flags = completion.flags();
         let buffer = self.buffers.as_ref().zip(cqueue::buffer_select(flags));
-        let byte = buffer.map(|(buffers, id)| buffers.take(id));
-        match byte.filter(|_| completion.result() > 0) {
-            Some(byte) => operation.arrived.borrow_mut().push_back(byte),
-            None => operation.result.set(Some(completion.result())),
+        let came = usize::try_from(completion.result()).unwrap_or(0);
+        if let Some((buffers, id)) = buffer {
+            buffers.take(id, came, &mut operation.arrived.borrow_mut());
+        }
+        if buffer.is_none() || came == 0 {
+            operation.result.set(Some(completion.result()));
         }
         if let Some(waker) = operation.waker.take() {
             waker.wake_by_ref();
@@ -148,18 +154,18 @@ impl Queue {
     ///
     /// # Safety
     /// The entry must be for a descriptor that is open until [`Queue::cancel`] is called or the
-    /// operation has ended, and may point to nothing but the operation's byte.
+    /// operation has ended, and may point to nothing but the bytes of the operation's token.
     ///
     /// # Errors
     /// Where the queue is full, and the kernel does not take what is in it.
     pub(super) unsafe fn begin(
         &self,
-        operation: &Rc<Operation>,
+        operation: &Rc<Operation<T>>,
         entry: squeue::Entry,
     ) -> io::Result<()> {
         let share = Rc::into_raw(Rc::clone(operation));
         let entry = entry.user_data(share.expose_provenance() as u64);
-        // SAFETY: the caller's promise, and the kernel's share keeps the byte alive.
+        // SAFETY: the caller's promise, and the kernel's share keeps the token alive.
         let pushed = unsafe { self.push(&entry) };
         match pushed {
             Ok(()) => operation.in_flight.set(true),
@@ -174,7 +180,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::begin`].
-    pub(super) fn cancel(&self, operation: &Rc<Operation>) -> io::Result<()> {
+    pub(super) fn cancel(&self, operation: &Rc<Operation<T>>) -> io::Result<()> {
         if !operation.in_flight.get() {
             return Ok(());
         }
@@ -215,26 +221,38 @@ fn is_polled(io: &IoUring) -> bool {
     io.params().is_setup_sqpoll()
 }
 
-impl Operation {
-    /// Where the kernel finds the byte.
-    pub(super) fn byte(&self) -> *mut u8 {
-        self.byte.as_ptr()
+impl<T: Token> Operation<T> {
+    /// Where the kernel finds the token's bytes, and how many they are.
+    ///
+    /// # Panics
+    /// Where they are the kernel's.
+    pub(super) fn bytes(&self) -> (*mut u8, usize) {
+        self.check_idle();
+        // SAFETY: the kernel has no part in it now, nobody else has a reference to what is in the
+        // cell, and this one ends here. Its bytes lie in the operation or in the heap, and stay
+        // there as long as nobody takes the token out.
+        let bytes = unsafe { &mut *self.token.as_ptr() }.bytes();
+        (bytes.as_mut_ptr(), bytes.len())
     }
 
-    /// The byte.
+    /// The token, which leaves an empty one.
     ///
     /// # Panics
     /// Where it is the kernel's.
-    pub(super) fn get(&self) -> u8 {
-        assert!(!self.in_flight.get(), "the byte is the kernel's");
-        self.byte.get()
+    pub(super) fn take(&self) -> T {
+        self.check_idle();
+        self.token.take()
     }
 
     /// # Panics
     /// Where it is the kernel's.
-    pub(super) fn set(&self, byte: u8) {
-        assert!(!self.in_flight.get(), "the byte is the kernel's");
-        self.byte.set(byte);
+    pub(super) fn put(&self, token: T) {
+        self.check_idle();
+        self.token.set(token);
+    }
+
+    fn check_idle(&self) {
+        assert!(!self.in_flight.get(), "the token is the kernel's");
     }
 
     /// Whether it is neither in flight nor has a result that nobody took.
@@ -242,9 +260,14 @@ impl Operation {
         !self.in_flight.get() && self.result.get().is_none()
     }
 
-    /// What came first.
-    pub(super) fn next_arrived(&self) -> Option<u8> {
-        self.arrived.borrow_mut().pop_front()
+    /// Fills a token with what came first, if there is as much.
+    pub(super) fn fill_from_arrived(&self, token: &mut T) -> bool {
+        token.take_from(&mut self.arrived.borrow_mut())
+    }
+
+    /// Whether all that came was taken.
+    pub(super) fn is_drained(&self) -> bool {
+        self.arrived.borrow().is_empty()
     }
 
     /// Its result, once it has ended.

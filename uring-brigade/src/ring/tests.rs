@@ -9,18 +9,23 @@ use std::task::Poll;
 use harness::links::{Link, Mode, Transport};
 use io_uring::IoUring;
 
-use super::Ring;
-use crate::executor::{Executor, Sink, Source, yield_now};
+use super::{Pool, Ring};
+use crate::executor::{Executor, Sink, Source, Token, yield_now};
 use crate::setup::Poller;
 
 const TRANSPORTS: [Transport; 2] = [Transport::Pipe, Transport::Socketpair];
 
 /// Runs a test on each kind of ring that this system has, with a submission queue of two entries
 /// and a completion queue of four.
-fn on_rings(test: impl Fn(&Ring, Transport)) {
+fn on_rings(test: impl Fn(&Ring<[u8; 1]>, Transport)) {
+    on_rings_for(1, test);
+}
+
+/// The same for tokens of so many bytes.
+fn on_rings_for<T: Token>(size: usize, test: impl Fn(&Ring<T>, Transport)) {
     for transport in TRANSPORTS {
         for polled in [false, true] {
-            for multishot in [None, Some(transport)] {
+            for multishot in [None, Some((transport, Pool::of(size, 4)))] {
                 let mut builder = IoUring::builder();
                 match polled {
                     true => builder
@@ -62,8 +67,9 @@ fn no_completion_is_lost_where_many_find_no_room() {
             let mut reader = ring.reader(reader).unwrap();
             tasks.push(ring.spawn(async move {
                 let mut bytes = Vec::new();
-                while let Some(byte) = reader.read().await? {
-                    bytes.push(byte);
+                let mut token = [0];
+                while reader.read(&mut token).await? {
+                    bytes.push(token[0]);
                 }
                 Ok(bytes)
             }));
@@ -95,13 +101,13 @@ fn what_is_written_comes_out_and_a_closed_link_is_an_error() {
         let mut reader = File::from(reader);
         ring.block_on(async {
             for byte in [7, 8, 9] {
-                writer.write(byte).await.unwrap();
+                writer.write(&mut [byte]).await.unwrap();
             }
             let mut bytes = [0; 3];
             reader.read_exact(&mut bytes).unwrap();
             assert_eq!(bytes, [7, 8, 9]);
             drop(reader);
-            let error = writer.write(1).await.unwrap_err();
+            let error = writer.write(&mut [1]).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::BrokenPipe);
         })
         .unwrap();
@@ -124,11 +130,13 @@ fn a_read_that_was_dropped_loses_nothing() {
         let (reader, mut writer) = link(transport);
         let mut reader = ring.reader(reader).unwrap();
         ring.block_on(async {
-            begin(reader.read()).await;
+            begin(reader.read(&mut [0])).await;
             writer.write_all(&[5, 6]).unwrap();
-            assert_eq!(reader.read().await.unwrap(), Some(5));
+            let mut token = [0];
+            assert!(reader.read(&mut token).await.unwrap());
+            assert_eq!(token, [5]);
             begin(async {
-                reader.read().await.unwrap();
+                reader.read(&mut token).await.unwrap();
                 pending::<()>().await;
             })
             .await;
@@ -138,6 +146,83 @@ fn a_read_that_was_dropped_loses_nothing() {
     });
 }
 
+/// Larger than a link holds.
+const LARGE: usize = 300_000;
+
+fn large() -> Box<[u8]> {
+    (0..LARGE).map(|i| (i % 251) as u8).collect()
+}
+
+#[test]
+fn a_token_larger_than_a_link_comes_and_goes_in_parts() {
+    for size in [2, 4096, LARGE] {
+        on_rings_for(size, |ring: &Ring<Box<[u8]>>, transport| {
+            let (reader, writer) = link(transport);
+            let mut reader = ring.reader(reader).unwrap();
+            let mut writer = ring.writer(OwnedFd::from(writer)).unwrap();
+            let sender = ring.spawn(async move {
+                let mut token = large()[..size].into();
+                for _ in 0..3 {
+                    writer.write(&mut token).await?;
+                }
+                Ok(token)
+            });
+            ring.block_on(async {
+                let mut token = vec![0; size].into_boxed_slice();
+                for _ in 0..3 {
+                    token.fill(0);
+                    assert!(reader.read(&mut token).await.unwrap());
+                    assert!(*token == large()[..size], "{size}");
+                }
+                let sent = sender.await.unwrap();
+                assert!(*sent == large()[..size], "it is given back as it was");
+                assert!(!reader.read(&mut token).await.unwrap(), "the end");
+                assert_eq!(token.len(), size);
+            })
+            .unwrap();
+        });
+    }
+}
+
+#[test]
+fn an_end_in_the_middle_of_a_token_is_an_error() {
+    on_rings_for(8, |ring: &Ring<Box<[u8]>>, transport| {
+        let (reader, mut writer) = link(transport);
+        let mut reader = ring.reader(reader).unwrap();
+        ring.block_on(async {
+            writer.write_all(&[1; 8 + 5]).unwrap();
+            drop(writer);
+            let mut token = vec![0; 8].into_boxed_slice();
+            assert!(reader.read(&mut token).await.unwrap());
+            let error = reader.read(&mut token).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        })
+        .unwrap();
+    });
+}
+
+#[test]
+fn a_pool_is_a_power_of_two_and_bounded() {
+    let pool = |token, completions| Pool::of(token, completions);
+    assert_eq!(
+        pool(1, 128),
+        Pool {
+            size: 1,
+            count: 128
+        }
+    );
+    assert_eq!(pool(1, 1 << 20).count, 1 << 15);
+    assert_eq!(
+        pool(1 << 30, 8192),
+        Pool {
+            size: 64 << 10,
+            count: 256
+        }
+    );
+    assert_eq!(pool(3000, 8192).count, 4096);
+    assert!(pool(3000, 8192).memory() <= 16 << 20);
+}
+
 /// The kernel keeps the file of an operation open.
 #[test]
 fn an_end_that_is_dropped_in_mid_read_closes_its_link() {
@@ -145,14 +230,16 @@ fn an_end_that_is_dropped_in_mid_read_closes_its_link() {
         let (reader, mut writer) = link(transport);
         let mut reader = ring.reader(reader).unwrap();
         ring.block_on(async {
-            begin(reader.read()).await;
+            begin(reader.read(&mut [0])).await;
             drop(reader);
             // Another end, so that there is something to wait for while the read is cancelled.
             let (other, mut nudge) = link(transport);
             let mut other = ring.reader(other).unwrap();
             for _ in 0..100 {
                 nudge.write_all(&[1]).unwrap();
-                assert_eq!(other.read().await.unwrap(), Some(1));
+                let mut token = [0];
+                assert!(other.read(&mut token).await.unwrap());
+                assert_eq!(token, [1]);
                 if writer.write_all(&[1]).is_err() {
                     return;
                 }
@@ -169,7 +256,7 @@ fn a_ring_can_go_while_operations_are_in_flight() {
     on_rings(|ring, transport| {
         let (reader, writer) = link(transport);
         let mut reader = ring.reader(reader).unwrap();
-        let task = ring.spawn(async move { Ok(reader.read().await?) });
+        let task = ring.spawn(async move { Ok(reader.read(&mut [0]).await?) });
         ring.block_on(yield_now()).unwrap();
         drop(task);
         drop(writer);

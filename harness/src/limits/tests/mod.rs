@@ -9,6 +9,7 @@ use crate::links::Transport;
 
 mod cgroups;
 mod robust;
+mod room;
 mod whole;
 
 /// A tree of fixture files, removed when it goes.
