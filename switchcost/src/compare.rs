@@ -8,7 +8,7 @@
 //! that has become slower meanwhile makes a true difference, which no statistics of two files can
 //! tell from one of the programs; what the baselines did is shown beside it for that reason.
 
-use harness::record::{Metric, Record};
+use harness::record::{Metric, Quantity, Record};
 use serde::{Serialize, Serializer};
 
 use crate::analysis::{self, CONFIDENCE};
@@ -313,13 +313,17 @@ impl Comparison {
     }
 
     /// The changes for the worse of which even the better end of the interval is worse than
-    /// `limit`, 0.05 for 5 %. That the interval lies there and not just the estimate keeps noise
+    /// `limit`, 0.05 for 5 %: of a rate, by so much more time for each. That the interval lies there and not just the estimate keeps noise
     /// from failing a gate: a case that is worse by exactly the limit fails it once in forty times.
     pub fn worse_than(&self, limit: f64) -> Vec<(&Line, usize, &Change)> {
         self.changes()
-            .filter(|(_, _, change)| {
+            .filter(|(line, _, change)| {
                 let interval = change.ratio.and_then(|ratio| ratio.interval);
-                change.verdict.is_worse() && interval.is_some_and(|i| i.low - 1.0 > limit)
+                let better = interval.map(|interval| match line.metric.quantity() {
+                    Quantity::Rate | Quantity::Throughput => 1.0 / interval.high,
+                    _ => interval.low,
+                });
+                change.verdict.is_worse() && better.is_some_and(|better| better - 1.0 > limit)
             })
             .collect()
     }

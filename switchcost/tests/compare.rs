@@ -14,11 +14,13 @@ mod synthetic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use harness::record::Record;
+use harness::record::{Also, Metric, Record};
+use harness::usage::Usage;
 use serde_json::json;
-use switchcost::compare::{Source, Subject, Verdict, compare};
-use switchcost::render;
+use switchcost::analysis::{Cell, analyse};
+use switchcost::compare::{Line, Source, Subject, Verdict, compare};
 use switchcost::store::Store;
+use switchcost::{extension, render};
 
 use synthetic::{Noise, case_of, centre, draw, file, pair, record, text, verdicts};
 
@@ -48,6 +50,143 @@ fn a_difference_within_that_of_twins_is_noise() {
     assert_eq!(verdicts(&pair(&new, &twins(0.08))), [Verdict::WithinNoise]);
     assert_eq!(verdicts(&pair(&twins(0.01), &new)), [Verdict::Slower]);
     assert!(noisy.worse_than(0.0).is_empty());
+}
+
+/// Ten runs with all that further columns show.
+fn with_further_columns(hop: f64, switches: u64, resident: u64) -> Vec<Record> {
+    let also = [
+        ("rate", Metric::Rate),
+        ("throughput", Metric::Throughput),
+        ("switches", Metric::Switches),
+        ("peak", Metric::Peak),
+        ("alive", Metric::Alive),
+        ("late", Metric::LateMax),
+    ];
+    let also = also.map(|(name, metric)| Also {
+        name: name.to_owned(),
+        metric,
+    });
+    let run = |k: u32| {
+        let each = u64::from(k % 3);
+        let mut record = record(0, k, hop + f64::from(k % 3));
+        record.plan.as_mut().unwrap().also = also.to_vec();
+        record.payload = Some(4096);
+        record.peak_resident = Some(resident + 4096 * each);
+        record.peak_alive = Some(10);
+        record.usage = Some(Usage {
+            voluntary_switches: switches + each,
+            ..Usage::default()
+        });
+        record
+    };
+    (0..10).map(run).collect()
+}
+
+#[test]
+fn what_is_better_depends_on_the_quantity() {
+    use Verdict::*;
+    let old = with_further_columns(1000.0, 100, 8 << 20);
+    let new = with_further_columns(1500.0, 300, 6 << 20);
+    let comparison = pair(&old, &new);
+    // Nothing tells how late anything was, so that there is no line for it.
+    assert_eq!(
+        verdicts(&comparison),
+        [Slower, Slower, Slower, Higher, Smaller, NoDifference]
+    );
+    let back = pair(&new, &old);
+    assert_eq!(
+        verdicts(&back),
+        [Faster, Faster, Faster, Lower, Larger, NoDifference]
+    );
+    let text = text(&comparison);
+    for words in [
+        "case 0, rate",
+        "999.1 k/s [998.5, 999.7]",
+        "666.3 k/s [666.0, 666.5]",
+        "100.9 [100.3, 101.5]",
+        "higher",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    // A rate that falls to two thirds takes half as much time again: the gate sees one and the same.
+    let worse = |limit: f64| -> Vec<&str> {
+        let worse = comparison.worse_than(limit);
+        worse
+            .iter()
+            .map(|(line, _, _)| line.name.as_str())
+            .collect()
+    };
+    assert_eq!(
+        worse(0.45),
+        ["case 0", "case 0, rate", "case 0, throughput"]
+    );
+    assert!(worse(0.55).is_empty());
+}
+
+#[test]
+fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
+    let mut old = with_further_columns(1000.0, 100, 8 << 20);
+    for baseline in with_further_columns(400.0, 1, 8 << 20) {
+        let mut baseline = baseline;
+        let position = baseline.plan.as_mut().unwrap();
+        (position.row, position.index) = ("baseline".to_owned(), 1);
+        old.push(baseline);
+    }
+    for record in &mut old[..10] {
+        let position = record.plan.as_mut().unwrap();
+        position.baseline = Some("baseline".to_owned());
+        position.versus = Some("baseline".to_owned());
+    }
+    let mut new = old.clone();
+    for record in &mut new {
+        record.params.insert("tokens".to_owned(), 1.into());
+    }
+    let comparison = pair(&old, &new);
+    let is_baseline = |line: &&Line| line.is_baseline;
+    let lines = || comparison.sections.iter().flat_map(|s| &s.lines);
+    let baselines: Vec<&str> = lines()
+        .filter(is_baseline)
+        .map(|l| l.name.as_str())
+        .collect();
+    assert_eq!(baselines, ["baseline"]);
+    let [mark] = &comparison.marks[..] else {
+        panic!("{:?}", comparison.marks)
+    };
+    assert_eq!(mark.facts[0].name, "tokens of 'case 0' and 1 more");
+    // A round of its own is told by the section's metric alone.
+    let table = &analyse(&old).tables[0];
+    let [row, _] = &table.rows[..] else { panic!() };
+    for (column, cell) in row.cells.iter().enumerate() {
+        let Cell::Reading(reading) = cell else {
+            assert_eq!(table.columns[column], "late");
+            continue;
+        };
+        let own = !table.is_further(column);
+        assert_eq!(reading.net.is_some(), own);
+        assert_eq!(reading.ratio.is_some(), own);
+        assert_eq!(reading.iterations.is_some(), own);
+    }
+}
+
+/// The noise of a table, and the rounds that it still needs, are those of its own metric.
+#[test]
+fn further_columns_set_no_noise_floor_and_plan_no_rounds() {
+    let mut records = with_further_columns(1000.0, 100, 8 << 20);
+    for (k, record) in (0..).zip(&mut records) {
+        record.peak_resident = Some((1 + k % 2) << 20);
+    }
+    let twins = records.clone().into_iter().map(|mut record| {
+        record.plan.as_mut().unwrap().twin = true;
+        record.peak_resident = record.peak_resident.map(|bytes| 5 * bytes);
+        record
+    });
+    let twins: Vec<Record> = twins.collect();
+    let with_twins = [records.clone(), twins].concat();
+    let (name, floor) = analyse(&with_twins).noise_floor().unwrap();
+    assert_eq!((name.as_str(), floor < 0.01), ("case 0", true));
+    assert!(extension::missed(&records, 0.01).is_empty());
+    let own = &extension::missed(&records, 1e-6)[..];
+    assert!(matches!(own, [(name, _)] if name == "case 0"), "{own:?}");
 }
 
 #[test]

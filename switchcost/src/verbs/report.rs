@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
-    /// Write one line for each case, unrounded: times in ns, sizes in bytes
+    /// Write one line for each case, unrounded: times in ns, sizes in bytes, rates per second
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 

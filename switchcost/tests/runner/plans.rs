@@ -1,11 +1,14 @@
 //! `switchcost run` and `list`, from a plan to its tables.
 
+use std::collections::BTreeSet;
 use std::fs;
 
-use harness::record::Record;
+use harness::record::{Metric, Record};
+use switchcost::plan::BUILT_IN;
+use switchcost::probe::{self, Answer};
 
 use super::{Files, PLAN, switchcost};
-use crate::support::benchmarks;
+use crate::support::{benchmarks, skip};
 
 #[test]
 fn the_built_in_plan_lists_programs_that_exist() {
@@ -15,6 +18,136 @@ fn the_built_in_plan_lists_programs_that_exist() {
         let known = |word: &str| benchmarks::all().iter().any(|b| b.name == word);
         assert!(line.split(' ').any(known), "{line}");
     }
+}
+
+#[test]
+fn a_built_in_plan_is_named_and_any_other_is_a_file() {
+    let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
+    for name in &names {
+        let listed = switchcost("list --plan").arg(name).finish();
+        let listed = listed.expect_quiet_success();
+        let run = switchcost("run --list --plan").arg(name).finish();
+        assert_eq!(run.expect_quiet_success().stdout, listed.stdout);
+    }
+    let default = switchcost("list").finish().stdout;
+    let named = switchcost("list --plan default").finish().stdout;
+    assert_eq!(default, named);
+    let unknown = switchcost("list --plan peer").finish();
+    unknown.expect_refusal(2, &[&["--plan: cannot read peer: "], &names[..]].concat());
+    // A file of that name is read where its path says so.
+    let files = Files::of(PLAN);
+    let file = files.folder.path().join("peers");
+    fs::rename(files.plan(), &file).unwrap();
+    let folder = |plan: &str| {
+        switchcost("list --plan")
+            .arg(plan)
+            .folder(files.folder.path())
+    };
+    let read = folder("./peers").finish().expect_quiet_success().stdout;
+    let built_in = folder("peers").finish().expect_quiet_success().stdout;
+    assert_eq!(read.lines().count(), 2);
+    assert!(built_in.lines().count() > 2, "{built_in}");
+    for flags in [
+        "run --help",
+        "list --help",
+        "completions bash",
+        "completions zsh",
+    ] {
+        let shown = switchcost(flags).finish().expect_quiet_success().stdout;
+        for name in &names {
+            assert!(shown.contains(name), "{name} in {flags}");
+        }
+    }
+}
+
+/// Limits may forbid a case here; a flag that its program does not take is a fault of the plan.
+#[test]
+fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
+    let mut missing = BTreeSet::new();
+    let mut faults = Vec::new();
+    let mut asked = BTreeSet::new();
+    for built_in in BUILT_IN {
+        for case in built_in.plan().unwrap().cases(false, 1) {
+            let Some(program) = benchmarks::all().iter().find(|b| b.name == case.program) else {
+                missing.insert(case.program);
+                continue;
+            };
+            let answer = probe::ask(&program.path, &case.flags).unwrap();
+            if !matches!(answer, Answer::Fits | Answer::TooMuch { .. }) {
+                let command = format!("{} {}", case.program, case.flags.join(" "));
+                faults.push(format!("{}: {command}: {answer:?}", built_in.name));
+            }
+            asked.insert((case.program, case.flags));
+        }
+    }
+    for program in missing {
+        skip(&format!(
+            "{program} is not in this workspace, or cannot run here"
+        ));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(asked.len() > 100, "{}", asked.len());
+}
+
+/// The first section of [`PLAN`] with further columns, in fewer rounds than a second one.
+fn with_further_columns() -> String {
+    let also = "rounds = 1\n\
+                [[section.also]]\nname = 'rate'\nmetric = 'rate'\n\
+                [[section.also]]\nname = 'switches'\nmetric = 'switches'\n\
+                [[section.also]]\nname = 'late'\nmetric = 'late-p50'\n\
+                [[section.row]]";
+    let second = PLAN
+        .replace("rounds = 2", "")
+        .replace("Two of them", "Again");
+    let first = PLAN.replacen("[[section.row]]", also, 1);
+    format!("{first}\n{second}")
+}
+
+#[test]
+fn further_columns_are_filled_from_the_same_runs() {
+    let files = Files::of(&with_further_columns());
+    let run = files.run().finish().expect(0);
+    let records = files.records();
+    let of = |section: &str| {
+        let of = |r: &&Record| r.plan.as_ref().unwrap().section == section;
+        records.iter().filter(of).count()
+    };
+    // One round of two cases, and two of as many.
+    assert_eq!((of("Two of them"), of("Again")), (2, 4));
+    let position = records.iter().filter_map(|r| r.plan.as_ref());
+    let mut first = position.filter(|p| p.section == "Two of them");
+    assert!(first.all(|p| p.also.len() == 3 && p.also[2].metric == Metric::LateP50));
+    let (_, table) = run.stdout.split_once("\nTwo of them\n").unwrap();
+    let (table, _) = table.split_once("\nAgain\n").unwrap();
+    for text in ["rate", " k/s ", "switches", "  less without"] {
+        assert!(table.contains(text), "'{text}' is missing: {run}");
+    }
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{run}"
+    );
+    let report = switchcost("report").arg(files.out()).finish();
+    assert_eq!(report.expect_quiet_success().stdout, run.stdout);
+    files.run_into("--resume", &files.out()).finish().expect(0);
+    assert_eq!(files.records().len(), 6);
+}
+
+/// A section with rounds of its own asks for none, and misses no target.
+#[test]
+fn only_sections_without_rounds_of_their_own_are_extended() {
+    let files = Files::of(&with_further_columns());
+    let run = switchcost("run --budget 3s --target 0.01% --plan").arg(files.plan());
+    let run = run.arg("--out").arg(files.out()).finish().expect(0);
+    let rounds = |section: &str| {
+        let records = files.records();
+        let position = records.iter().filter_map(|r| r.plan.as_ref());
+        position
+            .filter(|p| p.section == section)
+            .map(|p| p.round)
+            .max()
+    };
+    assert_eq!(rounds("Two of them"), Some(0), "{run}");
+    assert!(rounds("Again") > Some(1), "{run}");
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn each_plot_is_a_file_of_its_own() {
         .unwrap()
         .map(|file| file.unwrap().path())
         .collect();
-    assert_eq!(files.len(), 4, "three tables and a curve: {files:?}");
+    assert_eq!(files.len(), 5, "four tables and a curve: {files:?}");
     for file in files {
         let svg = fs::read_to_string(&file).unwrap();
         assert!(svg.starts_with("<svg xmlns="), "{}", file.display());

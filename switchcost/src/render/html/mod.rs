@@ -39,7 +39,8 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
         "<section>\n<h2>Every case</h2>\n\
          <p>Times of iterations, divided by their hops or tasks: medians over the processes, \
          except for the shortest (min) and the longest (max) of all. The 99th percentile of an iteration is not that of \
-         a hop. Outliers are process means outside Tukey's fences; they are counted and kept. A/A \
+         a hop. Outliers are process means outside Tukey's fences; they are counted and kept. Any other \
+         figure has its median alone. A/A \
          is a case divided by its own second run in each round.</p>"
     )?;
     details::cases(records, out)?;
