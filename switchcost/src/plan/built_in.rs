@@ -43,6 +43,11 @@ pub const BUILT_IN: &[BuiltIn] = &[
         about: "threads, processes, async tasks and goroutines side by side",
         text: include_str!("../../plans/peers.toml"),
     },
+    BuiltIn {
+        name: "blocking",
+        about: "work that blocks in an async runtime: what each strategy costs, and what its neighbours notice",
+        text: include_str!("../../plans/blocking.toml"),
+    },
 ];
 
 impl BuiltIn {
