@@ -93,6 +93,9 @@ impl Sleepers {
     /// A sleep of up to so long may be waited for when the run is to end.
     const SOON: Duration = Duration::from_secs(1);
 
+    /// So many can be joined in no time, once they have ended.
+    const FEW: usize = 10_000;
+
     /// How long a driver may sleep while nobody is to wake soon, before it looks for a signal.
     pub const LOOK: Duration = Duration::from_millis(10);
 
@@ -155,25 +158,25 @@ impl Sleepers {
     /// them was spawned, or let through the gate; none, if more are to come.
     ///
     /// # Errors
-    /// At a signal that comes meanwhile.
+    /// At a signal, unless all that are left can be joined in about a second.
     pub fn look_later(
         &self,
         unjoined: usize,
         asleep: Option<Instant>,
     ) -> Result<bool, Interrupted> {
+        let is_short = self.ends_soon() && unjoined <= Self::FEW;
+        if !is_short && signals::received().is_some() {
+            return Err(Interrupted);
+        }
         let long = match asleep {
             Some(since) => since.elapsed() + Self::SOON < self.sleep,
             None => !self.ends_soon(),
         };
-        let later = long && alive() >= unjoined as u64;
-        match later && signals::received().is_some() {
-            true => Err(Interrupted),
-            false => Ok(later),
-        }
+        Ok(long && alive() >= unjoined as u64)
     }
 
     /// Whether a body that sleeps will have ended in about a second.
-    pub fn ends_soon(&self) -> bool {
+    fn ends_soon(&self) -> bool {
         self.sleep <= Self::SOON
     }
 

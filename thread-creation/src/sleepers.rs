@@ -18,6 +18,7 @@
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,7 @@ pub(crate) fn measure(cli: &Cli, sleep: Span, session: &mut Session) -> anyhow::
         spawner: &spawner,
         sleepers: Sleepers::new(sleep, room, &cli.run),
         threads: VecDeque::with_capacity(room.unjoined as usize),
+        spawned: 0,
         asleep: None,
     };
     let mut laps = session.laps();
@@ -108,23 +110,30 @@ fn rest(cli: &Cli, crowd: &mut Crowd<'_>, session: &mut Session) -> anyhow::Resu
 
 /// What a thread does.
 fn body(life: Life, sleep: Duration) -> u64 {
-    let due = Instant::now() + sleep;
-    thread::sleep(sleep);
-    let late = late(due);
-    drop(life);
-    late
+    BEGUN.fetch_add(1, Ordering::Relaxed);
+    sleep_for(sleep, life)
 }
 
 /// What a thread does where there is a gate.
 fn body_at_gate(life: Life, sleep: Duration, arrival: Arrival, gate: &PipeReader) -> u64 {
+    BEGUN.fetch_add(1, Ordering::Relaxed);
     arrival.arrive();
     let mut word = [Word::Leave as u8];
     // At the end of the file nobody is to sleep any more.
     let _ = (&*gate).read(&mut word);
     match word == [Word::Sleep as u8] {
-        true => body(life, sleep),
+        true => sleep_for(sleep, life),
         false => 0,
     }
+}
+
+/// Sleeps and ends; returns how late it woke, in ns.
+fn sleep_for(sleep: Duration, life: Life) -> u64 {
+    let due = Instant::now() + sleep;
+    thread::sleep(sleep);
+    let late = late(due);
+    drop(life);
+    late
 }
 
 /// The threads that are not joined.
@@ -133,6 +142,8 @@ struct Crowd<'a> {
     spawner: &'a Spawner,
     sleepers: Sleepers,
     threads: VecDeque<Thread<u64>>,
+    /// How many were created in all laps so far.
+    spawned: u64,
     /// When the last of them was created, or let through the gate.
     asleep: Option<Instant>,
 }
@@ -159,6 +170,7 @@ impl Crowd<'_> {
         };
         let thread = thread.map_err(|e| explain("create a thread", k, e, self.cli))?;
         self.threads.push_back(thread);
+        self.spawned += 1;
         Ok(())
     }
 
@@ -188,15 +200,24 @@ impl Crowd<'_> {
 }
 
 impl Drop for Crowd<'_> {
-    /// Where something went wrong, or a signal came: those that sleep for long are not awaited. The end
-    /// of the process ends them.
+    /// Where something went wrong, or a signal came: nobody is awaited, since nothing would end a
+    /// sleep. The end of the process ends them. But all must have begun before limits that were raised for
+    /// them are put back: a thread that then finds no room for its signal stack would abort the process.
     fn drop(&mut self) {
-        let awake = self.cli.sleep.gate && self.asleep.is_none();
-        if !awake && !self.sleepers.ends_soon() {
-            self.threads.drain(..).for_each(Thread::leave);
+        let given_up = Instant::now() + PATIENCE;
+        let all_begun = || BEGUN.load(Ordering::Relaxed) >= self.spawned;
+        while !self.threads.is_empty() && !all_begun() && Instant::now() < given_up {
+            thread::sleep(Sleepers::LOOK);
         }
+        self.threads.drain(..).for_each(Thread::leave);
     }
 }
+
+/// How many threads have begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// How long the end of the process may wait for threads to begin.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a thread is told that passes the gate: a byte of the pipe.
 #[derive(Clone, Copy)]
