@@ -282,7 +282,7 @@ func (r *record) ownNotes() []note {
 		notes = append(notes, newNote("throttled", "time", *i.Throttled))
 	}
 	if line := r.CacheLine; line != nil && line.Before != nil && line.After != nil {
-		if before, after := *line.Before, *line.After; max(before, after) > 2*min(before, after) {
+		if before, after := float64(*line.Before), float64(*line.After); max(before, after) > 2*min(before, after) {
 			notes = append(notes, newNote("cache-line-moved", "before", before, "after", after))
 		}
 	}
