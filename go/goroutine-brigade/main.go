@@ -64,10 +64,10 @@ func (b *brigade) measure(session *harness.Session) error {
 	if tokens > 1 || payload.Size() > 1 {
 		demand = demand.Plus(payload.Demand(tokens))
 	}
-	if err := session.Require(demand, nil); err != nil {
+	if err := b.links.CheckRoom(tasks); err != nil {
 		return err
 	}
-	if err := b.links.CheckRoom(tasks); err != nil {
+	if err := session.Require(demand, nil); err != nil {
 		return err
 	}
 	payload.Make()

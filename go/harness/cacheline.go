@@ -11,8 +11,8 @@ import (
 // CPUs waits for this, and on a virtual machine it changes within seconds.
 type cacheLine struct {
 	CPUs   [2]int   `json:"cpus"`
-	Before *float64 `json:"before"`
-	After  *float64 `json:"after"`
+	Before *decimal `json:"before"`
+	After  *decimal `json:"after"`
 }
 
 // init keeps the main goroutine on the main thread, so that the threads below are others.
@@ -47,7 +47,7 @@ const (
 
 // roundTrip is the median time in ns; nil where a CPU may not be used, or where no answer comes in time. Each end is
 // a thread that is bound to its CPU and ends with its goroutine.
-func roundTrip(cpus [2]int) *float64 {
+func roundTrip(cpus [2]int) *decimal {
 	if workers := runtime.GOMAXPROCS(0); workers < 2 {
 		runtime.GOMAXPROCS(2)
 		defer runtime.GOMAXPROCS(workers)
@@ -61,7 +61,7 @@ func roundTrip(cpus [2]int) *float64 {
 			answer(&shared.word)
 		}
 	}()
-	median := make(chan *float64)
+	median := make(chan *decimal)
 	go func() {
 		runtime.LockOSThread()
 		if pin(cpus[:1]) != nil {
@@ -76,20 +76,22 @@ func roundTrip(cpus [2]int) *float64 {
 	return found
 }
 
-// answer answers each odd word by the even one after it, until it is told to stop.
+// answer answers each odd word by the even one after it, until it is told to stop: a word to stop that comes in
+// between is not to be lost, so that the answer takes its place only where nothing else has.
 func answer(word *atomic.Uint32) {
 	for expected := uint32(1); ; {
 		switch word.Load() {
 		case expected:
-			word.Store(expected + 1)
-			expected += 2
+			if word.CompareAndSwap(expected, expected+1) {
+				expected += 2
+			}
 		case stopWord:
 			return
 		}
 	}
 }
 
-func askAgainAndAgain(word *atomic.Uint32) *float64 {
+func askAgainAndAgain(word *atomic.Uint32) *decimal {
 	deadline := time.Now().Add(patienceOfTrips)
 	last := uint32(0)
 	var times []time.Duration
@@ -112,10 +114,10 @@ func askAgainAndAgain(word *atomic.Uint32) *float64 {
 	return medianOf(times)
 }
 
-func medianOf(times []time.Duration) *float64 {
+func medianOf(times []time.Duration) *decimal {
 	if len(times) == 0 {
 		return nil
 	}
 	slices.Sort(times)
-	return pointer(float64(times[len(times)/2]) / tripsOfBatch)
+	return pointer(decimal(times[len(times)/2]) / tripsOfBatch)
 }

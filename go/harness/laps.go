@@ -193,9 +193,7 @@ func (s *stops) note() []note {
 	if s.seen == s.before {
 		return nil
 	}
-	return []note{{
-		"kind": "stopped", "times": s.seen - s.before, "samples": s.samples, "more": s.more, "time": uint64(s.time),
-	}}
+	return []note{newNote("stopped", "times", s.seen-s.before, "samples", s.samples, "more", s.more, "time", uint64(s.time))}
 }
 
 // whereabouts is where the process can run: what others may change while it measures. A driver that is a
@@ -214,7 +212,7 @@ func (w *whereabouts) since(before *whereabouts) []note {
 	var notes []note
 	add := func(which string, before, after *string) {
 		if before != nil && after != nil && *before != *after {
-			notes = append(notes, note{"kind": "cpus-changed", "which": which, "before": *before, "after": *after})
+			notes = append(notes, newNote("cpus-changed", "which", which, "before", *before, "after", *after))
 		}
 	}
 	add("online", before.online, w.online)

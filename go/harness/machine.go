@@ -37,7 +37,7 @@ type machine struct {
 	Mitigations       map[string]string `json:"mitigations"`
 	ClockSource       *string           `json:"clock_source"`
 	ClockStep         *uint64           `json:"clock_step_ns"`
-	ClockRead         *float64          `json:"clock_read_ns"`
+	ClockRead         *decimal          `json:"clock_read_ns"`
 	THPEnabled        *string           `json:"thp_enabled"`
 	THPDefrag         *string           `json:"thp_defrag"`
 	SchedAutogroup    *bool             `json:"sched_autogroup"`
@@ -47,7 +47,7 @@ type machine struct {
 	Rlimits           rlimits           `json:"rlimits"`
 	MemoryTotal       *uint64           `json:"memory_total_bytes"`
 	SwapTotal         *uint64           `json:"swap_total_bytes"`
-	LoadAverage       []float64         `json:"load_average"`
+	LoadAverage       []decimal         `json:"load_average"`
 	Pressure          pressure          `json:"pressure"`
 	PerfEventParanoid *int64            `json:"perf_event_paranoid"`
 	IoUringDisabled   *uint64           `json:"io_uring_disabled"`
@@ -80,9 +80,9 @@ type rlimitFact struct {
 }
 
 type pressure struct {
-	CPU    *float64 `json:"cpu"`
-	Memory *float64 `json:"memory"`
-	IO     *float64 `json:"io"`
+	CPU    *decimal `json:"cpu"`
+	Memory *decimal `json:"memory"`
+	IO     *decimal `json:"io"`
 }
 
 // readMachine reads the facts of the running system, and measures its clock.
@@ -231,12 +231,12 @@ func kibibytes(text, key string) *uint64 {
 	return &bytes
 }
 
-func threeLoads(text string) []float64 {
+func threeLoads(text string) []decimal {
 	words := strings.Fields(text)
 	if len(words) < 3 {
 		return nil
 	}
-	var loads []float64
+	var loads []decimal
 	for _, word := range words[:3] {
 		load := finite(word)
 		if load == nil {
@@ -247,7 +247,7 @@ func threeLoads(text string) []float64 {
 	return loads
 }
 
-func pressureOf(s source, path string) *float64 {
+func pressureOf(s source, path string) *decimal {
 	text := s.text(path)
 	if text == nil {
 		return nil
@@ -265,17 +265,17 @@ func pressureOf(s source, path string) *float64 {
 }
 
 // finite is a number that JSON can hold.
-func finite(word string) *float64 {
+func finite(word string) *decimal {
 	number, err := strconv.ParseFloat(word, 64)
 	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {
 		return nil
 	}
-	return &number
+	return pointer(decimal(number))
 }
 
 // measureClock finds how fine the clock is, and what it costs to look at it: the median of whole batches,
 // since one difference cannot tell less than a step.
-func measureClock() (*uint64, *float64) {
+func measureClock() (*uint64, *decimal) {
 	const batches, readings = 21, 100
 	var costs []time.Duration
 	step := time.Duration(math.MaxInt64)
@@ -297,6 +297,6 @@ func measureClock() (*uint64, *float64) {
 		// A clock that stood still all the while has told nothing about itself.
 		return nil, nil
 	}
-	ns, read := uint64(step), float64(median)/readings
+	ns, read := uint64(step), decimal(median)/readings
 	return &ns, &read
 }

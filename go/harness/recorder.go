@@ -39,8 +39,8 @@ type series struct {
 // summary is what the samples come to, in ns.
 type summary struct {
 	Count  uint64  `json:"count"`
-	Mean   float64 `json:"mean"`
-	Stddev float64 `json:"stddev"`
+	Mean   decimal `json:"mean"`
+	Stddev decimal `json:"stddev"`
 	Min    uint64  `json:"min"`
 	P50    uint64  `json:"p50"`
 	P90    uint64  `json:"p90"`
@@ -123,8 +123,8 @@ func (r *Recorder) summary() *summary {
 	spread, _ := new(big.Float).SetInt(difference).Float64()
 	return &summary{
 		Count:  r.count,
-		Mean:   mean,
-		Stddev: math.Sqrt(spread) / float64(r.count),
+		Mean:   decimal(mean),
+		Stddev: decimal(math.Sqrt(spread) / float64(r.count)),
 		Min:    r.least,
 		P50:    r.percentile(0.5),
 		P90:    r.percentile(0.9),

@@ -67,7 +67,7 @@ func (r *record) writeText(text *lines, s *summary) {
 	}
 }
 
-func orUnknown(ns *float64) string {
+func orUnknown(ns *decimal) string {
 	if ns == nil {
 		return "unknown"
 	}
@@ -96,11 +96,11 @@ func (r *record) writeRate(text *lines, s *summary) {
 		name = "round trips"
 	}
 	if tokens > 1 || r.tasks() == 1 {
-		each := s.Mean / float64(tokens)
+		each := float64(s.Mean) / float64(tokens)
 		text.row(name, "%s per second (%v each)", withCommas(1e9/each), Nanos(each))
 	}
 	if bytes, _ := r.Params["bytes"].(uint64); bytes > 1 && r.Payload != nil {
-		text.row("throughput", "%s", mebibytesPerSecond(float64(*r.Payload)/s.Mean*1e9))
+		text.row("throughput", "%s", mebibytesPerSecond(float64(*r.Payload)/float64(s.Mean)*1e9))
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *record) writeAlive(text *lines, s *summary) {
 	tasks := float64(r.tasks())
 	text.row("alive at once", "%d of %d", *r.PeakAlive, r.tasks())
 	if r.Usage != nil {
-		share := float64(r.Usage.User+r.Usage.System) / (s.Mean * float64(s.Count))
+		share := float64(r.Usage.User+r.Usage.System) / (float64(s.Mean) * float64(s.Count))
 		text.row("cpu share", "%.3f CPUs", share)
 	}
 	if more := gain(r.Memory.Before.Resident, r.PeakResident); more != nil {

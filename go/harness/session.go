@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -146,6 +148,8 @@ func (s *Session) main(check, measure func(*Session) error) int {
 
 // misused ends what has not begun.
 func (s *Session) misused(err error) int {
+	// A reader that has gone away is no error.
+	signal.Ignore(syscall.SIGPIPE)
 	var text shown
 	var wrong usage
 	switch {
@@ -272,7 +276,7 @@ func (s *Session) AliveAtOnce(most uint64) { s.peakAlive = &most }
 
 // HeldBack adds that the driver had to wait for an end before it began another task.
 func (s *Session) HeldBack(most uint64, limits []string) {
-	s.notes = append(s.notes, note{"kind": "held-back", "at_once": most, "limits": limits})
+	s.notes = append(s.notes, newNote("held-back", "at_once", most, "limits", limits))
 }
 
 // smallPipes adds that some pipes hold less than others.
@@ -287,7 +291,7 @@ func (s *Session) smallPipes(sizes map[uint64]uint64) {
 		}
 	}
 	if small > 0 {
-		s.notes = append(s.notes, note{"kind": "small-pipes", "links": small, "of": all, "bytes": least, "usual": usual})
+		s.notes = append(s.notes, newNote("small-pipes", "links", small, "of", all, "bytes", least, "usual", usual))
 	}
 }
 
@@ -342,13 +346,13 @@ func (s *Session) finish(err error) int {
 	if err != nil && !errors.Is(err, errInterrupted) {
 		status = complain(s.Flags.name, err)
 	}
-	if signal := Received(); signal != 0 {
+	if number := Received(); number != 0 {
 		count := uint64(0)
 		if result.Samples != nil {
 			count = result.Samples.Count
 		}
 		say("%s: interrupted after %d of %d iterations", s.Flags.name, count, *s.iters)
-		status = 128 + signal
+		status = 128 + number
 	}
 	return status
 }
@@ -436,9 +440,9 @@ func (s *Session) recordLaps(r *record) {
 		return
 	}
 	if s.hops != nil {
-		r.PerHop = pointer(r.Samples.Mean / float64(*s.hops))
+		r.PerHop = pointer(r.Samples.Mean / decimal(*s.hops))
 	}
-	r.PerTask = pointer(r.Samples.Mean / (float64(s.Tasks()) * float64(s.tokens)))
+	r.PerTask = pointer(r.Samples.Mean / (decimal(s.Tasks()) * decimal(s.tokens)))
 }
 
 func ns(time *time.Duration) *uint64 {
