@@ -22,6 +22,8 @@ pub mod delays;
 mod demand;
 mod disturbance;
 mod fault;
+pub mod file_system;
+pub mod forked;
 pub mod futex;
 pub mod interrupts;
 pub mod laps;

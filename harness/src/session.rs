@@ -17,6 +17,7 @@ use crate::cache_line::CacheLine;
 use crate::console::{complain, print};
 use crate::counters::Tasks;
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
+use crate::file_system::FileSystem;
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits};
 use crate::machine::{Build, Machine};
@@ -58,6 +59,7 @@ pub struct Session {
     payload: Option<u64>,
     peak_alive: Option<u64>,
     distributions: BTreeMap<String, Summary>,
+    file_system: Option<FileSystem>,
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
     raised: Option<limits::Lease>,
@@ -113,6 +115,7 @@ impl Session {
             payload: None,
             peak_alive: None,
             distributions: BTreeMap::new(),
+            file_system: None,
             runtime: None,
             command_fault: None,
             raised: None,
@@ -209,6 +212,11 @@ impl Session {
     /// Keeps the largest number of tasks that were alive at once.
     pub fn alive_at_once(&mut self, most: u64) {
         self.peak_alive = Some(most);
+    }
+
+    /// Keeps the file system that files of the run are on.
+    pub fn keeps_files_on(&mut self, file_system: FileSystem) {
+        self.file_system = Some(file_system);
     }
 
     /// Keeps the runtime that the tasks ran on.
@@ -317,6 +325,7 @@ impl Session {
             peak_alive: self.peak_alive,
             peak_resident: usage::peak_resident(),
             timer_slack: timer_slack::now(),
+            file_system: self.file_system.take(),
             interference: used.map(|(_, interference)| interference),
             counters,
             cache_line: self.cache_line,
