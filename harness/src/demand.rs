@@ -156,8 +156,26 @@ impl Demand {
 
     /// A runtime's worker threads, whatever the number of tasks.
     pub fn workers(count: u64) -> Self {
+        Demand::runtime_threads("--workers", count)
+    }
+
+    /// A runtime's threads, its workers and others, whose number a flag decides about, whatever the
+    /// number of tasks.
+    pub fn runtime_threads(flag: &'static str, count: u64) -> Self {
         let threads = Need::std_thread(WORKER_STACK).times(count) + Need::malloc_arenas(count);
-        Demand::always("--workers", threads)
+        Demand::always(flag, threads)
+    }
+
+    /// So many descriptors, however many tasks there are, and those for reading /proc and for epoll.
+    pub fn descriptors(count: u64) -> Self {
+        Demand {
+            fixed: Need {
+                descriptors: count + 8,
+                watches: count,
+                ..Need::NONE
+            },
+            ..Demand::each(Need::NONE)
+        }
     }
 
     /// N async tasks that read from one link and write to another, every descriptor of which is

@@ -78,6 +78,10 @@ pub struct Record {
     /// that was not counted.
     #[serde(default)]
     pub peak_alive: Option<u64>,
+    /// The largest number of threads that the process had at once besides its main one. Null where
+    /// that was not counted, or /proc cannot be read.
+    #[serde(default)]
+    pub peak_threads: Option<u64>,
     /// The largest resident set of the process so far, when it ended (VmHWM in proc_pid_status(5)).
     #[serde(default)]
     pub peak_resident: Option<u64>,
@@ -251,6 +255,7 @@ impl Record {
             waits: None,
             payload: None,
             peak_alive: None,
+            peak_threads: None,
             peak_resident: None,
             timer_slack: None,
             file_system: None,

@@ -59,6 +59,9 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
     write_waits(record, samples, out)?;
     counters::write(record, out)?;
     write_cache_line(record, out)?;
+    if let Some(threads) = record.peak_threads {
+        row(out, "threads", &format!("{threads} besides the main one"))?;
+    }
     let at_rest = record.memory.and_then(|m| m.at_rest?.resident);
     if let Some((resident, gain)) = at_rest.zip(record.resident_gain()) {
         row(

@@ -36,6 +36,11 @@ pub trait Program: clap::Parser + Serialize {
 
     /// The flags that every program has.
     fn run(&self) -> &Run;
+
+    /// Its command line, where a flag that every program has means something of its own.
+    fn adapt(command: clap::Command) -> clap::Command {
+        command
+    }
 }
 
 /// One run of a program: what it is asked for, and what it has found out so far.
@@ -58,6 +63,7 @@ pub struct Session {
     tokens: u64,
     payload: Option<u64>,
     peak_alive: Option<u64>,
+    peak_threads: Option<u64>,
     distributions: BTreeMap<String, Summary>,
     file_system: Option<FileSystem>,
     runtime: Option<Runtime>,
@@ -72,7 +78,7 @@ pub struct Session {
 ///
 /// Whatever `measure` has given to its session before it failed is printed all the same.
 pub fn main<P: Program>(measure: fn(&P, &mut Session) -> anyhow::Result<()>) -> ExitCode {
-    let command = P::DEFAULTS.apply(P::command());
+    let command = P::adapt(P::DEFAULTS.apply(P::command()));
     let name = command.get_name().to_owned();
     let program = match P::from_arg_matches(&command.get_matches()) {
         Ok(program) => program,
@@ -114,6 +120,7 @@ impl Session {
             tokens: 1,
             payload: None,
             peak_alive: None,
+            peak_threads: None,
             distributions: BTreeMap::new(),
             file_system: None,
             runtime: None,
@@ -217,6 +224,13 @@ impl Session {
     /// Keeps the file system that files of the run are on.
     pub fn keeps_files_on(&mut self, file_system: FileSystem) {
         self.file_system = Some(file_system);
+    }
+
+    /// Keeps the number of threads that there are now besides the main one, as the largest: for a
+    /// program whose threads live until its teardown. Returns it; `None` where /proc does not tell.
+    pub fn threads_are_all_there(&mut self) -> Option<u64> {
+        self.peak_threads = usage::thread_count().map(|threads| threads.saturating_sub(1));
+        self.peak_threads
     }
 
     /// Keeps the runtime that the tasks ran on.
@@ -323,6 +337,7 @@ impl Session {
             waits: laps.as_ref().and_then(Laps::waits),
             payload: self.payload,
             peak_alive: self.peak_alive,
+            peak_threads: self.peak_threads,
             peak_resident: usage::peak_resident(),
             timer_slack: timer_slack::now(),
             file_system: self.file_system.take(),

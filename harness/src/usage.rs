@@ -174,6 +174,11 @@ pub(crate) fn peak_resident() -> Option<u64> {
     kib(&read("/proc/self/status"), "VmHWM")
 }
 
+/// How many threads this process has (Threads in proc_pid_status(5)).
+pub(crate) fn thread_count() -> Option<u64> {
+    field(&read("/proc/self/status"), "Threads")
+}
+
 /// The number after `name` in a file of `name value` or `name: value kB` lines.
 pub fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {

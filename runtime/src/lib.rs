@@ -1,5 +1,8 @@
-//! The Tokio runtime that the async benchmarks run on: its flags, and how it is built. It is a
-//! crate of its own so that the thread benchmarks do not link Tokio.
+//! The Tokio runtime that the async benchmarks run on: its flags, how it is built, and what may stand
+//! beside it: a pool of threads ([`pool`]), and tasks that notice what others do to it
+//! ([`neighbours`]). It is a crate of its own so that the thread benchmarks do not link Tokio.
+
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -11,6 +14,10 @@ use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+pub mod blocking;
+pub mod neighbours;
+pub mod pool;
+mod timer;
 mod workers;
 
 /// How many workers the multi-thread scheduler has. (`--flavor` is each program's own flag,
@@ -37,8 +44,16 @@ pub enum Flavor {
 pub struct Plan {
     flavor: Flavor,
     workers: u32,
+    /// How many threads there may be besides the workers, for what blocks; Tokio decides where this
+    /// is not said.
+    blocking: Option<u32>,
+    timers: bool,
     seats: Seats,
 }
+
+/// How long a thread for what blocks may be idle before it ends, where their number is given: longer
+/// than any run.
+const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Plan {
     /// Settles how many workers there will be.
@@ -63,25 +78,59 @@ impl Plan {
         Ok(Plan {
             flavor,
             workers,
+            blocking: None,
+            timers: false,
             seats,
         })
+    }
+
+    /// The same with so many threads at most besides the workers, for what blocks, which is what a
+    /// program says by `--threads`. They are started when they are needed, and none ends before the
+    /// runtime. (Tokio takes no less than one for the bound: with 0 it is for the program to block
+    /// nowhere else than on a worker or a thread of its own.)
+    #[must_use]
+    pub fn blocking(self, threads: u32) -> Self {
+        Plan {
+            blocking: Some(threads),
+            ..self
+        }
+    }
+
+    /// The same with timers.
+    #[must_use]
+    pub fn timers(self) -> Self {
+        Plan {
+            timers: true,
+            ..self
+        }
+    }
+
+    /// How many threads the multi-thread scheduler may have in all.
+    fn threads(&self) -> u32 {
+        self.workers.saturating_add(self.blocking.unwrap_or(0))
     }
 
     /// What the runtime itself needs of the system.
     pub fn demand(&self) -> Demand {
         match self.flavor {
             Flavor::CurrentThread => Demand::workers(0),
-            Flavor::MultiThread => Demand::workers(u64::from(self.workers)),
+            Flavor::MultiThread => {
+                let flag = match self.blocking {
+                    Some(_) => "--threads",
+                    None => "--workers",
+                };
+                Demand::runtime_threads(flag, u64::from(self.threads()))
+            }
         }
     }
 
-    /// Builds the runtime, with I/O where `io` is set and without timers.
+    /// Builds the runtime, with I/O where `io` is set.
     ///
     /// # Errors
     /// What the system reports.
     pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
         if self.flavor == Flavor::MultiThread {
-            workers::rehearse(self.workers)?;
+            workers::rehearse(self.threads())?;
         }
         let mut builder = match self.flavor {
             Flavor::CurrentThread => Builder::new_current_thread(),
@@ -100,8 +149,15 @@ impl Plan {
                     }
                 });
         }
+        if let Some(threads) = self.blocking {
+            builder.max_blocking_threads(threads.max(1) as usize);
+            builder.thread_keep_alive(KEPT);
+        }
         if io {
             builder.enable_io();
+        }
+        if self.timers {
+            builder.enable_time();
         }
         workers::or_end(|| builder.build()).context("cannot build the runtime")
     }
