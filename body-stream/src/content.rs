@@ -5,6 +5,8 @@
 //! it stands and what it is differs from body to body: who has not seen all of a body, or has seen
 //! another one, most likely finds another maximum.
 
+use std::fmt;
+
 use bytes::Bytes;
 use fastrand::Rng;
 
@@ -32,6 +34,13 @@ impl Summary {
         // A fold, and not an early end at 255: the compiler makes vectors of it.
         self.max = bytes.iter().fold(self.max, |max, &byte| max.max(byte));
         self.length += bytes.len() as u64;
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { max, length } = self;
+        write!(f, "{length} bytes, the largest {max}")
     }
 }
 

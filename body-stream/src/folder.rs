@@ -101,7 +101,9 @@ impl Folder {
     /// # Errors
     /// What open(2) and unlink(2) report.
     pub(crate) fn file(&self) -> io::Result<File> {
-        let unnamed = options().custom_flags(libc::O_TMPFILE | libc::O_EXCL).open(&self.0);
+        let unnamed = options()
+            .custom_flags(libc::O_TMPFILE | libc::O_EXCL)
+            .open(&self.0);
         match unnamed {
             Err(e) if is_unknown(&e) => self.unlinked(),
             other => other,
@@ -147,8 +149,15 @@ fn options() -> OpenOptions {
 /// What a file system reports that has no files without a name; the second before Linux 3.11, or
 /// from one in user space.
 fn is_unknown(error: &io::Error) -> bool {
-    let known = [Errno::EOPNOTSUPP, Errno::EISDIR, Errno::EINVAL, Errno::ENOSYS];
-    known.iter().any(|&errno| error.raw_os_error() == Some(errno as i32))
+    let known = [
+        Errno::EOPNOTSUPP,
+        Errno::EISDIR,
+        Errno::EINVAL,
+        Errno::ENOSYS,
+    ];
+    known
+        .iter()
+        .any(|&errno| error.raw_os_error() == Some(errno as i32))
 }
 
 /// What a file takes: whole blocks, and one to find them by.
@@ -201,7 +210,10 @@ mod tests {
     fn a_folder_that_takes_no_files_is_told() {
         let error = Folder::open(Some(Path::new("/proc/self"))).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("--dir /proc/self: cannot make a file"), "{text}");
+        assert!(
+            text.contains("--dir /proc/self: cannot make a file"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -215,7 +227,10 @@ mod tests {
         assert!(text.contains("lower --tasks to 9"), "{text}");
         let error = folder.check_room(1, Bytes(free * 2)).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("are free there: free some, lower --size"), "{text}");
+        assert!(
+            text.contains("are free there: free some, lower --size"),
+            "{text}"
+        );
     }
 
     #[test]

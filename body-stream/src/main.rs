@@ -1,1 +1,494 @@
-fn main() {}
+//! N HTTP responses are received at once by tasks of a runtime, and each body is kept somewhere and
+//! summarised.
+//!
+//! One iteration: N tasks are spawned, each asks for a body over a connection of its own, which is kept
+//! alive from one iteration to the next, takes the body in as it comes, keeps it as `--store` says, finds
+//! its length and its largest byte, lets it go, and returns both. What blocks is done as `--strategy`
+//! says: in the task, there with a permit, on a pool of threads, or on Tokio's.
+//!
+//! Timed: all of that, and what the server does meanwhile, which is another process (`--server`). Left
+//! out: connecting, making the bytes, the check of the summaries, and all bookkeeping.
+//!
+//! All strategies have the same number of threads besides the main one, which only waits. Nobody can
+//! start more, and the program counts them. After the timed iterations follow untimed ones beside two
+//! other tasks of the same runtime, a heartbeat and an echo (`runtime::neighbours`), which notice what the
+//! strategy does to them.
+//!
+//! The CPU time, the page faults and the memory are this process's. The server's part of the work is not
+//! in them, but it takes its share of the CPUs: the time of an iteration is that of both. No network is
+//! in it: loopback copies each byte twice and loses none.
+
+mod client;
+mod content;
+mod folder;
+mod misdeed;
+mod process;
+mod progress;
+mod server;
+mod store;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use clap::{Command, Parser};
+use harness::args::{Defaults, Run};
+use harness::file_system::FileSystem;
+use harness::laps::Laps;
+use harness::limits::Demand;
+use harness::placement::{Layout, Place, Seats};
+use harness::recorder::Recorder;
+use harness::units::{Bytes, Span};
+use harness::{BadUsage, Program, Session, signals};
+use runtime::blocking::{Offload, Strategy, Threads};
+use runtime::neighbours::{BEATS, Neighbours, Progress};
+use runtime::pool::{Bound, Pool};
+use runtime::{Flavor, Plan, Workers};
+use serde::Serialize;
+use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use client::Client;
+use content::{Outline, Summary};
+use folder::Folder;
+use misdeed::TestServer;
+use process::{Order, Server};
+use progress::Watch;
+use server::Framing;
+use store::{Faults, Keeper, Store};
+
+/// Receive HTTP bodies beside each other on a Tokio runtime, keep them in memory or in files, and time
+/// it
+#[derive(Parser, Serialize)]
+#[command(version)]
+struct Cli {
+    #[command(flatten)]
+    #[serde(flatten)]
+    run: Run,
+    #[command(flatten)]
+    #[serde(flatten)]
+    place: Place,
+    /// Where a body is kept until it is summarised, and by what operations
+    #[arg(long, value_enum, default_value = "ram")]
+    store: Store,
+    /// Where each operation is done
+    #[arg(long, value_enum, default_value = "direct")]
+    strategy: Strategy,
+    /// Who touches the map of --store mmap or mmap-copy, and has the page faults [default: operation]
+    #[arg(long, value_enum)]
+    faults: Option<Faults>,
+    /// The folder for the files of --store fs, mmap or mmap-copy, which have no names and are gone
+    /// when the program is [default: that for temporary files, TMPDIR or /tmp]
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+    /// The size of each body
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "8MiB", value_parser = size)]
+    size: Bytes,
+    /// How the end of a body is told
+    #[arg(long, value_enum, default_value = "chunked")]
+    framing: Framing,
+    /// The size of the pieces that the server sends
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "8KiB", value_parser = piece)]
+    chunk: Bytes,
+    /// What the bytes of the bodies follow from
+    #[arg(
+        long,
+        value_name = "SEED",
+        allow_negative_numbers = true,
+        default_value = "1"
+    )]
+    seed: u64,
+    /// Where the server is
+    #[arg(long, value_enum, default_value = "process")]
+    server: process::Place,
+    /// Worker threads of the server's process [default: one for each CPU of the run]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    server_workers: Option<u32>,
+    /// How many threads there may be in all besides the main one: workers alone for direct, else up to
+    /// four workers (no more than half) and others that may block
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "8", value_parser = clap::value_parser!(u32).range(2..=32768))]
+    threads: u32,
+    /// How many operations may wait for a thread of the pool of --strategy dispatch [default:
+    /// unbounded]
+    #[arg(long, value_enum)]
+    queue: Option<Bound>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    neighbours: Neighbours,
+    /// Give up when no body has come any further for so long
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "30s", value_parser = patience)]
+    timeout: Span,
+    #[command(flatten)]
+    #[serde(flatten)]
+    test_server: TestServer,
+}
+
+/// A size of bodies: of one byte or more, and within any address space.
+fn size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        Bytes(0) => Err("a body needs a byte at least".to_owned()),
+        Bytes(size) if size > 1 << 46 => Err("that is more than the address space".to_owned()),
+        size => Ok(size),
+    }
+}
+
+fn piece(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        size @ Bytes(1..=0x400_0000) => Ok(size),
+        size => Err(format!("{size} is not from 1 B to 64 MiB")),
+    }
+}
+
+fn patience(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        span @ Span(1_000_000..) => Ok(span),
+        span => Err(format!("{span} is less than 1ms")),
+    }
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults {
+        tasks: 16,
+        iters: 20,
+        warmups: 2,
+    };
+
+    fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// `--threads`, elsewhere another word for the tasks, is a flag of its own here.
+    fn adapt(command: Command) -> Command {
+        command.mut_arg("tasks", |tasks| {
+            tasks
+                .visible_alias(None)
+                .help("How many responses are received at once, each by a task of its own")
+        })
+    }
+}
+
+impl Cli {
+    /// Which flags go together.
+    fn check(&self) -> anyhow::Result<()> {
+        let in_process = self.server == process::Place::Process;
+        let deadly = self.test_server.test_server.is_some_and(|m| m.is_deadly());
+        let misplaced = [
+            (
+                self.faults.is_some() && !self.store.has_maps(),
+                "--faults: only a map has such faults: use --store mmap or mmap-copy",
+            ),
+            (
+                self.dir.is_some() && !self.store.has_files(),
+                "--dir: only files need a folder: use --store fs, mmap or mmap-copy",
+            ),
+            (
+                self.queue.is_some() && self.strategy != Strategy::Dispatch,
+                "--queue: only a pool of its own has one: use --strategy dispatch",
+            ),
+            (
+                self.server_workers.is_some() && !in_process,
+                "--server-workers: only a server in a process of its own has some: use --server process",
+            ),
+            (
+                deadly && !in_process,
+                "--test-server die: it would be the end of all: use --server process",
+            ),
+        ];
+        match misplaced.iter().find(|(is_so, _)| *is_so) {
+            Some((_, words)) => Err(BadUsage::new(*words)),
+            None => Ok(()),
+        }
+    }
+
+    fn order(&self) -> Order {
+        Order {
+            outline: self.outline(),
+            piece: self.chunk.0,
+            framing: self.framing,
+            misdeed: self.test_server.test_server,
+        }
+    }
+
+    fn outline(&self) -> Outline {
+        Outline {
+            size: self.size.0,
+            seed: self.seed,
+        }
+    }
+
+    fn threads(&self) -> Threads {
+        self.strategy.divide(self.threads)
+    }
+
+    /// The folder, where there are files, with room for them.
+    fn folder(&self) -> anyhow::Result<Option<Arc<Folder>>> {
+        if !self.store.has_files() {
+            return Ok(None);
+        }
+        let folder = Folder::open(self.dir.as_deref())?;
+        folder.check_room(self.run.tasks, self.size)?;
+        Ok(Some(Arc::new(folder)))
+    }
+
+    /// What the run needs of the system, but for the runtime and the server's process.
+    fn demand(&self, files: Option<&FileSystem>) -> Demand {
+        let size = self.size.0;
+        let pieces = || Demand::kept_in_pieces(size, self.chunk.0);
+        let in_memory = match files.and_then(|files| files.kind.as_deref()) {
+            Some("tmpfs") => size,
+            _ => 0,
+        };
+        let kept = match self.store {
+            Store::Ram => pieces(),
+            Store::RamGather => pieces() + Demand::kept_whole(size),
+            Store::Fs => Demand::kept_in_files(0, in_memory),
+            Store::Mmap | Store::MmapCopy => Demand::kept_in_files(size, in_memory),
+        };
+        let ends = match self.server {
+            process::Place::Process => 1,
+            process::Place::SameRuntime => 2,
+        };
+        // A timer, and a socket pair of which the runtime watches one end.
+        let neighbours = Demand::descriptors(3);
+        Demand::connections(ends) + kept + neighbours + self.threads().demand_of_pool()
+    }
+}
+
+fn main() -> ExitCode {
+    harness::main(measure)
+}
+
+fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
+    cli.check()?;
+    let seats = cli.place.confine(Layout::Single)?;
+    let folder = cli.folder()?;
+    let files = folder.as_deref().map(Folder::file_system).transpose()?;
+    let workers = |workers| Workers {
+        workers: Some(workers),
+    };
+    let threads = cli.threads();
+    let plan = Plan::new(Flavor::MultiThread, workers(threads.workers), seats.clone())?;
+    let plan = plan.blocking(threads.of_runtime).timers();
+    let servers = cli.server_workers.unwrap_or(seats.cpus() as u32);
+    let servers = Plan::new(Flavor::MultiThread, workers(servers), seats.clone())?;
+    session.runs_on(plan.describe());
+    session.hands_over(u64::from(cli.run.tasks) * cli.size.0);
+    let mut demand = cli.demand(files.as_ref()) + plan.demand();
+    if cli.server == process::Place::Process {
+        demand = demand + servers.demand().in_one_child("--server-workers");
+    }
+    if let Some(files) = files {
+        session.keeps_files_on(files);
+    }
+    session.require(&demand)?;
+
+    let begun = Instant::now();
+    // While there is one thread.
+    let forked = match cli.server {
+        process::Place::Process => Some(Server::fork(cli.order(), &servers, &demand)?),
+        process::Place::SameRuntime => None,
+    };
+    let runtime = plan.build(true)?;
+    let mut server = match forked {
+        Some(server) => server,
+        None => Server::among(&runtime, cli.order())?,
+    };
+    let (offload, pool) = offload(cli, threads, &seats)?;
+    let stage = Stage {
+        cli,
+        session,
+        runtime: &runtime,
+        begun,
+    };
+    let outcome = stage.play(&mut server, folder, offload);
+    // Whatever still runs has the pool's queue.
+    drop(runtime);
+    outcome.and(pool.map_or(Ok(()), Pool::join))
+}
+
+/// Makes the strategy ready.
+fn offload(cli: &Cli, threads: Threads, seats: &Seats) -> anyhow::Result<(Offload, Option<Pool>)> {
+    Ok(match cli.strategy {
+        Strategy::Direct => (Offload::Direct, None),
+        Strategy::Permit => (Offload::permit(threads.of_runtime), None),
+        Strategy::Dispatch => {
+            let bound = cli.queue.unwrap_or(Bound::Unbounded);
+            let pool = Pool::start(threads.of_pool, bound, seats)?;
+            (Offload::Dispatch(pool.queue()), Some(pool))
+        }
+        Strategy::SpawnBlocking => (Offload::SpawnBlocking, None),
+    })
+}
+
+/// A runtime that is ready, and what is to happen on it.
+struct Stage<'a> {
+    cli: &'a Cli,
+    session: &'a mut Session,
+    runtime: &'a Runtime,
+    begun: Instant,
+}
+
+impl Stage<'_> {
+    /// Connects, has the iterations driven, and closes the connections.
+    fn play(
+        self,
+        server: &mut Server,
+        folder: Option<Arc<Folder>>,
+        offload: Offload,
+    ) -> anyhow::Result<()> {
+        let Stage {
+            cli,
+            session,
+            runtime,
+            begun,
+        } = self;
+        let batch = runtime.block_on(connect(cli, server, folder, offload));
+        let mut batch = batch.map_err(|e| server.explain(e))?;
+        session.built(begun.elapsed());
+        let mut laps = session.laps();
+        let driver = runtime.spawn(async move {
+            let result = drive(&mut batch, &mut laps).await;
+            Ok((batch, laps, result))
+        });
+        let (batch, laps, result) = runtime.block_on(runtime::join(driver))?;
+        session.timed(laps);
+        result.map_err(|e| server.explain(e))?;
+        let (batch, iters) = (Arc::new(Mutex::new(batch)), cli.run.iters);
+        let shared = Arc::clone(&batch);
+        let beside = cli.neighbours.listen(session, runtime, |progress| {
+            runtime.spawn(async move { repeat(&mut *shared.lock().await, iters, &progress).await })
+        });
+        if let Some(beside) = beside.map_err(|e| server.explain(e))? {
+            session.distribution("batch_beside_them", &beside);
+        }
+        if let Some(threads) = session.threads_are_all_there() {
+            ensure!(
+                threads <= u64::from(cli.threads),
+                "there are {threads} threads besides the main one, where --threads allows {}",
+                cli.threads
+            );
+        }
+        session.at_rest();
+        let closed = runtime.block_on(async { batch.lock().await.close().await });
+        closed.map_err(|e| server.explain(e))
+    }
+}
+
+/// Makes every connection, one after the other.
+async fn connect(
+    cli: &Cli,
+    server: &Server,
+    folder: Option<Arc<Folder>>,
+    offload: Offload,
+) -> anyhow::Result<Batch> {
+    let mut batch = Batch {
+        outline: cli.outline(),
+        next: 0,
+        watch: Watch::new(cli.timeout.into()),
+        clients: Vec::with_capacity(cli.run.tasks as usize),
+        tasks: Vec::with_capacity(cli.run.tasks as usize),
+        summaries: Vec::with_capacity(cli.run.tasks as usize),
+    };
+    for k in 0..cli.run.tasks {
+        if signals::received().is_some() {
+            return Err(harness::Interrupted.into());
+        }
+        let keeper = Keeper {
+            store: cli.store,
+            faults: cli.faults.unwrap_or(Faults::Operation),
+            folder: folder.clone(),
+            offload: offload.clone(),
+            progress: batch.watch.progress(),
+        };
+        let client = Client::connect(server.address(), cli.framing, cli.size.0, keeper);
+        let client = tokio::spawn(client);
+        let client = batch.watch.over(runtime::join(client)).await;
+        let client = client
+            .with_context(|| format!("cannot connect after {k} of {} tasks", cli.run.tasks))?;
+        batch.clients.push(client);
+    }
+    Ok(batch)
+}
+
+/// The tasks of an iteration, and what becomes of them.
+struct Batch {
+    outline: Outline,
+    /// The number of the next body.
+    next: u64,
+    watch: Watch,
+    /// Those who wait for the next iteration.
+    clients: Vec<Client>,
+    tasks: Vec<JoinHandle<anyhow::Result<(Client, Summary)>>>,
+    summaries: Vec<Summary>,
+}
+
+impl Batch {
+    /// What is timed: asks for one body over each connection, in a task each, and awaits all.
+    async fn run(&mut self) -> anyhow::Result<()> {
+        for (number, client) in (self.next..).zip(self.clients.drain(..)) {
+            self.tasks.push(tokio::spawn(client.fetch(number)));
+        }
+        for task in self.tasks.drain(..) {
+            let (client, summary) = self.watch.over(runtime::join(task)).await?;
+            self.clients.push(client);
+            self.summaries.push(summary);
+        }
+        Ok(())
+    }
+
+    /// Whether each body came to what it should.
+    fn check(&mut self) -> anyhow::Result<()> {
+        for summary in self.summaries.drain(..) {
+            let number = self.next;
+            let expected = self.outline.summary(number);
+            ensure!(
+                summary == expected,
+                "body {number} came out with {summary}, and should have {expected}"
+            );
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    async fn close(&mut self) -> anyhow::Result<()> {
+        for client in self.clients.drain(..) {
+            self.watch.over(client.close()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The driver: has N bodies received in each lap and times that.
+async fn drive(batch: &mut Batch, laps: &mut Laps) -> anyhow::Result<()> {
+    while let Some(_lap) = laps.advance()? {
+        let clock = Instant::now();
+        batch.run().await?;
+        laps.record(clock.elapsed());
+
+        batch.check()?;
+    }
+    Ok(())
+}
+
+/// So many beats are enough, however many iterations were asked for.
+const ENOUGH: u64 = 10 * BEATS;
+
+/// The same beside the neighbours, untimed: how long each takes there is a distribution of its own.
+async fn repeat(batch: &mut Batch, iters: u64, progress: &Progress) -> anyhow::Result<Recorder> {
+    let mut took = Recorder::new(iters.min(ENOUGH));
+    for iteration in 0.. {
+        let beats = progress.beats();
+        let enough = beats >= ENOUGH || (iteration >= iters && beats >= BEATS);
+        if enough || progress.is_over() || signals::received().is_some() {
+            break;
+        }
+        let clock = Instant::now();
+        batch.run().await?;
+        took.record(clock.elapsed());
+        batch.check()?;
+    }
+    Ok(took)
+}

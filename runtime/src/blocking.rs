@@ -103,12 +103,14 @@ impl Offload {
                 Ok(block_in_place(operation))
             }
             Offload::Dispatch(queue) => queue.dispatch(operation).await,
-            Offload::SpawnBlocking => spawn_blocking(operation).await.map_err(|died| {
-                match died.try_into_panic() {
-                    Ok(panic) => panics::error(&*panic),
-                    Err(cancelled) => cancelled.into(),
-                }
-            }),
+            Offload::SpawnBlocking => {
+                spawn_blocking(operation)
+                    .await
+                    .map_err(|died| match died.try_into_panic() {
+                        Ok(panic) => panics::error(&*panic),
+                        Err(cancelled) => cancelled.into(),
+                    })
+            }
         }
     }
 }

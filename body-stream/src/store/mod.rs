@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::content::Summary;
 use crate::folder::Folder;
 use crate::progress::Progress;
-use crate::strategy::Offload;
+use runtime::blocking::Offload;
 
 /// Where a body is kept until it is summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
