@@ -394,7 +394,7 @@ where
     let heard = listen(runtime, interval, &progress, || !driver.is_finished());
     let beside = runtime.block_on(runtime::join(driver))?;
     report(session, &heard?, ["heartbeat", "echo"]);
-    session.distribution("batch_beside_them", &beside);
+    session.distribution("batch_beside", &beside);
     Ok(())
 }
 

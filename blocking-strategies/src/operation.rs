@@ -31,7 +31,13 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub(crate) struct Work {
     /// What each operation does
-    #[arg(id = "operation", long, value_enum, default_value = "expensive")]
+    #[arg(
+        id = "operation",
+        long,
+        value_enum,
+        value_name = "OPERATION",
+        default_value = "expensive"
+    )]
     #[serde(rename = "operation")]
     kind: Kind,
 

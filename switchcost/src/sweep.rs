@@ -20,6 +20,8 @@ const FEWEST_ITERATIONS: u64 = 3;
 pub struct Sweep {
     /// The flag, without its dashes.
     pub over: String,
+    /// What its values are typed in: `ns`, or nothing for plain numbers.
+    pub unit: &'static str,
     /// Its values in ascending order.
     pub points: Vec<u64>,
     /// The curves.
@@ -105,13 +107,15 @@ impl Sweep {
         let mut flags = self.flags.clone();
         flags.extend(series.subject.flags.iter().cloned());
         flags.extend(series.flags.iter().cloned());
+        let program = &series.subject.program;
+        flags.extend([format!("--{}", self.over), format!("{x}{}", self.unit)]);
         let mut add = |name: &str, value: u64| {
             flags.extend([format!("--{name}"), value.to_string()]);
         };
-        add(&self.over, x);
-        let given = |name: &str| match self.over == name {
+        let given = |name: &str| match canonical(program, &self.over) == name {
             true => Some(x),
-            false => value_of(&self.flags, name).or_else(|| value_of(&series.subject.flags, name)),
+            false => value_of(program, &self.flags, name)
+                .or_else(|| value_of(program, &series.subject.flags, name)),
         };
         let tasks = given("tasks");
         if tasks.is_none() {
@@ -145,7 +149,7 @@ impl Sweep {
             column: series.variant.clone(),
             baseline: None,
             versus: None,
-            over: Some(self.over.replace('-', "_")),
+            over: Some(canonical(&series.subject.program, &self.over).replace('-', "_")),
             twin: false,
             index,
             round: 0,
@@ -161,15 +165,23 @@ impl Sweep {
         let mut fixed = self.flags.clone();
         // Where a program sets its own, its name says so.
         let mut subjects = self.series.iter().map(|series| &series.subject);
-        let by_all = subjects.all(|subject| value_of(&subject.flags, "tasks").is_some());
-        if self.over != "tasks" && value_of(&fixed, "tasks").is_none() && !by_all {
+        let by_all = subjects.all(|subject| {
+            let program = &subject.program;
+            let of = |flags| value_of(program, flags, "tasks").is_some();
+            canonical(program, &self.over) == "tasks" || of(&subject.flags) || of(&self.flags)
+        });
+        if !by_all {
             fixed.extend(["--tasks".to_owned(), TASKS.to_string()]);
         }
         let with = match fixed.is_empty() {
             true => String::new(),
             false => format!(", {}", fixed.join(" ")),
         };
-        format!("Time per {what} over --{}{with}", self.over)
+        let unit = match self.unit {
+            "" => String::new(),
+            unit => format!(" in {unit}"),
+        };
+        format!("Time per {what} over --{}{unit}{with}", self.over)
     }
 }
 
@@ -189,7 +201,7 @@ pub fn series(
         let mut variants = vec![(Vec::new(), Vec::new())];
         for (flag, values) in [("--placement", placements), ("--transport", transports)] {
             let name = flag.trim_start_matches('-');
-            let is_its_own = value_text(&subject.flags, name).is_some();
+            let is_its_own = value_text(&subject.program, &subject.flags, name).is_some();
             if values.is_empty() || is_its_own || !has(&subject.program, flag)? {
                 continue;
             }
@@ -282,28 +294,33 @@ impl Iterations {
     }
 }
 
-/// The number that a flag is given, as `--name 5` or `--name=5`.
-fn value_of(flags: &[String], name: &str) -> Option<u64> {
-    value_text(flags, name)?.parse().ok()
+/// The number that a flag of a program is given, as `--name 5` or `--name=5`.
+fn value_of(program: &str, flags: &[String], name: &str) -> Option<u64> {
+    value_text(program, flags, name)?.parse().ok()
 }
 
-/// What a flag is given.
-pub fn value_text<'a>(flags: &'a [String], name: &str) -> Option<&'a str> {
+/// What a flag of a program is given.
+pub fn value_text<'a>(program: &str, flags: &'a [String], name: &str) -> Option<&'a str> {
+    let name = canonical(program, name);
     flags.iter().enumerate().find_map(|(i, flag)| {
         let rest = flag.strip_prefix("--")?;
         match rest.split_once('=') {
-            Some((key, value)) => (canonical(key) == name).then_some(value),
-            None => (canonical(rest) == name)
+            Some((key, value)) => (canonical(program, key) == name).then_some(value),
+            None => (canonical(program, rest) == name)
                 .then(|| flags.get(i + 1).map(String::as_str))
                 .flatten(),
         }
     })
 }
 
-/// The name of a flag that has two.
-pub fn canonical(name: &str) -> &str {
+/// The programs whose `--threads` is a flag of its own, and no other word for `--tasks`.
+const WITH_THREADS: [&str; 1] = ["blocking-strategies"];
+
+/// The name of a program's flag that has two.
+pub fn canonical<'a>(program: &str, name: &'a str) -> &'a str {
     match name {
-        "threads" => "tasks",
+        "threads" if !WITH_THREADS.contains(&program) => "tasks",
+        "batch" => "tasks",
         name => name,
     }
 }

@@ -42,9 +42,12 @@ pub struct Planned {
 ///
 /// # Errors
 /// Names the flag.
-pub fn check_flags(flags: &[String]) -> Result<(), String> {
+pub fn check_flags(program: &str, flags: &[String]) -> Result<(), String> {
     let own = ["tasks", "iters", "warmups"];
-    match own.iter().find(|name| value_text(flags, name).is_some()) {
+    match own
+        .iter()
+        .find(|name| value_text(program, flags, name).is_some())
+    {
         Some(name) => Err(format!("--{name} is set for each run by itself")),
         None => Ok(()),
     }
@@ -225,7 +228,12 @@ mod tests {
     fn a_subject_does_not_set_what_the_plan_sets() {
         for flags in ["a --tasks 5", "a --iters=5", "a --threads 5"] {
             let subject: Subject = flags.parse().unwrap();
-            assert!(check_flags(&subject.flags).is_err(), "{flags}");
+            assert!(
+                check_flags(&subject.program, &subject.flags).is_err(),
+                "{flags}"
+            );
         }
+        let threads = ["--threads", "5"].map(str::to_owned);
+        assert!(check_flags("blocking-strategies", &threads).is_ok());
     }
 }

@@ -4,6 +4,7 @@ use crate::probe::Shortage;
 fn sweep(over: &str, points: &[u64], flags: &[&str]) -> Sweep {
     Sweep {
         over: over.to_owned(),
+        unit: "",
         points: points.to_vec(),
         series: vec![Series {
             subject: "thread-brigade".parse().unwrap(),
@@ -81,6 +82,48 @@ fn a_case_knows_the_curve_it_belongs_to() {
 }
 
 #[test]
+fn a_time_is_typed_with_its_unit_and_stands_in_ns() {
+    let sweep = Sweep {
+        unit: "ns",
+        ..sweep("length", &[1000, 10_000_000], &["--tasks", "50"])
+    };
+    assert_eq!(
+        commands(&sweep)[1],
+        "--tasks 50 --placement free --length 10000000ns --iters 1961 --warmups 197"
+    );
+    let position = &sweep.plan(fits).unwrap().cases[1].position;
+    assert_eq!(position.over.as_deref(), Some("length"));
+    assert_eq!(
+        position.section,
+        "Time per hop over --length in ns, --tasks 50"
+    );
+}
+
+#[test]
+fn threads_are_tasks_unless_they_are_a_flag_of_their_own() {
+    let of = |program: &str| Sweep {
+        series: vec![Series {
+            subject: program.parse().unwrap(),
+            variant: String::new(),
+            flags: Vec::new(),
+        }],
+        ..sweep("threads", &[8, 16], &["--iters", "9", "--warmups", "1"])
+    };
+    let own = of("blocking-strategies");
+    assert_eq!(
+        commands(&own)[0],
+        "--iters 9 --warmups 1 --threads 8 --tasks 500"
+    );
+    let over = |sweep: &Sweep| sweep.plan(fits).unwrap().cases[0].position.over.clone();
+    assert_eq!(over(&own).as_deref(), Some("threads"));
+    let alias = of("thread-brigade");
+    assert_eq!(commands(&alias)[0], "--iters 9 --warmups 1 --threads 8");
+    assert_eq!(over(&alias).as_deref(), Some("tasks"));
+    let batch = ["--batch", "7"].map(str::to_owned);
+    assert_eq!(value_of("blocking-strategies", &batch, "tasks"), Some(7));
+}
+
+#[test]
 fn every_program_has_each_variant_that_it_knows() {
     let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
     let has = |program: &str, flag: &str| Ok(program == "pipes" || flag == "--placement");
@@ -137,7 +180,7 @@ fn a_program_may_be_swept_with_flags_of_its_own() {
 fn points_that_the_limits_forbid_are_one_cut() {
     let sweep = sweep("tasks", &[10, 1000, 2000], &[]);
     let ask = |_: &str, flags: &[String]| {
-        let tasks = value_of(flags, "tasks").unwrap();
+        let tasks = value_of("thread-brigade", flags, "tasks").unwrap();
         Ok(match tasks > 500 {
             false => Answer::Fits,
             true => Answer::TooMuch {

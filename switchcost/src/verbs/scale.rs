@@ -97,9 +97,10 @@ impl Args {
                 self.from, self.to
             )));
         }
-        let own = self.program.iter().map(|subject| &subject.flags);
-        for flags in own.chain([&self.flags]) {
-            check_flags(flags).map_err(BadUsage::new)?;
+        for Subject { program, flags } in &self.program {
+            for flags in [flags, &self.flags] {
+                check_flags(program, flags).map_err(BadUsage::new)?;
+            }
         }
         if let Some(twice) = self
             .program

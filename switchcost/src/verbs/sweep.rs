@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, ValueEnum};
 use harness::placement::Placement;
-use harness::units::Bytes;
+use harness::units::{Bytes, Span};
 use harness::{BadUsage, console};
 
 use super::report;
@@ -44,9 +44,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FROM..TO", value_parser = sizes)]
     stack_size: Option<Range>,
 
-    /// Sweep another numeric flag
+    /// Sweep another flag whose value is a number, or a time, such as length=1us..10ms
     #[arg(long, value_name = "NAME=FROM..TO", value_parser = named)]
-    over: Option<(String, Range)>,
+    over: Option<Swept>,
 
     /// How many values, both ends included
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -92,8 +92,28 @@ fn sizes(text: &str) -> Result<Range, String> {
     Range::parse(text, |end| Some(end.parse::<Bytes>().ok()?.0))
 }
 
-/// A flag's name and its range.
-fn named(text: &str) -> Result<(String, Range), String> {
+/// A flag that is swept.
+#[derive(Clone, Debug)]
+struct Swept {
+    /// Its name, without dashes.
+    flag: String,
+    range: Range,
+    /// What its values are typed in: `ns`, or nothing for plain numbers.
+    unit: &'static str,
+}
+
+impl Swept {
+    fn number(flag: &str, range: Range) -> Self {
+        Swept {
+            flag: flag.to_owned(),
+            range,
+            unit: "",
+        }
+    }
+}
+
+/// A flag's name and its range, of numbers or of times.
+fn named(text: &str) -> Result<Swept, String> {
     let (name, range) = text
         .split_once('=')
         .ok_or_else(|| format!("'{text}' is not NAME=FROM..TO"))?;
@@ -102,12 +122,22 @@ fn named(text: &str) -> Result<(String, Range), String> {
     if name.is_empty() || !name.chars().all(of_flag) {
         return Err(format!("'{name}' is not the name of a flag"));
     }
-    Ok((sweep::canonical(name).to_owned(), range.parse()?))
+    match Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0)) {
+        // Of times without a unit nobody could tell which was meant.
+        Ok(range) => Ok(Swept {
+            unit: "ns",
+            ..Swept::number(name, range)
+        }),
+        Err(of_times) => match range.contains(char::is_alphabetic) {
+            true => Err(of_times),
+            false => Ok(Swept::number(name, range.parse()?)),
+        },
+    }
 }
 
 impl Args {
     /// The flag that is swept, and its range; the command line has exactly one.
-    fn swept(&self) -> anyhow::Result<(String, Range)> {
+    fn swept(&self) -> anyhow::Result<Swept> {
         let flags = [
             ("tasks", self.tasks),
             ("tokens", self.tokens),
@@ -117,19 +147,29 @@ impl Args {
         ];
         let swept = flags
             .into_iter()
-            .find_map(|(name, range)| Some((name.to_owned(), range?)))
+            .find_map(|(name, range)| Some(Swept::number(name, range?)))
             .or_else(|| self.over.clone());
-        swept.ok_or_else(|| BadUsage::new("sweep: no flag has a range"))
+        let mut swept = swept.ok_or_else(|| BadUsage::new("sweep: no flag has a range"))?;
+        // By its own name, where it is one flag to all programs.
+        let names = self.program.iter();
+        let mut names = names.map(|subject| sweep::canonical(&subject.program, &swept.flag));
+        if let Some(first) = names.next()
+            && names.all(|name| name == first)
+        {
+            swept.flag = first.to_owned();
+        }
+        Ok(swept)
     }
 
     fn plan(&self, programs: &Programs, seed: u64) -> anyhow::Result<Sweep> {
-        let (over, range) = self.swept()?;
+        let Swept { flag, range, unit } = self.swept()?;
         let spacing = match self.linear {
             true => Spacing::Linear,
             false => Spacing::Logarithmic,
         };
         Ok(Sweep {
-            over,
+            over: flag,
+            unit,
             points: range.points(self.points, spacing),
             series: self.series(programs)?,
             flags: self.flags.clone(),
@@ -186,19 +226,18 @@ fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (over, _) = args.swept()?;
-    let own = args.program.iter().map(|subject| &subject.flags);
-    if own
-        .chain([&args.flags])
-        .any(|flags| sweep::value_text(flags, &over).is_some())
-    {
+    let over = args.swept()?.flag;
+    if args.program.iter().any(|Subject { program, flags }| {
+        let given = |flags| sweep::value_text(program, flags, &over).is_some();
+        given(flags) || given(&args.flags)
+    }) {
         return Err(BadUsage::new(format!(
             "--{over} is swept: it cannot be given after -- or with a program as well"
         )));
     }
     let sets = |name| {
         let mut subjects = args.program.iter();
-        subjects.all(|subject| sweep::value_text(&subject.flags, name).is_some())
+        subjects.all(|subject| sweep::value_text(&subject.program, &subject.flags, name).is_some())
     };
     if !args.transport.is_empty() && sets("transport") {
         return Err(BadUsage::new(

@@ -1,5 +1,6 @@
 //! What every benchmark program promises.
 
+mod blocking;
 mod command;
 mod counters;
 mod executors;

@@ -95,6 +95,7 @@ impl Benchmark {
     pub(crate) fn choice(&self, flag: &str, value: &str) -> String {
         match (flag, value) {
             ("--transport", "slot") => "--transport slot --executor one-page".to_owned(),
+            ("--queue", bound) => format!("--queue {bound} --strategy dispatch"),
             _ => format!("{flag} {value}"),
         }
     }
