@@ -61,18 +61,26 @@ impl Client {
     /// # Errors
     /// Where the response is not what it should be, breaks off, or cannot be kept.
     pub(crate) async fn fetch(mut self, number: u64) -> anyhow::Result<(Self, Summary)> {
+        let summary = self.take(number).await;
+        let summary = summary.with_context(|| format!("body {number}"))?;
+        Ok((self, summary))
+    }
+
+    async fn take(&mut self, number: u64) -> anyhow::Result<Summary> {
         let response = self.ask(&format!("/{number}")).await?;
         self.check(&response)?;
-        let summary = self.keeper.keep(response.into_body()).await?;
-        Ok((self, summary))
+        self.keeper.keep(response.into_body()).await
     }
 
     async fn ask(&mut self, path: &str) -> anyhow::Result<Response<Incoming>> {
         let request = Request::get(path).header(HOST, "localhost");
         let request = request.body(Empty::new())?;
-        self.requests.ready().await.context("the connection")?;
+        self.requests
+            .ready()
+            .await
+            .context("the connection is gone")?;
         let response = self.requests.send_request(request).await;
-        response.context("no response")
+        response.context("there is no response")
     }
 
     /// Whether a body's end is told as was asked for.
@@ -86,7 +94,7 @@ impl Client {
             (Framing::Chunked, Some(b"chunked"), None) => Ok(()),
             (Framing::ContentLength, None, Some(length)) if length == size.as_bytes() => Ok(()),
             _ => bail!(
-                "the response has other headers than it should: {:?}",
+                "the response has other headers than it should have: {:?}",
                 response.headers()
             ),
         }

@@ -362,7 +362,7 @@ impl Stage<'_> {
             runtime.spawn(async move { repeat(&mut *shared.lock().await, iters, &progress).await })
         });
         if let Some(beside) = beside.map_err(|e| server.explain(e))? {
-            session.distribution("batch_beside_them", &beside);
+            session.distribution("batch_beside", &beside);
         }
         if let Some(threads) = session.threads_are_all_there() {
             ensure!(
@@ -466,9 +466,10 @@ async fn drive(batch: &mut Batch, laps: &mut Laps) -> anyhow::Result<()> {
     while let Some(_lap) = laps.advance()? {
         let clock = Instant::now();
         batch.run().await?;
-        laps.record(clock.elapsed());
+        let elapsed = clock.elapsed();
 
         batch.check()?;
+        laps.record(elapsed);
     }
     Ok(())
 }
@@ -487,8 +488,9 @@ async fn repeat(batch: &mut Batch, iters: u64, progress: &Progress) -> anyhow::R
         }
         let clock = Instant::now();
         batch.run().await?;
-        took.record(clock.elapsed());
+        let elapsed = clock.elapsed();
         batch.check()?;
+        took.record(elapsed);
     }
     Ok(took)
 }

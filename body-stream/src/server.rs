@@ -146,3 +146,107 @@ impl Body for Sent {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::content::Outline;
+
+    const OUTLINE: Outline = Outline {
+        size: 20_000,
+        seed: 5,
+    };
+
+    /// What comes over the wire for these requests on one connection, which then is to be closed.
+    fn answers(framing: Framing, paths: &[&str]) -> Vec<u8> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_io()
+            .build()
+            .unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let _entered = runtime.enter();
+        let listener = TcpListener::from_std(listener).unwrap();
+        let offer = Offer {
+            content: Content::new(OUTLINE, 8192),
+            framing,
+            misdeed: None,
+        };
+        runtime.spawn(serve(listener, Arc::new(offer)));
+        let mut stream = TcpStream::connect(address).unwrap();
+        for (k, path) in paths.iter().enumerate() {
+            let last = k + 1 == paths.len();
+            let close = if last { "connection: close\r\n" } else { "" };
+            let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{close}\r\n");
+            stream.write_all(request.as_bytes()).unwrap();
+        }
+        let mut answers = Vec::new();
+        stream.read_to_end(&mut answers).unwrap();
+        answers
+    }
+
+    /// A response's head, and what follows it.
+    fn split(answer: &[u8]) -> (String, &[u8]) {
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
+        let (head, rest) = answer.split_at(end.unwrap() + 4);
+        (String::from_utf8(head.to_vec()).unwrap(), rest)
+    }
+
+    fn body(number: u64) -> Vec<u8> {
+        let content = Content::new(OUTLINE, 8192);
+        let peak = OUTLINE.peak(number);
+        [0, 8192, 16384]
+            .map(|offset| content.piece(peak, offset))
+            .concat()
+    }
+
+    #[test]
+    fn chunks_are_on_the_wire_as_large_as_was_asked_for() {
+        let answer = answers(Framing::Chunked, &["/3"]);
+        let (head, mut rest) = split(&answer);
+        assert!(
+            head.contains("\r\ntransfer-encoding: chunked\r\n"),
+            "{head}"
+        );
+        assert!(!head.contains("content-length"), "{head}");
+        let mut whole = Vec::new();
+        for length in [8192, 8192, 20_000 - 16_384, 0] {
+            let line = format!("{length:X}\r\n");
+            rest = rest.strip_prefix(line.as_bytes()).unwrap();
+            whole.extend_from_slice(&rest[..length]);
+            rest = rest[length..].strip_prefix(b"\r\n").unwrap();
+        }
+        assert!(rest.is_empty());
+        assert!(whole == body(3));
+    }
+
+    #[test]
+    fn a_length_is_on_the_wire_and_the_connection_is_kept() {
+        let answer = answers(Framing::ContentLength, &["/0", "/1"]);
+        let mut rest = answer.as_slice();
+        for number in [0, 1] {
+            let (head, follows) = split(rest);
+            assert!(head.contains("\r\ncontent-length: 20000\r\n"), "{head}");
+            assert!(!head.contains("transfer-encoding"), "{head}");
+            let (whole, after) = follows.split_at(20_000);
+            assert!(whole == body(number));
+            rest = after;
+        }
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_there() {
+        let answer = answers(Framing::Chunked, &["/x"]);
+        let (head, rest) = split(&answer);
+        assert!(head.starts_with("HTTP/1.1 404"), "{head}");
+        assert!(rest.is_empty());
+    }
+}

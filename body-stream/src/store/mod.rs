@@ -100,7 +100,7 @@ impl Keeper {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         while let Some(frame) = body.frame().await {
-            let frame = frame.context("the body broke off")?;
+            let frame = frame.context("it broke off")?;
             self.progress.step();
             // Else it is a trailer.
             if let Ok(piece) = frame.into_data() {
@@ -118,5 +118,122 @@ impl Keeper {
         let outcome = self.offload.run(operation).await;
         self.progress.step();
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::io;
+    use std::pin::Pin;
+    use std::task::{Context as TaskContext, Poll};
+
+    use harness::placement::{Layout, Place, Placement};
+    use hyper::body::Frame;
+    use runtime::pool::{Bound, Pool};
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    /// A body that comes in these pieces, of which one may be an error.
+    struct Pieces(VecDeque<io::Result<Bytes>>);
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = io::Error;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut TaskContext<'_>,
+        ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+            Poll::Ready(self.0.pop_front().map(|piece| piece.map(Frame::data)))
+        }
+    }
+
+    /// Of these lengths, the largest byte the last one.
+    fn pieces(lengths: &[usize]) -> Pieces {
+        let mut pieces: Vec<Vec<u8>> = lengths.iter().map(|&n| vec![7; n]).collect();
+        if let Some(last) = pieces.iter_mut().rev().find_map(|piece| piece.last_mut()) {
+            *last = 9;
+        }
+        Pieces(pieces.into_iter().map(|piece| Ok(piece.into())).collect())
+    }
+
+    /// Calls `look` with each store, by each strategy.
+    fn with_each(look: impl AsyncFn(&Keeper)) {
+        let place = tempfile::tempdir().unwrap();
+        let free = Place {
+            cpus: None,
+            placement: Placement::Free,
+            policy: None,
+        };
+        let pool = Pool::start(2, Bound::Unbounded, &free.confine(Layout::Single).unwrap());
+        let pool = pool.unwrap();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .build()
+            .unwrap();
+        let offloads = [
+            Offload::Direct,
+            Offload::permit(2),
+            Offload::Dispatch(pool.queue()),
+            Offload::SpawnBlocking,
+        ];
+        for offload in offloads {
+            for &store in Store::value_variants() {
+                for &faults in Faults::value_variants() {
+                    let keeper = Keeper {
+                        store,
+                        faults,
+                        folder: Some(Arc::new(Folder::open(Some(place.path())).unwrap())),
+                        offload: offload.clone(),
+                        progress: Arc::default(),
+                    };
+                    runtime.block_on(look(&keeper));
+                }
+            }
+        }
+        drop(runtime);
+        pool.join().unwrap();
+        assert!(std::fs::read_dir(place.path()).unwrap().next().is_none());
+    }
+
+    #[test]
+    fn every_store_sees_all_of_a_body_by_every_strategy() {
+        with_each(async |keeper| {
+            for lengths in [
+                &[1][..],
+                &[3, 0, 5],
+                &[65_536],
+                &[65_536, 1],
+                &[8192; 20],
+                &[200_000, 7, 100_000],
+            ] {
+                let expected = Summary {
+                    max: 9,
+                    length: lengths.iter().sum::<usize>() as u64,
+                };
+                let summary = keeper.keep(pieces(lengths)).await.unwrap();
+                assert_eq!(summary, expected, "{:?} {lengths:?}", keeper.store);
+            }
+        });
+    }
+
+    #[test]
+    fn a_body_that_breaks_off_is_an_error_everywhere() {
+        with_each(async |keeper| {
+            let mut body = pieces(&[8192; 3]);
+            body.0[2] = Err(io::ErrorKind::UnexpectedEof.into());
+            let error = keeper.keep(body).await.unwrap_err();
+            assert!(error.to_string().contains("broke off"), "{error}");
+        });
+    }
+
+    #[test]
+    fn an_empty_body_is_no_reason_to_fail() {
+        with_each(async |keeper| {
+            let kept = keeper.keep(pieces(&[])).await;
+            assert_eq!(kept.unwrap(), Summary::NONE, "{:?}", keeper.store);
+        });
     }
 }
