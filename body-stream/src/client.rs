@@ -1,5 +1,6 @@
 //! The client: one connection for each task, kept alive from one iteration to the next.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use anyhow::{Context, bail, ensure};
@@ -14,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use crate::content::Summary;
+use crate::process::NO_LOOPBACK;
 use crate::server::Framing;
 use crate::store::Keeper;
 
@@ -37,7 +39,11 @@ impl Client {
         size: u64,
         keeper: Keeper,
     ) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
+        let stream = TcpStream::connect(address).await;
+        let stream = stream.map_err(|e| match e.kind() {
+            ErrorKind::NetworkUnreachable => anyhow::Error::new(e).context(NO_LOOPBACK),
+            _ => e.into(),
+        })?;
         stream.set_nodelay(true)?;
         let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(async { connection.await.map_err(anyhow::Error::new) });

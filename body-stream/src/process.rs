@@ -3,11 +3,10 @@
 #![expect(unsafe_code, reason = "the server is forked")]
 
 use std::convert::Infallible;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use harness::limits::{self, Demand};
 use harness::{console, forked};
@@ -58,6 +57,9 @@ pub(crate) struct Server {
     address: SocketAddr,
     process: Option<Pid>,
 }
+
+/// What is told where there is no way to the server.
+pub(crate) const NO_LOOPBACK: &str = "there is no way to 127.0.0.1, which a network namespace has only once its loopback is up (`ip link set lo up`)";
 
 /// What the server's process is called, as in ps(1).
 const NAME: &std::ffi::CStr = c"body-server";
@@ -144,15 +146,9 @@ impl Drop for Server {
 }
 
 fn listen() -> anyhow::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(no_loopback)?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(NO_LOOPBACK)?;
     let address = listener.local_addr()?;
     Ok((listener, address))
-}
-
-fn no_loopback(error: io::Error) -> anyhow::Error {
-    anyhow::Error::new(error).context(
-        "cannot listen on 127.0.0.1, which a network namespace has only once its loopback is up (`ip link set lo up`)",
-    )
 }
 
 /// The whole life of the server's process.
