@@ -223,6 +223,55 @@ fn creation_is_swept_by_the_task() {
 }
 
 #[test]
+fn a_flag_that_takes_a_time_is_swept_in_ns() {
+    let (folder, output) = run(&[
+        "sweep",
+        "--over",
+        "length=1us..0.1ms",
+        "--points",
+        "3",
+        "--rounds",
+        "1",
+        "--placement",
+        "free",
+        "--program",
+        "blocking-strategies --strategy direct",
+        "--program",
+        "blocking-strategies --strategy permit --threads 6",
+        "--out",
+        "l.jsonl",
+        "--format",
+        "json",
+        "--",
+        "--operation",
+        "spin",
+        "--batch",
+        "4",
+        "--iters",
+        "2",
+        "--no-neighbours",
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let answer = json(&output);
+    let curve = &answer["curves"][0];
+    assert_eq!(
+        curve["title"],
+        "Time per task over --length in ns, --operation spin --batch 4 --iters 2 --no-neighbours"
+    );
+    let series = curve["series"].as_array().unwrap();
+    assert_eq!(series.len(), 2);
+    for series in series {
+        let expected = [1_000, 10_000, 100_000].map(|x| (x, true));
+        assert_eq!(points(series), expected);
+    }
+    for record in records(&folder.path().join("l.jsonl")) {
+        assert_eq!(record["params"]["tasks"], 4, "{record}");
+        let own = record["params"]["strategy"] == "permit";
+        assert_eq!(record["peak_threads"], if own { 6 } else { 8 }, "{record}");
+    }
+}
+
+#[test]
 fn a_program_without_the_flag_is_left_out_and_it_is_said() {
     let (folder, output) = run(&[
         "sweep",
@@ -336,6 +385,25 @@ fn bad_usage_is_told_by_the_flag_and_nothing_is_written() {
             "--tasks is swept",
         ),
         (&["--over", "speed=1..3"], "has a flag --speed"),
+        (&["--over", "length=1us..10"], "not a range"),
+        (&["--over", "length=1ms..1us"], "runs backwards"),
+        (&["--over", "length=0s..1us"], "begins at 0"),
+        (
+            &["--over", "length=1us..5us", "--program", "thread-brigade"],
+            "has a flag --length",
+        ),
+        (
+            &[
+                "--tasks",
+                "2..9",
+                "--program",
+                "blocking-strategies",
+                "--",
+                "--batch",
+                "4",
+            ],
+            "--tasks is swept",
+        ),
         (
             // One of them has no transports, and would be measured without.
             &[
