@@ -251,9 +251,8 @@ impl Cli {
             process::Place::Process => 1,
             process::Place::SameRuntime => 2,
         };
-        // A timer, and a socket pair of which the runtime watches one end.
-        let neighbours = Demand::descriptors(3);
-        Demand::connections(ends) + kept + neighbours + self.threads().demand_of_pool()
+        let beside = self.threads().demand_of_pool() + Neighbours::demand();
+        Demand::connections(ends) + kept + beside
     }
 }
 

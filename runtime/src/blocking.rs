@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::ValueEnum;
 use harness::limits::Demand;
-use harness::panics;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, spawn_blocking};
@@ -103,21 +102,20 @@ impl Offload {
                 Ok(block_in_place(operation))
             }
             Offload::Dispatch(queue) => queue.dispatch(operation).await,
-            Offload::SpawnBlocking => {
-                spawn_blocking(operation)
-                    .await
-                    .map_err(|died| match died.try_into_panic() {
-                        Ok(panic) => panics::error(&*panic),
-                        Err(cancelled) => cancelled.into(),
-                    })
-            }
+            Offload::SpawnBlocking => crate::join(spawn_blocking(|| Ok(operation()))).await,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use harness::placement::{Layout, Place, Placement};
+    use tokio::runtime::Builder;
+
     use super::*;
+    use crate::pool::{Bound, Pool};
 
     #[test]
     fn every_strategy_has_the_same_number_of_threads() {
@@ -132,5 +130,36 @@ mod tests {
         }
         assert_eq!(Strategy::Permit.divide(8).workers, 4);
         assert_eq!(Strategy::Dispatch.divide(44).of_pool, 40);
+    }
+
+    #[test]
+    fn an_operation_is_done_where_its_strategy_says_and_a_panic_is_an_error() {
+        let place = Place {
+            cpus: None,
+            placement: Placement::Free,
+            policy: None,
+        };
+        let seats = place.confine(Layout::Single).unwrap();
+        let pool = Pool::start(1, Bound::Unbounded, &seats).unwrap();
+        let elsewhere = [Offload::Dispatch(pool.queue()), Offload::SpawnBlocking];
+        let here = [Offload::Direct, Offload::permit(1)];
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap();
+        let cases = here.map(|o| (o, true)).into_iter();
+        for (offload, is_here) in cases.chain(elsewhere.map(|o| (o, false))) {
+            let task = runtime.spawn(async move {
+                let here = thread::current().id();
+                let there = offload.run(|| thread::current().id()).await?;
+                assert_eq!(here == there, is_here);
+                let panics = || -> u32 { panic!("out of luck") };
+                offload.run(panics).await
+            });
+            let error = runtime.block_on(crate::join(task)).unwrap_err();
+            assert!(error.to_string().contains("out of luck"), "{error}");
+        }
+        drop(runtime);
+        pool.join().unwrap();
     }
 }

@@ -17,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use harness::limits::Demand;
 use harness::recorder::Recorder;
 use harness::units::Span;
 use harness::{Session, signals};
@@ -50,6 +51,11 @@ fn interval(text: &str) -> Result<Span, String> {
 }
 
 impl Neighbours {
+    /// What they need of the system: a timer, and a socket pair of which the runtime watches one end.
+    pub fn demand() -> Demand {
+        Demand::descriptors(3)
+    }
+
     /// The untimed passes: the neighbours alone, and then beside what `start` spawns and tells the
     /// [`Progress`]. Both go into the result. Returns what that came to; `None` where there are to be no
     /// neighbours, or a signal asks to stop.
