@@ -65,7 +65,7 @@ pub(crate) fn measure(
         asleep: None,
     };
     let mut laps = session.laps();
-    plan.with_timers().build(false)?.block_on(async {
+    plan.timers().build(false)?.block_on(async {
         let driver = tokio::spawn(async move {
             let result = create(&mut crowd, &mut laps).await;
             Ok((crowd, laps, result))

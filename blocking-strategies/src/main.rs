@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use clap::{Command, Parser, ValueEnum};
+use clap::{Command, Parser};
 use harness::args::{Defaults, Run};
 use harness::laps::Laps;
 use harness::limits::Demand;
@@ -40,10 +40,10 @@ use harness::placement::{Layout, Place};
 use harness::recorder::Recorder;
 use harness::test_fault::TestFault;
 use harness::timer_slack::TimerSlack;
-use harness::units::Span;
 use harness::{BadUsage, Program, Session, signals};
 use operation::{Operation, Work};
-use runtime::neighbours::{Heard, Progress, listen};
+use runtime::blocking::Strategy;
+use runtime::neighbours::{BEATS, Neighbours, Progress};
 use runtime::pool::{Bound, Pool};
 use runtime::{Flavor, Plan, Workers};
 use serde::Serialize;
@@ -61,7 +61,7 @@ struct Cli {
     #[command(flatten)]
     #[serde(flatten)]
     place: Place,
-    /// Where each operation runs
+    /// Where each operation is done
     #[arg(long, value_enum, default_value = "direct")]
     strategy: Strategy,
     #[command(flatten)]
@@ -76,43 +76,15 @@ struct Cli {
     /// unbounded]
     #[arg(long, value_enum)]
     queue: Option<Bound>,
-    /// How far the beats of the heartbeat, and the questions to the echo, are apart: 10us to 1s
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms", value_parser = interval)]
-    heartbeat: Span,
-    /// Leave out the heartbeat, the echo and the passes that they take
-    #[arg(long)]
-    no_neighbours: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    neighbours: Neighbours,
     #[command(flatten)]
     #[serde(flatten)]
     timer_slack: TimerSlack,
     #[command(flatten)]
     #[serde(flatten)]
     fault: TestFault,
-}
-
-/// Where operations run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Strategy {
-    /// in the task, on the worker that polls it
-    Direct,
-    /// there too, by block_in_place, with a permit of a semaphore that has as many as there are
-    /// threads besides the workers
-    Permit,
-    /// on a fixed pool of threads, whose answer comes by a oneshot
-    Dispatch,
-    /// on Tokio's own pool, by spawn_blocking
-    SpawnBlocking,
-}
-
-/// The fewest beats that the neighbours listen for, alone and beside the batches.
-const BEATS: u64 = 100;
-
-fn interval(text: &str) -> Result<Span, String> {
-    match text.parse()? {
-        span @ Span(10_000..=1_000_000_000) => Ok(span),
-        span => Err(format!("{span} is not from 10us to 1s")),
-    }
 }
 
 impl Program for Cli {
@@ -140,15 +112,6 @@ impl Program for Cli {
 }
 
 impl Cli {
-    /// How many threads the runtime's workers are, and how many others there may be.
-    fn split(&self) -> (u32, u32) {
-        let workers = match self.strategy {
-            Strategy::Direct => self.threads,
-            _ => 4.min(self.threads / 2),
-        };
-        (workers, self.threads - workers)
-    }
-
     fn check(&self) -> anyhow::Result<()> {
         self.work.check()?;
         self.fault.check(self.run.tasks)?;
@@ -167,23 +130,17 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     cli.check()?;
-    let (workers, others) = cli.split();
+    let threads = cli.strategy.divide(cli.threads);
     let seats = cli.place.confine(Layout::Chain)?;
     cli.timer_slack.set()?;
-    let of_runtime = match cli.strategy {
-        Strategy::Direct | Strategy::Dispatch => 0,
-        Strategy::Permit | Strategy::SpawnBlocking => others,
-    };
-    let of_pool = others - of_runtime;
     let workers = Workers {
-        workers: Some(workers),
+        workers: Some(threads.workers),
     };
-    let plan = Plan::new(Flavor::MultiThread, workers, seats.clone())?.blocking(of_runtime);
+    let plan = Plan::new(Flavor::MultiThread, workers, seats.clone())?;
+    let plan = plan.blocking(threads.of_runtime);
     session.runs_on(plan.describe());
-    let pool = Demand::runtime_threads("--threads", u64::from(of_pool));
-    // A timer, and a socket pair of which the runtime watches one end.
-    let neighbours = Demand::descriptors(3);
-    session.require(&(Demand::bare_tasks() + plan.demand() + pool + neighbours))?;
+    let beside = threads.demand_of_pool() + Neighbours::demand();
+    session.require(&(Demand::bare_tasks() + plan.demand() + beside))?;
     let begun = Instant::now();
     let runtime = plan.build(true)?;
     let stage = Stage {
@@ -195,7 +152,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
     match cli.strategy {
         Strategy::Direct => stage.play(|operation| async move { operation.run() }),
         Strategy::Permit => {
-            let permits = Arc::new(Semaphore::new(others as usize));
+            let permits = Arc::new(Semaphore::new(threads.of_runtime as usize));
             stage.play(move |operation| {
                 let permits = Arc::clone(&permits);
                 async move {
@@ -206,7 +163,7 @@ fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
         }
         Strategy::Dispatch => {
             let bound = cli.queue.unwrap_or(Bound::Unbounded);
-            let pool = Pool::start(others, bound, &seats)?;
+            let pool = Pool::start(threads.of_pool, bound, &seats)?;
             let queue = pool.queue();
             let outcome = stage.play(move |operation| {
                 let queue = queue.clone();
@@ -254,8 +211,12 @@ impl Stage<'_> {
             session.distribution("operation", &took);
         }
         result?;
-        if !cli.no_neighbours && signals::received().is_none() {
-            beside_neighbours(cli, session, runtime, batches)?;
+        let iters = cli.run.iters;
+        let beside = cli.neighbours.listen(session, runtime, |progress| {
+            runtime.spawn(async move { repeat(&mut batches, iters, &progress).await })
+        })?;
+        if let Some(beside) = beside {
+            session.distribution("batch_beside", &beside);
         }
         if let Some(threads) = session.threads_are_all_there() {
             ensure!(
@@ -365,39 +326,6 @@ impl<S> Batches<S> {
     }
 }
 
-/// The untimed passes: the neighbours alone, then beside as many batches as were timed, or more where
-/// those are over before there were enough beats.
-fn beside_neighbours<S, F>(
-    cli: &Cli,
-    session: &mut Session,
-    runtime: &Runtime,
-    mut batches: Batches<S>,
-) -> anyhow::Result<()>
-where
-    S: Fn(Operation) -> F + Send + Sync + 'static,
-    F: Future<Output = anyhow::Result<u64>> + Send + 'static,
-{
-    let interval = cli.heartbeat.into();
-    let progress = Arc::new(Progress::default());
-    let idle = listen(runtime, interval, &progress, || {
-        progress.beats() < BEATS && signals::received().is_none()
-    })?;
-    report(session, &idle, ["heartbeat_idle", "echo_idle"]);
-    if signals::received().is_some() {
-        return Ok(());
-    }
-    let progress = Arc::new(Progress::default());
-    let driver = runtime.spawn({
-        let (progress, iters) = (Arc::clone(&progress), cli.run.iters);
-        async move { repeat(&mut batches, iters, &progress).await }
-    });
-    let heard = listen(runtime, interval, &progress, || !driver.is_finished());
-    let beside = runtime.block_on(runtime::join(driver))?;
-    report(session, &heard?, ["heartbeat", "echo"]);
-    session.distribution("batch_beside", &beside);
-    Ok(())
-}
-
 /// Runs batches beside the neighbours, and takes how long each takes there.
 async fn repeat<S, F>(
     batches: &mut Batches<S>,
@@ -422,9 +350,4 @@ where
         took.record(elapsed);
     }
     Ok(took)
-}
-
-fn report(session: &mut Session, heard: &Heard, [heartbeat, echo]: [&str; 2]) {
-    session.distribution(heartbeat, &heard.heartbeat);
-    session.distribution(echo, &heard.echo);
 }

@@ -25,6 +25,17 @@ const SPACE_PER_PROCESS: u64 = 1 << 20;
 /// An eventfd: an open file and a counter, without an inode of its own.
 const MEMORY_PER_EVENTFD: u64 = 1024;
 
+/// A connection over loopback that is kept busy: what the kernel queues between its ends, and what is
+/// read at once.
+const MEMORY_PER_CONNECTION: u64 = 1 << 20;
+
+/// What keeps track of a piece of a body, twice over while a list of them grows, and where a piece comes
+/// in two.
+const MEMORY_PER_PIECE: u64 = 128;
+
+/// What is read at once from a file.
+const BLOCK: u64 = 64 << 10;
+
 /// Stacks of the runtime's worker threads.
 const WORKER_STACK: u64 = 2 << 20;
 
@@ -160,6 +171,98 @@ impl Demand {
             fixed: self.fixed + handed_over,
             per_task: self.per_task.in_a_child(),
             ..self
+        }
+    }
+
+    /// The same in a process of its own, forked by this one, with a flag of its own for what flags ask
+    /// for. Its descriptors and its address space bound this process no more.
+    #[must_use]
+    pub fn in_one_child(self, flag: &'static str) -> Self {
+        let process = Need {
+            threads: 1,
+            memory: MEMORY_PER_PROCESS,
+            space_elsewhere: SPACE_PER_PROCESS,
+            ..Need::NONE
+        };
+        let shares = self.shares.into_iter().map(|share| Share {
+            flag,
+            need: share.need.in_a_child(),
+        });
+        Demand {
+            fixed: self.fixed.in_a_child() + process,
+            per_task: self.per_task.in_a_child(),
+            shares: shares.collect(),
+        }
+    }
+
+    /// N connections over loopback, `ends` ends of each in this process and the rest in another, and the
+    /// socket at which they are awaited.
+    pub fn connections(ends: u64) -> Self {
+        let connection = Need {
+            descriptors: ends,
+            watches: ends,
+            files_elsewhere: 2 - ends.min(2),
+            memory: MEMORY_PER_CONNECTION,
+            address_space: MEMORY_PER_CONNECTION,
+            ..Need::NONE
+        };
+        Demand {
+            fixed: Need {
+                descriptors: 1 + 8,
+                watches: 1 + 2,
+                ..Need::NONE
+            },
+            ..Demand::each(connection)
+        }
+    }
+
+    /// N bodies of `size` bytes, kept in memory as they come in pieces of `piece` bytes. A piece keeps
+    /// the buffer that it was read into, a part of which may be another's or nobody's.
+    pub fn kept_in_pieces(size: u64, piece: u64) -> Self {
+        let pieces = size.div_ceil(piece.max(1));
+        let bytes = size
+            .saturating_add(size / 2)
+            .saturating_add(pieces.saturating_mul(MEMORY_PER_PIECE));
+        Demand::asked_by_size(Need {
+            memory: bytes,
+            address_space: bytes,
+            largest_map: pieces.saturating_mul(MEMORY_PER_PIECE),
+            ..Need::NONE
+        })
+    }
+
+    /// N bodies of `size` bytes, each in one buffer.
+    pub fn kept_whole(size: u64) -> Self {
+        Demand::asked_by_size(Need {
+            memory: size,
+            address_space: size,
+            largest_map: size,
+            maps: 1,
+            ..Need::NONE
+        })
+    }
+
+    /// N bodies in files, `mapped` bytes of each of which are mapped, and `in_memory` bytes held there
+    /// by the file system itself.
+    pub fn kept_in_files(mapped: u64, in_memory: u64) -> Self {
+        Demand::asked_by_size(Need {
+            descriptors: 1,
+            maps: u64::from(mapped > 0),
+            memory: in_memory.saturating_add(BLOCK),
+            address_space: mapped.saturating_add(BLOCK),
+            largest_map: mapped,
+            ..Need::NONE
+        })
+    }
+
+    /// A part for each task that `--size` decides about.
+    fn asked_by_size(need: Need) -> Self {
+        Demand {
+            shares: vec![Share {
+                flag: "--size",
+                need,
+            }],
+            ..Demand::each(need)
         }
     }
 

@@ -24,6 +24,8 @@ mod demand;
 mod disturbance;
 mod fault;
 pub mod feed;
+pub mod file_system;
+pub mod forked;
 pub mod futex;
 pub mod interrupts;
 pub mod laps;

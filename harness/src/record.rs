@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::cache_line::CacheLine;
 use crate::counters::Counters;
+use crate::file_system::FileSystem;
 use crate::machine::{Build, Machine};
 use crate::notes::Note;
 use crate::recorder::Summary;
@@ -98,6 +99,9 @@ pub struct Record {
     /// a sleeping thread may wake.
     #[serde(default)]
     pub timer_slack: Option<u64>,
+    /// The file system of the folder that bodies are kept in; null where none is.
+    #[serde(default)]
+    pub file_system: Option<FileSystem>,
     /// What others took from it in that time.
     #[serde(default)]
     pub interference: Option<Interference>,
@@ -250,6 +254,7 @@ impl Record {
             peak_threads: None,
             peak_resident: None,
             timer_slack: None,
+            file_system: None,
             interference: None,
             counters: None,
             cache_line: None,

@@ -58,6 +58,7 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
             &format!("mean {}, {}", Nanos(summary.mean), percentiles(summary)),
         )?;
     }
+    write_file_system(record, out)?;
     write_usage(record, samples, out)?;
     sleepers::write(record, samples, out)?;
     write_waits(record, samples, out)?;
@@ -83,6 +84,20 @@ fn write_text(record: &Record, out: &mut impl Write) -> io::Result<()> {
         row(out, "note", &note.to_string())?;
     }
     Ok(())
+}
+
+fn write_file_system(record: &Record, out: &mut impl Write) -> io::Result<()> {
+    let Some(files) = &record.file_system else {
+        return Ok(());
+    };
+    let kind = files.kind.as_deref().unwrap_or("an unknown file system");
+    let huge = files.huge.as_deref().filter(|&huge| huge != "never");
+    let huge = huge.map_or(String::new(), |huge| format!(", huge={huge}"));
+    row(
+        out,
+        "files",
+        &format!("in {} on {kind}{huge}", files.folder),
+    )
 }
 
 fn write_usage(record: &Record, samples: &Summary, out: &mut impl Write) -> io::Result<()> {

@@ -18,6 +18,7 @@ use crate::console::{complain, print};
 use crate::counters::Tasks;
 use crate::fault::{BadUsage, COULD_NOT_MEASURE, Interrupted};
 use crate::feed::Feed;
+use crate::file_system::FileSystem;
 use crate::laps::Laps;
 use crate::limits::{self, Demand, Exceeded, Limits, Need, Passing, Room};
 use crate::machine::{Build, Machine};
@@ -66,6 +67,7 @@ pub struct Session {
     peak_resident: Option<u64>,
     peak_threads: Option<u64>,
     distributions: BTreeMap<String, Summary>,
+    file_system: Option<FileSystem>,
     runtime: Option<Runtime>,
     command_fault: Option<anyhow::Error>,
     raised: Option<limits::Lease>,
@@ -123,6 +125,7 @@ impl Session {
             peak_resident: None,
             peak_threads: None,
             distributions: BTreeMap::new(),
+            file_system: None,
             runtime: None,
             command_fault: None,
             raised: None,
@@ -269,6 +272,11 @@ impl Session {
         self.peak_resident = usage::peak_resident();
     }
 
+    /// Keeps the file system that files of the run are on.
+    pub fn keeps_files_on(&mut self, file_system: FileSystem) {
+        self.file_system = Some(file_system);
+    }
+
     /// Keeps the number of threads that there are now besides the main one, as the largest: for a
     /// program whose threads live until its teardown. Returns it; `None` where /proc does not tell.
     pub fn threads_are_all_there(&mut self) -> Option<u64> {
@@ -385,6 +393,7 @@ impl Session {
             peak_resident: self.peak_resident.or_else(usage::peak_resident),
             peak_threads: self.peak_threads,
             timer_slack: timer_slack::now(),
+            file_system: self.file_system.take(),
             interference: used.map(|(_, interference)| interference),
             counters,
             cache_line: self.cache_line,

@@ -1,10 +1,8 @@
 //! Processes that are the tasks of a chain: forked, awaited, and never left behind.
 //!
-//! A child is a copy of the driver: it must not act as if it was the driver. So it leaves the
-//! signals that ask to stop alone (a terminal sends them to all), closes every link that is not its
-//! own (else no end of file would ever come), says nothing on any output, and ends by `_exit`, which
-//! runs nothing of what the driver has prepared for its own end. If the driver is gone, whatever has
-//! ended it, the kernel ends the child.
+//! `harness::forked` has what keeps a child from acting as if it was the driver, and from outliving
+//! it. Here it closes every link that is not its own (else no end of file would ever come), says nothing
+//! on any output, and leaves a report.
 
 #![expect(
     unsafe_code,
@@ -17,16 +15,14 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::panic::{self, AssertUnwindSafe};
 
 use anyhow::{Context, anyhow};
+use harness::forked;
 use harness::ready::Muster;
-use harness::signals;
 use harness::wiring::Post;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+use nix::sys::wait::WaitStatus;
+use nix::unistd::Pid;
 
 use crate::reports::Reports;
 
@@ -39,7 +35,6 @@ pub(crate) struct Children {
     /// The place of each in the chain, in the order in which they were forked.
     forked: Vec<(u32, Pid)>,
     reports: Reports,
-    driver: Pid,
     tasks: u32,
     arrivals: PipeReader,
     /// The end that children inherit; closed when all are forked.
@@ -66,16 +61,12 @@ impl Children {
     /// # Errors
     /// Where the memory for their reports, or the pipe at which they are awaited, cannot be had.
     pub(crate) fn new(tasks: u32) -> anyhow::Result<Self> {
-        // As a parent may have left it, children would vanish before they can be awaited.
-        let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-        // SAFETY: no handler is set.
-        unsafe { sigaction(Signal::SIGCHLD, &default) }?;
+        forked::keep_the_ended()?;
         let reports = Reports::map(tasks).context("cannot map memory for what tasks report")?;
         let (arrivals, door) = io::pipe().context("cannot make the pipe that tasks report to")?;
         Ok(Children {
             forked: Vec::with_capacity(tasks as usize),
             reports,
-            driver: getpid(),
             tasks,
             arrivals,
             door: Some(door),
@@ -91,58 +82,34 @@ impl Children {
         post: Post<OwnedFd, OwnedFd>,
         task: impl FnOnce(File, File, Arrival) -> io::Result<u64>,
     ) -> io::Result<()> {
-        // Until the child has left them to the driver, no signal may run the driver's handlers.
-        let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
-        // SAFETY: this process has one thread, so that nothing is in the midst of a change, no lock
-        // is held, and the child may do all that its parent may.
-        match unsafe { fork() } {
-            Ok(ForkResult::Child) => self.live(mask, post, task),
-            Ok(ForkResult::Parent { child }) => {
-                self.forked.push((post.place, child));
-                mask.thread_set_mask()?;
-                Ok(())
-            }
-            Err(e) => {
-                mask.thread_set_mask()?;
-                Err(e.into())
-            }
-        }
+        let place = post.place;
+        // SAFETY: this process has one thread.
+        let child = unsafe { forked::fork_off(|settled| self.live(settled, post, task)) }?;
+        self.forked.push((place, child));
+        Ok(())
     }
 
-    /// The whole life of a child.
+    /// The whole life of a child. What has become of it is in its report.
     fn live(
         &mut self,
-        mask: SigSet,
+        settled: nix::Result<()>,
         post: Post<OwnedFd, OwnedFd>,
         task: impl FnOnce(File, File, Arrival) -> io::Result<u64>,
-    ) -> ! {
+    ) -> i32 {
         let Post {
             place,
             upstream,
             downstream,
         } = post;
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-            self.settle_in(mask)?;
+            settled?;
             let door = self.door.take().ok_or(io::ErrorKind::NotConnected)?;
             let own = [upstream.as_fd(), downstream.as_fd(), door.as_fd()];
             close_all_but(own.map(|fd| fd.as_raw_fd()))?;
             task(upstream.into(), downstream.into(), Arrival(door))
         }));
         self.reports.write(place, &outcome);
-        // SAFETY: it ends the process, and runs nothing of the driver's on the way.
-        unsafe { libc::_exit(0) }
-    }
-
-    /// What tells a child from its driver.
-    fn settle_in(&self, mask: SigSet) -> nix::Result<()> {
-        prctl::set_pdeathsig(Signal::SIGKILL)?;
-        if getppid() != self.driver {
-            // It has ended before the kernel was asked to tell.
-            // SAFETY: as in `live`; nobody is left to report to.
-            unsafe { libc::_exit(0) };
-        }
-        signals::leave_to_parent()?;
-        mask.thread_set_mask()
+        0
     }
 
     /// The processes, in the order in which they were forked.
@@ -180,36 +147,15 @@ impl Children {
         self.forked.sort_unstable_by_key(|&(place, _)| place);
         let forked = self.forked.iter();
         forked
-            .map(|&(place, pid)| match end_of(pid)? {
+            .map(|&(place, pid)| match forked::await_end(pid)? {
                 WaitStatus::Exited(_, 0) => self
                     .reports
                     .read(place)
                     .unwrap_or_else(|| Err(anyhow!("ended without a word"))),
-                WaitStatus::Signaled(_, signal, _) => Err(killed_by(signal)),
+                WaitStatus::Signaled(_, signal, _) => Err(forked::killed_by(signal)),
                 status => Err(anyhow!("ended in an unknown way: {status:?}")),
             })
             .collect()
-    }
-}
-
-/// Waits for the end of a child.
-fn end_of(pid: Pid) -> anyhow::Result<WaitStatus> {
-    loop {
-        match waitpid(pid, None) {
-            Err(Errno::EINTR) => {}
-            Err(e) => return Err(e).context("cannot wait for its end"),
-            Ok(status) => return Ok(status),
-        }
-    }
-}
-
-fn killed_by(signal: Signal) -> anyhow::Error {
-    let number = signal as i32;
-    match signal {
-        Signal::SIGKILL => {
-            anyhow!("killed by {signal} ({number}): by hand, or by the kernel for want of memory")
-        }
-        _ => anyhow!("killed by {signal} ({number})"),
     }
 }
 

@@ -14,6 +14,7 @@ use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+pub mod blocking;
 mod counts;
 pub mod neighbours;
 pub mod pool;
@@ -49,8 +50,8 @@ pub struct Plan {
     /// How many threads there may be besides the workers, for what blocks; Tokio decides where this
     /// is not said.
     blocking: Option<u32>,
-    seats: Seats,
     timers: bool,
+    seats: Seats,
 }
 
 /// How long a thread for what blocks may be idle before it ends, where their number is given: longer
@@ -81,8 +82,8 @@ impl Plan {
             flavor,
             workers,
             blocking: None,
-            seats,
             timers: false,
+            seats,
         })
     }
 
@@ -94,6 +95,15 @@ impl Plan {
     pub fn blocking(self, threads: u32) -> Self {
         Plan {
             blocking: Some(threads),
+            ..self
+        }
+    }
+
+    /// The same with timers.
+    #[must_use]
+    pub fn timers(self) -> Self {
+        Plan {
+            timers: true,
             ..self
         }
     }
@@ -114,15 +124,6 @@ impl Plan {
                 };
                 Demand::runtime_threads(flag, u64::from(self.threads()))
             }
-        }
-    }
-
-    /// The same with timers.
-    #[must_use]
-    pub fn with_timers(self) -> Self {
-        Plan {
-            timers: true,
-            ..self
         }
     }
 

@@ -17,13 +17,84 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use harness::limits::Demand;
 use harness::recorder::Recorder;
+use harness::units::Span;
+use harness::{Session, signals};
+use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use crate::timer::{Timer, monotonic};
+
+/// The fewest beats that the neighbours listen for, alone and beside what is measured.
+pub const BEATS: u64 = 100;
+
+/// The flags for the neighbours.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+pub struct Neighbours {
+    /// How far the beats of the heartbeat, and the questions to the echo, are apart: 10us to 1s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms", value_parser = interval)]
+    pub heartbeat: Span,
+    /// Leave out the heartbeat, the echo and the passes that they take
+    #[arg(long)]
+    pub no_neighbours: bool,
+}
+
+fn interval(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        span @ Span(10_000..=1_000_000_000) => Ok(span),
+        span => Err(format!("{span} is not from 10us to 1s")),
+    }
+}
+
+impl Neighbours {
+    /// What they need of the system: a timer, and a socket pair of which the runtime watches one end.
+    pub fn demand() -> Demand {
+        Demand::descriptors(3)
+    }
+
+    /// The untimed passes: the neighbours alone, and then beside what `start` spawns and tells the
+    /// [`Progress`]. Both go into the result. Returns what that came to; `None` where there are to be no
+    /// neighbours, or a signal asks to stop.
+    ///
+    /// # Errors
+    /// Those of the neighbours, and of what was spawned.
+    pub fn listen<T>(
+        self,
+        session: &mut Session,
+        runtime: &Runtime,
+        start: impl FnOnce(Arc<Progress>) -> JoinHandle<anyhow::Result<T>>,
+    ) -> anyhow::Result<Option<T>> {
+        if self.no_neighbours || signals::received().is_some() {
+            return Ok(None);
+        }
+        let interval = self.heartbeat.into();
+        let progress = Arc::new(Progress::default());
+        let idle = listen(runtime, interval, &progress, || {
+            progress.beats() < BEATS && signals::received().is_none()
+        })?;
+        idle.report(session, ["heartbeat_idle", "echo_idle"]);
+        if signals::received().is_some() {
+            return Ok(None);
+        }
+        let progress = Arc::new(Progress::default());
+        let driver = start(Arc::clone(&progress));
+        let heard = listen(runtime, interval, &progress, || !driver.is_finished());
+        let outcome = runtime.block_on(crate::join(driver))?;
+        heard?.report(session, ["heartbeat", "echo"]);
+        Ok(Some(outcome))
+    }
+}
+
+impl Heard {
+    fn report(&self, session: &mut Session, [heartbeat, echo]: [&str; 2]) {
+        session.distribution(heartbeat, &self.heartbeat);
+        session.distribution(echo, &self.echo);
+    }
+}
 
 /// What they noticed.
 #[derive(Debug)]

@@ -27,7 +27,7 @@ mod exceeded;
 mod explain;
 mod finding;
 mod limit;
-mod mounts;
+pub(crate) mod mounts;
 mod pipes;
 mod raise;
 mod remedy;

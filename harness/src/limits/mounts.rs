@@ -2,17 +2,19 @@
 
 /// One mount; the format is in proc_pid_mountinfo(5).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mount {
+pub(crate) struct Mount {
+    /// Its number, which /proc/PID/fdinfo has for each open file.
+    pub(crate) id: u64,
     /// Which directory of the mounted file system is seen at the mount point.
-    pub(super) root: String,
+    pub(crate) root: String,
     /// Where it is mounted.
-    pub(super) point: String,
+    pub(crate) point: String,
     /// Whether this mount may not be written to.
-    pub(super) read_only: bool,
+    pub(crate) read_only: bool,
     /// `cgroup`, `cgroup2`, `proc` and so on.
-    pub(super) kind: String,
+    pub(crate) kind: String,
     /// The file system's own options; for `cgroup` they name the controllers.
-    pub(super) options: Vec<String>,
+    pub(crate) options: Vec<String>,
 }
 
 impl Mount {
@@ -20,7 +22,9 @@ impl Mount {
     fn parse(line: &str) -> Option<Mount> {
         // A number of optional fields stands before the separator.
         let (before, after) = line.split_once(" - ")?;
-        let mut before = before.split(' ').skip(3);
+        let mut before = before.split(' ');
+        let id = before.next()?.parse().ok()?;
+        let mut before = before.skip(2);
         let mut after = after.split(' ');
         let root = unescaped(before.next()?);
         let point = unescaped(before.next()?);
@@ -32,6 +36,7 @@ impl Mount {
             return None;
         }
         Some(Mount {
+            id,
             root,
             point,
             read_only,
@@ -42,7 +47,7 @@ impl Mount {
 }
 
 /// Every mount that can be read from `mountinfo`, in its order.
-pub(super) fn parse(mountinfo: &str) -> Vec<Mount> {
+pub(crate) fn parse(mountinfo: &str) -> Vec<Mount> {
     mountinfo.lines().filter_map(Mount::parse).collect()
 }
 
@@ -79,6 +84,7 @@ mod tests {
     fn optional_fields_and_escapes() {
         let line = r"36 35 98:0 /a\040b /mnt\134x ro,noatime master:1 shared:2 - cgroup cgroup rw,cpu,cpuacct";
         let mount = &parse(line)[0];
+        assert_eq!(mount.id, 36);
         assert_eq!(mount.root, "/a b");
         assert_eq!(mount.point, r"/mnt\x");
         assert!(mount.read_only);

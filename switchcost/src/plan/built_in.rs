@@ -48,6 +48,11 @@ pub const BUILT_IN: &[BuiltIn] = &[
         about: "work that blocks in an async runtime: what each strategy costs, and what its neighbours notice",
         text: include_str!("../../plans/blocking.toml"),
     },
+    BuiltIn {
+        name: "body",
+        about: "HTTP bodies kept in memory or in files, by each strategy for what blocks",
+        text: include_str!("../../plans/body.toml"),
+    },
 ];
 
 impl BuiltIn {

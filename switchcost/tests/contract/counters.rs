@@ -138,7 +138,10 @@ fn an_ordinary_user_is_told_what_would_allow_the_rest() {
     for benchmark in with("--counters") {
         let program = folder.path().join(&benchmark.name);
         let flags = "--tasks 3 --iters 4 --counters --format json";
-        let run = nobody.run(&program, flags).finish();
+        let run = nobody
+            .run(&program, flags)
+            .flags(benchmark.light())
+            .finish();
         let record = run.expect_quiet_success().record();
         let counters = record.counters.unwrap();
         is_complete(&counters);

@@ -1,6 +1,7 @@
 //! What every benchmark program promises.
 
 mod blocking;
+mod bodies;
 mod command;
 mod counters;
 mod executors;

@@ -27,6 +27,7 @@ fn taskset_confines_it() {
             let run = Run::of("taskset").arg("-c").arg(&cpu).arg(&benchmark.path);
             run.flags("--tasks 3 --iters 4 --warmups 1 --format json")
                 .flags(flags)
+                .flags(benchmark.light())
         };
         let record = run("").finish().expect_quiet_success().record();
         assert_eq!(record.machine.affinity.as_deref(), Some(cpu.as_str()));

@@ -79,7 +79,9 @@ fn without_the_flag_it_is_inherited_and_told() {
     for benchmark in all() {
         let started = |flags: &str| {
             let run = Run::of("chrt").flags("-b 0").arg(&benchmark.path);
-            run.flags("--tasks 3 --iters 4 --warmups 1").flags(flags)
+            run.flags("--tasks 3 --iters 4 --warmups 1")
+                .flags(flags)
+                .flags(benchmark.light())
         };
         let told = |flags: &str| {
             let run = started("--format json").flags(flags).finish();
@@ -119,7 +121,10 @@ fn a_real_time_priority_is_right_enough() {
     for benchmark in all() {
         let run = Run::of("prlimit").flags("--rtprio=1 setpriv --bounding-set=-sys_nice");
         let run = run.arg(&benchmark.path);
-        let run = run.flags("--tasks 3 --iters 4 --policy fifo -q").finish();
+        let run = run
+            .flags("--tasks 3 --iters 4 --policy fifo -q")
+            .flags(benchmark.light())
+            .finish();
         if run.stderr.starts_with("prlimit:") {
             return skip("the limit of real-time priorities cannot be raised");
         }

@@ -18,6 +18,16 @@ fn with_few(benchmark: &Benchmark, flags: &str) -> Outcome {
 fn too_few_are_told_before_anything_is_built() {
     for benchmark in all() {
         let run = with_few(benchmark, "--tasks 500");
+        if benchmark.has_bodies() {
+            let words = ["open files", "allows 64", "prlimit --pid", "--tasks"];
+            let run = run.expect_refusal(1, &words);
+            let needed = number_after(&run.stderr, "needs").unwrap();
+            assert!(
+                (501..600).contains(&needed),
+                "one for each connection: {run}"
+            );
+            continue;
+        }
         if !benchmark.has_descriptors() {
             run.expect_quiet_success();
             continue;

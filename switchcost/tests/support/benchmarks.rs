@@ -29,7 +29,20 @@ pub(crate) struct Benchmark {
 impl Benchmark {
     /// A run of it.
     pub(crate) fn run(&self, flags: &str) -> Run {
-        Run::of(&self.path).flags(flags)
+        Run::of(&self.path).flags(flags).flags(self.light())
+    }
+
+    /// What keeps a run short that else moves megabytes in each iteration.
+    pub(crate) fn light(&self) -> &'static str {
+        match self.has_bodies() {
+            true => "--size 1KiB",
+            false => "",
+        }
+    }
+
+    /// Whether its tasks receive bodies, each over a connection.
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.has("--framing")
     }
 
     /// A run that is over at once.
@@ -39,7 +52,9 @@ impl Benchmark {
 
     /// A run that a shell prepares; `script` ends in `exec "$0" "$@"`.
     pub(crate) fn within(&self, script: &str, flags: &str) -> Run {
-        Run::within(script, &self.path).flags(flags)
+        Run::within(script, &self.path)
+            .flags(flags)
+            .flags(self.light())
     }
 
     /// Its name as the kernel knows it, which keeps 15 characters.
@@ -96,6 +111,7 @@ impl Benchmark {
     pub(crate) fn choice(&self, flag: &str, value: &str) -> String {
         match (flag, value) {
             ("--transport", "slot") => "--transport slot --executor one-page".to_owned(),
+            ("--faults", who) => format!("--faults {who} --store mmap"),
             ("--queue", bound) => format!("--queue {bound} --strategy dispatch"),
             _ => format!("{flag} {value}"),
         }
