@@ -99,6 +99,7 @@ build() {
     progress
     mapfile -t built < <(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$messages")
     ((${#built[@]})) || fail "cargo built no program"
+    build_go
     # ldd would run the loader of this system; readelf is not everywhere either.
     local program
     for program in "${built[@]}"; do
@@ -106,6 +107,23 @@ build() {
         ! LC_ALL=C grep -qE '^/lib(64)?/ld-(linux|musl)' <(head -c 4096 "$program" | tr '\0' '\n') ||
             fail "$program is not static: it asks for a loader"
     done
+}
+
+# The programs in Go are static as they are. Where nothing can build them, the archive is without.
+build_go() {
+    local go source
+    go=$(command -v "${GO:-go}" || command -v /usr/local/go/bin/go) || {
+        say "no Go toolchain: the archive is without the programs in Go"
+        return
+    }
+    progress "building the programs in Go ..."
+    for source in "$root"/go/*/main.go; do
+        source=${source%/main.go}
+        CGO_ENABLED=0 GOTOOLCHAIN=local "$go" build -C "$root/go" -trimpath -ldflags='-E=switchcost_entry -s -w' \
+            -o "$work/go/" "./${source##*/}" || fail "go could not build ${source##*/}"
+        built+=("$work/go/${source##*/}")
+    done
+    progress
 }
 
 pack() {

@@ -26,17 +26,15 @@ func runCommand(line, format string, before *scheduling) error {
 	}
 	// Somebody at a terminal may want to type into what they run.
 	isOwnGroup := !isTerminal(0)
-	// The thread that starts it must stay, since its end would be the command's (PR_SET_PDEATHSIG), and its policy
-	// is the one that the command inherits.
+	// The thread that starts it must stay, since its end would be the command's (PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	pid, err := startUnder(before, func() (int, error) {
-		return syscall.ForkExec(shell, []string{"sh", "-c", line}, &syscall.ProcAttr{
-			Env:   os.Environ(),
-			Files: []uintptr{0, output, 2},
-			Sys:   &syscall.SysProcAttr{Setpgid: isOwnGroup, Pdeathsig: syscall.SIGKILL},
-		})
-	})
+	attr := syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{0, output, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: isOwnGroup, Pdeathsig: syscall.SIGKILL},
+	}
+	pid, err := startUnder(before, shell, line, &attr)
 	if err != nil {
 		return fmt.Errorf("--command: cannot run sh: %s", errnoText(err))
 	}
@@ -82,26 +80,34 @@ func signalName(number syscall.Signal) string {
 	return number.String()
 }
 
-// startUnder starts a child under a policy, and with SIGPIPE as a program expects it: what is ignored here would
-// be ignored there.
-func startUnder(before *scheduling, start func() (int, error)) (int, error) {
+// startUnder starts the shell with a line, and with SIGPIPE as a program expects it: what is ignored here would be
+// ignored there. Where it is to be under another policy, it waits until it is.
+func startUnder(before *scheduling, shell, line string, attr *syscall.ProcAttr) (int, error) {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Ignore(syscall.SIGPIPE)
 	if before == nil {
-		return start()
+		return syscall.ForkExec(shell, []string{"sh", "-c", line}, attr)
 	}
-	now, err := schedulingNow()
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		return 0, err
+	}
+	// The end of file tells it to go on.
+	defer syscall.Close(ends[1])
+	defer syscall.Close(ends[0])
+	attr.Files = append(attr.Files, uintptr(ends[0]))
+	wait := `read -r go <&3; exec sh -c "$1" 3<&-`
+	pid, err := syscall.ForkExec(shell, []string{"sh", "-c", wait, "sh", line}, attr)
 	if err != nil {
 		return 0, err
 	}
-	if err := before.apply(); err != nil {
+	if err := before.applyTo(pid); err != nil {
+		stop(int32(pid), syscall.SIGKILL)
+		_, _ = syscall.Wait4(pid, nil, 0, nil)
 		return 0, err
 	}
-	pid, err := start()
-	// It was in force a moment ago, and only a right that was taken away meanwhile could be missing.
-	_ = now.apply()
-	return pid, err
+	return pid, nil
 }
 
 // awaitEnd waits for the end of a child without taking its status: until that is taken, its number is nobody

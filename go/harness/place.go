@@ -114,8 +114,11 @@ func schedulingNow() (scheduling, error) {
 }
 
 // apply puts the calling thread, and those that it will create, under it.
-func (s scheduling) apply() error {
-	_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, uintptr(s.Policy), uintptr(unsafe.Pointer(&s.Priority)))
+func (s scheduling) apply() error { return s.applyTo(0) }
+
+// applyTo is the same for another process.
+func (s scheduling) applyTo(pid int) error {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(pid), uintptr(s.Policy), uintptr(unsafe.Pointer(&s.Priority)))
 	if errno != 0 {
 		return errno
 	}

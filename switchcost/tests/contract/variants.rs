@@ -264,6 +264,44 @@ fn a_channel_without_room_hands_from_hand_to_hand() {
     }
 }
 
+/// A link without a buffer holds nothing: each task has one token in its hand, and the driver none.
+#[test]
+fn links_that_hold_nothing_run_with_a_token_for_each_task() {
+    for benchmark in with("--capacity").filter(|benchmark| benchmark.has_rendezvous()) {
+        for tasks in [1, 2, 7] {
+            let run = |tokens: u64, flags: &str| {
+                let size = format!("--tasks {tasks} --iters 50 --warmups 1 --capacity 0");
+                let run = benchmark.run(&size).flags(&format!("--tokens {tokens}"));
+                run.flags(flags).finish()
+            };
+            for tokens in 1..=tasks {
+                run(tokens, "").expect_quiet_success();
+            }
+            let refused = run(tasks + 1, "");
+            refused.expect_refusal(
+                2,
+                &["--tokens", &format!("at most {tasks}"), "--feed first-task"],
+            );
+            for tokens in [1, tasks + 1, 1000] {
+                run(tokens, "--feed first-task -q").expect_quiet_success();
+            }
+        }
+    }
+}
+
+/// The first task has the tokens: it hands on all of them, and one hop brings it the word.
+#[test]
+fn a_chain_that_the_first_task_feeds_has_room_for_any_number() {
+    for benchmark in with("--feed") {
+        let flags = "--feed first-task --tokens 100 --capacity 1";
+        for bytes in ["", "--bytes 1000"] {
+            let bytes = if benchmark.has("--bytes") { bytes } else { "" };
+            let record = record(benchmark, &format!("{flags} {bytes}"));
+            assert_eq!(record.hops, Some(3 * 100 + 1), "{}", benchmark.name);
+        }
+    }
+}
+
 /// N tasks have N + 1 links between them.
 #[test]
 fn a_link_in_memory_holds_one_token() {

@@ -2,6 +2,7 @@
 
 mod faults;
 mod fit;
+mod goroutines;
 mod plans;
 mod report;
 mod scale;

@@ -386,9 +386,10 @@ fn catches(pid: i32, signal: Signal) -> bool {
     let ended = state(pid) == Some('Z');
     let mask = |name| field(name).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     let has = |name, signal| mask(name).is_some_and(|mask| mask & (1 << (signal as i32 - 1)) != 0);
-    // Go's runtime has handlers of its own before the program has any. All programs here ignore
-    // SIGPIPE: those in Rust from the start, those in Go once they are prepared for the others.
-    ended || has("SigCgt:", signal) && has("SigIgn:", Signal::SIGPIPE)
+    // Go's runtime has handlers of its own, SIGURG's among them, before the program has any. The programs
+    // in Go ignore SIGPIPE once they are prepared.
+    let is_prepared = !has("SigCgt:", Signal::SIGURG) || has("SigIgn:", Signal::SIGPIPE);
+    ended || has("SigCgt:", signal) && is_prepared
 }
 
 fn text(file: &mut File) -> String {
