@@ -47,7 +47,9 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
     writeln!(out, "</section>")?;
     if let Some(first) = records.first() {
         machine(first, out)?;
-        build(first, records, out)?;
+    }
+    if let Some(built) = super::built(records) {
+        build(built, records, out)?;
     }
     warnings(analysis, out)?;
     repeat(records, out)?;
