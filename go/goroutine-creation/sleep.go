@@ -226,10 +226,10 @@ func (b *bodies) sleep(k int) {
 		time.Sleep(b.time)
 		b.late[k] = max(time.Since(begun)-b.time, 0)
 	}
+	b.alive.Add(-1)
 	if b.room != nil {
 		<-b.room
 	}
-	b.alive.Add(-1)
 	b.running.Done()
 }
 
