@@ -20,6 +20,8 @@ type sleepers struct {
 	// atOnce is how many may be alive at once where not all of them fit; 0 for all.
 	atOnce uint64
 	limits []string
+	// isHeldBack is whether the driver had to wait for an end before it began another.
+	isHeldBack bool
 	// alive are those that were begun and have not ended; most is the largest number of them so far, for the driver
 	// alone, which is the only one that adds.
 	alive atomic.Int64
@@ -84,7 +86,7 @@ func (s *sleepers) measure(session *harness.Session) error {
 		err = harness.Go(func() error { return s.rest(session) })
 	}
 	session.AliveAtOnce(uint64(s.most))
-	if s.atOnce > 0 {
+	if s.isHeldBack {
 		session.HeldBack(s.atOnce, s.limits)
 	}
 	return err
@@ -149,7 +151,12 @@ func (s *sleepers) begin(bodies *bodies, n int) bool {
 		if bodies.room != nil {
 			select {
 			case bodies.room <- struct{}{}:
-			case <-harness.Stopping():
+			default:
+				s.isHeldBack = true
+				select {
+				case bodies.room <- struct{}{}:
+				case <-harness.Stopping():
+				}
 			}
 		}
 		if k%64 == 0 && harness.Received() != 0 {
@@ -226,10 +233,10 @@ func (b *bodies) sleep(k int) {
 		time.Sleep(b.time)
 		b.late[k] = max(time.Since(begun)-b.time, 0)
 	}
+	b.alive.Add(-1)
 	if b.room != nil {
 		<-b.room
 	}
-	b.alive.Add(-1)
 	b.running.Done()
 }
 
