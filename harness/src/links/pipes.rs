@@ -63,10 +63,10 @@ pub fn check_room(tokens: u32, payload: Payload) -> anyhow::Result<()> {
     ensure!(
         u64::from(tokens) <= most,
         "{links} pipes hold only {}, since the share of this user is used up, and so at most {most} \
-        tokens of {} bytes: lower --tasks, --tokens or --bytes, or raise fs.pipe-user-pages-soft \
+        tokens of {}: lower --tasks, --tokens or --bytes, or raise fs.pipe-user-pages-soft \
         (sudo sysctl -w fs.pipe-user-pages-soft=0 ends the limit)",
         Bytes(smallest),
-        payload.size()
+        payload.bytes
     );
     Ok(())
 }

@@ -5,6 +5,7 @@ mod counters;
 mod executors;
 mod floor;
 mod machine;
+mod payload;
 mod placement;
 mod policy;
 mod record;

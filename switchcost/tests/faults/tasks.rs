@@ -136,6 +136,37 @@ fn tasks_are_told_by_their_place_whatever_the_order_of_their_creation() {
     }
 }
 
+/// The last byte is the number where there is no other.
+#[test]
+fn a_byte_that_is_wrong_is_noticed() {
+    for benchmark in chains().filter(|benchmark| benchmark.has("--bytes")) {
+        for bytes in [1, 2, 9, 4096, 100_000] {
+            for task in TASKS {
+                let run = faulty(benchmark, &format!("corrupt@{task}"));
+                let run = run.flags(&format!("--bytes {bytes} --format json"));
+                let run = run.start().finish_all().expect(1);
+                let run = run.expect_complaint(&["token 0 came out as", "expected"]);
+                assert_eq!(run.stderr.contains("byte "), bytes > 1, "{run}");
+                let count = run.record().samples.map(|samples| samples.count);
+                assert_eq!(count, Some(4), "it is found in the fourth: {run}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tokens_of_several_bytes_end_as_those_of_one() {
+    for benchmark in chains().filter(|benchmark| benchmark.has("--bytes")) {
+        for (ending, words, _) in ENDINGS {
+            for task in TASKS {
+                let run = faulty(benchmark, &format!("{ending}@{task}"));
+                let run = run.flags("--bytes 5000").start().finish_all().expect(1);
+                run.expect_complaint(&[&format!("task {task}"), words]);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_command_is_not_run_where_tasks_are_gone() {
     for benchmark in chains() {

@@ -129,5 +129,11 @@ fn small_pipes_are_noted() {
             .record();
         let is_small = |note: &Note| matches!(note, Note::SmallPipes { .. });
         assert!(!sockets.notes.iter().any(is_small));
+        // More than a small pipe holds: one thread would wait for itself.
+        let large = run("pipe").flags("--bytes 16k -q").finish();
+        match benchmark.has("--nonblocking") {
+            true => drop(large.expect_refusal(1, &["pipes hold only", "fs.pipe-user-pages-soft"])),
+            false => drop(large.expect(0)),
+        }
     }
 }
