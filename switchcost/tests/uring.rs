@@ -165,7 +165,11 @@ fn a_signal_ends_it_in_every_mode() {
         running.stop_for(Duration::from_millis(20));
         running.signal(SIGINT);
         let record = running.finish_all().expect(130).record();
-        assert!(record.partial && record.error.is_none(), "{flags}");
+        assert!(
+            record.partial && record.error.is_none(),
+            "{flags} {:?}",
+            record.error
+        );
     }
 }
 
