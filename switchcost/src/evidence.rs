@@ -96,7 +96,7 @@ fn claim(benchmark: &str) -> Option<Switched> {
 impl Evidence {
     /// What the runs of a case show; `None` where nothing is handed over or nothing was counted.
     pub(crate) fn of(runs: &[&Record], metric: Metric) -> Option<Self> {
-        if metric != Metric::Hop {
+        if !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
             return None;
         }
         let claim = claim(&runs.first()?.benchmark)?;

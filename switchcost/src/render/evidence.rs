@@ -104,7 +104,9 @@ fn rows(table: &Table, names: &[String]) -> String {
             .cells
             .iter()
             .zip(&table.columns)
-            .filter(|(cell, _)| matches!(cell, Cell::Reading(_)))
+            .filter(
+                |(cell, _)| matches!(cell, Cell::Reading(reading) if reading.evidence.is_some()),
+            )
             .map(|(_, column)| figures::case(&row.name, column))
             .collect();
         let found: Vec<&String> = cells.iter().filter(|cell| names.contains(cell)).collect();
