@@ -63,7 +63,7 @@ impl Programs {
         if let Some(checkout) = Checkout::of(&folder) {
             checkout.know(&crates)?;
             if !crates.is_empty() {
-                checkout.build(&crates)?;
+                checkout.build()?;
             }
             if !in_go.is_empty() {
                 match Toolchain::find() {
@@ -177,7 +177,10 @@ impl Checkout {
     }
 
     /// Has cargo build what is missing or out of date; its messages go to standard error.
-    fn build(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<()> {
+    ///
+    /// All benchmarks, whatever is wanted: the features of a dependency are those that the packages of
+    /// one build ask for together, so that a program built with others would be another one.
+    fn build(&self) -> anyhow::Result<()> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(&cargo);
         command
@@ -187,10 +190,8 @@ impl Checkout {
             .arg(&self.target)
             .arg("--profile")
             .arg(&self.profile)
+            .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")])
             .stdin(Stdio::null());
-        for name in wanted {
-            command.args(["--package", name]);
-        }
         let show = |line: &str| {
             if io::stderr().is_terminal() {
                 // A terminal that has gone away is no reason to stop.
