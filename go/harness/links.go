@@ -96,7 +96,11 @@ func (l *Links) CheckRoom(tasks uint64) error {
 		roomier = ", or use --transport pipe, which holds more"
 	}
 	if *l.tokens > most {
-		return BadUsagef("--tokens %d is more than a link holds (at most %d): lower it%s", *l.tokens, most, roomier)
+		const holds = "is more than a link holds, and than there are tasks (at most"
+		if size := l.payload.Size(); size > 1 {
+			return BadUsagef("--tokens %d of --bytes %d %s %d): lower either", *l.tokens, size, holds, most)
+		}
+		return BadUsagef("--tokens %d %s %d): lower it%s", *l.tokens, holds, most, roomier)
 	}
 	return nil
 }

@@ -48,13 +48,14 @@ func (p *Payload) Token(number byte) []byte {
 // Verify checks every byte of token k, which set out with a number and was passed on by so many tasks.
 func (p *Payload) Verify(k uint64, token []byte, number byte, tasks uint64) error {
 	expected := p.Token(number)
-	for j, value := range token {
-		wanted := expected[j]
-		if j == 0 {
-			wanted += byte(tasks)
-		}
-		if value != wanted {
-			return fmt.Errorf("token %d: byte %d came out as %d, expected %d", k, j, value, wanted)
+	if wanted := expected[0] + byte(tasks); token[0] != wanted {
+		return fmt.Errorf("token %d came out as %d, expected %d: it did not visit each of the %d tasks once",
+			k, token[0], wanted, tasks)
+	}
+	for j := 1; j < len(token); j++ {
+		if token[j] != expected[j] {
+			return fmt.Errorf("byte %d of token %d came out as %d, expected %d: bytes were lost, doubled or swapped on the way",
+				j, k, token[j], expected[j])
 		}
 	}
 	return nil

@@ -34,10 +34,13 @@ type record struct {
 	Distributions  map[string]*summary `json:"distributions"`
 	Usage          *used               `json:"usage"`
 	Waits          *struct{}           `json:"waits"`
+	Workers        *struct{}           `json:"workers"`
 	Payload        *uint64             `json:"payload"`
 	PeakAlive      *uint64             `json:"peak_alive"`
+	PeakThreads    *uint64             `json:"peak_threads"`
 	PeakResident   *uint64             `json:"peak_resident"`
 	TimerSlack     *uint64             `json:"timer_slack"`
+	FileSystem     *struct{}           `json:"file_system"`
 	Interference   *interference       `json:"interference"`
 	Counters       *struct{}           `json:"counters"`
 	CacheLine      *cacheLine          `json:"cache_line"`

@@ -44,6 +44,11 @@ pub const BUILT_IN: &[BuiltIn] = &[
         text: include_str!("../../plans/peers.toml"),
     },
     BuiltIn {
+        name: "sleepers",
+        about: "ten thousand to a million bodies that sleep: threads, tasks and goroutines; takes minutes, and root",
+        text: include_str!("../../plans/sleepers.toml"),
+    },
+    BuiltIn {
         name: "blocking",
         about: "work that blocks in an async runtime: what each strategy costs, and what its neighbours notice",
         text: include_str!("../../plans/blocking.toml"),

@@ -293,7 +293,10 @@ fn links_that_hold_nothing_run_with_a_token_for_each_task() {
 #[test]
 fn a_chain_that_the_first_task_feeds_has_room_for_any_number() {
     for benchmark in with("--feed") {
-        let flags = "--feed first-task --tokens 100 --capacity 1";
+        let mut flags = "--feed first-task --tokens 100 --capacity 1".to_owned();
+        if benchmark.takes("--transport", "mpsc") {
+            flags += " --transport mpsc";
+        }
         for bytes in ["", "--bytes 1000"] {
             let bytes = if benchmark.has("--bytes") { bytes } else { "" };
             let record = record(benchmark, &format!("{flags} {bytes}"));

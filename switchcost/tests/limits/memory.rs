@@ -59,7 +59,13 @@ fn what_is_said_to_fit_the_address_space_does() {
         let answer: Value = serde_json::from_str(checked.line()).unwrap();
         let largest = answer["largest"].as_u64().unwrap();
         if largest > 0 {
-            within(&format!("--tasks {}", largest.min(1000))).expect_quiet_success();
+            let run = within(&format!("--tasks {}", largest.min(1000)));
+            // How much a runtime of Go reserves as it starts varies: the check may then refuse what it let
+            // pass before. It may not let pass what fails.
+            match run.code {
+                0 => drop(run.expect_quiet_success()),
+                _ => drop(run.expect_refusal(1, &["virtual memory", "needs"])),
+            }
         } else {
             within("--tasks 1").expect_refusal(1, &["virtual memory"]);
         }
