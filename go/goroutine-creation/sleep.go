@@ -156,13 +156,13 @@ func (s *sleepers) begin(bodies *bodies, n int) bool {
 				select {
 				case bodies.room <- struct{}{}:
 				case <-harness.Stopping():
+					bodies.letGo()
+					return false
 				}
 			}
 		}
 		if k%64 == 0 && harness.Received() != 0 {
-			bodies.isAwake = true
-			close(bodies.gate)
-			bodies.await(time.Duration(*s.time))
+			bodies.letGo()
 			return false
 		}
 		s.most = max(s.most, s.alive.Add(1))
@@ -238,6 +238,13 @@ func (b *bodies) sleep(k int) {
 		<-b.room
 	}
 	b.running.Done()
+}
+
+// letGo opens the gate for those that were begun, none of which is to sleep any more, and waits until they have ended.
+func (b *bodies) letGo() {
+	b.isAwake = true
+	close(b.gate)
+	b.await(b.time)
 }
 
 // await waits until all have ended; false where a signal came and they sleep for so long that they are left asleep.
