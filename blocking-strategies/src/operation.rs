@@ -41,9 +41,9 @@ pub(crate) struct Work {
     #[serde(rename = "operation")]
     kind: Kind,
 
-    /// How long each operation sleeps or spins [default: a draw for each of them, evenly distributed
-    /// over 1 to 49µs]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    /// How long each operation sleeps or spins, 1s at most [default: a draw for each of them, evenly
+    /// distributed over 1 to 49µs]. A signal takes effect when the batch is through
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     length: Option<Span>,
 
     /// What the shuffles and the draws follow from: two runs with the same seed do the same work
@@ -75,6 +75,14 @@ pub(crate) enum Operation {
     Spin(Duration),
     /// For a test.
     Faulty(Ending),
+}
+
+/// Nothing interrupts an operation, and a batch has many of them.
+fn length(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        Span(ns) if ns > 1_000_000_000 => Err("1s at most: nothing interrupts it".to_owned()),
+        span => Ok(span),
+    }
 }
 
 impl Work {
@@ -238,6 +246,12 @@ mod tests {
         let fault = TestFault { test_fault: None };
         work.draw(batch, 1000, &fault, &mut operations);
         operations
+    }
+
+    #[test]
+    fn nothing_blocks_for_longer_than_a_second() {
+        assert_eq!(length("1s"), Ok(Span(1_000_000_000)));
+        assert!(length("1001ms").is_err() && length("soon").is_err());
     }
 
     #[test]

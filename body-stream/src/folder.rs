@@ -25,12 +25,12 @@ impl Folder {
     /// # Errors
     /// Where it is not there, or nothing can be made in it.
     pub(crate) fn open(asked: Option<&Path>) -> anyhow::Result<Self> {
-        let path = asked.map_or_else(std::env::temp_dir, Path::to_owned);
+        let path = asked.map_or_else(temporary, Path::to_owned);
         let shown = path.display();
         match fs::metadata(&path) {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Err(BadUsage::new(format!(
-                    "--dir {shown}: there is no such folder: make it, or name another one"
+                    "--dir {shown}: there is no such folder: make it, or name another one (without --dir it is TMPDIR or /tmp)"
                 )));
             }
             Ok(found) if !found.is_dir() => {
@@ -164,6 +164,14 @@ fn is_unknown(error: &io::Error) -> bool {
 fn needed(size: u64, block: u64) -> u64 {
     let blocks = size.div_ceil(block).saturating_add(1);
     blocks.saturating_mul(block)
+}
+
+/// The folder for temporary files: a TMPDIR that is empty names none.
+fn temporary() -> PathBuf {
+    match std::env::temp_dir() {
+        path if path.as_os_str().is_empty() => PathBuf::from("/tmp"),
+        path => path,
+    }
 }
 
 #[cfg(test)]

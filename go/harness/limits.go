@@ -129,7 +129,12 @@ type exceeded struct {
 // wayOn is what is left to those whose links are more than may be open.
 const wayOn = "goroutine-mem-brigade, async-mem-brigade and thread-mem-brigade need no descriptors: their links are in memory"
 
+// isOfLinks is whether links in memory would not meet these limits. (Where not even one task fits it is what every
+// program needs that is missing.)
 func (e *exceeded) isOfLinks() bool {
+	if e.largest == 0 {
+		return false
+	}
 	for _, short := range e.shortages {
 		if short.Resource.isOfLinks() {
 			return true

@@ -199,14 +199,18 @@ impl Rounds {
     /// When every case failed, or what has ended the run before its time.
     pub fn conclude(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
-            console::say(format_args!(
-                "interrupted after {} runs",
-                self.records.len()
-            ));
+            let (runs, s) = (
+                self.records.len(),
+                if self.records.len() == 1 { "" } else { "s" },
+            );
+            console::say(format_args!("interrupted after {runs} run{s}"));
         }
         console::say(format_args!("records: {}", self.store.path().display()));
         if let Some(failure) = self.failure.take() {
             return Err(failure);
+        }
+        if signals::received().is_some() {
+            return Ok(());
         }
         let is_missing = |record: &Record| {
             let reason = record

@@ -107,10 +107,11 @@ impl Exceeded {
         }
     }
 
-    /// Whether links in memory would not meet these limits.
+    /// Whether links in memory would not meet these limits. (Where not even one task fits it is what
+    /// every program needs that is missing.)
     fn is_of_links(&self) -> bool {
         let of_links = |short: &Shortage| short.resource.is_of_links();
-        self.shortages.iter().any(of_links)
+        self.largest > 0 && self.shortages.iter().any(of_links)
     }
 }
 

@@ -274,6 +274,20 @@ fn who_does_not_fit_waits_for_the_oldest_to_end() {
     }
 }
 
+/// Also a driver that waits for an end before it begins one more hears a signal.
+#[test]
+fn who_is_held_back_can_be_interrupted() {
+    for benchmark in with("--sleep") {
+        let (script, _) = benchmark.in_space(400_000);
+        let flags = "--sleep 50ms --tasks 4000000 --iters 1000 -q";
+        let running = benchmark.within(&script, flags).start();
+        running.await_handler(SIGINT);
+        thread::sleep(Duration::from_millis(700));
+        running.signal_all(SIGINT);
+        running.finish_all().expect(130);
+    }
+}
+
 #[test]
 fn what_fits_at_once_is_told_beforehand() {
     for benchmark in with("--sleep").filter(|benchmark| benchmark.has_threads()) {
