@@ -278,7 +278,7 @@ fn who_does_not_fit_waits_for_the_oldest_to_end() {
 #[test]
 fn who_is_held_back_can_be_interrupted() {
     for benchmark in with("--sleep") {
-        let (script, _) = benchmark.in_space(400_000);
+        let (script, _) = benchmark.in_space(2_000_000);
         let flags = "--sleep 50ms --tasks 4000000 --iters 1000 -q";
         let running = benchmark.within(&script, flags).start();
         running.await_handler(SIGINT);
