@@ -1,0 +1,373 @@
+//! The lines that a program and its runner exchange: docs/CONTRACT.md, as types.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Add;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the contract.
+pub const VERSION: u32 = 1;
+
+/// Most timed iterations in one `run`: their room is allocated before `ready`.
+pub const MOST_SAMPLES: u64 = 10_000;
+
+/// Upper bound of the time that untimed iterations after a wait take, in ms.
+pub const SETTLE_MS: u64 = 5;
+
+/// A program's description of itself and of one command line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// [`VERSION`] that the program follows.
+    pub contract: u32,
+    /// Name of the program.
+    pub program: String,
+    /// Version of the program.
+    pub version: String,
+    /// Number of tasks.
+    pub tasks: u64,
+    /// Tokens in flight at once.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub tokens: u64,
+    /// Bytes that an iteration hands over, end to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Hops per iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hops: Option<u64>,
+    /// Nature of a hop.
+    pub claim: Claim,
+    /// Passes, the main one first.
+    pub passes: Vec<PassKind>,
+    /// Upper bound of what the run takes of the system.
+    #[serde(default)]
+    pub needs: Needs,
+    /// Async runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Runtime>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_one(tokens: &u64) -> bool {
+    *tokens == 1
+}
+
+/// What a hop claims to be; the runner holds the counters against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// The kernel switches from one thread to another.
+    KernelSwitch,
+    /// A runtime switches from one task to another.
+    UserSwitch,
+    /// Nothing is switched.
+    NoSwitch,
+}
+
+/// One kind of pass that a program offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassKind {
+    /// Name for `run N NAME`.
+    pub name: String,
+    /// Most untimed iterations after a wait.
+    #[serde(default)]
+    pub settle: u64,
+}
+
+impl PassKind {
+    /// The main pass of a program whose iterations are short: three untimed ones after a wait.
+    pub fn main() -> Self {
+        PassKind {
+            name: "main".to_owned(),
+            settle: 3,
+        }
+    }
+}
+
+/// Needs of a run, by resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// File descriptors.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub descriptors: Need,
+    /// Threads and processes besides the first one.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub threads: Need,
+    /// Memory maps.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub maps: Need,
+    /// Memory of the process and of the kernel, in bytes.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub bytes: Need,
+}
+
+impl Add for Needs {
+    type Output = Needs;
+
+    fn add(self, other: Needs) -> Needs {
+        Needs {
+            descriptors: self.descriptors + other.descriptors,
+            threads: self.threads + other.threads,
+            maps: self.maps + other.maps,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// Need of one resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// However many tasks there are.
+    #[serde(default)]
+    pub fixed: u64,
+    /// For each task.
+    #[serde(default)]
+    pub each: u64,
+}
+
+impl Need {
+    /// A need with both parts.
+    pub fn new(fixed: u64, each: u64) -> Self {
+        Need { fixed, each }
+    }
+
+    /// Whether nothing is needed.
+    pub fn is_none(&self) -> bool {
+        self.fixed == 0 && self.each == 0
+    }
+
+    /// Need of so many tasks.
+    pub fn of(self, tasks: u64) -> u64 {
+        self.each.saturating_mul(tasks).saturating_add(self.fixed)
+    }
+
+    /// Most tasks that `available` allows; `None` where tasks need none of it.
+    pub fn most(self, available: u64) -> Option<u64> {
+        available.saturating_sub(self.fixed).checked_div(self.each)
+    }
+}
+
+impl Add for Need {
+    type Output = Need;
+
+    fn add(self, other: Need) -> Need {
+        Need {
+            fixed: self.fixed.saturating_add(other.fixed),
+            each: self.each.saturating_add(other.each),
+        }
+    }
+}
+
+/// An async runtime as it was set up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runtime {
+    /// Name, such as `tokio`.
+    pub name: String,
+    /// Exact version, where the build knows it.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Scheduler, such as `multi-thread`.
+    pub flavor: String,
+    /// Number of threads that run tasks.
+    pub workers: u32,
+}
+
+/// Distributions by name, such as the lateness of a heartbeat.
+pub type Extra = BTreeMap<String, Distribution>;
+
+/// One line that a controlled program prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "at", rename_all = "kebab-case")]
+pub enum Answer {
+    /// All tasks run and the warm-up is over.
+    Ready {
+        /// The program and its children.
+        pids: Vec<i32>,
+        /// From the start of building until all tasks run.
+        #[serde(default)]
+        setup_ns: Option<u64>,
+        /// The very first iteration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first_ns: Option<u64>,
+        /// The description of the command line.
+        #[serde(flatten)]
+        description: Description,
+    },
+    /// A `run` is over.
+    Ran {
+        /// The timed iterations in order, in ns.
+        samples_ns: Vec<u64>,
+        /// What the process used in them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// What else was measured.
+        #[serde(default, skip_serializing_if = "Extra::is_empty")]
+        extra: Extra,
+    },
+    /// All tasks are there and at rest.
+    Held {
+        /// The program and its children.
+        pids: Vec<i32>,
+    },
+    /// Everything is taken down and verified.
+    Ended {
+        /// From the start of taking down until the last task was joined.
+        #[serde(default)]
+        teardown_ns: Option<u64>,
+        /// What else was measured.
+        #[serde(default, skip_serializing_if = "Extra::is_empty")]
+        extra: Extra,
+    },
+    /// Something went wrong; the program ends with status 1.
+    Failed {
+        /// The first true cause.
+        error: String,
+    },
+}
+
+/// CPU time, context switches and page faults of a process, all threads included (getrusage(2)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// CPU time in user mode, in ns; the kernel counts in µs.
+    pub user_ns: u64,
+    /// CPU time in the kernel, in ns.
+    pub system_ns: u64,
+    /// Times a thread gave up its CPU: it waited.
+    pub voluntary_switches: u64,
+    /// Times the scheduler took the CPU from a thread that could have gone on.
+    pub involuntary_switches: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that read from a disk.
+    pub major_faults: u64,
+}
+
+/// Summary of samples, in ns unless its name says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Number of samples.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Population standard deviation.
+    pub stddev: f64,
+    /// Least sample.
+    pub min: u64,
+    /// 50th percentile.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Greatest sample.
+    pub max: u64,
+}
+
+/// One line that a runner writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Time so many iterations of a pass; `None` is the main one.
+    Run(u64, Option<String>),
+    /// Rest with all tasks alive.
+    Hold,
+    /// Take everything down.
+    End,
+}
+
+impl Request {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Names what cannot be understood, and what can.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let fault = || {
+            let line: String = line.trim_end().chars().take(80).collect();
+            format!(
+                "cannot follow '{}': write run N [PASS] with N from 1 to {MOST_SAMPLES}, hold or end",
+                line.escape_debug()
+            )
+        };
+        let iterations = |n: &str| match n.parse() {
+            Ok(n) if (1..=MOST_SAMPLES).contains(&n) => Ok(n),
+            _ => Err(fault()),
+        };
+        match words[..] {
+            ["run", n] => Ok(Request::Run(iterations(n)?, None)),
+            ["run", n, pass] => Ok(Request::Run(iterations(n)?, Some(pass.to_owned()))),
+            ["hold"] => Ok(Request::Hold),
+            ["end"] => Ok(Request::End),
+            _ => Err(fault()),
+        }
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Request::Run(n, None) => write!(f, "run {n}"),
+            Request::Run(n, Some(pass)) => write!(f, "run {n} {pass}"),
+            Request::Hold => f.write_str("hold"),
+            Request::End => f.write_str("end"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_read_as_they_print() {
+        for text in ["run 1", "run 10000 single", "hold", "end"] {
+            assert_eq!(Request::parse(text).unwrap().to_string(), text);
+        }
+        for text in [
+            "",
+            "run",
+            "run 0",
+            "run 10001",
+            "run x",
+            "run 1 a b",
+            "stop",
+            "hold 1",
+        ] {
+            assert!(Request::parse(text).is_err(), "{text}");
+        }
+        let long = Request::parse(&"x".repeat(100_000)).unwrap_err();
+        assert!(long.len() < 250, "{}", long.len());
+    }
+
+    #[test]
+    fn a_need_tells_how_many_tasks_fit() {
+        let need = Need::new(10, 2);
+        assert_eq!(
+            (need.of(5), need.most(20), need.most(9)),
+            (20, Some(5), Some(0))
+        );
+        assert_eq!(Need::new(10, 0).most(20), None);
+        assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
+    }
+
+    #[test]
+    fn a_program_in_another_language_may_leave_out_what_it_does_not_know() {
+        let ready = r#"{"at":"ready","pids":[7],"contract":1,"program":"p","version":"0",
+            "tasks":3,"claim":"user-switch","passes":[{"name":"main"}],"surprise":1}"#;
+        let Answer::Ready {
+            pids, description, ..
+        } = serde_json::from_str(ready).unwrap()
+        else {
+            panic!("it is ready");
+        };
+        assert_eq!(
+            (pids, description.tokens, description.hops),
+            (vec![7], 1, None)
+        );
+        let ran = serde_json::from_str(r#"{"at":"ran","samples_ns":[1,2]}"#).unwrap();
+        assert!(matches!(ran, Answer::Ran { usage: None, .. }));
+    }
+}

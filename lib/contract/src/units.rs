@@ -1,0 +1,279 @@
+//! Quantities as types, with the way people read them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A span of time in nanoseconds.
+///
+/// It is a float because a mean has a fraction; samples themselves stay integers until they are
+/// printed. Displays in the largest unit that leaves a whole part: with four significant figures,
+/// or with as many decimals as a precision asks for.
+///
+/// ```
+/// use contract::units::Nanos;
+/// assert_eq!(Nanos(1_795_123.0).to_string(), "1.795ms");
+/// assert_eq!(format!("{:.3}", Nanos(82_016.4)), "82.016µs");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub f64);
+
+impl Nanos {
+    /// The unit that suits its size: how many ns it has, and its name.
+    fn unit(self) -> (f64, &'static str) {
+        // The bounds sit below the next unit by half of the last digit shown, so that 999.96 ns
+        // reads 1.000µs and not 1000ns.
+        match self.0.abs() {
+            a if a < 999.95 => (1.0, "ns"),
+            a if a < 999.95e3 => (1e3, "µs"),
+            a if a < 999.95e6 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        }
+    }
+
+    /// Another time in the unit and with the decimals that this one is shown with, but without
+    /// the unit's name: for the bounds of an interval.
+    pub fn like(self, other: f64) -> String {
+        let (size, _) = self.unit();
+        format!("{:.*}", significant(self.0 / size), other / size)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, unit) = self.unit();
+        let value = self.0 / size;
+        let decimals = f.precision().unwrap_or_else(|| significant(value));
+        f.pad_integral_free(&format!("{value:.decimals$}{unit}"))
+    }
+}
+
+/// A span of time as a flag's value, in whole nanoseconds. Displays as [`Nanos`] do; reads `50ns`,
+/// `50us`, `50µs`, `1.5ms`, `1s`.
+///
+/// ```
+/// use contract::units::Span;
+/// assert_eq!("1.5ms".parse(), Ok(Span(1_500_000)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Span(pub u64);
+
+impl From<Span> for Duration {
+    fn from(span: Span) -> Duration {
+        Duration::from_nanos(span.0)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Nanos(self.0 as f64).fmt(f)
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+        let decimals: u32 = match &text[digits.len()..] {
+            "ns" => 0,
+            // The micro sign and the Greek letter look alike.
+            "us" | "\u{b5}s" | "\u{3bc}s" => 3,
+            "ms" => 6,
+            "s" => 9,
+            _ => {
+                return Err(format!(
+                    "'{text}' is not a span of time: write one such as 50us, 10ms or 1s"
+                ));
+            }
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+            return Err(format!("'{digits}' is not a number from 0 up"));
+        }
+        if fraction.len() > decimals as usize {
+            return Err(format!("'{text}' is not a whole number of nanoseconds"));
+        }
+        // As many digits as there are nanoseconds in a unit, read as one number.
+        let padding = decimals as usize - fraction.len();
+        format!("{whole}{fraction}{:0<padding$}", "")
+            .parse()
+            .map(Span)
+            .map_err(|_| format!("'{text}' is more than 2^64 ns"))
+    }
+}
+
+/// A quantity of memory in bytes. Displays in binary units with four significant figures; reads
+/// `65536`, `64k`, `64K`, `64KiB`, `1M`, `1MiB`, `2G`, `2GiB` (all units are powers of 1024).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// The binary units from the smallest up, each 1024 times the one before.
+const BYTE_UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad_integral_free(&bytes(self.0 as f64))
+    }
+}
+
+/// Bytes with a fraction, such as a mean per task, as people read them.
+pub fn bytes(value: f64) -> String {
+    let (_, unit) = byte_unit(value);
+    format!("{} {unit}", bytes_like(value, value))
+}
+
+/// Bytes in the unit and with the decimals that `model` is shown with, but without the unit's
+/// name: for the bounds of an interval.
+pub fn bytes_like(value: f64, model: f64) -> String {
+    let (size, unit) = byte_unit(model);
+    let decimals = match unit {
+        "B" if model.fract() == 0.0 => 0,
+        _ => significant(model / size),
+    };
+    format!("{:.decimals$}", value / size)
+}
+
+fn byte_unit(value: f64) -> (f64, &'static str) {
+    let mut size = 1.0;
+    let mut unit = 0;
+    while value.abs() >= 1024.0 * size && unit + 1 < BYTE_UNITS.len() {
+        size *= 1024.0;
+        unit += 1;
+    }
+    (size, BYTE_UNITS[unit])
+}
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "" | "b" => 0,
+            "k" | "kib" => 10,
+            "m" | "mib" => 20,
+            "g" | "gib" => 30,
+            "t" | "tib" => 40,
+            unit => {
+                return Err(format!(
+                    "unknown unit '{unit}': write bytes, or KiB, MiB, GiB"
+                ));
+            }
+        };
+        let count: u64 = digits
+            .parse()
+            .map_err(|_| format!("'{digits}' is not a whole number of bytes"))?;
+        count
+            .checked_mul(1 << shift)
+            .map(Bytes)
+            .ok_or_else(|| format!("'{text}' is more than 2^64 bytes"))
+    }
+}
+
+/// How many decimals leave four significant figures.
+pub fn significant(value: f64) -> usize {
+    match value.abs() {
+        a if a >= 999.95 => 0,
+        a if a >= 99.995 => 1,
+        a if a >= 9.9995 => 2,
+        _ => 3,
+    }
+}
+
+/// Pads to the width that the caller asked for, as numbers do: to the right.
+trait PadRight {
+    fn pad_integral_free(&mut self, text: &str) -> fmt::Result;
+}
+
+impl PadRight for fmt::Formatter<'_> {
+    fn pad_integral_free(&mut self, text: &str) -> fmt::Result {
+        match self.width() {
+            Some(width) => write!(self, "{text:>width$}"),
+            None => self.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_read_in_any_unit_and_to_the_nanosecond() {
+        for (text, ns) in [
+            ("1s", 1_000_000_000),
+            ("1.5ms", 1_500_000),
+            ("50us", 50_000),
+            ("50µs", 50_000),
+            ("50μs", 50_000),
+            ("0ns", 0),
+            ("0.000000001s", 1),
+            ("18446744073709551615ns", u64::MAX),
+        ] {
+            assert_eq!(text.parse(), Ok(Span(ns)), "{text}");
+        }
+        assert_eq!(Span(1_500_000).to_string(), "1.500ms");
+        for text in [
+            "",
+            "1",
+            "s",
+            ".5s",
+            "-1s",
+            "1.5ns",
+            "1m",
+            "1 s",
+            "1e3s",
+            "1.2.3s",
+            "99999999999s",
+        ] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_read_in_the_unit_that_suits_them() {
+        for (ns, text) in [
+            (0.0, "0.000ns"),
+            (7.25, "7.250ns"),
+            (112.34, "112.3ns"),
+            (999.97, "1.000µs"),
+            (1_795.0, "1.795µs"),
+            (82_016.0, "82.02µs"),
+            (1.5e6, "1.500ms"),
+            (12.5e9, "12.50s"),
+            (-1_500.0, "-1.500µs"),
+        ] {
+            assert_eq!(Nanos(ns).to_string(), text);
+        }
+        assert_eq!(format!("{:>9}", Nanos(1_795.0)), "  1.795µs");
+        assert_eq!(Nanos(1_795.0).like(950.0), "0.950");
+    }
+
+    #[test]
+    fn bytes_read_and_print() {
+        for (text, value) in [
+            ("0", 0),
+            ("65536", 65_536),
+            ("64k", 65_536),
+            ("1MiB", 1 << 20),
+            ("2G", 2 << 30),
+            ("12b", 12),
+        ] {
+            assert_eq!(text.parse(), Ok(Bytes(value)), "{text}");
+        }
+        for text in ["", "MiB", "-1", "1.5M", "1Q", "99999999999T", "1 M"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+        assert_eq!(Bytes(512).to_string(), "512 B");
+        assert_eq!(Bytes(9_728).to_string(), "9.500 KiB");
+        assert_eq!(bytes(371.5), "371.5 B");
+        assert_eq!(bytes_like(512.0, 9_728.0), "0.500");
+    }
+}
