@@ -27,7 +27,6 @@ pub mod replace;
 pub mod rounds;
 pub mod scale;
 pub mod scratch;
-pub mod stats;
 pub mod store;
 pub mod subject;
 pub mod sweep;

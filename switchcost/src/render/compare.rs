@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use harness::units;
+use stats::{Estimate, MIN_ROUNDS};
 
 use super::figures::{bracketed, first_line, headline};
 use super::{Grid, plainly};
 use crate::analysis::CONFIDENCE;
 use crate::compare::{Change, Comparison, Figure, File, Line, Section, Subject, Verdict};
-use crate::stats::{Estimate, MIN_ROUNDS};
 
 /// Writes a comparison for a terminal.
 ///

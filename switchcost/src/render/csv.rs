@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use harness::record::Record;
+use stats::{Estimate, Interval};
 
 use super::plainly;
 use crate::analysis::{self, Cell};
 use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory::{Fit, Slopes};
-use crate::stats::{Estimate, Interval};
 
 /// The columns. Times are in ns, sizes in bytes, rates and throughputs per second, and counts of the
 /// evidence per hop; what is unknown is left empty.

@@ -329,9 +329,9 @@ fn sparkline(series: &Series, xs: &[u64]) -> String {
 mod tests {
     use super::*;
     use crate::cases::Reading;
-    use crate::stats::{Estimate, Interval};
     use crate::{bend, working_set};
     use harness::record::Metric;
+    use stats::{Estimate, Interval};
 
     fn interval(value: f64) -> Interval {
         Interval {

@@ -7,7 +7,6 @@ use harness::console;
 use harness::units;
 
 use crate::analysis::CONFIDENCE;
-use crate::stats;
 
 /// Reads rows of numbers from standard input; lines that begin with # and an optional line of
 /// headings are passed over
