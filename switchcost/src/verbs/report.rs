@@ -93,8 +93,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     };
     if let Some(folder) = &args.svg {
         ensure!(!plots.is_empty(), "nothing here can be plotted");
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        replace::folder(folder)?;
         for plot in &plots {
             replace::file(&folder.join(&plot.name), plot.svg.as_bytes())?;
         }
