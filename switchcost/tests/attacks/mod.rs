@@ -1,6 +1,7 @@
 //! The runner against other users, hostile files and hostile environments.
 
 mod build;
+mod report;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
