@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use harness::record::{Metric, PlanPosition, Quantity, Record};
 use harness::recorder::Summary;
 use serde::Serialize;
+use stats::{Estimate, Interval, Mode};
 
 use crate::analysis::CONFIDENCE;
 use crate::evidence::Evidence;
 use crate::render::figures;
-use crate::stats::{self, Estimate, Interval, Mode};
 
 /// What is read off the runs of a case, one figure of each process: in the unit of its metric's
 /// [`Quantity`], times in ns and for each hop, task or what else they are divided by.

@@ -10,11 +10,11 @@
 
 use harness::record::{Metric, Quantity, Record};
 use serde::{Serialize, Serializer};
+use stats::Line as Fit;
 
 use crate::analysis::{self, CONFIDENCE};
 use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory;
-use crate::stats::{self, Line as Fit};
 
 mod change;
 mod marks;

@@ -8,7 +8,6 @@ use harness::record::Record;
 use crate::analysis::CONFIDENCE;
 use crate::cases::{Cases, Reading};
 use crate::plan::Case;
-use crate::stats;
 
 /// How precise an estimate is to be, and how long it may take.
 #[derive(Clone, Copy, Debug)]

@@ -86,7 +86,7 @@ fn lock(file: File) -> io::Result<Option<File>> {
         Err(TryLockError::WouldBlock) => {}
     }
     console::say(format_args!(
-        "switchcost: waiting for {} to end: two measurements at once would spoil each other",
+        "switchcost: waiting for {} to end: two measurements at once would spoil each other; {VARIABLE}=none does not wait",
         holder(&file)
     ));
     // flock(2) goes on after a signal, and so does the standard library after a flock that did

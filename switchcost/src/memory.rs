@@ -3,9 +3,9 @@
 use harness::record::Record;
 use harness::usage::Memory;
 use serde::Serialize;
+use stats::{Halves, Interval, Line, TheilSen};
 
 use crate::analysis::CONFIDENCE;
-use crate::stats::{self, Halves, Interval, Line, TheilSen};
 
 /// What each task adds.
 #[derive(Clone, Debug, Serialize)]

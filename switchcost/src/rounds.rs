@@ -120,15 +120,14 @@ impl Rounds {
     }
 
     fn run_all(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
-        let schedule = schedule(cases, rounds.clone(), self.seed);
-        let left: Vec<_> = schedule
-            .into_iter()
-            .filter(|(round, _, case)| !self.done.contains(&place(case, *round)))
-            .collect();
-        let mut progress = Progress::new(left.len(), rounds.end);
-        for (round, order, case) in left {
+        let left = self.left(cases, &rounds);
+        let mut progress = Progress::new(left, rounds.end);
+        for (round, order, case) in schedule(cases, rounds, self.seed) {
             if signals::received().is_some() {
                 break;
+            }
+            if self.done.contains(&place(case, round)) {
+                continue;
             }
             progress.show(round, &case.position.name());
             let record = self.one(case, round, order)?;
@@ -137,6 +136,18 @@ impl Rounds {
             progress.advance();
         }
         Ok(())
+    }
+
+    /// Number of runs that are left in these rounds.
+    fn left(&self, cases: &[Case], rounds: &Range<u32>) -> usize {
+        let all = |case: &Case| case.rounds.min(rounds.end).saturating_sub(rounds.start) as usize;
+        let is_one = |done: &&Place| {
+            let round = done.2;
+            let is_of = |case: &Case| round < case.rounds && place(case, round) == **done;
+            rounds.contains(&round) && cases.iter().any(is_of)
+        };
+        let done = self.done.iter().filter(is_one).count();
+        cases.iter().map(all).sum::<usize>().saturating_sub(done)
     }
 
     /// Runs a case once.
@@ -205,10 +216,14 @@ impl Rounds {
             );
             console::say(format_args!("interrupted after {runs} run{s}"));
         }
-        console::say(format_args!("records: {}", self.store.path().display()));
+        let kept = self.store.ensure_kept();
+        if kept.is_ok() {
+            console::say(format_args!("records: {}", self.store.path().display()));
+        }
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
+        kept?;
         if signals::received().is_some() {
             return Ok(());
         }
@@ -239,16 +254,21 @@ impl Rounds {
 }
 
 /// The runs of some rounds with their place in the round, shuffled. A round's order depends on the
-/// seed and the round alone, so that a run that is resumed keeps it.
-fn schedule(cases: &[Case], rounds: Range<u32>, seed: u64) -> Vec<(u32, u32, &Case)> {
-    let mut runs = Vec::new();
-    for round in rounds {
+/// seed and the round alone, so that a run that is resumed keeps it. A round is made when it comes:
+/// there may be billions.
+fn schedule(
+    cases: &[Case],
+    rounds: Range<u32>,
+    seed: u64,
+) -> impl Iterator<Item = (u32, u32, &Case)> {
+    rounds.flat_map(move |round| {
         let mut order: Vec<&Case> = cases.iter().filter(|case| round < case.rounds).collect();
         let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(u64::from(round) << 32));
         rng.shuffle(&mut order);
-        runs.extend((0..).zip(order).map(|(place, case)| (round, place, case)));
-    }
-    runs
+        (0..)
+            .zip(order)
+            .map(move |(place, case)| (round, place, case))
+    })
 }
 
 fn place(case: &Case, round: u32) -> Place {
@@ -322,7 +342,7 @@ mod tests {
     fn a_round_has_every_case_once_in_an_order_of_its_own() {
         let cases = cases();
         let names = |round| -> Vec<String> {
-            let runs = schedule(&cases, round..round + 1, 5);
+            let runs: Vec<_> = schedule(&cases, round..round + 1, 5).collect();
             assert_eq!(runs.iter().map(|r| r.1).max(), Some(runs.len() as u32 - 1));
             runs.iter()
                 .map(|(_, _, case)| format!("{:?}", case.flags))
@@ -345,8 +365,18 @@ mod tests {
         let cases = cases();
         let runs = schedule(&cases, 0..10, 5);
         assert_eq!(
-            runs.len() as u32,
+            runs.count() as u32,
             cases.iter().map(|case| case.rounds).sum::<u32>()
         );
+    }
+
+    #[test]
+    fn billions_of_rounds_are_made_as_they_come() {
+        let mut cases = cases();
+        for case in &mut cases {
+            case.rounds = u32::MAX;
+        }
+        let first = schedule(&cases, 0..u32::MAX, 5).take(3).count();
+        assert_eq!(first, 3);
     }
 }

@@ -9,9 +9,9 @@ use harness::machine::Cache;
 use harness::record::Record;
 use harness::units::{self, Bytes};
 use serde::Serialize;
+use stats::Interval;
 
 use crate::analysis::CONFIDENCE;
-use crate::stats::{self, Interval};
 
 /// A place on the x axis of a curve that deserves a line, such as where a cache is full.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,11 +2,11 @@
 
 use harness::record::Quantity;
 use serde::Serialize;
+use stats::{Estimate, Interval, Line as Fit};
 
 use super::{Figure, LEVEL};
 use crate::analysis::CONFIDENCE;
 use crate::cases::Reading;
-use crate::stats::{self, Estimate, Interval, Line as Fit};
 
 /// What has become of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]

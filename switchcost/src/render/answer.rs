@@ -4,6 +4,7 @@ use std::fmt;
 
 use harness::record::Metric;
 use harness::units::{Nanos, bytes, bytes_like};
+use stats::{Estimate, Interval};
 
 use super::figures::{bracketed, first_line, value};
 use super::{curves, scale};
@@ -11,7 +12,6 @@ use crate::analysis::{Analysis, Cell, Curve, Row, Table};
 use crate::cases::Reading;
 use crate::memory::{Fit, Slopes};
 use crate::scale::Reach;
-use crate::stats::{Estimate, Interval};
 
 /// A sentence whose figures can be set off from its words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

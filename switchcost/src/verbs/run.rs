@@ -189,6 +189,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     // The file first: nothing may be measured that cannot be kept.
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     let path = store.path().to_owned();
+    // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
+    signals::install("switchcost")?;
     let programs = Programs::up_to_date(cases.iter().map(|case| case.program.as_str()))?;
     let mut rounds = Rounds::new(programs, store, seed, args.patience.timeout)
         .resume(earlier, &cases)

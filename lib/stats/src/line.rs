@@ -2,33 +2,34 @@
 
 use serde::Serialize;
 
-use super::describe::{finite, mean, sorted, squares_about, usable};
-use super::distribution::t_critical;
-use super::interval::{Contrast, Interval};
+use crate::describe::{finite, mean, sorted, squares_about, usable};
+use crate::distribution::t_critical;
+use crate::interval::{Contrast, Interval};
 
-/// y = intercept + slope · x by ordinary least squares.
+/// Line y = intercept + slope · x by ordinary least squares.
 ///
-/// The standard errors suppose points that are independent and spread alike around the line;
-/// compare with [`super::theil_sen`], which supposes neither a normal spread nor an equal one.
+/// The standard errors assume independent points of equal variance. [`crate::theil_sen`] assumes
+/// neither normality nor equal variance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Line {
     /// Slope with its t interval (n − 2 degrees of freedom), in units of y per unit of x.
     pub slope: Interval,
     /// Standard error of the slope.
     pub slope_se: f64,
-    /// Intercept with its t interval, in units of y: the fixed cost.
+    /// Intercept with its t interval, in units of y: the fixed
+    /// cost.
     pub intercept: Interval,
     /// Standard error of the intercept.
     pub intercept_se: f64,
-    /// Share of the variance of y that the line explains; absent when y does not vary.
+    /// Share of the variance of y explained by the line; absent when y does not vary.
     pub r_squared: Option<f64>,
     /// Standard deviation of the residuals (divisor n − 2), in units of y.
     pub residual_sd: f64,
-    /// Points.
+    /// Number of points.
     pub n: usize,
 }
 
-/// Fits a line through at least three points with at least two different x.
+/// Least-squares line through at least three points with at least two distinct x.
 pub fn fit_line(x: &[f64], y: &[f64], confidence: f64) -> Option<Line> {
     let n = x.len();
     if n < 3 || y.len() != n {
@@ -47,7 +48,7 @@ pub fn fit_line(x: &[f64], y: &[f64], confidence: f64) -> Option<Line> {
     }
     let slope = finite(sxy / sxx)?;
     let intercept = mean_y - slope * mean_x;
-    // Residuals from the centred points: syy − slope · sxy loses every digit on a good line.
+    // Residuals of the centred points: syy − slope · sxy cancels when the fit is good.
     let residual = |(x, y): (&f64, &f64)| (y - mean_y) - slope * (x - mean_x);
     let rss: f64 = x.iter().zip(y).map(|point| residual(point).powi(2)).sum();
     let freedom = (n - 2) as f64;
@@ -66,30 +67,30 @@ pub fn fit_line(x: &[f64], y: &[f64], confidence: f64) -> Option<Line> {
     })
 }
 
-/// The slope of the lower half of x against that of the upper half: whether it is a line at all.
+/// Slopes of the lower and the upper half of x: a test of linearity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Halves {
-    /// Slope over the lower half of the different x.
+    /// Slope over the lower half of the distinct x.
     pub lower: Interval,
     /// Slope over the upper half.
     pub upper: Interval,
-    /// Whether the two intervals have no value in common: the points bend.
+    /// True if the two intervals do not overlap: the points do not follow one line.
     pub differ: bool,
 }
 
 impl Halves {
-    /// How much steeper the upper half is, as a share of the lower slope: with little noise
-    /// `differ` is true of bends too small to matter. `None` when the lower slope is zero.
+    /// Change of slope from the lower to the upper half, as a share of the lower slope. With little
+    /// noise `differ` is true even of a small change. `None` when the lower slope is zero.
     pub fn bend(&self) -> Option<f64> {
         finite((self.upper.estimate - self.lower.estimate) / self.lower.estimate.abs())
     }
 }
 
-/// Fits one line to each half of x.
+/// Lines through each half of x.
 ///
-/// The split falls between two different x, so that repeats of one x stay together; with an odd
-/// number of different x the middle one goes to the lower half, which spans the smaller counts.
-/// `None` when a half has under three points or a single x.
+/// The split falls between two distinct x, so that repeats of one x stay together. With an odd
+/// number of distinct x the middle one goes to the lower half. `None` when a half has under three
+/// points or a single x.
 pub fn halves(x: &[f64], y: &[f64], confidence: f64) -> Option<Halves> {
     if x.len() != y.len() || !usable(x) {
         return None;
@@ -110,9 +111,9 @@ pub fn halves(x: &[f64], y: &[f64], confidence: f64) -> Option<Halves> {
     })
 }
 
-/// The logarithm of one slope divided by another, from the relative standard errors of both (the
+/// Logarithm of the ratio of two slopes, from the relative standard errors of both (the
 /// delta method); `None` unless both slopes are positive.
-pub(super) fn log_slope_ratio(a: &Line, b: &Line) -> Option<Contrast> {
+pub(crate) fn log_slope_ratio(a: &Line, b: &Line) -> Option<Contrast> {
     let (slope_a, slope_b) = (a.slope.estimate, b.slope.estimate);
     if slope_a <= 0.0 || slope_b <= 0.0 {
         return None;
@@ -120,14 +121,14 @@ pub(super) fn log_slope_ratio(a: &Line, b: &Line) -> Option<Contrast> {
     Some(Contrast {
         estimate: finite((slope_a / slope_b).ln())?,
         error: finite((a.slope_se / slope_a).hypot(b.slope_se / slope_b))?,
-        // Each line has used up two degrees of freedom.
+        // Each line has n − 2 degrees of freedom.
         freedom: (a.n + b.n) as f64 - 4.0,
     })
 }
 
-/// One slope divided by another, from lines fitted to different runs. The interval is made on the
-/// logarithms from the relative standard errors of both (the delta method), so `None` unless both
-/// slopes are clearly positive.
+/// Ratio of two slopes, from lines fitted to different runs. The interval is computed on the
+/// logarithms from the relative standard errors of both (the delta method). `None` unless the
+/// lower bounds of both slopes are positive.
 pub fn slope_ratio(a: &Line, b: &Line, confidence: f64) -> Option<Interval> {
     if a.slope.low <= 0.0 || b.slope.low <= 0.0 {
         return None;
@@ -147,7 +148,7 @@ pub fn slope_ratio(a: &Line, b: &Line, confidence: f64) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::{MEMORY_X, MEMORY_Y, close};
+    use crate::tests::{MEMORY_X, MEMORY_Y, close};
 
     /// NIST StRD, Norris.dat (linear regression, lower difficulty): y, x.
     #[rustfmt::skip]
@@ -219,7 +220,7 @@ mod tests {
             close(half.high, expected[2], 1e-10);
             assert_eq!(half.n, 12);
         }
-        // Half a percent steeper: little, and yet more than these points can leave to chance.
+        // Half a percent steeper: small, but significant with so little noise.
         assert!(halves.differ);
         close(
             halves.bend().unwrap(),
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bend_is_seen() {
+    fn change_of_slope_is_found() {
         let x: Vec<f64> = (0..24).map(|i| f64::from(i / 3)).collect();
         let ripple = [-0.1, 0.0, 0.1].into_iter().cycle();
         let bent: Vec<f64> = x

@@ -1,22 +1,22 @@
-//! The two distributions the intervals and tests lean on.
+//! Quantiles and tails of Student's t and the normal distribution.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Beyond this many degrees of freedom the quantile comes from the series below.
+/// Degrees of freedom above which `t_from_normal` gives the quantile.
 const SERIES_FROM: f64 = 1000.0;
 
 /// Upper critical value of a two-sided Student's t interval: P(|T| ≤ t) = `confidence`.
 ///
-/// `None` when `confidence` is not inside 0..1 or there is not one degree of freedom; degrees of
-/// freedom may be fractional (Welch).
-pub(super) fn t_critical(confidence: f64, freedom: f64) -> Option<f64> {
+/// `None` when `confidence` is not inside 0..1 or `freedom` is under 1. Degrees of freedom may be
+/// fractional (Welch).
+pub(crate) fn t_critical(confidence: f64, freedom: f64) -> Option<f64> {
     let z = z_critical(confidence)?;
     if freedom.is_nan() || freedom < 1.0 {
         return None;
     }
     if freedom > SERIES_FROM {
-        // statrs 0.19 agrees with scipy to 1e-12 up to 1,000 degrees of freedom, then loses it:
-        // 6e-5 off at 1e6, and at 1e8 its search does not end. The series is good to 1e-13 here.
+        // statrs 0.19 agrees with scipy to 1e-12 up to 1,000 degrees of freedom. At 1e6 its error
+        // is 6e-5, and at 1e8 its search does not end. The series is accurate to 1e-13 here.
         return Some(t_from_normal(z, freedom));
     }
     let t = StudentsT::new(0.0, 1.0, freedom).ok()?;
@@ -24,19 +24,19 @@ pub(super) fn t_critical(confidence: f64, freedom: f64) -> Option<f64> {
 }
 
 /// Upper critical value of a two-sided normal interval: P(|Z| ≤ z) = `confidence`.
-pub(super) fn z_critical(confidence: f64) -> Option<f64> {
+pub(crate) fn z_critical(confidence: f64) -> Option<f64> {
     let inside = confidence > 0.0 && confidence < 1.0 && upper_tail(confidence) < 1.0;
     inside.then(|| Normal::standard().inverse_cdf(upper_tail(confidence)))
 }
 
 /// P(Z > z) for a standard normal Z.
-pub(super) fn normal_upper(z: f64) -> f64 {
+pub(crate) fn normal_upper(z: f64) -> f64 {
     Normal::standard().sf(z)
 }
 
 /// P(|T| > |t|) for Student's T: the two-sided p of a t test. Degrees of freedom may be
-/// fractional; `None` where there is not one.
-pub(super) fn t_two_sided(t: f64, freedom: f64) -> Option<f64> {
+/// fractional; `None` when they are under 1.
+pub(crate) fn t_two_sided(t: f64, freedom: f64) -> Option<f64> {
     if t.is_nan() || freedom.is_nan() || freedom < 1.0 {
         return None;
     }
@@ -62,7 +62,7 @@ fn t_from_normal(z: f64, freedom: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::close;
+    use crate::tests::close;
 
     #[test]
     fn t_quantiles_match_scipy() {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_ways_to_a_quantile_meet() {
+    fn series_and_inverse_cdf_agree() {
         for confidence in [0.5, 0.9, 0.95, 0.99, 0.999] {
             let below = t_critical(confidence, SERIES_FROM).unwrap();
             let series = t_from_normal(z_critical(confidence).unwrap(), SERIES_FROM);
@@ -111,7 +111,7 @@ mod tests {
         ] {
             close(t_two_sided(t, freedom).unwrap(), expected, 1e-11);
         }
-        // More rounds than anybody runs.
+        // Large degrees of freedom: statrs is less accurate.
         for (t, freedom, expected) in [
             (2.5, 1e5, 0.012420919192559051),
             (5.0, 1e8, 5.733041101267264e-07),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_quantile_without_sense() {
+    fn invalid_confidence_or_freedom_gives_none() {
         for confidence in [0.0, 1.0, -0.5, 95.0, f64::NAN, 1.0 - f64::EPSILON / 2.0] {
             assert_eq!(t_critical(confidence, 9.0), None, "{confidence}");
         }

@@ -1,4 +1,4 @@
-//! Location and spread of a handful of values.
+//! Location and spread of a few values.
 
 use serde::Serialize;
 
@@ -9,8 +9,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     }
     let n = values.len() as f64;
     let rough = values.iter().sum::<f64>() / n;
-    // The second pass takes back the rounding of the first: it matters when the values are large
-    // next to their spread, as byte counts are.
+    // The second pass corrects the rounding of the first, which matters when the values are large
+    // compared with their spread, as byte counts are.
     let mean = rough + values.iter().map(|v| v - rough).sum::<f64>() / n;
     finite(mean)
 }
@@ -39,7 +39,7 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
 }
 
 /// [`quantile`] for finite values already in ascending order.
-pub(super) fn quantile_sorted(sorted: &[f64], p: f64) -> Option<f64> {
+pub(crate) fn quantile_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&p) {
         return None;
     }
@@ -48,11 +48,11 @@ pub(super) fn quantile_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let low = *sorted.get(below)?;
     let high = sorted.get(below + 1).copied().unwrap_or(low);
     let share = position - below as f64;
-    // Equal neighbours give exactly themselves, which `low · (1 − share) + high · share` would not.
+    // Exact for equal neighbours; `low · (1 − share) + high · share` is not.
     finite(low + (high - low) * share)
 }
 
-/// How many values lie outside Tukey's fences. They are counted, not removed.
+/// Counts of values outside Tukey's fences. The values stay in the estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outliers {
     /// Values below the first quartile by more than 1.5 interquartile ranges.
@@ -68,8 +68,8 @@ impl Outliers {
     }
 }
 
-/// Counts the values outside Tukey's inner fences, 1.5 interquartile ranges (type 7 quartiles)
-/// beyond the quartiles. A value on a fence is inside.
+/// Counts of values outside Tukey's inner fences, 1.5 interquartile ranges beyond the quartiles
+/// (type 7). A value on a fence is inside.
 pub fn tukey_outliers(values: &[f64]) -> Option<Outliers> {
     let first = quantile(values, 0.25)?;
     let third = quantile(values, 0.75)?;
@@ -81,31 +81,31 @@ pub fn tukey_outliers(values: &[f64]) -> Option<Outliers> {
 }
 
 /// Sum of squared deviations from `centre`.
-pub(super) fn squares_about(values: &[f64], centre: f64) -> f64 {
+pub(crate) fn squares_about(values: &[f64], centre: f64) -> f64 {
     values.iter().map(|v| (v - centre).powi(2)).sum()
 }
 
 /// The values in ascending order.
-pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted
 }
 
-/// Whether there is at least one value and every one is finite.
-pub(super) fn usable(values: &[f64]) -> bool {
+/// True if there is at least one value and all are finite.
+pub(crate) fn usable(values: &[f64]) -> bool {
     !values.is_empty() && values.iter().all(|v| v.is_finite())
 }
 
 /// The value, unless it is a NaN or an infinity.
-pub(super) fn finite(value: f64) -> Option<f64> {
+pub(crate) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::{ROUNDS_A, close};
+    use crate::tests::{ROUNDS_A, close};
 
     #[test]
     fn mean_and_sample_sd_match_numpy() {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_small_beside_the_values_survives() {
+    fn small_spread_of_large_values_is_kept() {
         // NIST StRD NumAcc4: mean 10000000.2, standard deviation 0.1, by construction.
         let mut values = vec![10_000_000.2];
         for _ in 0..500 {

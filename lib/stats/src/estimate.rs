@@ -1,29 +1,29 @@
-//! What a report prints: an estimate, with an interval only where the rounds allow one.
+//! Estimates for a report, with an interval when there are enough rounds.
 
 use serde::Serialize;
 
-use super::describe::{finite, mean, sample_sd};
-use super::distribution::t_critical;
-use super::interval::{
+use crate::describe::{finite, mean, sample_sd};
+use crate::distribution::t_critical;
+use crate::interval::{
     Interval, difference_interval, logs, paired_differences, paired_log_ratios, ratio_interval,
     t_interval, welch_difference_interval, welch_ratio_interval,
 };
 
-/// Fewest rounds an interval is reported from.
+/// Rounds below which no interval is reported.
 ///
-/// With fewer, the standard deviation is itself little more than a guess: Student's t is honest
-/// about that, but an interval from two rounds is 12.7 standard errors wide to either side and
-/// leans wholly on the process means being normal.
+/// With fewer, the standard deviation itself is uncertain. Student's t allows for that, but an
+/// interval from two rounds reaches 12.7 standard errors to either side, and it holds only if the
+/// process means are normal.
 pub const MIN_ROUNDS: usize = 5;
 
-/// A point estimate with its interval, which is absent under [`MIN_ROUNDS`] rounds.
+/// Point estimate with its interval, which is absent under [`MIN_ROUNDS`] rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The point estimate.
     pub value: f64,
-    /// Rounds behind it, or those of the smaller set when the two sets are not paired.
+    /// Rounds, or rounds of the smaller set when the two sets are not paired.
     pub n: usize,
-    /// Its confidence interval; absent exactly when `n` is under [`MIN_ROUNDS`].
+    /// Confidence interval; absent exactly when `n` is under [`MIN_ROUNDS`].
     pub interval: Option<Interval>,
 }
 
@@ -65,8 +65,8 @@ impl Estimate {
         Self::guarded(value, numerators.len().min(denominators.len()), interval)
     }
 
-    /// Withholds the interval under [`MIN_ROUNDS`]; from there on it is absent for that reason
-    /// alone, so one that could not be computed leaves no estimate either.
+    /// Estimate without an interval under [`MIN_ROUNDS`]. With enough rounds, an interval that
+    /// could not be computed gives no estimate, so an absent interval has one meaning.
     fn guarded(value: f64, n: usize, interval: Option<Interval>) -> Option<Self> {
         let value = finite(value)?;
         let interval = if n < MIN_ROUNDS {
@@ -78,12 +78,12 @@ impl Estimate {
     }
 }
 
-/// Rounds needed for an interval of ± `target_relative` (0.02 for 2 %) around the mean, judged
-/// from a pilot: n = (t · s / (target · mean))², rounded up, t at the pilot's degrees of freedom.
+/// Rounds needed for an interval of ± `target_relative` (0.02 for 2 %) around the mean, from
+/// a pilot: n = (t · s / (target · mean))², rounded up, t at the pilot's degrees of freedom.
 ///
-/// Never below the rounds of the pilot, which is also the answer where the formula has none (a
-/// single round, a mean of zero, a target that is not positive). The answer can be very large;
-/// the caller's time budget bounds it.
+/// At least the rounds of the pilot, which is also the answer when the formula has none (a single
+/// round, a mean of zero, a target that is not positive). The answer can be very large; the
+/// caller's time budget bounds it.
 pub fn planned_rounds(pilot_values: &[f64], target_relative: f64, confidence: f64) -> usize {
     let pilot = pilot_values.len();
     let needed = || {
@@ -91,7 +91,7 @@ pub fn planned_rounds(pilot_values: &[f64], target_relative: f64, confidence: f6
         let t = t_critical(confidence, (pilot - 1) as f64)?;
         let reach = finite(target_relative * mean(pilot_values)?.abs())?;
         let rounds = (t * sd / reach).powi(2).ceil();
-        // An infinite need saturates in the cast; 0 / 0 and a backward target do not get there.
+        // An infinite number saturates in the cast.
         (target_relative > 0.0 && reach > 0.0).then_some(rounds as usize)
     };
     needed().map_or(pilot, |rounds| rounds.max(pilot))
@@ -100,7 +100,7 @@ pub fn planned_rounds(pilot_values: &[f64], target_relative: f64, confidence: f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::{ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
+    use crate::tests::{ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
 
     #[test]
     fn under_five_rounds_there_is_an_estimate_and_no_interval() {

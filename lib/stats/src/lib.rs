@@ -1,16 +1,16 @@
-//! The statistics of the runner: pure functions over `&[f64]`, no clocks, no files, no printing.
+//! Statistics of benchmark results: pure functions over `&[f64]`. No clocks, no files, no printing.
 //!
 //! The unit of observation is the *process*. Samples taken inside one process are correlated and
-//! share one placement, so an interval made from them is far too narrow; `tests.rs` shows by
-//! simulation how far. Hand these functions one value per fresh process (usually its mean) and,
-//! for a ratio or a difference, the two values of the same round at the same index.
+//! share one placement, so an interval made from them is far too narrow; a simulation in `tests.rs`
+//! shows by how much. These functions take one value per fresh process (usually its mean). A
+//! ratio or a difference takes the two values of one round at the same index.
 //!
-//! Conventions that hold throughout:
+//! Conventions:
 //!
 //! - Units pass through: nanoseconds in, nanoseconds out.
-//! - Input that has no answer (empty, lengths that differ, a NaN or an infinity, a confidence
-//!   outside 0..1, a result that overflows) gives `None`, never a NaN and never a guess.
-//! - Nothing is dropped as an outlier and no bound is clamped, at zero or elsewhere.
+//! - Input without an answer gives `None`, never a NaN: no values, lengths that differ, a NaN or
+//!   an infinity, a confidence outside 0..1, a result that overflows.
+//! - No value is dropped as an outlier. No bound is clamped, at zero or elsewhere.
 
 mod describe;
 mod distribution;

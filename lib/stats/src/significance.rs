@@ -1,18 +1,17 @@
-//! Whether two runs differ, where many pairs of cases are asked about at once.
+//! Tests of a difference between two runs, corrected for many comparisons.
 
-use super::distribution::t_two_sided;
-use super::interval::{Contrast, logs, welch};
-use super::line::{Line, log_slope_ratio};
+use crate::distribution::t_two_sided;
+use crate::interval::{Contrast, logs, welch};
+use crate::line::{Line, log_slope_ratio};
 
-/// Two-sided p of Welch's t test on the logarithms: how often two sets from one and the same
-/// distribution lie this far apart. It is under 0.05 exactly where the 95 % interval of
-/// [`super::welch_ratio_interval`] does not contain 1.
+/// Two-sided p of Welch's t test on the logarithms. It is under 0.05 exactly where the 95 % interval of
+/// [`crate::welch_ratio_interval`] does not contain 1.
 pub fn welch_ratio_p(numerators: &[f64], denominators: &[f64]) -> Option<f64> {
     p(welch(&logs(numerators)?, &logs(denominators)?)?)
 }
 
-/// Two-sided p of the test that two slopes are equal, made as [`super::slope_ratio`] makes its
-/// interval.
+/// Two-sided p of the test that two slopes are equal, consistent with the interval of
+/// [`crate::slope_ratio`].
 pub fn slope_ratio_p(a: &Line, b: &Line) -> Option<f64> {
     p(log_slope_ratio(a, b)?)
 }
@@ -20,17 +19,15 @@ pub fn slope_ratio_p(a: &Line, b: &Line) -> Option<f64> {
 fn p(contrast: Contrast) -> Option<f64> {
     match contrast.error > 0.0 {
         true => t_two_sided(contrast.estimate / contrast.error, contrast.freedom),
-        // Values that do not vary are equal, or they are not.
+        // No variance: the values are equal or they are not.
         false => Some(if contrast.estimate == 0.0 { 1.0 } else { 0.0 }),
     }
 }
 
-/// Holm's step-down correction (1979): the p of each test, adjusted for all of them, in their
-/// order.
+/// Adjusted p of each test by Holm's step-down correction (1979), in the order given.
 ///
-/// Calling those under 0.05 different calls any pair different that is equal in at most 5 % of
-/// families, whatever the tests have to do with each other. It finds all that Bonferroni's
-/// correction finds, and more.
+/// A threshold of 0.05 on the adjusted values keeps the family-wise error rate at 5 % or less,
+/// whether or not the tests are independent. It rejects all that Bonferroni's correction rejects.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
@@ -46,8 +43,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::{MEMORY_X, MEMORY_Y, ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
-    use crate::stats::{fit_line, slope_ratio, welch_ratio_interval};
+    use crate::tests::{MEMORY_X, MEMORY_Y, ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
+    use crate::{fit_line, slope_ratio, welch_ratio_interval};
 
     #[test]
     fn welch_matches_scipy() {

@@ -1,24 +1,24 @@
-//! Rank statistics: whether two sets differ, without supposing a shape.
+//! Rank statistics: comparison of two sets without an assumed distribution.
 
 use serde::Serialize;
 
-use super::describe::{sorted, usable};
-use super::distribution::normal_upper;
+use crate::describe::{sorted, usable};
+use crate::distribution::normal_upper;
 
-/// Outcome of a two-sided Mann–Whitney U test.
+/// Result of a two-sided Mann–Whitney U test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MannWhitney {
-    /// U of the first set: pairs in which its value is the larger, ties counting a half.
+    /// U of the first set: pairs in which its value is larger; a tie counts a half.
     pub u: f64,
-    /// Two-sided p: how often sets from one and the same distribution lie this far apart.
+    /// Two-sided p value.
     pub p: f64,
 }
 
 /// Mann–Whitney U test by the normal approximation, corrected for ties and for continuity, as in
 /// `scipy.stats.mannwhitneyu(method='asymptotic')`.
 ///
-/// The approximation is good from about eight values a side; under that, p cannot be trusted to
-/// more than its order of magnitude.
+/// The approximation is good from about eight values per set; with fewer, only the order of
+/// magnitude of p is right.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     if !usable(a) || !usable(b) {
         return None;
@@ -39,7 +39,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     let variance = n_a * n_b / 12.0 * ((n + 1.0) - ties / (n * (n - 1.0)));
     let half = n_a * n_b / 2.0;
     let excess = (u - half).abs() - 0.5;
-    // With every value equal the variance is zero: no evidence of anything.
+    // The variance is zero when all values are equal: no evidence of a difference.
     let p = if variance > 0.0 {
         2.0 * normal_upper(excess / variance.sqrt())
     } else {
@@ -48,8 +48,8 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     Some(MannWhitney { u, p: p.min(1.0) })
 }
 
-/// Sizes of the groups of equal values, those of a single value included.
-pub(super) fn tie_sizes(values: &[f64]) -> Vec<usize> {
+/// Sizes of the groups of equal values, including groups of one.
+pub(crate) fn tie_sizes(values: &[f64]) -> Vec<usize> {
     sorted(values)
         .chunk_by(|a, b| a == b)
         .map(<[f64]>::len)
@@ -59,7 +59,7 @@ pub(super) fn tie_sizes(values: &[f64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::{ROUNDS_A, ROUNDS_C, close};
+    use crate::tests::{ROUNDS_A, ROUNDS_C, close};
 
     #[test]
     fn matches_scipy() {

@@ -1,31 +1,31 @@
-//! The Theil–Sen line: a slope that a few wild points cannot move.
+//! The Theil–Sen line: a slope that is robust against outliers.
 
 use serde::Serialize;
 
-use super::describe::{finite, median, quantile_sorted, usable};
-use super::distribution::z_critical;
-use super::interval::Interval;
-use super::rank::tie_sizes;
+use crate::describe::{finite, median, quantile_sorted, usable};
+use crate::distribution::z_critical;
+use crate::interval::Interval;
+use crate::rank::tie_sizes;
 
-/// A line through the median of the pairwise slopes.
+/// Theil–Sen line: the median of the pairwise slopes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TheilSen {
-    /// Median of the slopes of all pairs of points with different x, in units of y per unit of x.
+    /// Median of the slopes of all pairs of points with distinct x, in units of y per unit of x.
     pub slope: f64,
-    /// Sen's interval of the slope; absent where the points are too few to reach the confidence.
+    /// Sen's interval of the slope; absent when there are too few points for the confidence.
     pub slope_interval: Option<Interval>,
     /// median(y) − slope · median(x), in units of y.
     pub intercept: f64,
-    /// Points.
+    /// Number of points.
     pub n: usize,
 }
 
-/// Theil–Sen line through at least two points with different x.
+/// Theil–Sen line through at least two points with distinct x.
 ///
 /// The interval is that of Sen (1968), equation 2.6: order statistics of the slopes, chosen by the
-/// variance of Kendall's S with ties in x and in y allowed for. Values are those of
-/// `scipy.stats.theilslopes(method='separate')`, except that scipy falls back to the extreme
-/// slopes where the order statistics it needs do not exist; here there is no interval then.
+/// variance of Kendall's S, corrected for ties in x and y. Values agree with
+/// `scipy.stats.theilslopes(method='separate')`, except that scipy uses the extreme slopes when
+/// the order statistics it needs do not exist; here the interval is absent.
 pub fn theil_sen(x: &[f64], y: &[f64], confidence: f64) -> Option<TheilSen> {
     if x.len() != y.len() || !usable(x) || !usable(y) {
         return None;
@@ -85,7 +85,7 @@ fn sen_bounds(x: &[f64], y: &[f64], slopes: &[f64], confidence: f64) -> Option<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::{MEMORY_X, MEMORY_Y, close};
+    use crate::tests::{MEMORY_X, MEMORY_Y, close};
 
     fn golden(actual: Option<TheilSen>, expected: [f64; 4]) {
         let actual = actual.unwrap();
@@ -108,7 +108,7 @@ mod tests {
                 9798.217142857144,
             ],
         );
-        // x = [1, 2, 3, 4, 5, 6, 7, 8], y = [2, 4, 4, 8, 9, 13, 13, 40]: ties in y, a wild point
+        // x = [1, 2, 3, 4, 5, 6, 7, 8], y = [2, 4, 4, 8, 9, 13, 13, 40]: ties in y, one outlier
         let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
         let y = [2.0, 4.0, 4.0, 8.0, 9.0, 13.0, 13.0, 40.0];
         golden(

@@ -1,32 +1,32 @@
-//! What the unit tests share, and the simulation behind "the process is the sample".
+//! Data shared by the unit tests, and coverage of the intervals by simulation.
 
-use super::{mean, ratio_interval, t_interval, welch_ratio_interval};
+use crate::{mean, ratio_interval, t_interval, welch_ratio_interval};
 
 /// Ten rounds of one case, nanoseconds; 'A' in the comments that name a reference.
-pub(super) const ROUNDS_A: [f64; 10] = [
+pub(crate) const ROUNDS_A: [f64; 10] = [
     1523.4, 1498.2, 1610.9, 1555.0, 1472.8, 1539.1, 1587.6, 1501.3, 1566.7, 1530.2,
 ];
 
 /// The same ten rounds of another case; 'B'.
-pub(super) const ROUNDS_B: [f64; 10] = [
+pub(crate) const ROUNDS_B: [f64; 10] = [
     212.5, 205.1, 224.8, 219.9, 203.3, 214.0, 223.7, 208.2, 216.6, 210.4,
 ];
 
 /// Eight rounds of another run; 'C'.
-pub(super) const ROUNDS_C: [f64; 8] = [
+pub(crate) const ROUNDS_C: [f64; 8] = [
     1601.2, 1480.5, 1655.3, 1720.8, 1590.1, 1533.9, 1689.4, 1612.0,
 ];
 
 /// Eight task counts, three processes each; 'X'.
 #[rustfmt::skip]
-pub(super) const MEMORY_X: [f64; 24] = [
+pub(crate) const MEMORY_X: [f64; 24] = [
     100.0, 100.0, 100.0, 200.0, 200.0, 200.0, 350.0, 350.0, 350.0, 500.0, 500.0, 500.0,
     700.0, 700.0, 700.0, 1000.0, 1000.0, 1000.0, 1500.0, 1500.0, 1500.0, 2000.0, 2000.0, 2000.0,
 ];
 
 /// Resident bytes at those task counts; 'Y'.
 #[rustfmt::skip]
-pub(super) const MEMORY_Y: [f64; 24] = [
+pub(crate) const MEMORY_Y: [f64; 24] = [
     3_096_576.0, 3_100_672.0, 3_088_384.0, 4_067_328.0, 4_075_520.0, 4_063_232.0,
     5_529_600.0, 5_537_792.0, 5_525_504.0, 7_000_064.0, 6_987_776.0, 6_995_968.0,
     8_957_952.0, 8_949_760.0, 8_966_144.0, 11_894_784.0, 11_890_688.0, 11_907_072.0,
@@ -35,7 +35,7 @@ pub(super) const MEMORY_Y: [f64; 24] = [
 
 /// Fails unless `actual` is within `tolerance` of `expected`, relative to it.
 #[track_caller]
-pub(super) fn close(actual: f64, expected: f64, tolerance: f64) {
+pub(crate) fn close(actual: f64, expected: f64, tolerance: f64) {
     let error = (actual - expected).abs();
     assert!(
         error <= tolerance * expected.abs(),
@@ -43,8 +43,8 @@ pub(super) fn close(actual: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): enough for a simulation, and the same everywhere.
-pub(super) struct Rng(pub(super) u64);
+/// SplitMix64 (Steele, Lea and Flood 2014): good enough for a simulation, and reproducible.
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
     fn next(&mut self) -> u64 {
@@ -56,31 +56,32 @@ impl Rng {
     }
 
     /// Uniform inside 0..1, both ends excluded.
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
     /// Standard normal, by Box and Muller.
-    pub(super) fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
     /// Exponential with mean 1.
-    pub(super) fn exponential(&mut self) -> f64 {
+    pub(crate) fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 }
 
-/// One process of the simulation: a placement of its own (sd 20 around `truth`), then samples that
-/// remember the one before (AR(1), coefficient 0.8, sd 30).
+/// Samples of one simulated process: a centre of its own (sd 20 around `truth`), then an AR(1)
+/// series around it (coefficient 0.8, sd 30).
 fn process(rng: &mut Rng, truth: f64, samples: usize) -> Vec<f64> {
-    const MEMORY: f64 = 0.8;
+    const CORRELATION: f64 = 0.8;
     let centre = truth + 20.0 * rng.normal();
     let mut noise = 30.0 * rng.normal();
     (0..samples)
         .map(|_| {
-            noise = MEMORY * noise + 30.0 * (1.0 - MEMORY * MEMORY).sqrt() * rng.normal();
+            noise = CORRELATION * noise
+                + 30.0 * (1.0 - CORRELATION * CORRELATION).sqrt() * rng.normal();
             centre + noise
         })
         .collect()
@@ -112,9 +113,9 @@ fn process_means_cover_the_truth_and_pooled_iterations_do_not() {
     assert!(pooled < 0.30, "pooled iterations cover {pooled}");
 }
 
-/// Two cases that are as 3 : 2, in rounds that drift: by a quarter, up and down, over ten rounds.
-/// The ratio inside each round does not see it. Two runs that see no drift, of ten rounds and of
-/// eight and with different spread, are what a comparison of files has.
+/// Coverage of ratio intervals of two cases at 3 : 2. Paired rounds share a drift of ± 25 % over
+/// ten rounds, which cancels in the ratio of each round. Unpaired runs of ten and eight rounds with
+/// different spread have no drift, as in a comparison of two files.
 #[test]
 fn ratios_cover_the_truth() {
     const TRIALS: u32 = 2000;
@@ -141,6 +142,6 @@ fn ratios_cover_the_truth() {
     println!("pairs cover {paired} (taken as two sets: {drifting}), sets apart {apart}");
     assert!((0.93..=0.97).contains(&paired), "pairs cover {paired}");
     assert!((0.93..=0.97).contains(&apart), "sets apart cover {apart}");
-    // Shared drift makes the interval far too wide where it is not taken out round by round.
+    // Shared drift makes the interval far too wide unless it cancels round by round.
     assert!(drifting > 0.999, "pairs taken as two sets cover {drifting}");
 }

@@ -1,53 +1,53 @@
-//! One mean or two: process means that fall into two clusters.
+//! Bimodal process means: detection of two clusters.
 //!
-//! A brigade may land in one of two placements for its whole life and run at half the speed in one
-//! of them. The mean of such processes describes none of them, so it is replaced by two modes.
+//! A process may keep one of two placements for its whole life and run at half speed in one of
+//! them. The mean over such processes describes none of them, so two modes replace it.
 
 use serde::Serialize;
 
-use super::describe::{mean, sorted, squares_about, usable};
+use crate::describe::{mean, sorted, squares_about, usable};
 
-/// Smallest cluster that counts as a mode: one process alone is an outlier, not a mode.
+/// Fewest values in a mode: a single value is an outlier.
 const MIN_MEMBERS: usize = 2;
 
-/// Smallest weight that counts as a mode: two processes of the usual ten. Below it there is too
-/// little to say anything about the second mode but that it exists, and the outlier count says so.
+/// Smallest weight of a mode: two processes of the usual ten. Smaller clusters are too few to
+/// describe; the outlier count shows them.
 const MIN_WEIGHT: f64 = 0.2;
 
-/// How much the upper centre must exceed the lower one, as a share of the lower.
+/// Least distance of the upper centre from the lower one, as a share of the lower.
 const MIN_SEPARATION: f64 = 0.2;
 
-/// The empty gap must be at least this many standard deviations inside the clusters...
+/// Least gap between the clusters, in pooled standard deviations inside them.
 const MIN_GAP: f64 = 2.0;
 
-/// ...and at least this many divided by the number of values.
+/// Least gap times the number of values, in the same unit.
 ///
-/// The widest gap a best split finds in values of a single mode shrinks as 1 / n, so the bar does
-/// too: of ten values it asks for 5 standard deviations, of twenty for 2.5. Simulated (`survey`
-/// below, 100,000 sets a cell; normal, log-normal, exponential and uniform values with a spread of
-/// 15 % or more), one mode is called two in under 0.8 % of sets of 10 to 30 values, and in 1.8 % at
-/// worst of sets of 5. Two modes at 1 : 2 that spread by 5 % each are found in at least 97.8 % of
-/// sets of ten or more; in 61 % of sets of five, where little can be known.
+/// The widest gap in values of a single mode shrinks as 1 / n, so the threshold does too: 5
+/// standard deviations for ten values, 2.5 for twenty. By simulation (`survey` below, 100,000 sets
+/// per cell; normal, log-normal, exponential and uniform values with a spread of 15 % or more),
+/// one mode is called two in under 0.8 % of sets of 10 to 30 values and in at most 1.8 % of sets
+/// of 5. Two modes at 1 : 2 that spread by 5 % each are found in at least 97.8 % of sets of ten or
+/// more, and in 61 % of sets of five.
 const GAP_BY_COUNT: f64 = 50.0;
 
-/// One of two clusters of process means.
+/// Cluster of process means, one of two.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mode {
     /// Mean of its members, in the unit of the values.
     pub centre: f64,
-    /// Its share of the values; the two weights sum to 1.
+    /// Share of the values; the two weights sum to 1.
     pub weight: f64,
-    /// Its members.
+    /// Number of members.
     pub count: usize,
 }
 
-/// The two modes of the values, the lower one first; `None` where one mean will do.
+/// Two modes of positive values, the lower one first; `None` when the values have one mode.
 ///
-/// The split is the one of the sorted values with the least sum of squares inside the two clusters
-/// (what 2-means finds, exactly), among those with at least 2 members and 20 % of the values on
-/// either side. It stands if the centres lie more than 20 % of the lower one apart and nothing
-/// lies in a wide gap between them, on the values as on their logarithms: a long right tail shows
-/// a gap on the first, a long left one on the second, two modes on both. Values are positive.
+/// The split of the sorted values is the one with the least sum of squares inside the two clusters
+/// (exact 2-means), with at least 2 members and 20 % of the values on either side. It counts if the
+/// centres differ by more than 20 % of the lower one and a wide gap separates the clusters, both in
+/// the values and in their logarithms: a long right tail shows a gap in the values alone, a long
+/// left tail in the logarithms alone, two modes in both.
 pub fn modes(values: &[f64]) -> Option<[Mode; 2]> {
     let sorted = sorted(values);
     if !usable(values) || sorted[0] <= 0.0 {
@@ -69,7 +69,7 @@ pub fn modes(values: &[f64]) -> Option<[Mode; 2]> {
     Some([mode(low, at), mode(high, n - at)])
 }
 
-/// Where the upper cluster begins in the split with the least squares inside the clusters.
+/// Index of the first value of the upper cluster in the split with the least sum of squares.
 fn best_split(sorted: &[f64]) -> Option<usize> {
     let n = sorted.len();
     let members = MIN_MEMBERS.max((MIN_WEIGHT * n as f64).ceil() as usize);
@@ -77,7 +77,7 @@ fn best_split(sorted: &[f64]) -> Option<usize> {
         .min_by(|a, b| squares_inside(sorted, *a).total_cmp(&squares_inside(sorted, *b)))
 }
 
-/// Whether the gap below `at` is wide beside the pooled standard deviation inside the clusters.
+/// True if the gap below index `at` is wide compared with the pooled standard deviation.
 fn gap_is_wide(sorted: &[f64], at: usize) -> bool {
     let n = sorted.len() as f64;
     let gap = sorted[at] - sorted[at - 1];
@@ -94,7 +94,7 @@ fn squares_inside(sorted: &[f64], at: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::{Rng, close};
+    use crate::tests::{Rng, close};
 
     #[test]
     fn two_placements_are_two_modes() {
@@ -144,7 +144,7 @@ mod tests {
 
     type Draw = fn(&mut Rng) -> f64;
 
-    /// Distributions with one mode, wide enough for the rule of 20 % to be met by chance.
+    /// Unimodal distributions wide enough for centres to differ by 20 % by chance.
     const UNIMODAL: [(&str, Draw); 8] = [
         ("normal 15 %", |rng| 1.0 + 0.15 * rng.normal()),
         ("normal 25 %", |rng| 1.0 + 0.25 * rng.normal()),
@@ -181,8 +181,8 @@ mod tests {
         }
     }
 
-    /// The figures in the comment of `GAP_BY_COUNT`; half a minute with
-    /// `cargo test --release survey -- --ignored --nocapture`.
+    /// Figures in the comment of `GAP_BY_COUNT`; half a minute with
+    /// `cargo test --release -p stats survey -- --ignored --nocapture`.
     #[test]
     #[ignore = "a survey to read, not a check"]
     fn survey() {

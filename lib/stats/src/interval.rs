@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::describe::{finite, mean, sample_sd};
-use super::distribution::t_critical;
+use crate::describe::{finite, mean, sample_sd};
+use crate::distribution::t_critical;
 
-/// A two-sided confidence interval and the estimate it surrounds, in the unit of the estimate.
+/// Two-sided confidence interval around an estimate, in the unit of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The point estimate.
@@ -14,22 +14,22 @@ pub struct Interval {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
-    /// Independent values behind it: rounds, or the smaller set when two sets are not paired.
+    /// Independent values: rounds, or rounds of the smaller set when two sets are not paired.
     pub n: usize,
-    /// Share of such intervals that cover the truth, such as 0.95.
+    /// Share of such intervals that contain the true value, such as 0.95.
     pub confidence: f64,
 }
 
 impl Interval {
-    /// For the interval of a ratio: how far its farther bound is from 1, as a factor less one, so
-    /// that a half and a double are equally far. `None` unless the bounds are positive.
+    /// Distance of the farther bound of a ratio from 1, as a factor minus one: a half and a double
+    /// are equally far. `None` unless the bounds are positive.
     pub fn factor_from_one(&self) -> Option<f64> {
         let factor = self.high.max(1.0 / self.low) - 1.0;
         (self.low > 0.0 && factor.is_finite()).then_some(factor.max(0.0))
     }
 
-    /// An interval that reaches `reach` to either side; `None` if a bound is not finite.
-    pub(super) fn around(estimate: f64, reach: f64, n: usize, confidence: f64) -> Option<Self> {
+    /// Interval of `estimate` ± `reach`; `None` if a bound is not finite.
+    pub(crate) fn around(estimate: f64, reach: f64, n: usize, confidence: f64) -> Option<Self> {
         let low = finite(estimate - reach)?;
         let high = finite(estimate + reach)?;
         Some(Self {
@@ -41,26 +41,26 @@ impl Interval {
         })
     }
 
-    /// Whether `value` lies inside; a bound itself is inside. A difference whose interval contains
-    /// 0, or a ratio whose interval contains 1, is not distinguishable from no effect.
+    /// True if `value` lies inside or on a bound. A difference whose interval contains 0, or a
+    /// ratio whose interval contains 1, is not distinguishable from no effect.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// Whether the two intervals have no value in common.
+    /// True if the two intervals do not overlap.
     ///
-    /// Stricter than a test of the difference: two 95 % intervals of equal width part at about
-    /// p = 0.006, so an overlap is not proof of equality.
+    /// Stricter than a test of the difference: two 95 % intervals of equal width stop overlapping
+    /// at about p = 0.006, so an overlap does not prove equality.
     pub fn disjoint(&self, other: &Self) -> bool {
         self.high < other.low || other.high < self.low
     }
 
-    /// Half the width, as a share of the estimate: the "± 2 %" of a report. `None` at zero.
+    /// Half-width as a share of the estimate (0.02 for ± 2 %). `None` when the estimate is zero.
     pub fn relative_half_width(&self) -> Option<f64> {
         finite((self.high - self.low) / 2.0 / self.estimate.abs())
     }
 
-    /// The interval of `exp(x)` from that of `x`.
+    /// Interval of `exp(x)`, given that of `x`.
     fn exp(self) -> Option<Self> {
         Some(Self {
             estimate: finite(self.estimate.exp())?,
@@ -71,9 +71,8 @@ impl Interval {
     }
 }
 
-/// Student's t interval of the mean, x̄ ± t(n − 1) · s / √n, from two values on.
-///
-/// Two values are enough for the formula and not for a report: see [`super::MIN_ROUNDS`].
+/// Student's t interval of the mean, x̄ ± t(n − 1) · s / √n, of at
+/// least two values. A report needs more: see [`crate::MIN_ROUNDS`].
 pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let n = values.len();
     let sd = sample_sd(values)?;
@@ -97,26 +96,26 @@ pub fn ratio_interval(
     t_interval(&paired_log_ratios(numerators, denominators)?, confidence)?.exp()
 }
 
-/// A difference as Student's t sees it, before it becomes an interval or a p.
+/// Difference with its standard error: the input of a t interval or a t test.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Contrast {
+pub(crate) struct Contrast {
     /// The difference.
-    pub(super) estimate: f64,
-    /// Its standard error.
-    pub(super) error: f64,
-    /// Degrees of freedom of that.
-    pub(super) freedom: f64,
+    pub(crate) estimate: f64,
+    /// Standard error of the difference.
+    pub(crate) error: f64,
+    /// Degrees of freedom of the standard error.
+    pub(crate) freedom: f64,
 }
 
 /// mean(a) − mean(b) for two sets that share no rounds and may differ in spread and size: Welch's
 /// t with Welch–Satterthwaite degrees of freedom.
-pub(super) fn welch(a: &[f64], b: &[f64]) -> Option<Contrast> {
+pub(crate) fn welch(a: &[f64], b: &[f64]) -> Option<Contrast> {
     let square_error = |values: &[f64]| Some(sample_sd(values)?.powi(2) / values.len() as f64);
     let (error_a, error_b) = (square_error(a)?, square_error(b)?);
     let estimate = finite(mean(a)? - mean(b)?)?;
     let (n_a, n_b) = (a.len() as f64, b.len() as f64);
     let sum = error_a + error_b;
-    // Shares of the sum, not squares of it: values near the ends of f64 would overflow.
+    // Shares of the sum, since the square of the sum could overflow.
     let freedom = if sum > 0.0 {
         1.0 / ((error_a / sum).powi(2) / (n_a - 1.0) + (error_b / sum).powi(2) / (n_b - 1.0))
     } else {
@@ -148,17 +147,17 @@ pub fn welch_ratio_interval(
 }
 
 /// `a[i] − b[i]`; `None` when the lengths differ.
-pub(super) fn paired_differences(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn paired_differences(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
     (a.len() == b.len()).then(|| a.iter().zip(b).map(|(a, b)| a - b).collect())
 }
 
 /// `ln(a[i] / b[i])`; `None` when the lengths differ or a value is not positive.
-pub(super) fn paired_log_ratios(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn paired_log_ratios(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
     paired_differences(&logs(a)?, &logs(b)?)
 }
 
 /// Natural logarithms; `None` unless every value is positive and finite.
-pub(super) fn logs(values: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn logs(values: &[f64]) -> Option<Vec<f64>> {
     let log = |v: &f64| (*v > 0.0 && v.is_finite()).then(|| v.ln());
     values.iter().map(log).collect()
 }
@@ -166,7 +165,7 @@ pub(super) fn logs(values: &[f64]) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::{ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
+    use crate::tests::{ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
 
     fn golden(actual: Option<Interval>, expected: [f64; 3]) {
         let actual = actual.unwrap();
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_put_to_an_interval() {
+    fn contains_disjoint_and_relative_half_width() {
         let interval = Interval::around(-4.0, 1.0, 5, 0.95).unwrap();
         assert!(interval.contains(-5.0) && interval.contains(-3.0) && !interval.contains(0.0));
         assert_eq!(interval.relative_half_width(), Some(0.25));
