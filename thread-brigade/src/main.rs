@@ -90,13 +90,10 @@ fn build(cli: &Cli, threads: &mut Threads) -> anyhow::Result<(Writer, Reader)> {
             guard.started()?;
             pass_on(station.upstream.with(fault), station.downstream, &chain)
         });
-        let refused = || {
-            format!(
-                "cannot create thread {place} of {tasks}: {}",
-                limits::hint(tasks)
-            )
-        };
-        threads.push((place, thread.with_context(refused)?));
+        threads.push((
+            place,
+            thread.with_context(|| limits::refused("create a thread", tasks))?,
+        ));
     }
     cpus.pin(0, tasks + 1)?;
     latch.wait()?;
