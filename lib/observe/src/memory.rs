@@ -25,7 +25,11 @@ pub fn of(pids: &[i32]) -> Memory {
             .try_fold(first, |all, one| Some(all + part(one)?))
     };
     Memory {
-        resident: sum(|memory| memory.resident),
+        // Of several processes each shared page counts once.
+        resident: match each.len() {
+            1 => each[0].resident,
+            _ => sum(|memory| memory.pss),
+        },
         pss: sum(|memory| memory.pss),
         anonymous: sum(|memory| memory.anonymous),
         huge: sum(|memory| memory.huge),
