@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::remedy::{MOST_PIDS, Means, Rlimit};
-use super::{LimitState, LimitStatus, Resource};
+use super::status::Found;
+use super::{LimitStatus, Resource};
 use crate::cgroup::sysctl_is_read_only;
 use crate::source::{Source, rlimit, word_after};
 
@@ -28,9 +29,6 @@ const RLIMITS: &str = "/proc/self/limits";
 const MEMINFO: &str = "/proc/meminfo";
 const STATUS: &str = "/proc/self/status";
 const OVERCOMMIT: &str = "/proc/sys/vm/overcommit_memory";
-
-/// A number that was read, or why it was not.
-pub(super) type Found = Result<u64, String>;
 
 /// What this process may raise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,84 +55,6 @@ pub enum CapabilityState {
     Withheld,
     /// The kernel does not say.
     Unknown,
-}
-
-impl LimitStatus {
-    /// A limit that binds, or the reason why nothing is known of it.
-    pub(super) fn new(
-        name: &str,
-        source: &str,
-        resource: Resource,
-        (value, in_use): (Found, Result<Option<u64>, String>),
-        means: Means,
-    ) -> Self {
-        let found = value.and_then(|value| Ok((value, in_use?)));
-        match found {
-            Ok((value, in_use)) => LimitStatus {
-                name: name.to_owned(),
-                source: source.to_owned(),
-                resource,
-                state: LimitState::Binds,
-                value: Some(value),
-                in_use,
-                room: Some(value.saturating_sub(in_use.unwrap_or(0))),
-                remark: None,
-                means,
-                refusal: None,
-            },
-            Err(why) => LimitStatus::unknown(name, source, resource, why),
-        }
-    }
-
-    /// A limit that does not bind, with its value where one is set.
-    pub(super) fn free(
-        name: &str,
-        source: &str,
-        resource: Resource,
-        value: Option<u64>,
-        why: &str,
-    ) -> Self {
-        LimitStatus {
-            state: LimitState::Free,
-            value,
-            ..LimitStatus::unknown(name, source, resource, why.to_owned())
-        }
-    }
-
-    pub(super) fn unknown(name: &str, source: &str, resource: Resource, why: String) -> Self {
-        LimitStatus {
-            name: name.to_owned(),
-            source: source.to_owned(),
-            resource,
-            state: LimitState::Unknown,
-            value: None,
-            in_use: None,
-            room: None,
-            remark: Some(why),
-            means: Means::Nothing("it does not bind"),
-            refusal: None,
-        }
-    }
-
-    /// The same as one that this process may pass.
-    fn passed(self, why: &str) -> Self {
-        match self.state {
-            LimitState::Binds => {
-                LimitStatus::free(&self.name, &self.source, self.resource, self.value, why)
-            }
-            _ => self,
-        }
-    }
-
-    pub(super) fn refused(mut self, why: Option<&'static str>) -> Self {
-        self.refusal = why;
-        self
-    }
-
-    fn remarked(mut self, remark: &str) -> Self {
-        self.remark.get_or_insert_with(|| remark.to_owned());
-        self
-    }
 }
 
 /// Files of the system, and the facts about this process that decide which limits bind.
