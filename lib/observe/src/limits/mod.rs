@@ -25,7 +25,6 @@ use crate::source::Source;
 pub use apply::{Applied, Raised, Refused, Undo};
 pub use remedy::{Lasting, Remedy};
 pub use status::{LimitState, LimitStatus};
-pub use system::{CapabilityState, Rights};
 
 use remedy::Setting;
 use system::System;
@@ -102,7 +101,6 @@ impl LimitsReport {
 #[derive(Debug, Clone)]
 pub struct Limits {
     statuses: Vec<LimitStatus>,
-    rights: Rights,
     setting: Setting,
     source: Source,
 }
@@ -121,7 +119,6 @@ impl Limits {
         statuses.extend(group::statuses(&source));
         Limits {
             statuses,
-            rights: system.rights(),
             setting: Setting::read(&source, system.is_root()),
             source,
         }
@@ -130,11 +127,6 @@ impl Limits {
     /// Every limit, with those that do not bind and those that cannot be read.
     pub fn statuses(&self) -> &[LimitStatus] {
         &self.statuses
-    }
-
-    /// What this process may raise.
-    pub fn rights(&self) -> &Rights {
-        &self.rights
     }
 
     /// Limit that allows the fewest tasks, and how many; `None` where none bounds them.

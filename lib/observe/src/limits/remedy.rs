@@ -48,7 +48,7 @@ pub(super) struct Rlimit {
 }
 
 /// What raises a limit. Displays as one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Remedy {
     /// Command for a shell; absent where none helps. Commands act on the shell that runs them.
     pub command: Option<String>,
@@ -169,19 +169,11 @@ impl Setting {
     fn sysctl(self, key: &str, value: &str) -> Remedy {
         let sudo = self.sudo();
         let to_last = match self.family {
-            Family::NixOs => {
-                format!("boot.kernel.sysctl.\"{key}\" = {value}; in the system's configuration")
-            }
+            Family::NixOs => format!("boot.kernel.sysctl.\"{key}\" = {value};"),
             _ => format!("echo '{key} = {value}' | {sudo}tee -a {SYSCTL_FILE}"),
         };
-        Remedy {
-            command: Some(format!("{sudo}sysctl -w {key}={value}")),
-            advice: None,
-            needs_root: true,
-            lasts: Some(Lasting::Reboot),
-            to_last: Some(to_last),
-            refusal: None,
-        }
+        let command = format!("{sudo}sysctl -w {key}={value}");
+        Remedy::new(command, Lasting::Reboot, to_last)
     }
 
     fn rlimit(self, limit: &Rlimit, target: u64) -> Remedy {
@@ -202,46 +194,40 @@ impl Setting {
                  (for logins; in a systemd unit: Limit{service}={target})"
             ),
             Family::Alpine => {
-                format!("rc_ulimit=\"-{flag} {in_units}\" in /etc/rc.conf (for services)")
+                format!("rc_ulimit=\"-{flag} {in_units}\" in /etc/rc.conf (services)")
             }
-            Family::NixOs => format!(
-                "an entry of security.pam.loginLimits with item \"{option}\" and value {in_units} \
-                 in the system's configuration"
-            ),
+            Family::NixOs => format!("{option} {in_units} in security.pam.loginLimits"),
         };
         Remedy {
-            command: Some(command),
-            advice: None,
             needs_root: !within,
-            lasts: Some(Lasting::Shell),
-            to_last: Some(to_last),
-            refusal: None,
+            ..Remedy::new(command, Lasting::Shell, to_last)
         }
     }
 
     fn group(self, file: &str, none: &str, target: Option<u64>) -> Remedy {
         let sudo = self.sudo();
         let value = target.map_or_else(|| none.to_owned(), |value| value.to_string());
-        Remedy {
-            command: Some(format!("echo {value} | {sudo}tee {}", quoted(file))),
-            advice: None,
-            needs_root: true,
-            lasts: Some(Lasting::Group),
-            to_last: Some(maker::setting(file, target, sudo)),
-            refusal: None,
-        }
+        let command = format!("echo {value} | {sudo}tee {}", quoted(file));
+        Remedy::new(command, Lasting::Group, maker::setting(file, target, sudo))
     }
 }
 
 impl Remedy {
+    /// A command for root.
+    fn new(command: String, lasts: Lasting, to_last: String) -> Self {
+        Remedy {
+            command: Some(command),
+            needs_root: true,
+            lasts: Some(lasts),
+            to_last: Some(to_last),
+            ..Remedy::default()
+        }
+    }
+
     fn none(advice: String) -> Self {
         Remedy {
-            command: None,
             advice: Some(advice),
-            needs_root: false,
-            lasts: None,
-            to_last: None,
-            refusal: None,
+            ..Remedy::default()
         }
     }
 }

@@ -1,6 +1,4 @@
-//! Limits of the system and of its processes, and the rights of this process.
-
-use serde::Serialize;
+//! Limits of the system and of its processes.
 
 use super::remedy::{MOST_PIDS, Means, Rlimit};
 use super::status::Found;
@@ -30,41 +28,13 @@ const MEMINFO: &str = "/proc/meminfo";
 const STATUS: &str = "/proc/self/status";
 const OVERCOMMIT: &str = "/proc/sys/vm/overcommit_memory";
 
-/// What this process may raise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Rights {
-    /// Its effective user is root, of this user namespace.
-    pub root: bool,
-    /// That root is the system's own and not a user namespace's.
-    pub first_namespace: bool,
-    /// CAP_SYS_RESOURCE, which raising a hard limit takes.
-    pub sys_resource: CapabilityState,
-    /// Root can write kernel parameters (/proc/sys).
-    pub sysctls_writable: bool,
-}
-
-/// State of a capability.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CapabilityState {
-    /// This process has it.
-    Held,
-    /// This process does not have it; root may.
-    NotHeld,
-    /// No process that is started here can have it, root included: it is not in the bounding set.
-    Withheld,
-    /// The kernel does not say.
-    Unknown,
-}
-
 /// Files of the system, and the facts about this process that decide which limits bind.
 pub(super) struct System<'a> {
     source: &'a Source,
     real_uid: Option<u64>,
     effective_uid: Option<u64>,
-    /// Effective capabilities; `None` where they are unknown. Those of a user namespace do not count
-    /// for the limits here.
-    effective: Option<u64>,
+    /// Effective capabilities. Those of a user namespace do not count for the limits here.
+    effective: u64,
     /// Capabilities that no process started here can go beyond.
     bounding: u64,
     /// User 0 is the system's root.
@@ -95,7 +65,7 @@ impl<'a> System<'a> {
             source,
             real_uid: uids.next().flatten(),
             effective_uid: uids.next().flatten(),
-            effective: in_first(capabilities("CapEff:")),
+            effective: in_first(capabilities("CapEff:")).unwrap_or(0),
             bounding: in_first(capabilities("CapBnd:")).unwrap_or(u64::MAX),
             first_namespace,
             sysctl_is_read_only: sysctl_is_read_only(source),
@@ -109,26 +79,11 @@ impl<'a> System<'a> {
     }
 
     fn can(&self, capability: u32) -> bool {
-        self.effective.unwrap_or(0) >> capability & 1 == 1
+        self.effective >> capability & 1 == 1
     }
 
     fn is_withheld(&self, capability: u32) -> bool {
         self.bounding >> capability & 1 == 0
-    }
-
-    pub(super) fn rights(&self) -> Rights {
-        let sys_resource = match self.effective {
-            None => CapabilityState::Unknown,
-            Some(_) if self.can(CAP_SYS_RESOURCE) => CapabilityState::Held,
-            Some(_) if self.is_withheld(CAP_SYS_RESOURCE) => CapabilityState::Withheld,
-            Some(_) => CapabilityState::NotHeld,
-        };
-        Rights {
-            root: self.is_root(),
-            first_namespace: self.first_namespace,
-            sys_resource,
-            sysctls_writable: !self.sysctl_is_read_only,
-        }
     }
 
     /// All limits but those of control groups, in the order in which to raise them.
