@@ -141,6 +141,10 @@ impl Counting {
                 }
             }
         }
+        if self.open.len() == already {
+            self.absent
+                .push((source.name.clone(), reason::no_threads()));
+        }
     }
 
     /// Does the same with each counter. An event of which one fails would be too low, and is left out.
@@ -199,16 +203,14 @@ impl Totals {
             let io = Process::new(pid).ok()?.io().ok()?;
             Some((io.syscr, io.syscw))
         };
-        let calls = pids
-            .iter()
-            .map(calls)
-            .try_fold((0, 0), |sum: (u64, u64), calls| {
-                let (reads, writes) = calls?;
-                Some((sum.0 + reads, sum.1 + writes))
-            });
+        let calls: Option<Vec<(u64, u64)>> = pids.iter().map(calls).collect();
+        let sum = |calls: Vec<(u64, u64)>| {
+            let (reads, writes): (Vec<u64>, Vec<u64>) = calls.into_iter().unzip();
+            (reads.iter().sum(), writes.iter().sum())
+        };
         Totals {
             interference: interference::totals(),
-            calls: calls.filter(|_| !pids.is_empty()),
+            calls: calls.filter(|calls| !calls.is_empty()).map(sum),
         }
     }
 }
