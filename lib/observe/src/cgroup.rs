@@ -65,7 +65,7 @@ pub(crate) fn groups(source: &Source, controller: &str) -> Result<Groups, String
     })
 }
 
-/// What matters of a mount.
+/// The facts about a mount that matter.
 struct Mount {
     /// Folder of the hierarchy that is seen at the mount point.
     root: String,
@@ -123,7 +123,7 @@ fn unescaped(field: &str) -> String {
     text
 }
 
-/// Whether `/proc/sys` is mounted read-only, as containers do.
+/// `/proc/sys` is mounted read-only, as in containers.
 pub(crate) fn sysctl_is_read_only(source: &Source) -> bool {
     let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
     let mounts: Vec<MountInfo> = mounts

@@ -61,7 +61,7 @@ impl Source {
         number.map_err(|_| format!("{path} holds no number"))
     }
 
-    /// What `procfs` makes of a file, or why it makes nothing of it.
+    /// A file as `procfs` reads it, or why it cannot.
     pub(crate) fn parse<T: FromRead>(&self, path: &str) -> Result<T, String> {
         let file = File::open(self.path(path)).map_err(|e| format!("cannot read {path}: {e}"))?;
         T::from_read(file.take(LARGEST_FILE)).map_err(|e| format!("cannot read {path}: {e}"))

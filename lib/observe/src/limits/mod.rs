@@ -73,7 +73,7 @@ pub struct Shortage {
     pub limit: LimitStatus,
     /// Value that is needed, what is in use included.
     pub needed: u64,
-    /// What raises it.
+    /// Command that raises it.
     pub remedy: Remedy,
 }
 

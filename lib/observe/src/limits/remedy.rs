@@ -1,4 +1,4 @@
-//! What raises a limit, how long it lasts, and what makes it last.
+//! Commands that raise a limit, how long the new value lasts, and the setting that makes it last.
 
 use std::fmt;
 
@@ -47,24 +47,24 @@ pub(super) struct Rlimit {
     pub(super) most: u64,
 }
 
-/// What raises a limit. Displays as one line.
+/// Command that raises a limit, or the reason why none does. Displays as one line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Remedy {
     /// Command for a shell; absent where none helps. Commands act on the shell that runs them.
     pub command: Option<String>,
-    /// Why no command helps.
+    /// Reason why no command helps.
     pub advice: Option<String>,
     /// The command takes root.
     pub needs_root: bool,
-    /// How long the new value lasts.
+    /// Life of the new value.
     pub lasts: Option<Lasting>,
     /// Command or setting that makes it last.
     pub to_last: Option<String>,
-    /// Why the command will be refused on this system.
+    /// Reason why the command will be refused on this system.
     pub refusal: Option<String>,
 }
 
-/// How long a raised limit lasts.
+/// Life of a raised limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lasting {
@@ -143,7 +143,7 @@ impl Setting {
         }
     }
 
-    /// What raises a limit to what is needed.
+    /// Remedy that raises a limit to the needed value.
     pub(super) fn remedy(self, limit: &LimitStatus, needed: u64) -> Remedy {
         let target = limit.means.target(needed);
         let mut remedy = match (&limit.means, target) {
@@ -249,7 +249,7 @@ impl Means {
     }
 }
 
-/// What is needed with 3 to 9 % of slack, as a value with few binary digits: what others use changes.
+/// Needed value with 3 to 9 % of slack, rounded up to few binary digits: the use by others changes.
 fn rounded(needed: u64) -> u64 {
     let with_slack = needed.saturating_add(needed / 32);
     let step = with_slack

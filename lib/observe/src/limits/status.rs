@@ -38,11 +38,11 @@ pub struct LimitStatus {
     pub in_use: Option<u64>,
     /// Amount that is left; absent where the limit does not bind.
     pub room: Option<u64>,
-    /// Why it does not bind or is not known, or what else matters.
+    /// Reason why it does not bind or is not known, or what else matters.
     pub remark: Option<String>,
     #[serde(skip)]
     pub(super) means: Means,
-    /// Why the command of a remedy would be refused.
+    /// Reason why the command of a remedy would be refused.
     #[serde(skip)]
     pub(super) refusal: Option<&'static str>,
 }

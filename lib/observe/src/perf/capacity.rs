@@ -1,4 +1,4 @@
-//! How many counters there are descriptors for, and whose.
+//! Number of counters that there are descriptors for.
 
 use record::Scope;
 
@@ -19,7 +19,7 @@ impl Capacity {
         parts.iter().sum::<usize>() as u64 * targets as u64
     }
 
-    /// Whose events are counted, and how many of the events.
+    /// Scope, and number of events that fit.
     pub(super) fn plan(self, parts: &[usize]) -> (Scope, usize) {
         let fits = self.threads > 0 && Capacity::need(parts, self.threads) <= self.spare;
         let (scope, targets) = match fits || self.cpus == 0 {
@@ -31,7 +31,7 @@ impl Capacity {
         (scope, if targets == 0 { 0 } else { most })
     }
 
-    /// Why the other events are not counted.
+    /// Reason why the other events are not counted.
     pub(super) fn reason(self, parts: &[usize]) -> Reason {
         match self.threads {
             0 => reason::no_threads(),

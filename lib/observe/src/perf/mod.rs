@@ -25,7 +25,7 @@ use reason::Reason;
 /// Descriptors that stay free.
 const RESERVE: u64 = 32;
 
-/// Whom a counter follows.
+/// Thread or CPU that a counter follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Thread(i32),
