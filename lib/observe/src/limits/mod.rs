@@ -10,6 +10,7 @@ mod apply;
 mod group;
 mod maker;
 mod remedy;
+mod rights;
 mod status;
 mod system;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::source::Source;
 
 pub use apply::{Applied, Raised, Refused, Undo};
 pub use remedy::{Lasting, Remedy};
+pub use rights::{CapabilityState, Rights};
 pub use status::{LimitState, LimitStatus};
 
 use remedy::Setting;
@@ -101,6 +103,7 @@ impl LimitsReport {
 #[derive(Debug, Clone)]
 pub struct Limits {
     statuses: Vec<LimitStatus>,
+    rights: Rights,
     setting: Setting,
     source: Source,
 }
@@ -119,6 +122,7 @@ impl Limits {
         statuses.extend(group::statuses(&source));
         Limits {
             statuses,
+            rights: Rights::of(&system),
             setting: Setting::read(&source, system.is_root()),
             source,
         }
@@ -127,6 +131,11 @@ impl Limits {
     /// Every limit, with those that do not bind and those that cannot be read.
     pub fn statuses(&self) -> &[LimitStatus] {
         &self.statuses
+    }
+
+    /// Rights of this process to raise them.
+    pub fn rights(&self) -> &Rights {
+        &self.rights
     }
 
     /// Limit that allows the fewest tasks, and how many; `None` where none bounds them.

@@ -8,7 +8,7 @@ use crate::source::{Source, rlimit, word_after};
 
 /// Numbers of capabilities(7).
 const CAP_SYS_ADMIN: u32 = 21;
-const CAP_SYS_RESOURCE: u32 = 24;
+pub(super) const CAP_SYS_RESOURCE: u32 = 24;
 
 /// Largest fs.nr_open: INT_MAX rounded down to whole words of bits (`sysctl_nr_open_max`,
 /// fs/file_table.c).
@@ -33,13 +33,13 @@ pub(super) struct System<'a> {
     source: &'a Source,
     real_uid: Option<u64>,
     effective_uid: Option<u64>,
-    /// Effective capabilities. Those of a user namespace do not count for the limits here.
-    effective: u64,
+    /// Effective capabilities; `None` where they are unknown. Those of a user namespace do not count for the limits here.
+    pub(super) effective: Option<u64>,
     /// Capabilities that no process started here can go beyond.
     bounding: u64,
     /// User 0 is the system's root.
-    first_namespace: bool,
-    sysctl_is_read_only: bool,
+    pub(super) first_namespace: bool,
+    pub(super) sysctl_is_read_only: bool,
     rlimits: Result<String, String>,
     meminfo: Result<String, String>,
 }
@@ -65,7 +65,7 @@ impl<'a> System<'a> {
             source,
             real_uid: uids.next().flatten(),
             effective_uid: uids.next().flatten(),
-            effective: in_first(capabilities("CapEff:")).unwrap_or(0),
+            effective: in_first(capabilities("CapEff:")),
             bounding: in_first(capabilities("CapBnd:")).unwrap_or(u64::MAX),
             first_namespace,
             sysctl_is_read_only: sysctl_is_read_only(source),
@@ -78,11 +78,11 @@ impl<'a> System<'a> {
         self.effective_uid == Some(0)
     }
 
-    fn can(&self, capability: u32) -> bool {
-        self.effective >> capability & 1 == 1
+    pub(super) fn can(&self, capability: u32) -> bool {
+        self.effective.unwrap_or(0) >> capability & 1 == 1
     }
 
-    fn is_withheld(&self, capability: u32) -> bool {
+    pub(super) fn is_withheld(&self, capability: u32) -> bool {
         self.bounding >> capability & 1 == 0
     }
 

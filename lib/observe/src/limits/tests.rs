@@ -193,6 +193,7 @@ fn root_may_pass_its_processes_and_file_max() {
             .iter()
             .all(|name| !names().iter().any(|other| other == name))
     );
+    assert_eq!(limits(&root).rights().sys_resource, CapabilityState::Held);
     let command = &remedies(&limits(&root), &threads(), 20_000)[0];
     assert_eq!(command, "sysctl -w vm.max_map_count=90112", "without sudo");
 
