@@ -402,7 +402,10 @@ impl Record {
     /// Where the plan has no such case.
     pub fn new(header: Arc<Run>, process: Process) -> Result<Self, String> {
         if header.plan.get(process.case).is_none() {
-            return Err(format!("case {}: the plan of its run has none", process.case));
+            return Err(format!(
+                "case {}: the plan of its run has none",
+                process.case
+            ));
         }
         Ok(Record { header, process })
     }
@@ -417,15 +420,26 @@ impl Record {
         &self.header.build
     }
 
-    /// Its section of the plan; `None` where the plan has no such case.
-    pub fn section(&self) -> Option<&Section> {
-        self.header.plan.get(self.case).map(|(section, _)| section)
+    /// Its place in the plan; `None` where the plan has no such case.
+    pub fn place(&self) -> Option<Place<'_>> {
+        let (section, case) = self.header.plan.get(self.case)?;
+        Some(Place {
+            section,
+            case,
+            index: self.case,
+        })
     }
+}
 
-    /// Its case of the plan.
-    pub fn cell(&self) -> Option<&Case> {
-        self.header.plan.get(self.case).map(|(_, case)| case)
-    }
+/// Place of a process in the plan of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// Table.
+    pub section: &'a Section,
+    /// Cell.
+    pub case: &'a Case,
+    /// Number of the cell, from 0.
+    pub index: u32,
 }
 
 /// A point of time in ms since 1970.

@@ -143,14 +143,18 @@ mod tests {
         // (n + 1) / 2 and sqrt((n² - 1) / 12): the discrete uniform distribution.
         assert_eq!(s.mean, 500.5);
         assert!((s.stddev - (999_999.0_f64 / 12.0).sqrt()).abs() < 1e-9);
-        assert_eq!((s.min, s.p50, s.p90, s.p99, s.max), (1, 500, 900, 990, 1000));
+        assert_eq!(
+            (s.min, s.p50, s.p90, s.p99, s.max),
+            (1, 500, 900, 990, 1000)
+        );
         assert_eq!(distribution(&[7]).map(|d| (d.p50, d.p99)), Some((7, 7)));
         assert_eq!(Samples::of(&[]), None);
     }
 
     #[test]
     fn the_deviation_keeps_its_digits_beside_a_large_mean() {
-        let s = distribution(&[10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]).unwrap();
+        let s =
+            distribution(&[10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]).unwrap();
         assert_eq!(s.mean, 10_000_000_000_002.0);
         assert!((s.stddev - (2.0_f64 / 3.0).sqrt()).abs() < 1e-9);
         assert!((distribution(&[0, u64::MAX]).unwrap().stddev / 2_f64.powi(63) - 1.0).abs() < 1e-9);
