@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use harness::{console, panics, signals};
+use crate::{console, signals};
 
 use crate::verbs::{compare, fit, limits, list, memory, report, run, scale, shell, sweep};
 

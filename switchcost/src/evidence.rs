@@ -7,7 +7,7 @@
 //! show none; but where a runtime has several workers, and these wait for each other, their switches
 //! are what it does and no contradiction.
 
-use harness::record::{Metric, Record};
+use record::{Metric, Record};
 use serde::Serialize;
 
 /// Counted for each hop: means over the processes.
@@ -194,9 +194,9 @@ fn verdict(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use harness::record::Runtime;
+    use record::Runtime;
     use harness::recorder::Recorder;
-    use harness::usage::Usage;
+    use record::Usage;
     use std::time::Duration;
 
     #[test]

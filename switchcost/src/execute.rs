@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use harness::children::{self, Ended, GRACE, Group, Overdue};
-use harness::record::Record;
-use harness::signals;
+use record::Record;
+use crate::signals;
 use nix::sys::signal::Signal;
 
 use crate::oom;

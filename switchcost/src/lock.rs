@@ -8,7 +8,7 @@ use std::os::linux::fs::MetadataExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use harness::{console, signals};
+use crate::{console, signals};
 use nix::fcntl::OFlag;
 use nix::sys::stat::{major, minor};
 

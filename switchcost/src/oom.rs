@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use harness::usage::field;
+use record::field;
 
 /// How many processes the OOM killer has ended so far, where the kernel tells.
 #[derive(Clone, Debug)]

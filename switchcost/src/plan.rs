@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, bail, ensure};
-use harness::plain::{is_command, plain_line};
-use harness::record::{self, Metric, PlanPosition};
+use crate::console::{is_command, plain_line};
+use record::{self, Metric, PlanPosition};
 use serde::Deserialize;
 
 mod built_in;

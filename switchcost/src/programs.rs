@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use harness::{BadUsage, console};
+use crate::console::{self, BadUsage};
 
 use crate::goroutines::{self, Toolchain};
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{bail, ensure};
-use harness::machine::{Build, Machine};
-use harness::record::{PlanPosition, Record, milliseconds};
-use harness::{console, signals};
+use record::{Build, Machine};
+use record::{PlanPosition, Record, milliseconds};
+use crate::{console, signals};
 
 use crate::execute::{self, Outcome};
 use crate::goroutines;

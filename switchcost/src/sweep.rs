@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use harness::record::{Metric, PlanPosition};
+use record::{Metric, PlanPosition};
 
 use crate::plan::Case;
 use crate::probe::Answer;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use harness::record::Metric;
-use harness::units::{Nanos, bytes, bytes_like};
+use record::Metric;
+use contract::units::{Nanos, bytes, bytes_like};
 use stats::{Estimate, Interval};
 
 use super::figures::{bracketed, first_line, value};

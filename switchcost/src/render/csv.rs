@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use harness::record::Record;
+use record::Record;
 use stats::{Estimate, Interval};
 
 use super::plainly;

@@ -1,7 +1,7 @@
 //! Estimates as people read them.
 
-use harness::record::Quantity;
-use harness::units;
+use record::Quantity;
+use contract::units;
 use stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 use super::evidence;

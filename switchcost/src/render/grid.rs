@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
-use harness::plain::plain_line;
+use crate::console::plain_line;
 
 use super::html::{Escaped, Figure};
 use crate::rounds::NOT_RUN;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use harness::limits::{Held, Lasting, Resource, Rights, Standing};
-use harness::units::Bytes;
+use contract::units::Bytes;
 use terminal_size::{Width, terminal_size_of};
 
 use super::layout::{Table, wrapped};

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use harness::record::Metric;
-use harness::units;
+use record::Metric;
+use contract::units;
 
 use super::figures::{bracketed, case, factor_in, first_line, unmeasured};
 use super::grid::Grid;

@@ -1,7 +1,7 @@
 //! Which numbers of tasks are tried, as cases for the runner.
 
-use harness::BadUsage;
-use harness::record::{Metric, PlanPosition};
+use crate::console::BadUsage;
+use record::{Metric, PlanPosition};
 
 use crate::plan::Case;
 use crate::probe::{Answer, Shortage};

@@ -1,5 +1,5 @@
-use harness::record::{MemoryChange, PlanPosition, Record};
-use harness::usage::Memory;
+use record::{MemoryChange, PlanPosition, Record};
+use record::Memory;
 
 use super::*;
 use crate::analysis;

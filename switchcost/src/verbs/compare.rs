@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
-use harness::console;
+use crate::console;
 
 use super::report::Format;
 use crate::args;

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 
 use anyhow::{Context, ensure};
-use harness::console;
-use harness::units;
+use crate::console;
+use contract::units;
 
 use crate::analysis::CONFIDENCE;
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use harness::console;
+use crate::console;
 use harness::limits::Limits;
 
 use crate::doctor::{self, Asked};

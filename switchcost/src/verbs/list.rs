@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use harness::console;
-use harness::plain::plain_line;
+use crate::console;
+use crate::console::plain_line;
 
 use super::run::PlanArgs;
 

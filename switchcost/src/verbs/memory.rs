@@ -4,9 +4,9 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use harness::limits::{Limits, Resource};
-use harness::record::Record;
-use harness::units::Bytes;
-use harness::{BadUsage, console};
+use record::Record;
+use contract::units::Bytes;
+use crate::console::{self, BadUsage};
 use serde::Serialize;
 
 use super::report::{self, Format};

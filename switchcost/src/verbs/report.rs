@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
-use harness::record::Record;
-use harness::{BadUsage, console};
+use record::Record;
+use crate::console::{self, BadUsage};
 
 use crate::analysis::{self, Analysis};
 use crate::{render, replace, store};

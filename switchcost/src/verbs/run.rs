@@ -8,8 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
-use harness::record::Record;
-use harness::{BadUsage, console, signals};
+use record::Record;
+use crate::console::{self, BadUsage};
+use crate::signals;
 
 use super::list;
 use super::report::{self, Format};

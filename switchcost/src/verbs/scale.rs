@@ -1,7 +1,7 @@
 //! `switchcost scale`: more and more tasks, as far as the limits of this system go.
 
 use anyhow::bail;
-use harness::{BadUsage, console};
+use crate::console::{self, BadUsage};
 
 use super::report;
 use super::run::{Keep, drawn_seed};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Command;
 use clap_complete::Shell;
-use harness::console;
+use crate::console;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionArgs {

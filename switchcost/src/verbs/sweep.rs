@@ -2,8 +2,8 @@
 
 use clap::{ArgGroup, ValueEnum};
 use harness::placement::Placement;
-use harness::units::{Bytes, Span};
-use harness::{BadUsage, console};
+use contract::units::{Bytes, Span};
+use crate::console::{self, BadUsage};
 
 use super::report;
 use super::run::{Keep, drawn_seed};

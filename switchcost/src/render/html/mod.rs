@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use harness::record::Record;
+use record::Record;
 use jiff::Timestamp;
 
 mod details;
@@ -125,8 +125,8 @@ fn list(facts: &[(String, String)], out: &mut impl Write) -> io::Result<()> {
 
 fn machine(first: &Record, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>The machine</h2>")?;
-    list(&facts::facts(&first.machine), out)?;
-    let mitigations = facts::mitigations(&first.machine);
+    list(&facts::facts(first.machine()), out)?;
+    let mitigations = facts::mitigations(first.machine());
     if !mitigations.is_empty() {
         writeln!(
             out,
@@ -144,7 +144,7 @@ fn machine(first: &Record, out: &mut impl Write) -> io::Result<()> {
 
 fn build(first: &Record, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>The build</h2>")?;
-    let mut facts = facts::facts(&first.build);
+    let mut facts = facts::facts(first.build());
     for runtime in facts::runtimes(records) {
         facts.push(("Runtime".to_owned(), runtime));
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use harness::record::Quantity;
+use record::Quantity;
 use plotters::style::text_anchor::HPos;
 
 use super::axis::Axis;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use harness::record::Metric;
+use record::Metric;
 use plotters::style::text_anchor::HPos;
 
 use super::axis::Axis;
