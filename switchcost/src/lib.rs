@@ -30,6 +30,7 @@ pub mod scratch;
 pub mod store;
 pub mod subject;
 pub mod sweep;
+mod tools;
 mod verbs;
 mod warnings;
 pub mod working_set;

@@ -6,12 +6,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use crate::console::{self, BadUsage};
 
 use crate::goroutines::{self, Toolchain};
+use crate::tools;
 
 /// The folder that holds the benchmark executables.
 #[derive(Clone, Debug)]
@@ -66,8 +66,8 @@ impl Programs {
                 checkout.build()?;
             }
             if !in_go.is_empty() {
-                match Toolchain::find() {
-                    Ok(go) => go.build(&checkout.crates().join("go"), &in_go, &folder)?,
+                match Toolchain::find(checkout.crates().join("go")) {
+                    Ok(go) => go.build(&in_go, &folder)?,
                     Err(why) => no_go = Some(why),
                 }
             }
@@ -181,8 +181,13 @@ impl Checkout {
     /// All benchmarks, whatever is wanted: the features of a dependency are those that the packages of
     /// one build ask for together, so that a program built with others would be another one.
     fn build(&self) -> anyhow::Result<()> {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(&cargo);
+        let Some(cargo) = tools::find("CARGO", "cargo") else {
+            console::say(format_args!(
+                "switchcost: there is no cargo in PATH; using the programs as they are"
+            ));
+            return Ok(());
+        };
+        let mut command = tools::command(&cargo, &self.crates());
         command
             .args(["build", "--quiet", "--locked", "--manifest-path"])
             .arg(&self.manifest)
@@ -190,8 +195,7 @@ impl Checkout {
             .arg(&self.target)
             .arg("--profile")
             .arg(&self.profile)
-            .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")])
-            .stdin(Stdio::null());
+            .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")]);
         let show = |line: &str| {
             if io::stderr().is_terminal() {
                 // A terminal that has gone away is no reason to stop.

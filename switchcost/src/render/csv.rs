@@ -72,9 +72,9 @@ struct Line<'a>(Vec<(&'a str, String)>);
 impl<'a> Line<'a> {
     fn new(key: &Key, runs: &Runs<'_>, metric: String) -> Self {
         let mut line = Line(vec![
-            ("section", key.section.clone()),
-            ("row", key.row.clone()),
-            ("column", key.column.clone()),
+            ("section", defused(&key.section)),
+            ("row", defused(&key.row)),
+            ("column", defused(&key.column)),
             ("metric", metric),
         ]);
         line.put("x", key.x);
@@ -180,6 +180,15 @@ fn memory<'a>(key: &Key, runs: &Runs<'_>, metric: &str, slopes: &Slopes) -> Vec<
     lines
 }
 
+/// A name that a spreadsheet does not take for a formula: an apostrophe precedes it if it begins
+/// like one.
+fn defused(name: &str) -> String {
+    match name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => format!("'{name}"),
+        false => name.to_owned(),
+    }
+}
+
 /// A field as RFC 4180 has it.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
@@ -192,6 +201,20 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_no_formula() {
+        for (name, text) in [
+            ("=HYPERLINK(\"http://x\")", "'=HYPERLINK(\"http://x\")"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("a = b", "a = b"),
+            ("", ""),
+        ] {
+            assert_eq!(defused(name), text);
+        }
+    }
 
     #[test]
     fn only_fields_that_need_it_are_quoted() {

@@ -8,6 +8,7 @@ use contract::units;
 use super::evidence;
 use super::figures::{first_line, headline};
 use super::grid::Grid;
+use super::markdown::escaped;
 use crate::analysis::{Cell, Curve, Series};
 use crate::bend::{Bend, Shape, TOLERANCE};
 use crate::rounds::NOT_RUN;
@@ -74,14 +75,14 @@ pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
         writeln!(out)?;
     }
     for line in lines(curve) {
-        writeln!(out, "- {line}")?;
+        writeln!(out, "- {}", escaped(&line))?;
     }
     if !curve.held.is_empty() {
         writeln!(out, "\n{HELD}\n")?;
         held_grid(curve).write_markdown(out)?;
         writeln!(out)?;
         for line in full_caches(curve) {
-            writeln!(out, "- {line}")?;
+            writeln!(out, "- {}", escaped(&line))?;
         }
     }
     Ok(())

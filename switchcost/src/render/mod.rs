@@ -22,6 +22,7 @@ mod grid;
 mod html;
 mod layout;
 pub mod limits;
+mod markdown;
 pub mod memory;
 mod plot;
 pub mod scale;
@@ -33,6 +34,7 @@ pub use html::html;
 
 use figures::{factor, factor_in, figure, headline, net, unmeasured};
 pub use grid::Grid;
+use markdown::escaped;
 
 /// Writes an analysis for a terminal.
 ///
@@ -69,7 +71,10 @@ fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io:
         writeln!(out, "\n{}", curve.title)?;
         curves::write_text(curve, out)?;
     }
-    remarks(analysis, out)
+    for line in remarks(analysis) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
 }
 
 /// Writes an analysis as Markdown.
@@ -82,17 +87,17 @@ pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -
 
 fn write_markdown(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io::Result<()> {
     for line in provenance(records) {
-        writeln!(out, "{line}  ")?;
+        writeln!(out, "{}  ", escaped(&line))?;
     }
     for table in &analysis.tables {
-        writeln!(out, "\n**{}**\n", table.title)?;
+        writeln!(out, "\n**{}**\n", escaped(&table.title))?;
         memory::grid_in(analysis, table).write_markdown(out)?;
         let counted = evidence::lines(table);
         if !counted.is_empty() {
             writeln!(out)?;
         }
         for line in counted {
-            writeln!(out, "- {line}")?;
+            writeln!(out, "- {}", escaped(&line))?;
         }
     }
     if !analysis.reaches.is_empty() {
@@ -100,34 +105,35 @@ fn write_markdown(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) ->
         scale::grid(&analysis.reaches).write_markdown(out)?;
         writeln!(out)?;
         for line in scale::lines(&analysis.reaches) {
-            writeln!(out, "- {line}")?;
+            writeln!(out, "- {}", escaped(&line))?;
         }
         writeln!(out, "\n{}", scale::LEGEND)?;
     }
     for curve in &analysis.curves {
-        writeln!(out, "\n**{}**\n", curve.title)?;
+        writeln!(out, "\n**{}**\n", escaped(&curve.title))?;
         curves::write_markdown(curve, out)?;
     }
-    remarks(analysis, out)
-}
-
-/// What holds for all tables.
-fn remarks(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "\nIn brackets: 95 % intervals from whole processes as samples."
-    )?;
-    if let Some((name, floor)) = analysis.noise_floor() {
-        writeln!(
-            out,
-            "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
-            floor * 100.0
-        )?;
-    }
-    for warning in &analysis.warnings {
-        writeln!(out, "Note: {warning}.")?;
+    for line in remarks(analysis) {
+        writeln!(out, "{}", escaped(&line))?;
     }
     Ok(())
+}
+
+/// What holds for all tables, after an empty line.
+fn remarks(analysis: &Analysis) -> Vec<String> {
+    let mut lines = vec![
+        String::new(),
+        "In brackets: 95 % intervals from whole processes as samples.".to_owned(),
+    ];
+    if let Some((name, floor)) = analysis.noise_floor() {
+        lines.push(format!(
+            "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
+            floor * 100.0
+        ));
+    }
+    let notes = analysis.warnings.iter();
+    lines.extend(notes.map(|warning| format!("Note: {warning}.")));
+    lines
 }
 
 /// Where the records come from; first of all, what should not have been put together.
