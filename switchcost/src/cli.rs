@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use crate::{console, signals};
 
-use crate::verbs::{compare, fit, limits, list, memory, report, run, scale, shell, sweep};
+use crate::verbs::{compare, fit, limits, memory, report, run, scale, shell, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -33,8 +33,6 @@ enum Verb {
     Report(report::Args),
     /// Say what has changed between files of records, and whether the noise allows to say so
     Compare(compare::Args),
-    /// Print the cases of a plan with their commands
-    List(list::Args),
     /// Fit a line to two columns of numbers, as the scripts do
     Fit(fit::Args),
     /// Print completions for a shell
@@ -47,8 +45,7 @@ enum Verb {
 /// 2 bad usage, 128 + signal interrupted.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    panics::keep_quiet();
-    let outcome = signals::install("switchcost")
+    let outcome = signals::await_children()
         .map_err(anyhow::Error::from)
         .and_then(|()| match cli.verb {
             None => run::main(&cli.run),
@@ -59,15 +56,14 @@ pub fn main() -> ExitCode {
             Some(Verb::Limits(args)) => limits::main(&args),
             Some(Verb::Report(args)) => report::main(&args),
             Some(Verb::Compare(args)) => compare::main(&args),
-            Some(Verb::List(args)) => list::main(&args),
             Some(Verb::Fit(args)) => fit::main(&args),
             Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),
             Some(Verb::Man(args)) => shell::man(&args, Cli::command()),
         });
     match (outcome, signals::received()) {
-        (Err(e), None) => console::complain("switchcost", &e),
+        (Err(e), None) => console::complain(&e),
         (Err(e), Some(signal)) => {
-            console::complain("switchcost", &e);
+            console::complain(&e);
             ExitCode::from(128 + signal as u8)
         }
         (Ok(()), Some(signal)) => ExitCode::from(128 + signal as u8),

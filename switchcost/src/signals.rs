@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{pipe2, write};
+use nix::unistd::{pipe2, read, write};
 
 /// Ctrl-C, kill(1), and a terminal that has gone away.
 const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
@@ -110,4 +110,13 @@ pub(crate) fn requests() -> u32 {
 /// A descriptor that can be read once for each request to stop; `None` before [`install`].
 pub(crate) fn descriptor() -> Option<BorrowedFd<'static>> {
     PIPE.get().map(|(end, _)| end.as_fd())
+}
+
+/// Empties that descriptor: what it woke for was seen to.
+pub(crate) fn drain() {
+    if let Some((end, _)) = PIPE.get() {
+        let mut bytes = [0; 16];
+        // Nothing to read is an error as well, and no other can come.
+        while read(end, &mut bytes).is_ok_and(|n| n > 0) {}
+    }
 }

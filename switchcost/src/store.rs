@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -152,6 +153,22 @@ impl Store {
                 .sync_data()
                 .with_context(|| format!("cannot write {} to the disk", self.path.display())),
         }
+    }
+
+    /// Checks that the file is still there.
+    ///
+    /// # Errors
+    /// When somebody has removed or replaced it.
+    pub fn ensure_there(&self) -> anyhow::Result<()> {
+        let own = self.file.metadata()?;
+        let found = fs::metadata(&self.path);
+        if found.is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
+            return Ok(());
+        }
+        bail!(
+            "{} was removed or replaced in mid-run: the records are lost",
+            self.path.display()
+        )
     }
 
     /// The length of a plain file.

@@ -13,10 +13,11 @@ use crate::Record;
 const SECOND: f64 = 1e9;
 
 /// The figure that a table shows of a process.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Metric {
     /// Time per hop.
+    #[default]
     Hop,
     /// Time per task.
     Task,

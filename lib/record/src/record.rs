@@ -55,7 +55,7 @@ pub struct Plan {
 }
 
 /// One table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// Heading.
     pub title: String,
