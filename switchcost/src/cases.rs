@@ -146,7 +146,12 @@ fn views(place: Place<'_>) -> Vec<View> {
     let column = &case.column;
     if section.metric == Metric::Scale {
         let phases = (0..).zip(phases).map(|(place, (phase, metric))| {
-            view(format!("{}: {phase}", section.title), column.clone(), metric, place)
+            view(
+                format!("{}: {phase}", section.title),
+                column.clone(),
+                metric,
+                place,
+            )
         });
         return phases.collect();
     }
@@ -175,7 +180,9 @@ impl Key {
     pub fn is_of(&self, record: &Record) -> bool {
         record.place().is_some_and(|place| {
             let views = views(place);
-            views.iter().any(|view| Key::of(view, place, record) == *self)
+            views
+                .iter()
+                .any(|view| Key::of(view, place, record) == *self)
         })
     }
 

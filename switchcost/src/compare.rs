@@ -13,9 +13,9 @@ use serde::{Serialize, Serializer};
 use stats::Line as Fit;
 
 use crate::analysis::{self, CONFIDENCE};
-use crate::notes;
 use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory;
+use crate::notes;
 
 mod change;
 mod marks;
@@ -165,7 +165,10 @@ pub(crate) fn pooled(runs: &[&Run]) -> Vec<String> {
             .collect();
         (!facts.is_empty()).then(|| format!("!! {what} ARE POOLED HERE: {}", facts.join(", ")))
     };
-    let machines = line("DIFFERENT MACHINES OR SETTINGS", marks::machines(first, runs));
+    let machines = line(
+        "DIFFERENT MACHINES OR SETTINGS",
+        marks::machines(first, runs),
+    );
     let builds = line("DIFFERENT BUILDS", marks::builds(first, runs));
     machines.into_iter().chain(builds).collect()
 }
@@ -223,7 +226,7 @@ fn lines(key: &Key, metric: &Metric, cases: &[Cases<'_>]) -> Vec<Line> {
         figures.iter().any(known).then(|| Line {
             name: name(key, part, cases),
             key: key.clone(),
-            metric,
+            metric: metric.clone(),
             part,
             baseline: cases.iter().find_map(|c| c.get(key)?.baseline().cloned()),
             is_baseline: cases.iter().any(|c| c.is_baseline(key)),
@@ -327,7 +330,7 @@ impl Comparison {
         let index = index.unwrap_or_else(|| {
             self.sections.push(Section {
                 title: key.section.clone(),
-                metric: runs.view.metric,
+                metric: runs.view.metric.clone(),
                 lines: Vec::new(),
             });
             self.sections.len() - 1

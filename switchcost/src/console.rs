@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, ErrorKind, Write};
-use std::process::ExitCode;
 
 /// A command line that cannot be followed. Ends the program with status 2.
 #[derive(Debug)]
@@ -34,15 +33,6 @@ pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::R
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
-}
-
-/// Says on standard error what went wrong. Returns 2 for a [`BadUsage`] error, else 1.
-pub(crate) fn complain(error: &anyhow::Error) -> ExitCode {
-    say(format_args!("switchcost: {error:#}"));
-    ExitCode::from(match error.is::<BadUsage>() {
-        true => 2,
-        false => 1,
-    })
 }
 
 /// Writes a line to standard error, as [`plain`] text: messages quote files and other programs.

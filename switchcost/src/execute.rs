@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use contract::message::{Answer, Description, Extra, MOST_SAMPLES, Request, Usage, VERSION};
-use observe::{interference, memory, usage};
-use record::{MemoryChange, Process, Samples, distribution};
+use observe::{cache_line, interference, memory, perf, usage};
+use record::{Counters, MemoryChange, Process, Samples, Scope, distribution};
 
 use crate::plan::Case;
 use crate::probe::Kind;
@@ -68,6 +68,9 @@ fn measure(
     if kind == Kind::FirstEdition {
         return first_edition(program, &setting, options, process);
     }
+    let cpus = setting.cpus.as_ref().unwrap_or(&allowed).list();
+    let cpus: Vec<usize> = cpus.iter().map(|&cpu| cpu as usize).collect();
+    process.cache_line = cache_line::measure(&cpus);
     process.memory = Some(MemoryChange {
         before: memory::system(),
         held: None,
@@ -80,6 +83,9 @@ fn measure(
         running.give_up();
     }
     let ended = running.finish()?;
+    if let Some(line) = &mut process.cache_line {
+        cache_line::measure_again(line);
+    }
     conclude(&ended, fault, process);
     Ok(())
 }
@@ -116,7 +122,9 @@ fn controlled(
     for pass in &case.passes {
         let iterations = case.iters.min(MOST_SAMPLES);
         let (samples, _) = ran(running, iterations, Some(pass), &mut process.extra)?;
-        process.extra.extend(distribution(&samples).map(|d| (pass.clone(), d)));
+        process
+            .extra
+            .extend(distribution(&samples).map(|d| (pass.clone(), d)));
     }
     running.send(&Request::Hold.to_string())?;
     match answer(running)? {
@@ -126,6 +134,9 @@ fn controlled(
             }
         }
         other => return Err(unexpected("held", &other)),
+    }
+    if options.counters {
+        count(running, case.iters, &pids, process)?;
     }
     running.send(&Request::End.to_string())?;
     match answer(running)? {
@@ -164,7 +175,11 @@ fn timed_run(
     process: &mut Process,
 ) -> Result<Vec<u64>, Fault> {
     let threads = description.needs.threads.of(description.tasks);
-    let totals = || (threads <= MOST_THREADS).then(|| usage::totals(pids)).flatten();
+    let totals = || {
+        (threads <= MOST_THREADS)
+            .then(|| usage::totals(pids))
+            .flatten()
+    };
     let (totals_before, before) = (totals(), interference::totals());
     let mut samples = Vec::new();
     let mut used = Some(Usage::default());
@@ -182,10 +197,34 @@ fn timed_run(
     process.interference = Some(interference::totals().since(before));
     process.usage = match used {
         // It does not count its own, or children do the work.
-        None => totals().zip(totals_before).and_then(|(now, then)| now.since(&then)),
+        None => totals()
+            .zip(totals_before)
+            .and_then(|(now, then)| now.since(&then)),
         used => used,
     };
     Ok(samples)
+}
+
+/// Counts events in a further run: a tenth of the iterations, but a hundred where there are as many,
+/// since counts hardly vary.
+fn count(
+    running: &mut Running,
+    iters: u64,
+    pids: &[i32],
+    process: &mut Process,
+) -> Result<(), Fault> {
+    let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
+    // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
+    let scope = process.hops.is_none().then_some(Scope::Cpus);
+    let counting = perf::attach(pids, scope);
+    let (samples, usage) = ran(running, iterations, None, &mut Extra::new())?;
+    process.counters = Some(Counters {
+        iterations: samples.len() as u64,
+        time: samples.iter().sum(),
+        usage,
+        ..counting.finish()
+    });
+    Ok(())
 }
 
 /// Asks for one run.

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use contract::message::{Claim, Distribution, Extra, Runtime, Usage};
+use contract::message::{Claim, Distribution, Extra, Need, Needs, Runtime, Usage};
 use record::{
-    Absent, CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Thirds,
-    distribution,
+    Absent, CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope,
+    Thirds, distribution,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -170,7 +170,11 @@ impl Summary {
     fn map(self) -> Samples {
         let Series { batch, sums } = &self.series;
         let full = (self.distribution.count / (*batch).max(1)) as usize;
-        let means: Vec<u64> = sums.iter().take(full).map(|sum| sum / (*batch).max(1)).collect();
+        let means: Vec<u64> = sums
+            .iter()
+            .take(full)
+            .map(|sum| sum / (*batch).max(1))
+            .collect();
         Samples {
             distribution: self.distribution,
             thirds: Thirds::of(&means),
@@ -234,12 +238,49 @@ pub(crate) fn read(text: &[u8], process: &mut Process) -> serde_json::Result<()>
     process.first_ns = old.first_iteration;
     process.teardown_ns = old.teardown;
     let beside = old.distributions.into_iter();
-    process.extra = beside.map(|(name, s)| (name, s.distribution)).collect::<Extra>();
+    process.extra = beside
+        .map(|(name, s)| (name, s.distribution))
+        .collect::<Extra>();
     if let Some(alive) = old.peak_alive.and_then(|alive| distribution(&[alive])) {
         process.extra.insert("alive_tasks".to_owned(), alive);
     }
     process.error = old.error;
     Ok(())
+}
+
+/// Answer of `--check-limits --format json`, as far as it is used.
+#[derive(Deserialize)]
+struct OldAnswer {
+    demand: OldDemand,
+}
+
+#[derive(Deserialize)]
+struct OldDemand {
+    fixed: OldNeed,
+    per_task: OldNeed,
+}
+
+#[derive(Deserialize)]
+struct OldNeed {
+    descriptors: u64,
+    threads: u64,
+    maps: u64,
+    memory: u64,
+}
+
+/// Needs of a program from its answer to `--check-limits`.
+///
+/// # Errors
+/// Where it is no such answer.
+pub(crate) fn needs(text: &[u8]) -> serde_json::Result<Needs> {
+    let OldAnswer { demand } = serde_json::from_slice(text)?;
+    let need = |of: fn(&OldNeed) -> u64| Need::new(of(&demand.fixed), of(&demand.per_task));
+    Ok(Needs {
+        descriptors: need(|n| n.descriptors),
+        threads: need(|n| n.threads),
+        maps: need(|n| n.maps),
+        bytes: need(|n| n.memory),
+    })
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ mod args;
 pub mod bend;
 pub mod cases;
 pub mod cli;
-pub mod console;
 pub mod compare;
+pub mod console;
 pub mod doctor;
 pub mod evidence;
 pub mod execute;
@@ -36,6 +36,8 @@ pub mod signals;
 pub mod store;
 pub mod subject;
 pub mod sweep;
+#[cfg(test)]
+mod testing;
 mod tools;
 mod verbs;
 pub mod working_set;

@@ -74,10 +74,9 @@ impl fmt::Display for Note {
                 Nanos(shortest as f64),
                 Nanos(step as f64)
             ),
-            Note::Preempted { each, unit } => write!(
-                f,
-                "{each:.2} involuntary switches (preempted) per {unit}"
-            ),
+            Note::Preempted { each, unit } => {
+                write!(f, "{each:.2} involuntary switches (preempted) per {unit}")
+            }
             Note::Steal { time, share } => write!(
                 f,
                 "the hypervisor gave {} ({:.1} % of the measurement) to others",
@@ -114,7 +113,9 @@ impl Note {
         let drift = samples.and_then(|s| s.thirds).filter(|t| !t.is_steady());
         let step = record.machine().clock_step_ns;
         let shortest = samples.map(|s| s.min);
-        let short = shortest.zip(step).filter(|(min, step)| *min < step.saturating_mul(1000));
+        let short = shortest
+            .zip(step)
+            .filter(|(min, step)| *min < step.saturating_mul(1000));
         let line = record.cache_line;
         let moved = line.filter(|line| line.ratio().is_some_and(|ratio| ratio > 2.0));
         let huge = record.memory.and_then(|memory| memory.held?.huge);
@@ -235,7 +236,10 @@ pub(crate) fn warnings(records: &[Record]) -> Vec<String> {
     if runs.iter().any(|run| run.build.dirty == Some(true)) {
         warnings.push("built from sources that were changed since their revision".to_owned());
     }
-    if runs.iter().any(|run| run.build.opt_level.as_deref() == Some("0")) {
+    if runs
+        .iter()
+        .any(|run| run.build.opt_level.as_deref() == Some("0"))
+    {
         warnings.push("built without optimisation".to_owned());
     }
     warnings.extend(common(records));

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use anyhow::{Context, bail, ensure};
 use crate::console::{is_command, plain_line};
+use anyhow::{Context, bail, ensure};
 use record::{Also, Metric};
 use serde::Deserialize;
 

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use contract::message::Description;
+use contract::message::{Description, Needs};
+use observe::limits::Limits;
 use serde::{Deserialize, Serialize};
 
+use crate::first_edition;
 use crate::process::Running;
 use crate::setting::Setting;
 
@@ -51,6 +53,12 @@ pub struct Shortage {
     pub name: String,
     /// What it bounds, such as `descriptors` or `memory`.
     pub resource: String,
+    /// What is needed in all.
+    pub needed: u64,
+    /// What the limit allows.
+    pub allowed: u64,
+    /// The command that raises it; a shell comment where none does.
+    pub remedy: String,
 }
 
 /// The part of a first-edition answer that is used here.
@@ -97,9 +105,52 @@ pub fn ask(program: &Path, kind: Kind, flags: &[String]) -> anyhow::Result<Answe
     }
     let output = call(program, flags, &["--describe"])?;
     match serde_json::from_slice::<Description>(&output.stdout) {
-        Ok(_) => Ok(Answer::Fits),
+        Ok(description) => Ok(within(&Limits::read(), &description)),
         Err(_) => Ok(refusal(&output)),
     }
+}
+
+/// Whether limits allow what a description needs.
+fn within(limits: &Limits, description: &Description) -> Answer {
+    let report = limits.report(&description.needs, description.tasks);
+    if report.is_enough() {
+        return Answer::Fits;
+    }
+    let shortages = report.shortages.iter().map(|short| Shortage {
+        name: short.limit.name.clone(),
+        resource: match short.limit.resource.is_bytes() {
+            true => "memory".to_owned(),
+            false => format!("{:?}", short.limit.resource).to_lowercase(),
+        },
+        needed: short.needed,
+        allowed: short.limit.value.unwrap_or(0),
+        remedy: match &short.remedy.command {
+            Some(command) => command.clone(),
+            None => format!("# {}", short.remedy),
+        },
+    });
+    Answer::TooMuch {
+        largest: report.most.unwrap_or(0),
+        shortages: shortages.collect(),
+    }
+}
+
+/// Asks a program what it needs with its usual flags, and how many tasks it then has.
+///
+/// # Errors
+/// When it cannot be started, or does not say.
+pub fn needs(program: &Path, kind: Kind) -> anyhow::Result<Needs> {
+    if kind == Kind::Contract {
+        return Ok(describe(program, &[])?.needs);
+    }
+    let output = call(program, &[], &["--check-limits", "--format", "json"])?;
+    first_edition::needs(&output.stdout).map_err(|_| {
+        anyhow!(
+            "{} --check-limits: {}",
+            program.display(),
+            output.complaint()
+        )
+    })
 }
 
 /// Describes a command line of a program that follows the contract.
@@ -204,7 +255,7 @@ mod tests {
         let fits = br#"{"benchmark":"b","largest":9,"shortages":[],"tasks":1}"#;
         assert_eq!(understood(Some(0), fits, ""), Answer::Fits);
         let much = br#"{"benchmark":"b","largest":9,"tasks":10,"shortages":[{"allowed":20,
-            "name":"open files","needed":22,"resource":"descriptors"}]}"#;
+            "name":"open files","needed":22,"remedy":"ulimit","resource":"descriptors"}]}"#;
         assert_eq!(
             understood(Some(1), much, "").reason().unwrap(),
             "this system allows at most 9 tasks (open files)"

@@ -234,7 +234,10 @@ impl Running {
             let mut fds = vec![watch(self.end.as_fd())];
             fds.extend(for_output.then(|| watch(self.stdout.as_fd())));
             fds.extend(signals::descriptor().map(watch));
-            match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
+            match poll(
+                &mut fds,
+                PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX),
+            ) {
                 Ok(_) => {}
                 Err(Errno::EINTR) => continue,
                 Err(e) => return Err(e.into()),
@@ -429,7 +432,10 @@ mod tests {
 
     #[test]
     fn lines_go_back_and_forth() {
-        let mut echo = sh("while read x; do echo got $x; done; printf last; echo bye >&2; exit 3", LONG);
+        let mut echo = sh(
+            "while read x; do echo got $x; done; printf last; echo bye >&2; exit 3",
+            LONG,
+        );
         echo.send("one").unwrap();
         assert_eq!(line(&mut echo).as_deref(), Some("got one"));
         echo.send("two").unwrap();
@@ -471,7 +477,10 @@ mod tests {
         let mut child = sh("kill -SEGV $$", LONG);
         assert_eq!(line(&mut child), None);
         let ended = child.finish().unwrap();
-        assert_eq!(ended.fault.as_deref(), Some("killed by signal 11 (SIGSEGV)"));
+        assert_eq!(
+            ended.fault.as_deref(),
+            Some("killed by signal 11 (SIGSEGV)")
+        );
     }
 
     #[test]

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
 use crate::console::{self, BadUsage};
+use anyhow::{Context, bail};
 
 use crate::goroutines::{self, Toolchain};
 use crate::probe::{self, Answer, Kind};
-use crate::tools;
+use crate::{progress, tools};
 
 /// The folder that holds the benchmark executables.
 #[derive(Clone, Debug)]
@@ -215,8 +215,7 @@ impl Checkout {
             .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")]);
         let show = |line: &str| {
             if io::stderr().is_terminal() {
-                // A terminal that has gone away is no reason to stop.
-                let _ = write!(io::stderr(), "\r\x1b[K{line}");
+                progress::draw(line);
             }
         };
         show("bringing the benchmark programs up to date …");

@@ -10,7 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
 
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{pipe2, read, write};
@@ -38,7 +40,7 @@ static REQUESTED: AtomicI64 = AtomicI64::new(0);
 static PIPE: OnceLock<(OwnedFd, OwnedFd)> = OnceLock::new();
 
 extern "C" fn note(signal: libc::c_int) {
-    let errno = nix::errno::Errno::last_raw();
+    let errno = Errno::last_raw();
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)
         .map_or(1, |t| t.tv_sec() * 1000 + t.tv_nsec() / 1_000_000);
     let last = REQUESTED.swap(now, Ordering::Relaxed);
@@ -53,11 +55,8 @@ extern "C" fn note(signal: libc::c_int) {
             let _ = write(end, b"!");
         }
     }
-    nix::errno::Errno::set_raw(errno);
+    Errno::set_raw(errno);
 }
-
-/// Does nothing, so that a write past `ulimit -f` is an error (EFBIG) and not the end.
-extern "C" fn ignore(_: libc::c_int) {}
 
 /// Takes the signals over. SIGHUP stays ignored under nohup(1).
 ///
@@ -70,20 +69,11 @@ pub fn install() -> io::Result<()> {
     }
     for signal in STOPPING {
         let before = handle(signal, SigHandler::Handler(note))?;
-        if signal == Signal::SIGHUP && before == SigHandler::SigIgn {
+        if signal == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
             handle(signal, SigHandler::SigIgn)?;
         }
     }
-    handle(Signal::SIGXFSZ, SigHandler::Handler(ignore))?;
     Ok(())
-}
-
-/// Gives SIGCHLD its default action: where a parent had it ignored, children could not be awaited.
-///
-/// # Errors
-/// What the system reports.
-pub(crate) fn await_children() -> io::Result<()> {
-    handle(Signal::SIGCHLD, SigHandler::SigDfl).map(drop)
 }
 
 fn handle(signal: Signal, handler: SigHandler) -> io::Result<SigHandler> {
@@ -118,5 +108,26 @@ pub(crate) fn drain() {
         let mut bytes = [0; 16];
         // Nothing to read is an error as well, and no other can come.
         while read(end, &mut bytes).is_ok_and(|n| n > 0) {}
+    }
+}
+
+/// Sleeps until a descriptor can be read or its other end is closed (true), or a signal asks to stop
+/// (false).
+///
+/// # Errors
+/// What poll(2) reports.
+pub(crate) fn await_readable(fd: BorrowedFd<'_>) -> nix::Result<bool> {
+    loop {
+        if received().is_some() {
+            return Ok(false);
+        }
+        let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds: Vec<PollFd<'_>> = [watch(fd)].into();
+        fds.extend(descriptor().map(watch));
+        match poll(&mut fds, PollTimeout::NONE) {
+            Ok(_) if fds[0].any().unwrap_or(false) => return Ok(true),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(e) => return Err(e),
+        }
     }
 }

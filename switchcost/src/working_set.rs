@@ -5,9 +5,9 @@
 //! are full at these counts or later, as far as user memory goes; what the kernel touches for a
 //! hop (stacks, descriptors, buffers) is not in it.
 
-use record::machine::Cache;
-use record::Record;
 use contract::units::{self, Bytes};
+use record::Record;
+use record::machine::Cache;
 use serde::Serialize;
 use stats::Interval;
 
@@ -163,8 +163,8 @@ fn size(bytes: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::MemoryChange;
     use record::Memory;
+    use record::MemoryChange;
 
     fn cache(level: u8, kind: &str, kib: u64) -> Cache {
         Cache {

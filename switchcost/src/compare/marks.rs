@@ -59,8 +59,14 @@ pub(super) fn of(sources: &[Source<'_>], cases: &[Cases<'_>]) -> Vec<Mark> {
     let mut marks = Vec::new();
     for ((file, source), new) in (1..).zip(&sources[1..]).zip(&cases[1..]) {
         for (subject, facts) in [
-            (Subject::Machine, machines(&runs(first.records), &runs(source.records))),
-            (Subject::Build, builds(&runs(first.records), &runs(source.records))),
+            (
+                Subject::Machine,
+                machines(&runs(first.records), &runs(source.records)),
+            ),
+            (
+                Subject::Build,
+                builds(&runs(first.records), &runs(source.records)),
+            ),
             (Subject::Flags, flags(old, new)),
         ] {
             if !facts.is_empty() {

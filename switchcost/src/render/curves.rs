@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use record::Quantity;
 use contract::units;
+use record::Quantity;
 
 use super::evidence;
 use super::figures::{first_line, headline};

@@ -1,7 +1,7 @@
 //! Estimates as people read them.
 
-use record::Quantity;
 use contract::units;
+use record::Quantity;
 use stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 use super::evidence;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use record::Build;
 use crate::console::plain;
+use record::Build;
 use record::{Metric, Record, Run};
 
 use crate::analysis::{Analysis, Cell, Row, Table};

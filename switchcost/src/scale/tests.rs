@@ -1,5 +1,5 @@
-use record::{MemoryChange, PlanPosition, Record};
 use record::Memory;
+use record::{MemoryChange, PlanPosition, Record};
 
 use super::*;
 use crate::analysis;

@@ -60,7 +60,9 @@ fn summary(name: &str, s: &Distribution) -> Result<(), String> {
             format!("{name}: {low} {less} is more than {high} {more}")
         })?;
     }
-    ensure(s.max < LARGEST, || format!("{name}: max {} is too large", s.max))?;
+    ensure(s.max < LARGEST, || {
+        format!("{name}: max {} is too large", s.max)
+    })?;
     let (min, max) = (s.min as f64, s.max as f64);
     let slack = max * ROUNDING;
     let within = s.mean.is_finite() && min - slack <= s.mean && s.mean <= max + slack;

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
 use crate::console;
+use anyhow::{Context, bail};
 use record::{Kind, Process, Record, Run, SCHEMA};
 use serde::Deserialize;
 
@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_record_is_told_by_its_number() {
-        let faults = faults(b"\n{\"schema\":2,\"kind\":\"process\"}\nnonsense\n\xff\xfe\n \t \n{\"schema\"");
+        let faults =
+            faults(b"\n{\"schema\":2,\"kind\":\"process\"}\nnonsense\n\xff\xfe\n \t \n{\"schema\"");
         let lines: Vec<_> = faults.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [2, 3, 4, 6]);
         assert!(faults[0].1.contains("missing field"), "{faults:?}");

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
 use crate::console;
+use anyhow::{Context, bail, ensure};
 
 use super::report::Format;
 use crate::args;

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use anyhow::{Context, bail};
-use harness::limits::{Limits, Resource};
-use record::Record;
-use contract::units::Bytes;
 use crate::console::{self, BadUsage};
+use anyhow::{Context, bail};
+use contract::units::Bytes;
+use observe::limits::{Limits, Resource};
+use record::Record;
 use serde::Serialize;
 
 use super::report::{self, Format};
@@ -87,7 +87,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let analysis = analysis::analyse(records);
     let room = room();
     let room_bytes = room.as_ref().map(|(room, _)| *room);
-    let outlook = outlook(&analysis, records, &plan, &programs, room_bytes)?;
+    let outlook = outlook(&analysis, &plan, &programs, room_bytes)?;
     print(args.keep.format, &analysis, records, &outlook, room)?;
     rounds.conclude()
 }
@@ -173,15 +173,18 @@ fn ask(row: &Row, tasks: u64, programs: &Programs) -> anyhow::Result<Answer> {
 /// How much more memory may be used, and what bounds it.
 fn room() -> Option<(u64, String)> {
     let limits = Limits::read();
-    let memory = limits.iter().filter(|l| l.resource == Resource::Memory);
-    let least = memory.min_by_key(|limit| limit.room())?;
-    Some((least.room(), least.name.clone()))
+    let memory = limits
+        .statuses()
+        .iter()
+        .filter(|l| l.resource == Resource::Memory);
+    memory
+        .filter_map(|limit| Some((limit.room?, limit.name.clone())))
+        .min()
 }
 
 /// Every kind of task in every number that people ask for.
 fn outlook(
     analysis: &Analysis,
-    records: &[Record],
     plan: &Plan,
     programs: &Programs,
     room: Option<u64>,
@@ -194,18 +197,15 @@ fn outlook(
             Cell::Memory(slopes) => Some(slopes),
             _ => None,
         });
-        let page = 0;
         for tasks in ASKED_FOR {
-            let pipe_pages = fits::pipe_pages(tasks, page);
             let bytes = slopes
                 .filter(|slopes| !slopes.void())
-                .and_then(|slopes| Some(slopes.all.as_ref()?.at(tasks) + pipe_pages as f64));
+                .and_then(|slopes| Some(slopes.all.as_ref()?.at(tasks)));
             let answer = ask(row, tasks, programs)?;
             all.push(Outlook {
                 name: row.name.clone(),
                 tasks,
                 bytes,
-                pipe_pages,
                 verdict: fits::verdict(bytes, room, &answer),
             });
         }

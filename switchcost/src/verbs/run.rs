@@ -6,12 +6,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::console::{self, BadUsage, plain_line};
+use crate::signals;
 use anyhow::Context;
 use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
-use crate::console::{self, BadUsage, plain_line};
-use crate::signals;
 
 use super::report::{self, Format};
 use crate::args::Measure;
@@ -190,6 +190,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     // The file first: nothing may be measured that cannot be kept.
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     let path = store.path().to_owned();
+    // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let programs = Programs::up_to_date(cases.iter().map(|case| case.program.as_str()))?;
     let options = args.measure.options();
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?

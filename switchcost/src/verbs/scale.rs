@@ -1,7 +1,7 @@
 //! `switchcost scale`: more and more tasks, as far as the limits of this system go.
 
-use anyhow::bail;
 use crate::console::{self, BadUsage};
+use anyhow::bail;
 
 use super::report;
 use super::run::{Keep, drawn_seed};
@@ -60,10 +60,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         planned.push(plan.cases(subject, index, ask)?);
     }
     for (case, reason) in planned.iter().filter_map(|p| p.beyond.as_ref()) {
-        console::say(format_args!(
-            "switchcost: {}: {reason}",
-            case.cell.name()
-        ));
+        console::say(format_args!("switchcost: {}: {reason}", case.cell.name()));
     }
     let cases: Vec<_> = planned.iter().flat_map(|p| p.cases.clone()).collect();
     if cases.is_empty() {

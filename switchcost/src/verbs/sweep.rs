@@ -1,8 +1,8 @@
 //! `switchcost sweep`: one flag over a range.
 
+use crate::console::{self, BadUsage};
 use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
-use crate::console::{self, BadUsage};
 
 use super::report;
 use super::run::{Keep, drawn_seed};
@@ -202,12 +202,7 @@ impl Args {
             }
             Ok(!lacks)
         };
-        sweep::series(
-            &distinct(&self.program),
-            &distinct(&pins),
-            &transports,
-            has,
-        )
+        sweep::series(&distinct(&self.program), &distinct(&pins), &transports, has)
     }
 }
 

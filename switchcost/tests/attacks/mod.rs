@@ -1,7 +1,9 @@
 //! The runner against other users, hostile files and hostile environments.
 
 mod build;
+mod cli;
 mod report;
+mod runs;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

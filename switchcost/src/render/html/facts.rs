@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use contract::units::bytes;
 use record::Machine;
 use record::Record;
-use contract::units::bytes;
 use serde::Serialize;
 use serde_json::Value;
 

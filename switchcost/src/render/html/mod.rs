@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use record::Record;
 use jiff::Timestamp;
+use record::Record;
 
 mod details;
 mod facts;
@@ -48,8 +48,8 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
     if let Some(first) = records.first() {
         machine(first, out)?;
     }
-    if let Some(built) = super::built(records) {
-        build(built, records, out)?;
+    if let Some(first) = records.first() {
+        build(first, records, out)?;
     }
     warnings(analysis, out)?;
     repeat(records, out)?;
