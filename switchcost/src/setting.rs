@@ -67,8 +67,8 @@ impl Cpus {
 
     /// The first one alone.
     #[must_use]
-    pub fn first(self) -> Self {
-        Cpus(self.0.into_iter().take(1).collect())
+    pub fn first(&self) -> Self {
+        Cpus(self.0.iter().take(1).copied().collect())
     }
 
     /// The CPUs in ascending order.
