@@ -16,6 +16,8 @@
 //! `--floor` leaves out the runtime: see `floor.rs`, which has a loop of its own. So has `--sleep`, with
 //! tasks that sleep and are joined within the timed span: see `sleepers.rs`.
 
+extern crate old_runtime as runtime;
+
 mod floor;
 mod sleepers;
 

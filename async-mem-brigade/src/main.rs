@@ -15,6 +15,8 @@
 //! then contains that. `--executor one-page --transport slot` is the floor: what is left where both
 //! do only what they cannot do without, and no figure for a real runtime.
 
+extern crate old_runtime as runtime;
+
 mod executors;
 mod faulty;
 mod links;

@@ -24,6 +24,8 @@
 //! The time of a batch divided by N is no latency of an operation, and no cost either: operations run
 //! side by side, on as many CPUs as there are.
 
+extern crate old_runtime as runtime;
+
 mod operation;
 
 use std::future::Future;

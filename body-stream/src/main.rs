@@ -18,6 +18,8 @@
 //! in them, but it takes its share of the CPUs: the time of an iteration is that of both. No network is
 //! in it: loopback copies each byte twice and loses none.
 
+extern crate old_runtime as runtime;
+
 mod cli;
 mod client;
 mod content;

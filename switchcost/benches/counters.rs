@@ -13,10 +13,10 @@ use harness::console;
 use harness::counters::Scope;
 use harness::record::Record;
 use harness::units::Nanos;
+use stats::Estimate;
 use switchcost::analysis::CONFIDENCE;
 use switchcost::execute::{self, Outcome};
 use switchcost::programs::Programs;
-use switchcost::stats::{self, Estimate};
 
 const PROCESSES: usize = 10;
 /// A program that takes longer hangs.

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use harness::units::Nanos;
+use stats::Estimate;
 use switchcost::analysis::CONFIDENCE;
 use switchcost::execute::{self, Outcome};
 use switchcost::programs::Programs;
-use switchcost::stats::{self, Estimate};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 

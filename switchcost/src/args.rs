@@ -4,6 +4,25 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use crate::execute::Options;
+/// Characters of a line that are printed before and behind a gap.
+const ENDS: [usize; 2] = [400, 100];
+
+/// A message with the middle of each long line left out: it may quote an argument of any length.
+pub(crate) fn shortened(text: &str) -> String {
+    let [front, back] = ENDS;
+    let line = |line: &str| {
+        let length = line.chars().count();
+        if length <= front + back {
+            return line.to_owned();
+        }
+        let begin: String = line.chars().take(front).collect();
+        let end: String = line.chars().skip(length - back).collect();
+        format!("{begin} … {end}")
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// A share such as `2%`, `0.5%` or `2`, all in per cent, from 0 up.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
@@ -36,13 +55,28 @@ fn time_limit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// How long a case may take.
+/// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct Patience {
+pub(crate) struct Measure {
     /// End a case by SIGTERM, and 10 s later by SIGKILL, that has not ended by itself after this
     /// time; the rest is run all the same
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit)]
-    pub(crate) timeout: Duration,
+    timeout: Duration,
+
+    /// Keep each sample in the results, not only their summary
+    #[arg(long)]
+    keep_samples: bool,
+}
+
+impl Measure {
+    /// The same for whatever runs a process.
+    pub(crate) fn options(self) -> Options {
+        Options {
+            timeout: self.timeout,
+            keep_samples: self.keep_samples,
+            counters: false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +100,15 @@ mod tests {
             }
             let _ = duration(&text);
         }
+    }
+
+    #[test]
+    fn long_lines_lose_their_middle() {
+        let short = "a\n\u{436}\n".repeat(1000);
+        assert_eq!(shortened(&short), short);
+        let long = shortened(&format!("begin {} end\nnext", "ж".repeat(100_000)));
+        assert!(long.starts_with("begin жж") && long.ends_with("жж end\nnext"));
+        assert!(long.chars().count() < 520, "{long}");
     }
 
     #[test]

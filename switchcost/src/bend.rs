@@ -12,8 +12,6 @@
 
 use serde::Serialize;
 
-use crate::stats;
-
 /// How far from the level a point must be to have left it.
 pub const TOLERANCE: f64 = 0.2;
 

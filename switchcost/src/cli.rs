@@ -1,11 +1,18 @@
 //! The command line: one verb, one file of `verbs`.
 
+use std::env;
+use std::io::{self, IsTerminal};
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
-use harness::{console, panics, signals};
+use nix::sys::signal::{SigHandler, Signal, signal};
 
-use crate::verbs::{compare, fit, limits, list, memory, report, run, scale, shell, sweep};
+use crate::args::shortened;
+use crate::console::{self, BadUsage};
+use crate::signals;
+use crate::verbs::{compare, fit, limits, memory, report, run, scale, shell, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -33,8 +40,6 @@ enum Verb {
     Report(report::Args),
     /// Say what has changed between files of records, and whether the noise allows to say so
     Compare(compare::Args),
-    /// Print the cases of a plan with their commands
-    List(list::Args),
     /// Fit a line to two columns of numbers, as the scripts do
     Fit(fit::Args),
     /// Print completions for a shell
@@ -46,31 +51,138 @@ enum Verb {
 /// Parses the command line, does what it says and returns the exit status: 0 done, 1 could not,
 /// 2 bad usage, 128 + signal interrupted.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    panics::keep_quiet();
-    let outcome = signals::install("switchcost")
-        .map_err(anyhow::Error::from)
-        .and_then(|()| match cli.verb {
-            None => run::main(&cli.run),
-            Some(Verb::Run(args)) => run::main(&args),
-            Some(Verb::Sweep(args)) => sweep::main(&args),
-            Some(Verb::Memory(args)) => memory::main(&args),
-            Some(Verb::Scale(args)) => scale::main(&args),
-            Some(Verb::Limits(args)) => limits::main(&args),
-            Some(Verb::Report(args)) => report::main(&args),
-            Some(Verb::Compare(args)) => compare::main(&args),
-            Some(Verb::List(args)) => list::main(&args),
-            Some(Verb::Fit(args)) => fit::main(&args),
-            Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),
-            Some(Verb::Man(args)) => shell::man(&args, Cli::command()),
-        });
+    guarded(parse_and_run)
+}
+
+/// Turns a panic, which is a fault of this program, into one line and status 1.
+fn guarded(body: impl FnOnce() -> ExitCode) -> ExitCode {
+    report_panics();
+    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or(ExitCode::FAILURE)
+}
+
+fn parse_and_run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return explain(&e),
+    };
+    let outcome = reset_signals().and_then(|()| run_verb(cli));
     match (outcome, signals::received()) {
-        (Err(e), None) => console::complain("switchcost", &e),
+        (Err(e), None) => complain(&e),
         (Err(e), Some(signal)) => {
-            console::complain("switchcost", &e);
+            complain(&e);
             ExitCode::from(128 + signal as u8)
         }
         (Ok(()), Some(signal)) => ExitCode::from(128 + signal as u8),
         (Ok(()), None) => ExitCode::SUCCESS,
+    }
+}
+
+/// Runs a verb. Signals are taken over where a run begins: before, the first one ends the runner.
+fn run_verb(cli: Cli) -> anyhow::Result<()> {
+    match cli.verb {
+        None => run::main(&cli.run),
+        Some(Verb::Run(args)) => run::main(&args),
+        Some(Verb::Sweep(args)) => sweep::main(&args),
+        Some(Verb::Memory(args)) => memory::main(&args),
+        Some(Verb::Scale(args)) => scale::main(&args),
+        Some(Verb::Limits(args)) => limits::main(&args),
+        Some(Verb::Report(args)) => report::main(&args),
+        Some(Verb::Compare(args)) => compare::main(&args),
+        Some(Verb::Fit(args)) => fit::main(&args),
+        Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),
+        Some(Verb::Man(args)) => shell::man(&args, Cli::command()),
+    }
+}
+
+/// Prints a panic in one line.
+fn report_panics() {
+    panic::set_hook(Box::new(|info| {
+        let words = info.payload_as_str().unwrap_or("no message");
+        let place = info
+            .location()
+            .map_or_else(String::new, |p| format!(" at {p}"));
+        let line = shortened(&format!("{words}{place}").replace('\n', " "));
+        console::say(format_args!(
+            "switchcost: internal error: {line}; please report it"
+        ));
+    }));
+}
+
+/// Sets two signals whose action a parent may have changed. Without SIGXFSZ a write past `ulimit
+/// -f` fails with an error. With SIGCHLD ignored no child could be awaited.
+fn reset_signals() -> anyhow::Result<()> {
+    for (number, action) in [
+        (Signal::SIGXFSZ, SigHandler::SigIgn),
+        (Signal::SIGCHLD, SigHandler::SigDfl),
+    ] {
+        // SAFETY: neither action is a handler.
+        #[expect(unsafe_code, reason = "nix has no safe wrapper for a signal's action")]
+        unsafe { signal(number, action) }.context("cannot set the action of a signal")?;
+    }
+    Ok(())
+}
+
+/// Prints a help text, or what is wrong with the command line.
+fn explain(error: &clap::Error) -> ExitCode {
+    let styled = error.render();
+    let colour = |terminal: bool| terminal && env::var_os("NO_COLOR").is_none();
+    if error.use_stderr() {
+        let plain = styled.to_string();
+        let short = shortened(&plain);
+        match short == plain && colour(io::stderr().is_terminal()) {
+            true => error.exit(),
+            false => console::say(format_args!("{}", short.trim_end())),
+        }
+        return ExitCode::from(error.exit_code() as u8);
+    }
+    let text = match colour(io::stdout().is_terminal()) {
+        true => styled.ansi().to_string(),
+        false => styled.to_string(),
+    };
+    let printed = console::print(|out| {
+        out.extend_from_slice(text.as_bytes());
+        Ok(())
+    });
+    match printed.context("cannot print the help") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => complain(&e),
+    }
+}
+
+/// Prints an error, which may quote long arguments, and gives its exit status.
+fn complain(error: &anyhow::Error) -> ExitCode {
+    let text = shortened(&format!("{error:#}"));
+    console::say(format_args!("switchcost: {text}"));
+    ExitCode::from(match error.is::<BadUsage>() {
+        true => 2,
+        false => 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    #[ignore = "the child of the next test: it panics"]
+    fn panicking() {
+        let code = guarded(|| panic!("first\nsecond"));
+        assert_eq!(code, ExitCode::FAILURE);
+    }
+
+    #[test]
+    fn a_panic_is_told_in_one_line() {
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["cli::tests::panicking", "--exact", "--ignored"])
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(child.stderr).unwrap();
+        assert!(child.status.success(), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        for words in ["switchcost: internal error: first second at ", "cli.rs:"] {
+            assert!(stderr.contains(words), "{stderr}");
+        }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::ffi::OsString;
 use std::io;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, bail};
+
+use crate::tools;
 
 /// The programs in the folder `go`.
 pub const PROGRAMS: [&str; 3] = [
@@ -36,22 +37,36 @@ pub fn is_one(name: &str) -> bool {
 /// A Go toolchain that can build them.
 #[derive(Debug)]
 pub struct Toolchain {
-    command: OsString,
+    command: PathBuf,
+    /// The folder of the sources.
+    sources: PathBuf,
 }
 
 impl Toolchain {
-    /// The one that is installed: `GO`, or `go` in PATH, or where it usually is.
+    /// The one that is installed: an absolute path in `GO`, or `go` in PATH, or where it usually is.
     ///
     /// # Errors
     /// Why there is none, in a line.
-    pub fn find() -> Result<Self, String> {
-        let candidates = match env::var_os("GO") {
-            Some(go) => vec![go],
-            None => vec!["go".into(), USUAL.into()],
+    pub fn find(sources: PathBuf) -> Result<Self, String> {
+        let candidates = match env::var_os("GO").map(PathBuf::from) {
+            Some(go) if go.is_absolute() => vec![go],
+            Some(go) => {
+                let go = go.display();
+                return Err(format!(
+                    "{NO_TOOLCHAIN}: GO is {go}, which is no absolute path"
+                ));
+            }
+            None => [tools::find("GO", "go"), Some(USUAL.into())]
+                .into_iter()
+                .flatten()
+                .collect(),
         };
         let mut too_old = None;
         for command in candidates {
-            let toolchain = Toolchain { command };
+            let toolchain = Toolchain {
+                command,
+                sources: sources.clone(),
+            };
             match toolchain.version() {
                 Some(version) if minor(&version).is_none_or(|minor| minor < OLDEST) => {
                     too_old = Some(version);
@@ -69,9 +84,9 @@ impl Toolchain {
     }
 
     fn go(&self) -> Command {
-        let mut command = Command::new(&self.command);
+        let mut command = tools::command(&self.command, &self.sources);
         // Nothing is fetched: a toolchain that is too old is too old.
-        command.env("GOTOOLCHAIN", "local").stdin(Stdio::null());
+        command.env("GOTOOLCHAIN", "local");
         command
     }
 
@@ -81,16 +96,15 @@ impl Toolchain {
         output.status.success().then(|| version.trim().to_owned())
     }
 
-    /// Builds programs of the folder `sources` into another, where they are missing or older than their
+    /// Builds programs of the sources into a folder, where they are missing or older than their
     /// sources; its messages go to standard error.
     ///
     /// # Errors
     /// When a build fails.
-    pub fn build(&self, sources: &Path, names: &BTreeSet<&str>, into: &Path) -> anyhow::Result<()> {
+    pub fn build(&self, names: &BTreeSet<&str>, into: &Path) -> anyhow::Result<()> {
         for name in names {
             let mut command = self.go();
-            command.arg("build").arg("-C").arg(sources);
-            command.args(["-trimpath", ENTRY, "-o"]);
+            command.args(["build", "-trimpath", ENTRY, "-o"]);
             command.arg(into.join(name)).arg(format!("./{name}"));
             let has_cache = ["GOCACHE", "XDG_CACHE_HOME", "HOME"]
                 .iter()

@@ -7,8 +7,9 @@ use std::os::fd::AsFd;
 use std::os::linux::fs::MetadataExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use harness::{console, signals};
+use crate::{console, signals};
 use nix::fcntl::OFlag;
 use nix::sys::stat::{major, minor};
 
@@ -86,14 +87,14 @@ fn lock(file: File) -> io::Result<Option<File>> {
         Err(TryLockError::WouldBlock) => {}
     }
     console::say(format_args!(
-        "switchcost: waiting for {} to end: two measurements at once would spoil each other",
+        "switchcost: waiting for {} to end: two measurements at once would spoil each other; {VARIABLE}=none does not wait",
         holder(&file)
     ));
     // flock(2) goes on after a signal, and so does the standard library after a flock that did
     // not: another thread takes the wait, and its end of a pipe tells when it is over.
     let (reader, writer) = io::pipe()?;
     let locker = file.try_clone()?;
-    signals::spawn_aside(move || {
+    thread::Builder::new().spawn(move || {
         if let Err(e) = locker.lock() {
             console::say(format_args!("switchcost: cannot lock: {e}"));
         }

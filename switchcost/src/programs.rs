@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
+use crate::console::{self, BadUsage};
 use anyhow::{Context, bail};
-use harness::{BadUsage, console};
 
 use crate::goroutines::{self, Toolchain};
+use crate::probe::{self, Answer, Kind};
+use crate::{progress, tools};
 
 /// The folder that holds the benchmark executables.
 #[derive(Clone, Debug)]
@@ -66,8 +67,8 @@ impl Programs {
                 checkout.build()?;
             }
             if !in_go.is_empty() {
-                match Toolchain::find() {
-                    Ok(go) => go.build(&checkout.crates().join("go"), &in_go, &folder)?,
+                match Toolchain::find(checkout.crates().join("go")) {
+                    Ok(go) => go.build(&in_go, &folder)?,
                     Err(why) => no_go = Some(why),
                 }
             }
@@ -88,6 +89,22 @@ impl Programs {
                 goroutines::NO_TOOLCHAIN
             )
         }))
+    }
+
+    /// What a program follows.
+    ///
+    /// # Errors
+    /// When it is not there, or cannot be asked.
+    pub fn kind(&self, name: &str) -> anyhow::Result<Kind> {
+        probe::kind(&self.path(name)?)
+    }
+
+    /// Asks a program whether it could run with these flags.
+    ///
+    /// # Errors
+    /// When it is not there, or cannot be asked.
+    pub fn ask(&self, name: &str, flags: &[String]) -> anyhow::Result<Answer> {
+        probe::ask(&self.path(name)?, self.kind(name)?, flags)
     }
 
     /// Where a program's executable is.
@@ -181,8 +198,13 @@ impl Checkout {
     /// All benchmarks, whatever is wanted: the features of a dependency are those that the packages of
     /// one build ask for together, so that a program built with others would be another one.
     fn build(&self) -> anyhow::Result<()> {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(&cargo);
+        let Some(cargo) = tools::find("CARGO", "cargo") else {
+            console::say(format_args!(
+                "switchcost: there is no cargo in PATH; using the programs as they are"
+            ));
+            return Ok(());
+        };
+        let mut command = tools::command(&cargo, &self.crates());
         command
             .args(["build", "--quiet", "--locked", "--manifest-path"])
             .arg(&self.manifest)
@@ -190,12 +212,10 @@ impl Checkout {
             .arg(&self.target)
             .arg("--profile")
             .arg(&self.profile)
-            .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")])
-            .stdin(Stdio::null());
+            .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")]);
         let show = |line: &str| {
             if io::stderr().is_terminal() {
-                // A terminal that has gone away is no reason to stop.
-                let _ = write!(io::stderr(), "\r\x1b[K{line}");
+                progress::draw(line);
             }
         };
         show("bringing the benchmark programs up to date …");

@@ -1,49 +1,151 @@
-//! Files that are written whole or not at all.
+//! Files that are replaced whole or left as they are.
 
-use std::fs::{self, Permissions};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
 
-/// Gives a file new contents. They are written beside it and take its name when they are
-/// complete, so that a full disk leaves the old file and never half of the new one.
+/// Sticky and writable by others, such as /tmp: any user may put a name there.
+const SHARED: u32 = 0o1002;
+
+/// Gives a file new contents. A temporary file in the same folder takes its name when it is
+/// complete, so a full disk leaves the old file. An existing file keeps its permissions, and its
+/// owner where the system permits. A device or a FIFO is written to. A link to a file is refused:
+/// it may be another user's, and a link such as /dev/stdout must not be replaced.
 ///
 /// # Errors
-/// What the system reports, with the path.
+/// When `path` is a link to a file, or what the system reports, with the path.
 pub fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Makes a folder for files of [`file`], with its parents.
+///
+/// # Errors
+/// When a link on the way is another user's, or what the system reports, with the path.
+pub fn folder(path: &Path) -> anyhow::Result<()> {
+    refuse_planted_links(path)
+        .and_then(|()| Ok(fs::create_dir_all(path)?))
+        .with_context(|| format!("cannot make the folder {}", path.display()))
+}
+
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    // The file that a link leads to is replaced, and not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let old = fs::metadata(&target).ok();
-    if old.as_ref().is_some_and(|old| !old.is_file()) {
-        // A device or a pipe must stay what it is.
-        return Ok(fs::write(&target, bytes)?);
-    }
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
+    refuse_planted_links(path)?;
+    let old = match fs::symlink_metadata(path) {
+        Ok(old) => Some(old),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        Err(e) => return Err(e.into()),
     };
+    match old {
+        Some(old) if old.is_symlink() => {
+            if !fs::metadata(path).is_ok_and(|m| is_special(&m)) {
+                bail!("it is a link: name the file itself, or - for standard output");
+            }
+            // A trusted link, such as /dev/stdout or /dev/fd/3.
+            write_special(path, OFlag::empty(), bytes)
+        }
+        Some(old) if is_special(&old) => write_special(path, OFlag::O_NOFOLLOW, bytes),
+        old => replace(path, old.as_ref(), bytes),
+    }
+}
+
+/// Writes to a device or a FIFO, which must stay what it is.
+fn write_special(path: &Path, flags: OFlag, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut special = OpenOptions::new()
+        .write(true)
+        .custom_flags(flags.bits())
+        .open(path)?;
+    if !is_special(&special.metadata()?) {
+        bail!("another process has changed what this name stands for");
+    }
+    Ok(special.write_all(bytes)?)
+}
+
+fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> anyhow::Result<()> {
     let mut new = tempfile::Builder::new()
         .prefix(".switchcost-")
         // The umask takes from it what the user does not want to give.
         .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)?;
+        .tempfile_in(folder_of(path))?;
     new.write_all(bytes)?;
     if let Some(old) = old {
-        new.as_file().set_permissions(old.permissions())?;
+        keep_owner(new.as_file(), old)?;
+        // After the owner: a change of owner clears bits of the mode.
+        let mode = old.permissions().mode() & 0o777;
+        new.as_file()
+            .set_permissions(Permissions::from_mode(mode))?;
     }
-    new.persist(&target)?;
+    new.persist(path)?;
     Ok(())
+}
+
+/// Gives the new file the owner and the group of the old one. Only root may give files away; other
+/// users may set a group of theirs.
+fn keep_owner(new: &File, old: &Metadata) -> io::Result<()> {
+    let now = new.metadata()?;
+    if (now.uid(), now.gid()) == (old.uid(), old.gid()) {
+        return Ok(());
+    }
+    let whole = fchown(new, Some(old.uid()), Some(old.gid()));
+    let kept = whole.or_else(|_| fchown(new, None, Some(old.gid())));
+    match kept {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}
+
+/// Refuses a path with a link in it that another user could have put there: a link in a shared
+/// folder that belongs neither to this user nor to the folder's owner. The kernel has the same
+/// rule where fs.protected_symlinks is 1, but for the last name of a path alone.
+fn refuse_planted_links(path: &Path) -> anyhow::Result<()> {
+    let names: Vec<&Path> = path.ancestors().collect();
+    for name in names.into_iter().rev() {
+        let Ok(link) = fs::symlink_metadata(name) else {
+            // It is not there, and nor is what follows it.
+            return Ok(());
+        };
+        let folder = fs::metadata(folder_of(name))?;
+        let trusted = [geteuid().as_raw(), folder.uid()].contains(&link.uid());
+        if link.is_symlink() && folder.mode() & SHARED == SHARED && !trusted {
+            bail!(
+                "{} is a link of another user in a folder that all may write to: name the file itself",
+                name.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The folder that holds a name.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        Some(_) => PathBuf::from("."),
+        None => PathBuf::from("/"),
+    }
+}
+
+/// True for a device, a FIFO or a socket.
+fn is_special(metadata: &Metadata) -> bool {
+    !metadata.is_file() && !metadata.is_dir() && !metadata.is_symlink()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{chown, lchown, symlink};
+    use std::thread;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
     use super::*;
+
+    /// A user other than this one: `nobody` on most systems.
+    const OTHER: u32 = 65_534;
 
     #[test]
     fn a_file_is_replaced_and_keeps_its_mode() {
@@ -51,22 +153,101 @@ mod tests {
         let path = folder.path().join("a");
         file(&path, b"one").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        file(&link, b"two").unwrap();
+        file(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o640
-        );
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_to_a_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        symlink(&target, &link).unwrap();
+        for there in [false, true] {
+            if there {
+                fs::write(&target, "kept").unwrap();
+            }
+            let error = format!("{:#}", file(&link, b"new").unwrap_err());
+            assert!(error.contains("name the file itself"), "{error}");
+            assert_eq!(target.exists(), there);
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"kept");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_users_file_does_not_become_roots() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "one").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
+        chown(&path, Some(OTHER), Some(OTHER)).unwrap();
+        file(&path, b"two").unwrap();
+        let new = fs::metadata(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!((new.uid(), new.gid()), (OTHER, OTHER));
+        assert_eq!(new.mode() & 0o777, 0o604);
+    }
+
+    /// A link in a folder like /tmp, planted by another user: to a file, a device and a folder.
+    #[test]
+    fn a_planted_link_leads_nowhere() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let shared = tempfile::tempdir().unwrap();
+        fs::set_permissions(shared.path(), Permissions::from_mode(0o1777)).unwrap();
+        let private = tempfile::tempdir().unwrap();
+        let victim = private.path().join("victim");
+        fs::write(&victim, "kept").unwrap();
+        let plant = |name: &str, target: &Path| {
+            let link = shared.path().join(name);
+            symlink(target, &link).unwrap();
+            lchown(&link, Some(OTHER), Some(OTHER)).unwrap();
+            link
+        };
+        let to_file = plant("page.html", &victim);
+        let to_device = plant("null.html", Path::new("/dev/null"));
+        let to_folder = plant("plots", private.path());
+        let refused = |outcome: anyhow::Result<()>| {
+            let error = format!("{:#}", outcome.unwrap_err());
+            assert!(error.contains("another user"), "{error}");
+        };
+        refused(file(&to_file, b"new"));
+        refused(file(&to_device, b"new"));
+        refused(file(&to_folder.join("new.svg"), b"new"));
+        refused(super::folder(&to_folder));
+        assert_eq!(fs::read(&victim).unwrap(), b"kept");
+        assert_eq!(fs::read_dir(private.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn a_device_stays_a_device() {
         file(Path::new("/dev/null"), b"gone").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        symlink("/dev/null", &link).unwrap();
+        file(&link, b"gone").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_fifo_is_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        mkfifo(&path, Mode::S_IRWXU).unwrap();
+        let reader = {
+            let path = path.clone();
+            thread::spawn(move || fs::read(path).unwrap())
+        };
+        file(&path, b"through").unwrap();
+        assert_eq!(reader.join().unwrap(), b"through");
+        assert!(!fs::metadata(&path).unwrap().is_file());
     }
 
     #[test]

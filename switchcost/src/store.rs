@@ -2,11 +2,19 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use anyhow::{Context, bail};
-use harness::record::Record;
+use anyhow::{Context, anyhow, bail, ensure};
+use record::{Process, Run};
+
+use crate::signals;
 use jiff::Timestamp;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, poll};
 
 use crate::lock;
 
@@ -38,7 +46,7 @@ impl Store {
     }
 
     fn dated() -> anyhow::Result<Self> {
-        let now = Timestamp::now().strftime("%Y-%m-%dT%H-%M-%SZ");
+        let now = date(SystemTime::now())?;
         let mut path = PathBuf::from(format!("switchcost-{now}.jsonl"));
         // Two runs may begin in the same second.
         for number in 2.. {
@@ -71,6 +79,7 @@ impl Store {
             .read(true)
             .append(true)
             .create(true)
+            .custom_flags(OFlag::O_NONBLOCK.bits())
             .open(path)
             .with_context(|| cannot_write(path))?;
         let path = path.to_owned();
@@ -99,21 +108,53 @@ impl Store {
         }
     }
 
+    /// Makes sure that the records are still in the file of that name.
+    ///
+    /// # Errors
+    /// When it was removed, or another file has taken its name.
+    pub fn ensure_kept(&self) -> anyhow::Result<()> {
+        let Ok(ours) = self.file.metadata() else {
+            return Ok(());
+        };
+        let kept = fs::metadata(&self.path)
+            .is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino()));
+        ensure!(
+            kept || !ours.is_file(),
+            "{} was removed or replaced during the run: its records are lost",
+            self.path.display()
+        );
+        Ok(())
+    }
+
     /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends a record in one write, so that a reader never sees a part of it unless the machine
+    /// Appends a process in one write, so that a reader never sees a part of it unless the machine
     /// stops. Where the disk is full, what fitted is taken back.
     ///
     /// # Errors
     /// What the system reports.
-    pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+    pub fn append(&mut self, process: &Process) -> anyhow::Result<()> {
+        self.write(serde_json::to_vec(process)?)
+    }
+
+    /// Appends the header of a run, as [`Store::append`] does a process.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn begin(&mut self, run: &Run) -> anyhow::Result<()> {
+        self.write(serde_json::to_vec(run)?)
+    }
+
+    fn write(&mut self, mut line: Vec<u8>) -> anyhow::Result<()> {
         line.push(b'\n');
         let before = self.length();
-        let written = self.file.write_all(&line);
+        let written = match before {
+            Some(_) => self.file.write_all(&line),
+            None => write_to_reader(&self.file, &line),
+        };
         if let (Err(_), Some(before)) = (&written, before) {
             // Where this fails too, whoever opens the file next ends the line.
             let _ = self.file.set_len(before);
@@ -161,6 +202,43 @@ impl Drop for Store {
     }
 }
 
+/// How often a full pipe is looked at after a signal, 100 ms apart.
+const LAST_LOOKS: u32 = 10;
+
+/// Writes to a pipe or a device opened with O_NONBLOCK. Its reader may never read, so a signal ends
+/// the wait.
+fn write_to_reader(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    let mut looks = 0;
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                looks += u32::from(signals::received().is_some());
+                if looks > LAST_LOOKS {
+                    return Err(io::Error::other("interrupted, and nobody reads it"));
+                }
+                let mut fds = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
+                match poll(&mut fds, 100_u8) {
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(e) => return Err(e.into()),
+                }
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// The time as a part of a file's name.
+fn date(now: SystemTime) -> anyhow::Result<String> {
+    let now = Timestamp::try_from(now).map_err(|_| {
+        anyhow!("the system clock is past the year 9999: set it, or name a file by --out")
+    })?;
+    Ok(now.strftime("%Y-%m-%dT%H-%M-%SZ").to_string())
+}
+
 /// Ends a line that a full disk or a stopped machine has cut short, so that the next record does
 /// not continue it.
 fn end_last_line(file: &mut File) -> io::Result<()> {
@@ -181,4 +259,39 @@ fn cannot_write(path: &Path) -> String {
         "cannot write {}: name another file by --out",
         path.display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_no_date_can_show_is_named() {
+        let at = |seconds| date(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(1_700_000_000).unwrap(), "2023-11-14T22-13-20Z");
+        let error = at(400_000_000_000).unwrap_err().to_string();
+        assert!(
+            error.contains("clock") && error.contains("--out"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_removed_or_replaced_is_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.jsonl");
+        let store = Store::append_to(&path).unwrap();
+        store.ensure_kept().unwrap();
+        fs::remove_file(&path).unwrap();
+        let error = store.ensure_kept().unwrap_err().to_string();
+        assert!(error.contains("out.jsonl was removed"), "{error}");
+        fs::write(&path, "another").unwrap();
+        assert!(store.ensure_kept().is_err());
+        Store::append_to(Path::new("/dev/null"))
+            .unwrap()
+            .ensure_kept()
+            .unwrap();
+    }
 }

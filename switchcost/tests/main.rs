@@ -12,6 +12,8 @@
 /// Running programs with a time-out, and finding the benchmarks.
 mod support;
 
+/// What another user, a hostile file or a hostile environment may try against the runner.
+mod attacks;
 /// What `compare` may and must find, on invented and on real records.
 mod compare;
 /// Every benchmark program: its flags, its output, its record.

@@ -1,271 +1,178 @@
 //! A token travels through N OS threads chained by pipes, as a bucket does in a fire brigade.
 //!
-//! One iteration: the driver writes a byte into the first link; each thread of the chain reads it,
-//! adds one, and writes it into the next link; the driver reads it from the last link. That is
-//! N + 1 hops, each a write, a wake-up and a read. With `--bytes` a token has more of them, of which
-//! each thread reads all before it writes any.
+//! One iteration: the driver writes a byte into the first link; each thread reads it, adds one, and
+//! writes it into the next link; the driver reads it from the last link: N + 1 hops, each a write, a
+//! wake-up and a read.
 //!
-//! Timed: those system calls, and what the kernel does to run the next thread; with `--touch`, what
-//! each thread does with its memory in between. Left out: creating and joining the threads, the check
-//! of the bytes, and all bookkeeping.
+//! Timed: those system calls, and what the kernel does to run the next thread; with `--touch`, the use
+//! of memory in between. Left out: creating and joining the threads, and the check of the bytes.
 //!
-//! The time per hop is not the price of a context switch alone: it contains a write and a read,
-//! which `one-thread-brigade` measures by themselves, and a woken thread on another CPU may start
-//! while its waker still runs.
+//! Not to be taken for a context switch alone: a hop contains a write and a read, which
+//! `one-thread-brigade` measures by themselves, and a thread woken on another CPU may start while its
+//! waker still runs.
 
-mod faulty;
-
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
+use chain::{
+    ChainBuilder, ChainFlags, FaultFlags, Needed, Pattern, Reader, StartGuard, StartLatch, Station,
+    TaskResults, TokenBuffer, WorkingSet, Writer,
+};
 use clap::Parser;
-use harness::args::{Run, Stack};
-use harness::futex::FutexHash;
-use harness::laps::Laps;
-use harness::limits::{self, Demand};
-use harness::links::{Chain, Link, Local, Mode, Transport, eventfd};
-use harness::order::Order;
-use harness::payload::{Intake, Parts, Pattern, Payload};
-use harness::placement::{Layout, Place, Seats};
-use harness::ready::{Arrival, Muster};
-use harness::tally::Tally;
-use harness::test_fault::TestFault;
-use harness::threads::{Spawner, Thread};
-use harness::touch::{Touch, Work, WorkingSet};
-use harness::wiring::{Post, Wiring};
-use harness::{Program, Session};
-use serde::Serialize;
+use contract::message::{Claim, Description};
+use contract::{Flags, Program, Run, limits};
+use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread};
 
 /// Pass a byte through a chain of OS threads joined by pipes, and time it
-#[derive(Parser, Serialize)]
+#[derive(Parser)]
 #[command(version)]
 struct Cli {
     #[command(flatten)]
-    #[serde(flatten)]
-    run: Run,
+    flags: Flags,
     #[command(flatten)]
-    #[serde(flatten)]
-    chain: Chain<Local>,
+    chain: ChainFlags,
+    /// Layout of the threads over the CPUs
+    #[arg(long, value_enum, default_value = "free")]
+    placement: Placement,
     #[command(flatten)]
-    #[serde(flatten)]
-    payload: Payload,
+    stack: StackFlags,
     #[command(flatten)]
-    #[serde(flatten)]
-    touch: Touch,
-    #[command(flatten)]
-    #[serde(flatten)]
-    order: Order,
-    #[command(flatten)]
-    #[serde(flatten)]
-    place: Place,
-    #[command(flatten)]
-    #[serde(flatten)]
-    stack: Stack,
-    #[command(flatten)]
-    #[serde(flatten)]
-    futex_hash: FutexHash,
-    #[command(flatten)]
-    #[serde(flatten)]
-    fault: TestFault,
+    fault: FaultFlags,
 }
 
 impl Program for Cli {
-    fn run(&self) -> &Run {
-        &self.run
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        self.fault.check(self.flags.tasks)?;
+        self.chain.check_room(Needed::Along(self.flags.tasks))?;
+        let needs = self.chain.needs(self.chain.token_size()) + self.stack.needs();
+        Ok(self
+            .chain
+            .describe("thread-brigade", &self.flags, Claim::KernelSwitch, needs))
     }
 }
+
+type Threads = Vec<(u32, Thread<io::Result<u64>>)>;
 
 fn main() -> ExitCode {
-    harness::main(measure)
+    contract::main(measure)
 }
 
-fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
-    let seats = cli.place.confine(Layout::Chain)?;
-    cli.fault.check(cli.run.tasks)?;
-    session.carries(cli.chain.tokens);
-    session.hands_over(cli.payload.of(cli.chain.tokens));
-    cli.futex_hash.set()?;
-    session.require(&demand(cli))?;
-    cli.chain.check_room_along(cli.run.tasks, cli.payload)?;
-    match cli.touch.is_none() {
-        true => with::<()>(cli, &seats, session),
-        false => with::<WorkingSet>(cli, &seats, session),
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let mut threads = Threads::new();
+    let driven = build(cli, &mut threads).and_then(|ends| drive(cli, ends, run));
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    let mut results = TaskResults::default();
+    for (place, thread) in threads {
+        results.add_thread(place, thread.join());
     }
+    results.into_result(driven, run.iterations() * u64::from(cli.chain.tokens))
 }
 
-/// The brigade whose threads do this work, with tokens of the size that was asked for.
-fn with<T: Work>(cli: &Cli, seats: &Seats, session: &mut Session) -> anyhow::Result<()> {
-    match cli.payload.is_a_byte() {
-        true => over::<T>(cli, seats, session, [0u8; 1]),
-        false => over::<T>(
-            cli,
-            seats,
-            session,
-            Parts::new(cli.payload, cli.payload.size()),
-        ),
-    }
-}
-
-/// The brigade over links of the kind that was asked for.
-fn over<T: Work>(
-    cli: &Cli,
-    seats: &Seats,
-    session: &mut Session,
-    intake: impl Intake,
-) -> anyhow::Result<()> {
-    let files = |transport: Transport| {
-        move || {
-            let Link { reader, writer } = transport.link(Mode::Blocking)?;
-            Ok((File::from(reader), File::from(writer)))
-        }
-    };
-    match cli.chain.transport {
-        Local::Pipe => brigade::<T, _, _>(cli, seats, session, intake, files(Transport::Pipe)),
-        Local::Socketpair => {
-            brigade::<T, _, _>(cli, seats, session, intake, files(Transport::Socketpair))
-        }
-        Local::Eventfd => brigade::<T, _, _>(cli, seats, session, intake, || {
-            eventfd::link(Mode::Blocking)
-        }),
-    }
-}
-
-/// Builds the chain out of links (the end to read from, the end to write to), drives it, and takes
-/// it down.
-fn brigade<T, R, W>(
-    cli: &Cli,
-    seats: &Seats,
-    session: &mut Session,
-    intake: impl Intake,
-    link: impl Fn() -> io::Result<(R, W)>,
-) -> anyhow::Result<()>
-where
-    T: Work,
-    R: Read + Send + 'static,
-    W: Write + Send + 'static,
-{
-    let mut laps = session.laps();
-    let mut threads = Vec::new();
-    let formed = form::<T, R, W>(cli, seats, intake, link, &mut threads);
-    let result = formed.and_then(|(mut first, mut last)| {
-        drive(cli, &mut first, &mut last, &mut laps)?;
-        session.at_rest();
-        Ok(())
-    });
-    // Both ends of the chain are closed now, and the end of file runs down it.
-    threads.sort_unstable_by_key(|&(place, _)| place);
-    let mut tally = Tally::default();
-    for (_, thread) in threads {
-        tally.add_thread(thread.join());
-    }
-    let sent = laps.begun() * u64::from(cli.chain.tokens);
-    session.timed(laps);
-    tally.settle(result, cli.run.tasks, sent)
-}
-
-/// What the run needs of the system.
-fn demand(cli: &Cli) -> Demand {
-    Demand::links(cli.chain.transport)
-        + Demand::threads(cli.stack)
-        + cli.payload.demand(cli.chain.tokens)
-        + cli.touch.demand()
-}
-
-/// Builds the chain and waits until each of its threads runs. Returns the end that the driver
-/// writes to and the end that it reads from; `threads` gets each thread with its place.
-fn form<T, R, W>(
-    cli: &Cli,
-    seats: &Seats,
-    intake: impl Intake,
-    link: impl Fn() -> io::Result<(R, W)>,
-    threads: &mut Vec<(u32, Thread<io::Result<u64>>)>,
-) -> anyhow::Result<(W, R)>
-where
-    T: Work,
-    R: Read + Send + 'static,
-    W: Write + Send + 'static,
-{
-    let tasks = cli.run.tasks;
-    let explain = |what, k, e| limits::explain(what, k, tasks, e, &demand(cli));
-    let spawner = Spawner::new(cli.stack, tasks).map_err(|e| explain("map the stacks", 0u32, e))?;
-    let mut muster = Muster::of(tasks);
-    let mut wiring = Wiring::new(cli.order, tasks, |k| {
-        link().map_err(|e| explain("make a link", k, e))
-    })?;
-    while let Some(post) = wiring.next_task() {
-        let Post {
-            place,
-            upstream,
-            downstream,
-        } = post?;
-        let (arrival, seat) = (muster.arrival(), seats.seat(place + 1, tasks + 1));
-        let (work, intake) = (T::new(cli.touch), intake.clone());
-        let thread = match cli.fault.of(place) {
-            None => spawner.spawn(move || {
-                seat.take()?;
-                pass_on(upstream, downstream, intake, work, arrival)
-            }),
-            Some(ending) => spawner
-                .spawn(move || faulty::pass_on(upstream, downstream, intake, arrival, ending)),
+/// Builds the chain, waits until each thread runs, and returns the driver's ends.
+fn build(cli: &Cli, threads: &mut Threads) -> anyhow::Result<(Writer, Reader)> {
+    let (tasks, chain) = (cli.flags.tasks, &cli.chain);
+    let cpus = CpuAssignment::new(cli.placement)?;
+    let spawner = Spawner::new(cli.stack, tasks).context("cannot map the stacks")?;
+    let mut latch = StartLatch::new(tasks);
+    let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.link())?;
+    while let Some(station) = builder.next_station()? {
+        let (place, cpus, chain) = (station.place, cpus.clone(), chain.clone());
+        let fault = cli.fault.of(place);
+        let guard = latch.guard(fault);
+        let thread = spawner.spawn(move || {
+            cpus.pin(place + 1, tasks + 1)?;
+            let Station {
+                upstream,
+                downstream,
+                ..
+            } = station;
+            pass_on(upstream.with(fault), downstream, &chain, guard)
+        });
+        let refused = || {
+            format!(
+                "cannot create thread {place} of {tasks}: {}",
+                limits::hint(tasks)
+            )
         };
-        let thread = thread.map_err(|e| explain("create a thread", threads.len() as u32, e))?;
-        threads.push((place, thread));
+        threads.push((place, thread.with_context(refused)?));
     }
-    seats.seat(0, tasks + 1).take()?;
-    muster.wait()?;
-    Ok(wiring.ends())
+    cpus.pin(0, tasks + 1)?;
+    latch.wait()?;
+    Ok(builder.driver_ends())
 }
 
-/// A thread of the chain: takes a token, adds one to it, does its work, hands it on, until the end of
-/// file.
-fn pass_on(
-    mut upstream: impl Read,
-    mut downstream: impl Write,
-    mut intake: impl Intake,
-    mut work: impl Work,
-    arrival: Arrival,
+/// A thread of the chain: takes a token, adds one to it, hands it on, until the end of file.
+fn pass_on(from: Reader, to: Writer, chain: &ChainFlags, guard: StartGuard) -> io::Result<u64> {
+    match (&from, &to) {
+        (Reader::Stream(from), Writer::Stream(to)) if chain.is_plain() => {
+            guard.started()?;
+            pass_bytes(from, to)
+        }
+        _ => pass_tokens(from, to, chain, guard),
+    }
+}
+
+fn pass_bytes(mut from: impl Read, mut to: impl Write) -> io::Result<u64> {
+    let mut passed = 0;
+    let mut token = [0];
+    while from.read(&mut token)? == 1 {
+        token[0] = token[0].wrapping_add(1);
+        to.write_all(&token)?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+fn pass_tokens(
+    mut from: Reader,
+    mut to: Writer,
+    chain: &ChainFlags,
+    guard: StartGuard,
 ) -> io::Result<u64> {
-    arrival.arrive();
+    let mut buffer = TokenBuffer::new(chain, chain.token_size());
+    let mut memory = WorkingSet::new(chain.touch);
+    guard.started()?;
     let mut passed = 0;
     loop {
-        let read = upstream.read(intake.room())?;
+        let read = from.read(buffer.room())?;
         if read == 0 {
-            return intake.end().map(|()| passed);
+            return buffer.end().map(|()| passed);
         }
-        for token in intake.whole(read) {
+        for token in buffer.whole(read) {
             token[0] = token[0].wrapping_add(1);
-            work.work();
-            downstream.write_all(token)?;
+            memory.touch();
+            to.write_all(token)?;
             passed += 1;
         }
     }
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
-fn drive(
-    cli: &Cli,
-    first: &mut impl Write,
-    last: &mut impl Read,
-    laps: &mut Laps,
-) -> anyhow::Result<()> {
-    let pattern = Pattern::new(cli.payload);
-    let mut received = pattern.room_for(cli.chain.tokens);
-    while let Some(lap) = laps.advance()? {
-        let start = lap as u8;
+fn drive(cli: &Cli, (mut first, mut last): (Writer, Reader), run: &mut Run) -> anyhow::Result<()> {
+    let pattern = Pattern::new(&cli.chain);
+    let mut received = pattern.room(cli.chain.tokens, 0);
+    while let Some(mut pass) = run.next_pass()? {
+        while let Some(iteration) = pass.next_iteration() {
+            let start = iteration as u8;
 
-        let clock = Instant::now();
-        for k in 0..cli.chain.tokens {
-            first.write_all(pattern.token(start.wrapping_add(k as u8)))?;
-        }
-        for token in pattern.tokens(&mut received) {
-            last.read_exact(token).context("the chain ended early")?;
-        }
-        laps.record(clock.elapsed());
+            let clock = Instant::now();
+            for k in 0..cli.chain.tokens {
+                first.write_all(pattern.token(start.wrapping_add(k as u8)))?;
+            }
+            for token in pattern.tokens(&mut received) {
+                last.read_exact(token).context("the chain ended early")?;
+            }
+            pass.record(clock.elapsed());
 
-        pattern.verify(&received, start, cli.run.tasks)?;
+            pattern.verify(&received, start, cli.flags.tasks)?;
+        }
+        run.finish(pass)?;
     }
     Ok(())
 }

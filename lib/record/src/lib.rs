@@ -9,6 +9,9 @@ pub mod counters;
 pub mod interference;
 pub mod machine;
 pub mod memory;
+pub mod metric;
+pub mod record;
+pub mod samples;
 
 pub use build::Build;
 pub use cache_line::CacheLine;
@@ -16,6 +19,11 @@ pub use counters::{Absent, Counters, Scope};
 pub use interference::Interference;
 pub use machine::Machine;
 pub use memory::Memory;
+pub use metric::{Metric, Quantity, Stat};
+pub use record::{
+    Also, Case, Kind, MemoryChange, Place, Plan, Process, Record, Run, SCHEMA, Section,
+};
+pub use samples::{Samples, Thirds, distribution};
 
 /// Both facts are known and unequal.
 fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {

@@ -1,12 +1,12 @@
 //! What has become of one case.
 
-use harness::record::Quantity;
+use record::Quantity;
 use serde::Serialize;
+use stats::{Estimate, Interval, Line as Fit};
 
 use super::{Figure, LEVEL};
 use crate::analysis::CONFIDENCE;
 use crate::cases::Reading;
-use crate::stats::{self, Estimate, Interval, Line as Fit};
 
 /// What has become of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
-use harness::units;
+use contract::units;
+use stats::{Estimate, MIN_ROUNDS};
 
 use super::figures::{bracketed, first_line, headline};
+use super::markdown::escaped;
 use super::{Grid, plainly};
 use crate::analysis::CONFIDENCE;
 use crate::compare::{Change, Comparison, Figure, File, Line, Section, Subject, Verdict};
-use crate::stats::{Estimate, MIN_ROUNDS};
 
 /// Writes a comparison for a terminal.
 ///
@@ -43,17 +44,17 @@ pub fn markdown(comparison: &Comparison, out: &mut impl Write) -> io::Result<()>
 
 fn write_markdown(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
     for line in provenance(comparison) {
-        writeln!(out, "{line}  ")?;
+        writeln!(out, "{}  ", escaped(&line))?;
     }
     for line in marks(comparison) {
-        writeln!(out, "\n**{line}**")?;
+        writeln!(out, "\n**{}**", escaped(&line))?;
     }
     for section in &comparison.sections {
-        writeln!(out, "\n**{}**\n", section.title)?;
+        writeln!(out, "\n**{}**\n", escaped(&section.title))?;
         grid(comparison, section).write_markdown(out)?;
     }
     for line in remarks(comparison) {
-        writeln!(out, "\n{line}")?;
+        writeln!(out, "\n{}", escaped(&line))?;
     }
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use harness::record::Record;
+use record::Record;
+use stats::{Estimate, Interval};
 
 use super::plainly;
 use crate::analysis::{self, Cell};
 use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory::{Fit, Slopes};
-use crate::stats::{Estimate, Interval};
 
 /// The columns. Times are in ns, sizes in bytes, rates and throughputs per second, and counts of the
 /// evidence per hop; what is unknown is left empty.
@@ -72,9 +72,9 @@ struct Line<'a>(Vec<(&'a str, String)>);
 impl<'a> Line<'a> {
     fn new(key: &Key, runs: &Runs<'_>, metric: String) -> Self {
         let mut line = Line(vec![
-            ("section", key.section.clone()),
-            ("row", key.row.clone()),
-            ("column", key.column.clone()),
+            ("section", defused(&key.section)),
+            ("row", defused(&key.row)),
+            ("column", defused(&key.column)),
             ("metric", metric),
         ]);
         line.put("x", key.x);
@@ -112,10 +112,7 @@ const NET: [&str; 3] = ["net", "net_low", "net_high"];
 const RATIO: [&str; 3] = ["ratio", "ratio_low", "ratio_high"];
 
 fn lines<'a>(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Vec<Line<'a>> {
-    let metric = serde_json::to_value(runs.view.metric)
-        .ok()
-        .and_then(|metric| Some(metric.as_str()?.to_owned()))
-        .unwrap_or_default();
+    let metric = runs.view.metric.to_string();
     match analysis::cell(cases, key, runs) {
         Cell::Reading(reading) => {
             let mut line = Line::new(key, runs, metric);
@@ -180,6 +177,15 @@ fn memory<'a>(key: &Key, runs: &Runs<'_>, metric: &str, slopes: &Slopes) -> Vec<
     lines
 }
 
+/// A name that a spreadsheet does not take for a formula: an apostrophe precedes it if it begins
+/// like one.
+fn defused(name: &str) -> String {
+    match name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => format!("'{name}"),
+        false => name.to_owned(),
+    }
+}
+
 /// A field as RFC 4180 has it.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
@@ -192,6 +198,20 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_no_formula() {
+        for (name, text) in [
+            ("=HYPERLINK(\"http://x\")", "'=HYPERLINK(\"http://x\")"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("a = b", "a = b"),
+            ("", ""),
+        ] {
+            assert_eq!(defused(name), text);
+        }
+    }
 
     #[test]
     fn only_fields_that_need_it_are_quoted() {

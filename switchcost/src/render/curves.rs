@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use harness::record::Quantity;
-use harness::units;
+use contract::units;
+use record::Quantity;
 
 use super::evidence;
 use super::figures::{first_line, headline};
 use super::grid::Grid;
+use super::markdown::escaped;
 use crate::analysis::{Cell, Curve, Series};
 use crate::bend::{Bend, Shape, TOLERANCE};
 use crate::rounds::NOT_RUN;
@@ -74,14 +75,14 @@ pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
         writeln!(out)?;
     }
     for line in lines(curve) {
-        writeln!(out, "- {line}")?;
+        writeln!(out, "- {}", escaped(&line))?;
     }
     if !curve.held.is_empty() {
         writeln!(out, "\n{HELD}\n")?;
         held_grid(curve).write_markdown(out)?;
         writeln!(out)?;
         for line in full_caches(curve) {
-            writeln!(out, "- {line}")?;
+            writeln!(out, "- {}", escaped(&line))?;
         }
     }
     Ok(())
@@ -329,9 +330,9 @@ fn sparkline(series: &Series, xs: &[u64]) -> String {
 mod tests {
     use super::*;
     use crate::cases::Reading;
-    use crate::stats::{Estimate, Interval};
     use crate::{bend, working_set};
-    use harness::record::Metric;
+    use record::Metric;
+    use stats::{Estimate, Interval};
 
     fn interval(value: f64) -> Interval {
         Interval {

@@ -146,9 +146,9 @@ fn words(verdict: Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use harness::record::{Metric, PlanPosition, Record};
     use harness::recorder::Recorder;
-    use harness::usage::{Interference, Usage};
+    use record::{Interference, Usage};
+    use record::{Metric, PlanPosition, Record};
     use std::time::Duration;
 
     use crate::{analysis, render};

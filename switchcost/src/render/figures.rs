@@ -1,12 +1,12 @@
 //! Estimates as people read them.
 
-use harness::record::Quantity;
-use harness::units;
+use contract::units;
+use record::Quantity;
+use stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 use super::evidence;
 use crate::cases::Reading;
 use crate::rounds::NOT_RUN;
-use crate::stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 /// The name of a case: its row, and its column where there are several.
 pub fn case(row: &str, column: &str) -> String {

@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
+use crate::console::plain_line;
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
-use harness::plain::plain_line;
 
 use super::html::{Escaped, Figure};
+use super::markdown::escaped;
 use crate::rounds::NOT_RUN;
 
 /// A table as people see it: each line has the name of a row, or of what is derived from it and
@@ -149,7 +150,10 @@ impl Grid {
     /// What the writer reports.
     pub fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
         let line = |cells: &[String]| -> String {
-            let cells: Vec<String> = cells.iter().map(|cell| as_markdown(cell)).collect();
+            let cells: Vec<String> = cells
+                .iter()
+                .map(|cell| escaped(cell).into_owned())
+                .collect();
             cells.join(" | ")
         };
         writeln!(out, "| {} |", line(&self.head))?;
@@ -159,7 +163,7 @@ impl Grid {
             if let Some((name, cells)) = row.split_first() {
                 let trimmed = name.trim_start();
                 let indent = if trimmed == name { "" } else { "&emsp;" };
-                let name = as_markdown(trimmed);
+                let name = escaped(trimmed);
                 writeln!(out, "| {indent}{name} | {} |", line(cells))?;
             }
         }
@@ -215,14 +219,6 @@ fn write_lines(table: &Table, out: &mut impl Write) -> io::Result<()> {
 /// Whether a cell holds a reason rather than a figure: it may take several lines.
 fn is_words(cell: &str) -> bool {
     cell.starts_with("failed: ") || cell.starts_with(NOT_RUN)
-}
-
-/// Text that leaves a Markdown table as it is.
-fn as_markdown(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('|', "\\|")
-        .replace('<', "&lt;")
-        .replace('\n', " ")
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Plots as files of their own: with their title and their legend, on paper.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io;
 
-use harness::plain::plain_line;
-use harness::record::Metric;
+use crate::console::plain_line;
+use record::Metric;
 
 use super::html::Escaped;
 use super::memory;
@@ -17,7 +18,8 @@ const MARGIN: i32 = 20;
 /// A plot as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name: the title of its table or curve in lower-case letters.
+    /// Its name: the title of its table or curve in lower-case letters, with a number where two
+    /// titles have the same.
     pub name: String,
     /// An SVG that needs nothing else.
     pub svg: String,
@@ -37,6 +39,7 @@ pub fn plots(analysis: &Analysis) -> io::Result<Vec<File>> {
         let (plots, names) = of_curve(curve)?;
         files.extend(file(&curve.title, &plots, &names, swatch));
     }
+    number(&mut files);
     Ok(files)
 }
 
@@ -119,19 +122,38 @@ fn file(title: &str, plots: &[String], names: &[String], sign: Sign) -> Option<F
         hex(PAPER),
     );
     Some(File {
-        name: format!("{}.svg", slug(title)),
+        name: slug(title),
         svg,
     })
 }
 
-/// A title as a file's name.
+/// Makes file names of the slugs, each once.
+fn number(files: &mut [File]) {
+    let mut taken = HashSet::new();
+    for file in files {
+        let slug = file.name.clone();
+        let mut name = format!("{slug}.svg");
+        for number in 2.. {
+            if taken.insert(name.clone()) {
+                break;
+            }
+            name = format!("{slug}-{number}.svg");
+        }
+        file.name = name;
+    }
+}
+
+/// A title as the stem of a file's name; `plot` where it has no letter or digit of ASCII.
 fn slug(title: &str) -> String {
     let words: Vec<String> = title
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_ascii_lowercase)
         .collect();
-    words.join("-")
+    match words.is_empty() {
+        true => "plot".to_owned(),
+        false => words.join("-"),
+    }
 }
 
 #[cfg(test)]
@@ -146,8 +168,21 @@ mod tests {
                 "what-a-switch-costs-time-per-hop-500-tasks",
             ),
             ("../a <b> & c", "a-b-c"),
+            ("время", "plot"),
+            ("", "plot"),
         ] {
             assert_eq!(slug(title), name);
         }
+    }
+
+    #[test]
+    fn no_two_plots_share_a_name() {
+        let mut files = ["a", "b", "a", "a-2", "a"].map(|name| File {
+            name: name.to_owned(),
+            svg: String::new(),
+        });
+        number(&mut files);
+        let names = files.map(|file| file.name);
+        assert_eq!(names, ["a.svg", "b.svg", "a-2.svg", "a-2-2.svg", "a-3.svg"]);
     }
 }

@@ -2,12 +2,11 @@
 
 use std::io::{Read, Write};
 
+use crate::console;
 use anyhow::{Context, ensure};
-use harness::console;
-use harness::units;
+use contract::units;
 
 use crate::analysis::CONFIDENCE;
-use crate::stats;
 
 /// Reads rows of numbers from standard input; lines that begin with # and an optional line of
 /// headings are passed over
@@ -32,8 +31,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         .read_to_string(&mut text)
         .context("cannot read standard input")?;
     let (x, y) = columns(&text, args)?;
+    ensure!(
+        x.len() >= 3 && x.iter().any(|value| *value != x[0]),
+        "a line needs at least three rows with different values in column {}",
+        args.x
+    );
     let line = stats::fit_line(&x, &y, CONFIDENCE)
-        .context("a line needs at least three rows with different values in its first column")?;
+        .context("the numbers are too large or too close together for a line")?;
     let r_squared = line
         .r_squared
         .map_or("unknown".to_owned(), |r| format!("{r:.6}"));
@@ -70,7 +74,15 @@ fn columns(text: &str, args: &Args) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
     for (row, (number, line)) in rows.enumerate() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let value = |column: u16| fields.get(usize::from(column) - 1)?.parse::<f64>().ok();
-        match (value(args.x), value(args.y)) {
+        let point = (value(args.x), value(args.y));
+        for (column, value) in [(args.x, point.0), (args.y, point.1)] {
+            ensure!(
+                value.is_none_or(f64::is_finite),
+                "line {number}, column {column}: {} is no finite number: leave the line out",
+                value.unwrap_or_default()
+            );
+        }
+        match point {
             (Some(x), Some(y)) => {
                 points.0.push(x);
                 points.1.push(y);

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use crate::console;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use harness::console;
-use harness::limits::Limits;
+use observe::limits::Limits;
 
 use crate::doctor::{self, Asked};
 use crate::goroutines;
@@ -81,7 +81,7 @@ fn names() -> anyhow::Result<Vec<String>> {
     let mut seen = BTreeSet::new();
     let names = plans
         .iter()
-        .flat_map(|plan| plan.cases(true, 0))
+        .flat_map(|plan| plan.cases(true))
         .map(|case| case.program)
         .chain(OTHERS.map(str::to_owned))
         .chain(goroutines::PROGRAMS.map(str::to_owned))
@@ -90,9 +90,9 @@ fn names() -> anyhow::Result<Vec<String>> {
 }
 
 fn ask(name: String, programs: &Programs) -> Asked {
-    let demand = programs
+    let needs = programs
         .path(&name)
-        .and_then(|path| probe::demand(&path))
+        .and_then(|path| probe::needs(&path, programs.kind(&name)?))
         .map_err(|e| format!("{e:#}"));
-    (name, demand)
+    (name, needs)
 }

@@ -3,7 +3,6 @@
 pub(crate) mod compare;
 pub(crate) mod fit;
 pub(crate) mod limits;
-pub(crate) mod list;
 pub(crate) mod memory;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::console::{self, BadUsage};
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
-use harness::record::Record;
-use harness::{BadUsage, console};
+use record::Record;
 
 use crate::analysis::{self, Analysis};
 use crate::{render, replace, store};
@@ -93,8 +93,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     };
     if let Some(folder) = &args.svg {
         ensure!(!plots.is_empty(), "nothing here can be plotted");
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        replace::folder(folder)?;
         for plot in &plots {
             replace::file(&folder.join(&plot.name), plot.svg.as_bytes())?;
         }
@@ -136,6 +135,7 @@ impl Args {
             ));
         }
         let mut taken: Option<&str> = None;
+        let mut written: Vec<(&str, PathBuf)> = Vec::new();
         for (flag, path) in self.outputs() {
             if is_stdout(path) {
                 if let Some(other) = taken {
@@ -144,6 +144,14 @@ impl Args {
                     )));
                 }
                 taken = Some(flag);
+            } else if let Some(path) = place(path) {
+                if let Some((other, _)) = written.iter().find(|(_, other)| *other == path) {
+                    return Err(BadUsage::new(format!(
+                        "{flag}: {} is the file of {other}: name another file",
+                        path.display()
+                    )));
+                }
+                written.push((flag, path));
             }
             let same = |input: &PathBuf| {
                 let real = fs::canonicalize(path).ok();
@@ -158,6 +166,19 @@ impl Args {
         }
         Ok(())
     }
+}
+
+/// Where a file is or will be, however its path is written; `None` where that is no plain file, to
+/// which more may be written.
+fn place(path: &Path) -> Option<PathBuf> {
+    if let Ok(real) = fs::canonicalize(path) {
+        return real.is_file().then_some(real);
+    }
+    let folder = match path.parent()? {
+        folder if folder.as_os_str().is_empty() => Path::new("."),
+        folder => folder,
+    };
+    Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
 }
 
 fn is_stdout(path: &Path) -> bool {
@@ -206,7 +227,11 @@ pub(crate) fn print(analysis: &Analysis, records: &[Record], format: Format) -> 
 fn spliced(file: &Path, analysis: &Analysis, records: &[Record]) -> anyhow::Result<Vec<u8>> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let Some(((before, _), (_, after))) = text.split_once(BEGIN).zip(text.split_once(END)) else {
+    // The end is looked for behind the beginning: prose may mention both.
+    let parts = text.split_once(BEGIN);
+    let Some((before, (_, after))) =
+        parts.and_then(|(before, rest)| Some((before, rest.split_once(END)?)))
+    else {
         bail!(
             "{} has no lines {} and {END}",
             file.display(),

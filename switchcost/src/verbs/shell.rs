@@ -1,12 +1,14 @@
 //! `switchcost completions` and `switchcost man`, generated from the command line's definition.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::console;
 use anyhow::Context;
 use clap::Command;
 use clap_complete::Shell;
-use harness::console;
+
+use crate::replace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionArgs {
@@ -34,8 +36,19 @@ pub(crate) fn man(args: &ManArgs, command: Command) -> anyhow::Result<()> {
     match &args.dir {
         None => console::print(|out| clap_mangen::Man::new(command).render(out))
             .context("cannot print the page"),
-        Some(dir) => fs::create_dir_all(dir)
-            .and_then(|()| clap_mangen::generate_to(command, dir))
+        Some(dir) => pages(command, dir)
             .with_context(|| format!("cannot write pages into {}", dir.display())),
     }
+}
+
+/// Writes the pages to a folder of their own first: the generator follows links.
+fn pages(command: Command, dir: &Path) -> anyhow::Result<()> {
+    let made = tempfile::tempdir()?;
+    clap_mangen::generate_to(command, made.path())?;
+    replace::folder(dir)?;
+    for page in fs::read_dir(made.path())? {
+        let page = page?;
+        replace::file(&dir.join(page.file_name()), &fs::read(page.path())?)?;
+    }
+    Ok(())
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use harness::record::Record;
 use serde_json::json;
+use stats::{Estimate, Interval};
 use switchcost::analysis::CONFIDENCE;
 use switchcost::compare::Verdict;
 use switchcost::plan::Plan;
 use switchcost::programs::Programs;
 use switchcost::rounds::Rounds;
-use switchcost::stats::{Estimate, Interval};
 use switchcost::store::{self, Store};
 
 use super::synthetic::{Noise, centre, draw, file, pair, text, verdicts};

@@ -239,9 +239,9 @@ fn build() -> PathBuf {
 fn build_go(folder: &Path) -> Vec<String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../go");
     let names = BTreeSet::from(goroutines::PROGRAMS);
-    match Toolchain::find() {
+    match Toolchain::find(sources) {
         Ok(go) => {
-            go.build(&sources, &names, folder).unwrap();
+            go.build(&names, folder).unwrap();
             names.into_iter().map(str::to_owned).collect()
         }
         Err(why) => {

@@ -1,0 +1,209 @@
+//! Flags of a brigade.
+
+use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
+use contract::units::Bytes;
+use contract::{BadUsage, Flags};
+
+use crate::{Transport, capacity};
+
+/// Largest token.
+const LARGEST_TOKEN: Bytes = Bytes(1 << 30);
+
+/// Largest working set of a task: the address space of x86-64.
+const LARGEST_SET: Bytes = Bytes(1 << 46);
+
+/// Links and tokens of a brigade.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChainFlags {
+    /// Kind of the links
+    #[arg(long, value_enum, default_value_t = Transport::Pipe)]
+    pub transport: Transport,
+
+    /// Tokens in flight at once
+    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub tokens: u32,
+
+    /// Size of a token; a task reads all of it before it writes any
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = token_size)]
+    pub bytes: Bytes,
+
+    /// Memory that a task reads and writes at each hop, one word a cache line
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "0", value_parser = set_size, help_heading = "Advanced")]
+    pub touch: Bytes,
+
+    /// Visit the tasks in another order than that of their creation
+    #[arg(
+        long,
+        value_name = "SEED",
+        allow_negative_numbers = true,
+        help_heading = "Advanced"
+    )]
+    pub shuffle: Option<u64>,
+}
+
+fn token_size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        Bytes(0) => Err("a token has one byte at least, its number".to_owned()),
+        size if size > LARGEST_TOKEN => Err(format!("at most {LARGEST_TOKEN}")),
+        size => Ok(size),
+    }
+}
+
+fn set_size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        size if size > LARGEST_SET => Err("that is more than the address space".to_owned()),
+        size => Ok(size),
+    }
+}
+
+/// How much a non-blocking read asks for.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct ReadBuffer {
+    /// Bytes that a read asks for [default: a token]; a short read tells that nothing is left, where
+    /// a full one takes a second read to find out
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = buffer_size, help_heading = "Advanced")]
+    pub read_buffer: Option<Bytes>,
+}
+
+/// Largest read buffer: what a pipe holds at most by default (fs.pipe-max-size).
+const LARGEST_BUFFER: Bytes = Bytes(1 << 20);
+
+fn buffer_size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        Bytes(0) => Err("a read of no bytes takes no token".to_owned()),
+        size if size > LARGEST_BUFFER => {
+            Err(format!("at most {LARGEST_BUFFER}: no link holds more"))
+        }
+        size => Ok(size),
+    }
+}
+
+impl ReadBuffer {
+    /// Bytes of a read: a token at least.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error where the buffer is smaller than a token.
+    pub fn size(self, chain: &ChainFlags) -> anyhow::Result<usize> {
+        let token = chain.token_size();
+        match self.read_buffer {
+            None => Ok(token),
+            Some(Bytes(size)) if (size as usize) < token => Err(BadUsage::new(format!(
+                "--read-buffer {size}: a token has {token} bytes: drop it, or raise it to that"
+            ))),
+            Some(Bytes(size)) => Ok(size as usize),
+        }
+    }
+}
+
+/// Who reads while tokens are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needed {
+    /// Each task of so many.
+    Along(u32),
+    /// Nobody: one thread writes all tokens before it reads one.
+    AtOnce,
+}
+
+impl ChainFlags {
+    /// Size of a token in bytes, as it goes over a link.
+    pub fn token_size(&self) -> usize {
+        match self.transport {
+            Transport::Eventfd => Transport::COUNTER_SIZE,
+            _ => self.bytes.0 as usize,
+        }
+    }
+
+    /// Whether a hop is nothing but the move of one byte.
+    pub fn is_plain(&self) -> bool {
+        self.token_size() == 1 && self.touch.0 == 0
+    }
+
+    /// Description of a brigade.
+    pub fn describe(
+        &self,
+        program: &str,
+        flags: &Flags,
+        claim: Claim,
+        needs: Needs,
+    ) -> Description {
+        Description {
+            contract: VERSION,
+            program: program.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            tasks: flags.tasks.into(),
+            tokens: self.tokens.into(),
+            bytes: Some(self.payload()),
+            hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
+            claim,
+            passes: vec![PassKind::main()],
+            needs,
+            runtime: None,
+        }
+    }
+
+    /// Bytes that an iteration hands over, end to end.
+    fn payload(&self) -> u64 {
+        self.bytes.0 * u64::from(self.tokens)
+    }
+
+    /// Needs of the links, the tokens and the working sets, where each read asks for so many bytes.
+    pub fn needs(&self, read_size: usize) -> Needs {
+        let set = self.touch.0.next_multiple_of(64);
+        // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
+        let maps = u64::from(set >= 128 << 10) + u64::from(read_size >= 128 << 10);
+        Needs {
+            descriptors: Need::new(2 + DESCRIPTORS_TO_SPARE, 2),
+            maps: Need::new(64, maps),
+            bytes: Need::new(
+                self.payload() + self.bytes.0 + (4 << 20),
+                self.transport.kernel_bytes() + set + read_size as u64,
+            ),
+            ..Needs::default()
+        }
+    }
+
+    /// Checks that the tokens in flight find room in the links: the driver sends all of them before
+    /// it takes the first one back.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error that names the largest number that fits.
+    pub fn check_room(&self, needed: Needed) -> anyhow::Result<()> {
+        if self.transport == Transport::Eventfd && self.bytes.0 != 1 {
+            return Err(BadUsage::new(format!(
+                "--bytes {}: an eventfd carries a number and no bytes: drop it, or use --transport pipe",
+                self.bytes.0
+            )));
+        }
+        if self.tokens == 1 && (self.token_size() <= 4096 || needed != Needed::AtOnce) {
+            return Ok(());
+        }
+        let link = capacity::of(self.transport, self.token_size())?;
+        let (most, holds) = match (needed, self.transport) {
+            (Needed::AtOnce, _) => (link, "a link holds"),
+            // Full links pass on only what the next one has room for; a counter holds one token.
+            (Needed::Along(tasks), Transport::Eventfd) => (
+                u64::from(tasks) + 1,
+                "the links hold, one each (raise --tasks)",
+            ),
+            (Needed::Along(tasks), _) => (
+                link.max(tasks.into()),
+                "a link holds, and than there are tasks",
+            ),
+        };
+        if u64::from(self.tokens) <= most {
+            return Ok(());
+        }
+        let (tokens, size) = (self.tokens, self.token_size());
+        Err(BadUsage::new(match most {
+            0 => format!(
+                "--bytes {size} is more than a link holds, and nobody reads while it is written: lower it"
+            ),
+            _ => format!(
+                "--tokens {tokens} of {size} bytes is more than {holds} (at most {most}): lower it"
+            ),
+        }))
+    }
+}
+
+/// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
+const DESCRIPTORS_TO_SPARE: u64 = 16;

@@ -1,0 +1,151 @@
+//! The start latch: whether all tasks run, found out before the first iteration.
+//!
+//! `spawn` may return Ok for a thread that dies while it sets itself up (past vm.max_map_count, for
+//! one): a driver that trusts it would wait for ever.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use contract::{Interrupted, signals};
+
+use crate::fault::Fault;
+
+/// Longest time in which no further task starts.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The driver's side.
+#[derive(Debug)]
+pub struct StartLatch {
+    expected: u32,
+    counts: Arc<Counts>,
+    seen: u32,
+    since: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    started: AtomicU32,
+    lost: AtomicU32,
+}
+
+/// A task's side: tells that the task runs, or, when it is dropped, that it never will.
+#[derive(Debug)]
+pub struct StartGuard {
+    counts: Option<Arc<Counts>>,
+    absent: bool,
+}
+
+impl StartGuard {
+    /// Tells that the task runs.
+    ///
+    /// # Errors
+    /// Where a test asks for a task that does not start.
+    pub fn started(mut self) -> std::io::Result<()> {
+        if self.absent {
+            return Err(std::io::Error::other("absent as --test-fault asks"));
+        }
+        if let Some(counts) = self.counts.take() {
+            counts.started.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StartGuard {
+    fn drop(&mut self) {
+        if let Some(counts) = &self.counts {
+            counts.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl StartLatch {
+    /// A latch for so many tasks.
+    pub fn new(expected: u32) -> Self {
+        StartLatch {
+            expected,
+            counts: Arc::default(),
+            seen: 0,
+            since: Instant::now(),
+        }
+    }
+
+    /// Guard for a task.
+    pub fn guard(&self, fault: Option<Fault>) -> StartGuard {
+        StartGuard {
+            counts: Some(Arc::clone(&self.counts)),
+            absent: fault == Some(Fault::Absent),
+        }
+    }
+
+    /// Whether all tasks run.
+    ///
+    /// # Errors
+    /// When none has started for 30 seconds, when one has ended instead, or at a signal.
+    pub fn is_open(&mut self) -> anyhow::Result<bool> {
+        if signals::received().is_some() {
+            return Err(Interrupted.into());
+        }
+        if self.counts.lost.load(Ordering::Relaxed) > 0 {
+            bail!("a task ended before it had started");
+        }
+        let started = self.counts.started.load(Ordering::Relaxed);
+        if started != self.seen {
+            self.seen = started;
+            self.since = Instant::now();
+        }
+        if started < self.expected && self.since.elapsed() > PATIENCE {
+            bail!(
+                "only {started} of {} tasks have started, and none in the last {} s: lower --tasks",
+                self.expected,
+                PATIENCE.as_secs()
+            );
+        }
+        Ok(started >= self.expected)
+    }
+
+    /// Sleeps until all tasks run.
+    ///
+    /// # Errors
+    /// As [`StartLatch::is_open`].
+    pub fn wait(&mut self) -> anyhow::Result<()> {
+        while !self.is_open()? {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_opens_when_all_have_started() {
+        let mut latch = StartLatch::new(2);
+        let (first, second) = (latch.guard(None), latch.guard(None));
+        assert!(!latch.is_open().unwrap());
+        first.started().unwrap();
+        assert!(!latch.is_open().unwrap());
+        thread::spawn(|| second.started());
+        latch.wait().unwrap();
+    }
+
+    #[test]
+    fn a_task_that_has_ended_is_not_awaited() {
+        let mut latch = StartLatch::new(1);
+        assert!(latch.guard(Some(Fault::Absent)).started().is_err());
+        assert!(latch.is_open().is_err());
+    }
+
+    #[test]
+    fn patience_ends() {
+        let mut latch = StartLatch::new(1);
+        latch.since = Instant::now() - PATIENCE - Duration::from_secs(1);
+        let error = latch.is_open().unwrap_err().to_string();
+        assert!(error.contains("only 0 of 1 tasks"), "{error}");
+    }
+}

@@ -1,0 +1,21 @@
+//! What a brigade is made of: links between tasks, the tokens that travel, and the proof that each of
+//! them visited every task.
+
+mod builder;
+mod capacity;
+mod fault;
+mod flags;
+mod latch;
+mod link;
+mod results;
+mod token;
+mod touch;
+
+pub use builder::{ChainBuilder, Station};
+pub use fault::{Fault, FaultFlags, Misbehaviour};
+pub use flags::{ChainFlags, Needed, ReadBuffer};
+pub use latch::{StartGuard, StartLatch};
+pub use link::{Reader, Transport, Writer};
+pub use results::TaskResults;
+pub use token::{Pattern, TokenBuffer};
+pub use touch::WorkingSet;

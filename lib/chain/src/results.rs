@@ -1,0 +1,162 @@
+//! Results of the tasks of a chain, and which of them explains an early end.
+
+use std::io::{self, ErrorKind};
+use std::thread;
+
+use anyhow::ensure;
+use contract::console;
+
+/// What each task returned when it ended.
+#[derive(Debug, Default)]
+pub struct TaskResults(Vec<(u32, anyhow::Result<u64>)>);
+
+impl TaskResults {
+    /// Adds the task in a place: how many tokens it passed on, or why it failed.
+    pub fn add(&mut self, place: u32, result: anyhow::Result<u64>) {
+        self.0.push((place, result));
+    }
+
+    /// Adds what a thread's join returned.
+    pub fn add_thread(&mut self, place: u32, joined: thread::Result<io::Result<u64>>) {
+        let result = match joined {
+            Ok(result) => result.map_err(anyhow::Error::new),
+            Err(panic) => Err(console::panic_error(&*panic)),
+        };
+        self.add(place, result);
+    }
+
+    /// Result of the whole chain: `driver` is the driver's own, `sent` the tokens that it sent.
+    ///
+    /// # Errors
+    /// The first true cause, with the task that it is of: an error of a task, then a task that ended
+    /// early, then the driver's error, then tokens that got lost.
+    pub fn into_result(mut self, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
+        self.0.sort_unstable_by_key(|&(place, _)| place);
+        let first_error = self
+            .0
+            .iter()
+            .position(|(_, result)| result.as_ref().is_err_and(|e| !is_echo(e)));
+        if let Some(at) = first_error {
+            let (place, result) = self.0.swap_remove(at);
+            return result
+                .map(drop)
+                .map_err(|e| e.context(format!("task {place}")));
+        }
+        if let Err(error) = driver {
+            return Err(match self.first_to_leave(sent) {
+                Some((task, passed)) => error.context(format!(
+                    "task {task} ended after it had passed on {passed} tokens"
+                )),
+                None => error,
+            });
+        }
+        let passed: u128 = self.passed().map(|(_, passed)| u128::from(passed)).sum();
+        let expected = self.0.len() as u128 * u128::from(sent);
+        ensure!(
+            passed == expected,
+            "the tasks passed on {passed} tokens, expected {expected}"
+        );
+        Ok(())
+    }
+
+    fn passed(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.0
+            .iter()
+            .filter_map(|(place, result)| Some((*place, *result.as_ref().ok()?)))
+    }
+
+    /// The first task that ended without an error, and earlier than the one before it. Where the driver
+    /// is at fault there is none: the first task has passed on all that it was sent.
+    fn first_to_leave(&self, sent: u64) -> Option<(u32, u64)> {
+        let mut before = Some(sent);
+        let mut first = None;
+        for (place, result) in &self.0 {
+            let passed = result.as_ref().ok().copied();
+            let is_less = passed.is_some_and(|passed| before.is_none_or(|before| passed < before));
+            // Behind an echo the first one that has none left early, unless it is the first task.
+            if is_less && *place > 0 {
+                return Some((*place, passed?));
+            }
+            if is_less {
+                first = Some((*place, passed?));
+            }
+            before = passed;
+        }
+        first
+    }
+}
+
+/// Whether an error is the echo of another: when one task of a chain ends, its neighbour upstream
+/// finds a broken pipe. (A socket that is closed with unread bytes resets the connection.)
+fn is_echo(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|e| matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    /// The error of a chain whose driver saw it end early.
+    fn told(results: Vec<io::Result<u64>>, sent: u64) -> String {
+        let mut all = TaskResults::default();
+        // In another order than the chain's.
+        for (place, result) in results.into_iter().enumerate().rev() {
+            all.add_thread(place as u32, Ok(result));
+        }
+        let early = Err(anyhow!("the chain ended early"));
+        format!("{:#}", all.into_result(early, sent).unwrap_err())
+    }
+
+    fn echo() -> io::Result<u64> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+
+    #[test]
+    fn a_task_that_died_explains_an_early_end() {
+        let mut all = TaskResults::default();
+        all.add_thread(0, Ok(Ok(3)));
+        all.add_thread(1, Ok(echo()));
+        all.add_thread(2, thread::spawn(|| panic!("out of luck")).join());
+        let error = all.into_result(Err(anyhow!("the chain ended early")), 3);
+        let text = format!("{:#}", error.unwrap_err());
+        assert!(text.starts_with("task 2: out of luck"), "{text}");
+    }
+
+    #[test]
+    fn a_task_that_left_without_an_error_is_found() {
+        let blames = |results, task: u32| {
+            let text = told(results, 4);
+            let words = format!("task {task} ended after it had passed on 3 tokens: the chain");
+            assert!(text.starts_with(&words), "{text}");
+        };
+        // The one before it has found a broken pipe, or has passed on one more into it.
+        blames(vec![Ok(4), echo(), Ok(3), Ok(3)], 2);
+        blames(vec![Ok(4), Ok(4), Ok(3), Ok(3)], 2);
+        blames(vec![echo(), Ok(3), Ok(3)], 1);
+        blames(vec![Ok(3), Ok(3)], 0);
+        blames(vec![Ok(3)], 0);
+    }
+
+    #[test]
+    fn a_driver_at_fault_is_not_blamed_on_a_task() {
+        assert_eq!(told(vec![Ok(4), Ok(4)], 4), "the chain ended early");
+        assert_eq!(told(vec![], 0), "the chain ended early");
+        // The driver has gone away, and the last task notices.
+        assert_eq!(told(vec![Ok(4), echo()], 4), "the chain ended early");
+    }
+
+    #[test]
+    fn lost_tokens_are_an_error() {
+        let results = |passed| {
+            let mut all = TaskResults::default();
+            all.add(0, Ok(passed));
+            all.add(1, Ok(passed));
+            all
+        };
+        assert!(results(5).into_result(Ok(()), 5).is_ok());
+        assert!(results(4).into_result(Ok(()), 5).is_err());
+    }
+}

@@ -1,0 +1,232 @@
+//! Tokens: their bytes, and what they are read into.
+//!
+//! The first byte is the number that each task adds one to. The others stay as they set out: a window
+//! on one long sequence, which begins where the number says, so that a byte lost, doubled or swapped
+//! does not fit.
+
+use std::io::{self, ErrorKind};
+
+use anyhow::{bail, ensure};
+
+use crate::link::COUNTER_HAS_TOKEN;
+use crate::{ChainFlags, Transport};
+
+/// Bytes that tokens set out with.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    sequence: Box<[u8]>,
+    /// Distance of the windows of two numbers that follow each other.
+    stride: usize,
+    size: usize,
+}
+
+impl Pattern {
+    /// The tokens of a chain.
+    pub fn new(flags: &ChainFlags) -> Self {
+        match flags.transport {
+            Transport::Eventfd => Pattern::counters(),
+            _ => Pattern::bytes(flags.token_size()),
+        }
+    }
+
+    fn bytes(size: usize) -> Self {
+        Pattern {
+            sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(),
+            stride: 1,
+            size,
+        }
+    }
+
+    /// Numbers in a counter.
+    fn counters() -> Self {
+        let size = Transport::COUNTER_SIZE;
+        Pattern {
+            sequence: (0..=u8::MAX)
+                .flat_map(|n| [n, 0, 0, 0, 0, 0, 0, COUNTER_HAS_TOKEN])
+                .collect(),
+            stride: size,
+            size,
+        }
+    }
+
+    /// Token that sets out with this number.
+    #[inline]
+    pub fn token(&self, number: u8) -> &[u8] {
+        &self.sequence[usize::from(number) * self.stride..][..self.size]
+    }
+
+    /// Room for so many tokens, one behind the other, and for a last read of `read_size` bytes. It is
+    /// resident.
+    pub fn room(&self, tokens: u32, read_size: usize) -> Vec<u8> {
+        vec![u8::MAX; self.size * tokens as usize + read_size]
+    }
+
+    /// The tokens in such room.
+    #[inline]
+    pub fn tokens<'a>(&self, room: &'a mut [u8]) -> impl Iterator<Item = &'a mut [u8]> {
+        room.chunks_exact_mut(self.size)
+    }
+
+    /// Checks tokens that came out of a chain of `tasks` tasks, one behind the other: the `k`th set out
+    /// with the number `start + k`, and each task added one.
+    ///
+    /// # Errors
+    /// Says which token is wrong, and where.
+    pub fn verify(&self, tokens: &[u8], start: u8, tasks: u32) -> anyhow::Result<()> {
+        for (k, token) in tokens.chunks(self.size).enumerate() {
+            let number = start.wrapping_add(k as u8);
+            let sent = self.token(number);
+            let expected = number.wrapping_add(tasks as u8);
+            ensure!(
+                token[0] == expected,
+                "token {k} came out as {}, expected {expected}: it did not visit each of the {tasks} tasks once",
+                token[0]
+            );
+            // Slices are compared faster than bytes are.
+            if token[1..] != sent[1..] {
+                let mut pairs = token.iter().zip(sent).skip(1);
+                let at = pairs.position(|(came, sent)| came != sent);
+                bail!(
+                    "byte {} of token {k} is not what set out: bytes were lost, doubled or swapped",
+                    at.map_or(token.len(), |at| at + 1)
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Byte `j` of the sequence: a ramp, in which neighbours differ, moved by another amount in each
+/// 256 bytes, so that it does not repeat (Fibonacci hashing: 2^32 divided by the golden ratio).
+fn byte(j: usize) -> u8 {
+    let moved = ((j >> 8) as u32).wrapping_mul(2_654_435_761) >> 24;
+    (j as u8).wrapping_add(moved as u8)
+}
+
+/// What a task reads tokens into, where they are not of one byte that is read by itself: they may
+/// come in parts, and several at once.
+#[derive(Clone, Debug)]
+pub struct TokenBuffer {
+    buffer: Box<[u8]>,
+    size: usize,
+    /// Bytes that have come.
+    filled: usize,
+    /// Bytes of those that were passed on.
+    passed: usize,
+}
+
+impl TokenBuffer {
+    /// A buffer for reads of `read_size` bytes, a token at least.
+    pub fn new(flags: &ChainFlags, read_size: usize) -> Self {
+        let size = flags.token_size();
+        TokenBuffer {
+            // Written, so that it is resident before anything is timed.
+            buffer: vec![u8::MAX; read_size.max(size)].into_boxed_slice(),
+            size,
+            filled: 0,
+            passed: 0,
+        }
+    }
+
+    /// Where the next read puts what comes.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        if self.passed > 0 {
+            self.buffer.copy_within(self.passed..self.filled, 0);
+            self.filled -= self.passed;
+            self.passed = 0;
+        }
+        &mut self.buffer[self.filled..]
+    }
+
+    /// Tokens that are whole now that a read has brought so many bytes.
+    #[inline]
+    pub fn whole(&mut self, read: usize) -> impl Iterator<Item = &mut [u8]> + Send {
+        self.filled += read;
+        self.passed = self.filled - self.filled % self.size;
+        self.buffer[..self.passed].chunks_exact_mut(self.size)
+    }
+
+    /// Checks that no part of a token is left at the end of file.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` in the middle of a token.
+    pub fn end(&self) -> io::Result<()> {
+        match self.filled == self.passed {
+            true => Ok(()),
+            false => Err(io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "the link ended in the middle of a token",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a chain of so many tasks makes of a token.
+    fn passed_on(pattern: &Pattern, number: u8, tasks: u8) -> Vec<u8> {
+        let mut token = pattern.token(number).to_vec();
+        token[0] = token[0].wrapping_add(tasks);
+        token
+    }
+
+    #[test]
+    fn a_token_that_visited_all_tasks_is_right() {
+        for pattern in [Pattern::bytes(1), Pattern::bytes(5000), Pattern::counters()] {
+            let room: Vec<u8> = [250, 251]
+                .iter()
+                .flat_map(|&n| passed_on(&pattern, n, 9))
+                .collect();
+            assert!(pattern.verify(&room, 250, 9).is_ok());
+            assert!(pattern.verify(&room, 250, 8).is_err());
+            assert!(pattern.verify(&room, 251, 9).is_err());
+        }
+    }
+
+    #[test]
+    fn any_wrong_byte_is_found() {
+        let pattern = Pattern::bytes(1000);
+        let token = passed_on(&pattern, 3, 2);
+        for at in [0, 1, 255, 256, 999] {
+            let mut wrong = token.clone();
+            wrong[at] ^= 0x80;
+            assert!(pattern.verify(&wrong, 3, 2).is_err(), "{at}");
+        }
+        let mut doubled = token.clone();
+        doubled.copy_within(500..999, 501);
+        assert!(pattern.verify(&doubled, 3, 2).is_err());
+    }
+
+    #[test]
+    fn parts_of_tokens_are_put_together() {
+        let sequence: Vec<u8> = (1..=15).collect();
+        for read_size in [5, 7, 12] {
+            for step in 1..=read_size {
+                let mut buffer = TokenBuffer {
+                    buffer: vec![0; read_size].into_boxed_slice(),
+                    size: 5,
+                    filled: 0,
+                    passed: 0,
+                };
+                let (mut rest, mut came) = (&sequence[..], Vec::new());
+                while !rest.is_empty() {
+                    let room = buffer.room();
+                    let read = step.min(room.len()).min(rest.len());
+                    room[..read].copy_from_slice(&rest[..read]);
+                    rest = &rest[read..];
+                    buffer
+                        .whole(read)
+                        .for_each(|token| came.extend_from_slice(token));
+                }
+                assert_eq!(came, sequence, "{read_size} {step}");
+                assert!(buffer.end().is_ok());
+                buffer.room()[0] = 1;
+                buffer.whole(1).for_each(|_| panic!("it is no whole token"));
+                assert!(buffer.end().is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Flags that every program has.
+
+use clap::builder::NonEmptyStringValueParser;
+
+/// How much to measure. A program flattens it into its own flags; one whose usual size differs says
+/// so in [`crate::Program::DEFAULTS`].
+#[derive(Clone, Debug, clap::Args)]
+pub struct Flags {
+    /// Number of tasks
+    #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true, default_value = "500", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tasks: u32,
+
+    /// Iterations to time
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "10000", value_parser = clap::value_parser!(u64).range(1..))]
+    pub iters: u64,
+
+    /// Untimed iterations before them
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value = "100"
+    )]
+    pub warmup: u64,
+
+    /// Print no result
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    /// Run this by sh -c while all tasks are alive and at rest; {pid} is this process's id
+    #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
+    pub command: Option<String>,
+
+    /// Print what this command line would build and need, as one line of JSON
+    #[arg(long, help_heading = "For a runner (docs/CONTRACT.md)")]
+    pub describe: bool,
+
+    /// Obey requests on standard input, answer in lines of JSON
+    #[arg(long, help_heading = "For a runner (docs/CONTRACT.md)", conflicts_with_all = ["describe", "command", "iters"])]
+    pub controlled: bool,
+}
+
+/// Size of a program's usual run.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// `--tasks`
+    pub tasks: u32,
+    /// `--iters`
+    pub iters: u64,
+    /// `--warmup`
+    pub warmup: u64,
+}
+
+impl Defaults {
+    /// What the original experiment used for its brigades.
+    pub const BRIGADE: Defaults = Defaults {
+        tasks: 500,
+        iters: 10_000,
+        warmup: 100,
+    };
+
+    /// Puts the defaults into a command that has [`Flags`].
+    pub(crate) fn apply(self, command: clap::Command) -> clap::Command {
+        [
+            ("tasks", u64::from(self.tasks)),
+            ("iters", self.iters),
+            ("warmup", self.warmup),
+        ]
+        .into_iter()
+        .fold(command, |command, (flag, value)| {
+            command.mut_arg(flag, |arg| arg.default_value(value.to_string()))
+        })
+    }
+}

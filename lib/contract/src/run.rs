@@ -1,0 +1,421 @@
+//! Phases of a run. A program's loop reads
+//!
+//! ```ignore
+//! while let Some(mut pass) = run.next_pass()? {
+//!     while let Some(iteration) = pass.next_iteration() {
+//!         let clock = Instant::now();
+//!         // one iteration, and nothing else
+//!         pass.record(clock.elapsed());
+//!     }
+//!     run.finish(pass)?;
+//! }
+//! ```
+//!
+//! so that all of this module's work is outside the timed spans.
+
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::flags::Flags;
+use crate::message::{Answer, Description, Extra, Request, SETTLE_MS, Usage};
+use crate::samples::Samples;
+use crate::{command, console, signals, usage};
+
+/// Longest request, in bytes.
+const LONGEST_LINE: usize = 1 << 10;
+
+/// Longest time that a signal is overlooked which comes just before a wait for a request, in ms.
+const OVERLOOKED_MS: u16 = 1000;
+
+/// One run of a program, from the first task to the last.
+#[derive(Debug)]
+pub struct Run {
+    flags: Flags,
+    description: Description,
+    phase: Phase,
+    started: Instant,
+    setup: Option<Duration>,
+    first: Option<Duration>,
+    rested: Option<Instant>,
+    iterations: u64,
+    children: Vec<i32>,
+    /// The pass that a person reads of.
+    pub(crate) result: Option<Pass>,
+    /// Distributions that belong to the whole run.
+    pub extra: Extra,
+    received: Vec<u8>,
+    pending: Option<Request>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Building,
+    WarmingUp,
+    Serving,
+    Resting,
+}
+
+/// Next thing that a program is to do.
+#[derive(Debug)]
+pub enum Step {
+    /// Iterate.
+    Pass(Box<Pass>),
+    /// Have all tasks alive and at rest, and call [`Run::held`].
+    Hold,
+}
+
+impl Run {
+    pub(crate) fn new(flags: &Flags, description: Description) -> Self {
+        Run {
+            flags: flags.clone(),
+            description,
+            phase: Phase::Building,
+            started: Instant::now(),
+            setup: None,
+            first: None,
+            rested: None,
+            iterations: 0,
+            children: Vec::new(),
+            result: None,
+            extra: Extra::new(),
+            received: Vec::new(),
+            pending: None,
+        }
+    }
+
+    /// Names the processes that do the work besides this one.
+    pub fn set_children(&mut self, pids: Vec<i32>) {
+        self.children = pids;
+    }
+
+    /// Iterations begun so far, untimed ones included.
+    pub fn iterations(&self) -> u64 {
+        self.iterations
+    }
+
+    /// Next pass of a program whose tasks are always there; `None` where it is to take them down.
+    /// The first call says that all tasks run.
+    ///
+    /// # Errors
+    /// When a request cannot be followed or answered, or `--command` fails.
+    pub fn next_pass(&mut self) -> anyhow::Result<Option<Pass>> {
+        loop {
+            match self.next_step()? {
+                None => return Ok(None),
+                Some(Step::Pass(pass)) => return Ok(Some(*pass)),
+                Some(Step::Hold) => self.held()?,
+            }
+        }
+    }
+
+    /// Next step of a program that creates its tasks for it.
+    ///
+    /// # Errors
+    /// As [`Run::next_pass`].
+    pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
+        if self.phase == Phase::Building {
+            self.setup = Some(self.started.elapsed());
+        }
+        let step = match self.flags.controlled {
+            true => self.next_request()?,
+            false => self.next_alone(),
+        };
+        if step.is_none() {
+            self.rested = Some(Instant::now());
+        }
+        Ok(step)
+    }
+
+    fn next_alone(&mut self) -> Option<Step> {
+        let step = |pass| Some(Step::Pass(Box::new(pass)));
+        match self.phase {
+            Phase::Building if self.flags.warmup > 0 => {
+                self.phase = Phase::WarmingUp;
+                step(self.pass(self.flags.warmup, 0, Samples::summed()))
+            }
+            Phase::Building | Phase::WarmingUp => {
+                self.phase = Phase::Serving;
+                let mut pass = self.pass(0, self.flags.iters, Samples::summed());
+                pass.progress = Progress::on_terminal(self.flags.quiet);
+                step(pass)
+            }
+            Phase::Serving if self.flags.command.is_some() && signals::received().is_none() => {
+                self.phase = Phase::Resting;
+                Some(Step::Hold)
+            }
+            _ => None,
+        }
+    }
+
+    fn next_request(&mut self) -> anyhow::Result<Option<Step>> {
+        if self.phase == Phase::Building {
+            self.phase = Phase::WarmingUp;
+            if self.flags.warmup > 0 {
+                let pass = self.pass(self.flags.warmup, 0, Samples::each());
+                return Ok(Some(Step::Pass(Box::new(pass))));
+            }
+        }
+        // Their room is touched before anybody is told that the program is ready.
+        let samples = Samples::each();
+        if self.phase == Phase::WarmingUp {
+            self.phase = Phase::Serving;
+            let ns = |d: Duration| d.as_nanos() as u64;
+            self.answer(&Answer::Ready {
+                pids: self.pids(),
+                setup_ns: self.setup.map(ns),
+                first_ns: self.first.map(ns),
+                description: self.description.clone(),
+            })?;
+        }
+        let request = match self.pending.take() {
+            Some(request) => request,
+            None => self.await_request()?,
+        };
+        match request {
+            Request::End => Ok(None),
+            Request::Hold => Ok(Some(Step::Hold)),
+            Request::Run(n, name) => {
+                let passes = &self.description.passes;
+                let wanted = passes
+                    .iter()
+                    .find(|p| name.as_ref().is_none_or(|name| *name == p.name));
+                let Some(kind) = wanted else {
+                    let names: Vec<&str> = passes.iter().map(|p| p.name.as_str()).collect();
+                    bail!(
+                        "there is no pass '{}': the passes are {}",
+                        name.unwrap_or_default().escape_debug(),
+                        names.join(", ")
+                    );
+                };
+                let (name, settle) = (kind.name.clone(), kind.settle);
+                let mut pass = self.pass(settle, n, samples);
+                pass.name = Some(name);
+                pass.until = Some(Instant::now() + Duration::from_millis(SETTLE_MS));
+                Ok(Some(Step::Pass(Box::new(pass))))
+            }
+        }
+    }
+
+    fn pass(&self, untimed: u64, timed: u64, samples: Samples) -> Pass {
+        Pass {
+            name: None,
+            begun: self.iterations,
+            untimed,
+            until: None,
+            timed,
+            timing: false,
+            samples,
+            first: None,
+            before: None,
+            usage: None,
+            extra: Extra::new(),
+            progress: None,
+        }
+    }
+
+    /// Takes a pass back that is over, and answers the request for it.
+    ///
+    /// # Errors
+    /// When the answer cannot be written.
+    pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
+        pass.close();
+        self.iterations = pass.begun;
+        self.first = self.first.or(pass.first);
+        if pass.name.is_some()
+            && let Samples::Each(samples_ns) = &mut pass.samples
+        {
+            let answer = Answer::Ran {
+                samples_ns: std::mem::take(samples_ns),
+                usage: pass.usage,
+                extra: std::mem::take(&mut pass.extra),
+            };
+            self.answer(&answer)?;
+        }
+        self.result = Some(pass);
+        Ok(())
+    }
+
+    /// Rests while all tasks are alive: until the next request, or until `--command` has ended.
+    ///
+    /// # Errors
+    /// As [`Run::next_pass`].
+    pub fn held(&mut self) -> anyhow::Result<()> {
+        if !self.flags.controlled {
+            return match &self.flags.command {
+                Some(line) => command::run(line),
+                None => Ok(()),
+            };
+        }
+        let pids = self.pids();
+        self.answer(&Answer::Held { pids })?;
+        self.pending = Some(self.await_request()?);
+        Ok(())
+    }
+
+    fn pids(&self) -> Vec<i32> {
+        let own = std::process::id() as i32;
+        [own].into_iter().chain(self.children.clone()).collect()
+    }
+
+    /// Time since the program was told to take its tasks down.
+    pub(crate) fn teardown(&self) -> Option<Duration> {
+        self.rested.map(|at| at.elapsed())
+    }
+
+    pub(crate) fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    pub(crate) fn answer(&self, answer: &Answer) -> anyhow::Result<()> {
+        let mut line = serde_json::to_string(answer)?;
+        line.push('\n');
+        console::print(&line).context("cannot answer the runner")
+    }
+
+    /// Waits for a line on standard input. Its end, or a signal, is the end of the run.
+    fn await_request(&mut self) -> anyhow::Result<Request> {
+        loop {
+            if let Some(end) = self.received.iter().position(|&b| b == b'\n') {
+                let line: Vec<u8> = self.received.drain(..=end).collect();
+                let line = String::from_utf8_lossy(&line);
+                return Request::parse(&line).map_err(anyhow::Error::msg);
+            }
+            if self.received.len() > LONGEST_LINE {
+                bail!("a request is longer than {LONGEST_LINE} bytes");
+            }
+            if signals::received().is_some() {
+                return Ok(Request::End);
+            }
+            let stdin = io::stdin();
+            let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut fds, PollTimeout::from(OVERLOOKED_MS)) {
+                Err(nix::errno::Errno::EINTR) | Ok(0) => continue,
+                other => other.context("cannot wait for a request")?,
+            };
+            let mut bytes = [0; LONGEST_LINE];
+            // Unbuffered: what lies in a buffer wakes no poll.
+            let read = nix::unistd::read(&stdin, &mut bytes).context("cannot read a request")?;
+            if read == 0 {
+                return Ok(Request::End);
+            }
+            self.received.extend(&bytes[..read]);
+        }
+    }
+}
+
+/// Iterations in a row: untimed ones first, then timed ones.
+#[derive(Debug)]
+pub struct Pass {
+    /// Name that the runner asked for; `None` for the warm-up, and alone.
+    name: Option<String>,
+    begun: u64,
+    untimed: u64,
+    /// End of the untimed iterations, if all of them take longer.
+    until: Option<Instant>,
+    timed: u64,
+    timing: bool,
+    pub(crate) samples: Samples,
+    first: Option<Duration>,
+    before: Option<Usage>,
+    pub(crate) usage: Option<Usage>,
+    /// Distributions that were measured beside the iterations.
+    pub extra: Extra,
+    progress: Option<Progress>,
+}
+
+impl Pass {
+    /// Whether the runner asked for this pass by name.
+    pub fn is(&self, name: &str) -> bool {
+        self.name.as_deref() == Some(name)
+    }
+
+    /// Number of the next iteration, counted over all passes; `None` after the last one, or at a
+    /// signal. The usage of the process is read before the first timed one and after the last.
+    #[must_use]
+    pub fn next_iteration(&mut self) -> Option<u64> {
+        let settling = self.untimed > 0 && self.until.is_none_or(|until| Instant::now() < until);
+        if signals::received().is_some() || (!settling && self.timed == 0) {
+            self.close();
+            return None;
+        }
+        if settling {
+            self.untimed -= 1;
+        } else {
+            self.untimed = 0;
+            self.timed -= 1;
+            if !self.timing {
+                self.timing = true;
+                self.before = usage::now();
+            }
+        }
+        self.begun += 1;
+        Some(self.begun - 1)
+    }
+
+    /// Whether the iteration begun last is a sample.
+    pub fn is_timed(&self) -> bool {
+        self.timing
+    }
+
+    /// Takes the time of the iteration begun last; that of an untimed one is dropped.
+    pub fn record(&mut self, elapsed: Duration) {
+        if self.begun == 1 {
+            self.first = Some(elapsed);
+        }
+        if self.timing {
+            self.samples.record(elapsed);
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.show(self.untimed + self.timed);
+        }
+    }
+
+    fn close(&mut self) {
+        if let (None, Some(before), Some(now)) = (self.usage, self.before, usage::now()) {
+            self.usage = Some(usage::since(now, before));
+        }
+        self.progress = None;
+    }
+}
+
+/// A line on the terminal, redrawn between iterations.
+#[derive(Debug)]
+struct Progress {
+    drawn: Instant,
+    is_shown: bool,
+}
+
+impl Progress {
+    const PERIOD: Duration = Duration::from_secs(1);
+
+    fn on_terminal(quiet: bool) -> Option<Self> {
+        (io::stderr().is_terminal() && !quiet).then(|| Progress {
+            drawn: Instant::now(),
+            is_shown: false,
+        })
+    }
+
+    fn show(&mut self, left: u64) {
+        if self.drawn.elapsed() > Self::PERIOD {
+            // A terminal that has gone away is no reason to stop.
+            let _ = write!(io::stderr(), "\r\x1b[K{left} iterations left");
+            (self.drawn, self.is_shown) = (Instant::now(), true);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Signals that ask a program to stop: the first ends the measurement, a second one the process.
+
+#![expect(unsafe_code, reason = "signal handlers are installed")]
+
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+
+use nix::errno::Errno;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+/// Ctrl-C, kill(1), and a terminal that has gone away.
+const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// Signals closer together than this are one request, in ns: a terminal and a parent both pass Ctrl-C
+/// on, and timeout(1) signals the process and then its group.
+const ONE_REQUEST: i64 = 500_000_000;
+
+/// Time that a program may take to notice a signal, in s: one that is stuck is ended.
+const PATIENCE: libc::c_uint = 10;
+
+/// Number of the first signal, or 0.
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+/// Time of that signal on the monotonic clock, in ns.
+static RECEIVED_AT: AtomicI64 = AtomicI64::new(0);
+
+extern "C" fn note(signal: libc::c_int) {
+    let errno = Errno::last_raw();
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: clock_gettime is async-signal-safe and writes to `time` alone.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let now = i64::from(time.tv_sec) * 1_000_000_000 + i64::from(time.tv_nsec);
+    let first = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+    match first {
+        Ok(_) => {
+            RECEIVED_AT.store(now, Ordering::Relaxed);
+            // SAFETY: alarm is async-signal-safe.
+            unsafe { libc::alarm(PATIENCE) };
+        }
+        Err(first) if now - RECEIVED_AT.load(Ordering::Relaxed) > ONE_REQUEST => {
+            end(b"interrupted again: ended at once\n", first);
+        }
+        Err(_) => {}
+    }
+    // Whatever was interrupted may be about to look at it.
+    Errno::set_raw(errno);
+}
+
+extern "C" fn give_up(_: libc::c_int) {
+    let words = b"stuck: ended by force after an interrupt\n";
+    end(words, RECEIVED.load(Ordering::Relaxed));
+}
+
+/// Ends the process with status 128 + `signal`.
+fn end(words: &[u8], signal: libc::c_int) {
+    // SAFETY: write and _exit are async-signal-safe; `words` is a constant.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
+        libc::_exit(128 + signal);
+    }
+}
+
+/// Takes the signals over, and has children awaited as usual, which a parent that ignores SIGCHLD would
+/// prevent. Reads and writes that one cuts short go on by themselves (SA_RESTART), so
+/// that the iteration under way ends as usual.
+///
+/// # Errors
+/// What sigaction(2) reports.
+pub fn install() -> nix::Result<()> {
+    let action = SigAction::new(
+        SigHandler::Handler(note),
+        SaFlags::SA_RESTART,
+        SigSet::empty(),
+    );
+    for signal in STOPPING {
+        // SAFETY: the handler only uses atomics, clock_gettime, write and _exit, which are
+        // async-signal-safe, and it keeps errno.
+        let before = unsafe { sigaction(signal, &action) }?;
+        if signal == Signal::SIGHUP && matches!(before.handler(), SigHandler::SigIgn) {
+            // As nohup(1) wants it.
+            // SAFETY: it was in force a moment ago.
+            unsafe { sigaction(signal, &before) }?;
+        }
+    }
+    let stuck = SigHandler::Handler(give_up);
+    let stuck = SigAction::new(stuck, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler only writes and ends the process.
+    unsafe { sigaction(Signal::SIGALRM, &stuck) }?;
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    // SAFETY: no handler is set.
+    unsafe { sigaction(Signal::SIGCHLD, &default) }?;
+    Ok(())
+}
+
+/// In a forked child: leaves the signals to its parent, which decides what follows.
+///
+/// # Errors
+/// What sigaction(2) reports.
+pub fn leave_to_parent() -> nix::Result<()> {
+    let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+    for signal in STOPPING {
+        // SAFETY: no handler is set.
+        unsafe { sigaction(signal, &ignore) }?;
+    }
+    Ok(())
+}
+
+/// Signal that asked this process to stop. Whoever asks is not stuck.
+pub fn received() -> Option<i32> {
+    match RECEIVED.load(Ordering::Relaxed) {
+        0 => None,
+        signal => {
+            nix::unistd::alarm::cancel();
+            Some(signal)
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The Tokio runtime of the async programs: its flags, its links, what it counts. A crate of its own,
+//! so that the thread programs do not link Tokio.
+
+mod counts;
+mod link;
+
+use std::panic;
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::Context;
+use chain::Transport;
+use clap::ValueEnum;
+use contract::message::{self, Description, Need, Needs};
+use contract::{BadUsage, console};
+use threads::{CpuAssignment, Placement};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+pub use counts::WorkerCounts;
+pub use link::{AsyncReader, AsyncWriter, link};
+
+/// Tokio's scheduler and its workers.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct RuntimeFlags {
+    /// Tokio's scheduler
+    #[arg(long, value_enum, default_value = "multi-thread")]
+    pub flavor: Flavor,
+
+    /// Worker threads of the multi-thread scheduler [default: one for each CPU]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
+    pub workers: Option<u32>,
+
+    /// Layout of the workers over the CPUs
+    #[arg(long, value_enum, default_value = "free", help_heading = "Advanced")]
+    pub placement: Placement,
+}
+
+/// Tokio's schedulers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Flavor {
+    /// tasks move between worker threads
+    MultiThread,
+    /// all tasks on the main thread
+    CurrentThread,
+}
+
+/// Bytes that a worker holds: its stack as far as it is used, its queue, and the kernel's share.
+const WORKER_BYTES: u64 = 100 << 10;
+
+/// Bytes of a task that waits on a link, its registrations with epoll and the kernel's share of these
+/// included; more than was seen.
+const TASK_BYTES: u64 = 4 << 10;
+
+/// Checks that tasks can wait on a link of this kind.
+///
+/// # Errors
+/// A [`BadUsage`] error for an eventfd.
+pub fn check_transport(transport: Transport) -> anyhow::Result<()> {
+    match transport {
+        Transport::Eventfd => Err(BadUsage::new(
+            "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl RuntimeFlags {
+    /// Number of threads that will run tasks.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error where flags do not go together.
+    fn count(&self) -> anyhow::Result<(u32, CpuAssignment)> {
+        if self.flavor == Flavor::CurrentThread {
+            if self.workers.is_some() {
+                return Err(BadUsage::new(
+                    "--workers: the current-thread scheduler has no workers: drop it, or use --flavor multi-thread",
+                ));
+            }
+            if self.placement != Placement::Free {
+                return Err(BadUsage::new(
+                    "--placement: the current-thread scheduler has one thread: drop it, or use --flavor multi-thread",
+                ));
+            }
+        }
+        let cpus = CpuAssignment::new(self.placement)?;
+        let workers = match self.flavor {
+            Flavor::CurrentThread => 1,
+            Flavor::MultiThread => self.workers.unwrap_or(cpus.count() as u32),
+        };
+        Ok((workers, cpus))
+    }
+
+    /// Description of a chain of tasks with the runtime that they run on.
+    ///
+    /// # Errors
+    /// As [`RuntimeFlags::build`].
+    pub fn describe(&self, chain: Description) -> anyhow::Result<Description> {
+        let (workers, _) = self.count()?;
+        let flavor = self.flavor.to_possible_value();
+        let runtime = message::Runtime {
+            name: "tokio".to_owned(),
+            version: option_env!("TOKIO_VERSION").map(str::to_owned),
+            flavor: flavor.map_or(String::new(), |f| f.get_name().to_owned()),
+            workers,
+        };
+        let threads = match self.flavor {
+            Flavor::CurrentThread => 0,
+            Flavor::MultiThread => u64::from(workers),
+        };
+        let needs = Needs {
+            threads: Need::new(threads, 0),
+            maps: Need::new(threads * 4, 0),
+            bytes: Need::new(threads * WORKER_BYTES, TASK_BYTES),
+            ..Needs::default()
+        };
+        Ok(Description {
+            needs: chain.needs + needs,
+            runtime: Some(runtime),
+            ..chain
+        })
+    }
+
+    /// Builds the runtime, with I/O where `io` is set.
+    ///
+    /// # Errors
+    /// What the system reports, and a [`BadUsage`] error where flags do not go together.
+    pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
+        let (workers, cpus) = self.count()?;
+        let mut builder = match self.flavor {
+            Flavor::CurrentThread => Builder::new_current_thread(),
+            Flavor::MultiThread => Builder::new_multi_thread(),
+        };
+        if self.flavor == Flavor::MultiThread {
+            let next = AtomicU32::new(0);
+            builder.worker_threads(workers as usize);
+            builder.on_thread_start(move || {
+                let index = next.fetch_add(1, Ordering::Relaxed) % workers;
+                // A CPU can be taken offline between the check and this.
+                if let Err(e) = cpus.pin(index, workers) {
+                    console::say(&format!("cannot pin a worker thread: {e}"));
+                }
+            });
+        }
+        if io {
+            builder.enable_io();
+        }
+        or_end(|| builder.build()).context("cannot build the runtime")
+    }
+}
+
+/// Builds a runtime; a panic ends the process with status 1. Tokio panics when it cannot start a
+/// worker, and while that panic unwinds it waits for the workers that did start, which nobody ends
+/// (`BlockingPool`'s drop; seen with 1.54). The limits are checked before; a race remains.
+fn or_end<T>(build: impl FnOnce() -> T) -> T {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(|info| {
+        let error = console::panic_error(info.payload());
+        console::say(&format!("cannot build the runtime: {error:#}"));
+        process::exit(1);
+    }));
+    let built = build();
+    panic::set_hook(before);
+    built
+}
+
+/// Awaits a task; one that panicked is an error.
+///
+/// # Errors
+/// The task's own error, or its panic.
+pub async fn join<T>(task: JoinHandle<anyhow::Result<T>>) -> anyhow::Result<T> {
+    match task.await {
+        Ok(result) => result,
+        Err(died) => Err(match died.try_into_panic() {
+            Ok(panic) => console::panic_error(&*panic),
+            Err(cancelled) => cancelled.into(),
+        }),
+    }
+}

@@ -1,0 +1,172 @@
+//! Location and spread of a few values.
+
+use serde::Serialize;
+
+/// Arithmetic mean, in the unit of the values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    if !usable(values) {
+        return None;
+    }
+    let n = values.len() as f64;
+    let rough = values.iter().sum::<f64>() / n;
+    // The second pass corrects the rounding of the first, which matters when the values are large
+    // compared with their spread, as byte counts are.
+    let mean = rough + values.iter().map(|v| v - rough).sum::<f64>() / n;
+    finite(mean)
+}
+
+/// Sample standard deviation (divisor n − 1), in the unit of the values; `None` under two values.
+pub fn sample_sd(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = mean(values)?;
+    finite((squares_about(values, mean) / (values.len() - 1) as f64).sqrt())
+}
+
+/// Median: the middle value, or the mean of the two in the middle.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// Quantile by linear interpolation between order statistics at position `p · (n − 1)`: type 7 of
+/// Hyndman and Fan (1996), the default of R and NumPy. `p` runs from 0 to 1.
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
+    if !usable(values) {
+        return None;
+    }
+    quantile_sorted(&sorted(values), p)
+}
+
+/// [`quantile`] for finite values already in ascending order.
+pub(crate) fn quantile_sorted(sorted: &[f64], p: f64) -> Option<f64> {
+    if !(0.0..=1.0).contains(&p) {
+        return None;
+    }
+    let position = p * sorted.len().checked_sub(1)? as f64;
+    let below = position.floor() as usize;
+    let low = *sorted.get(below)?;
+    let high = sorted.get(below + 1).copied().unwrap_or(low);
+    let share = position - below as f64;
+    // Exact for equal neighbours; `low · (1 − share) + high · share` is not.
+    finite(low + (high - low) * share)
+}
+
+/// Counts of values outside Tukey's fences. The values stay in the estimates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outliers {
+    /// Values below the first quartile by more than 1.5 interquartile ranges.
+    pub below: usize,
+    /// Values above the third quartile by more than 1.5 interquartile ranges.
+    pub above: usize,
+}
+
+impl Outliers {
+    /// Outliers on both sides together.
+    pub fn total(self) -> usize {
+        self.below + self.above
+    }
+}
+
+/// Counts of values outside Tukey's inner fences, 1.5 interquartile ranges beyond the quartiles
+/// (type 7). A value on a fence is inside.
+pub fn tukey_outliers(values: &[f64]) -> Option<Outliers> {
+    let first = quantile(values, 0.25)?;
+    let third = quantile(values, 0.75)?;
+    let reach = 1.5 * (third - first);
+    Some(Outliers {
+        below: values.iter().filter(|v| **v < first - reach).count(),
+        above: values.iter().filter(|v| **v > third + reach).count(),
+    })
+}
+
+/// Sum of squared deviations from `centre`.
+pub(crate) fn squares_about(values: &[f64], centre: f64) -> f64 {
+    values.iter().map(|v| (v - centre).powi(2)).sum()
+}
+
+/// The values in ascending order.
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+/// True if there is at least one value and all are finite.
+pub(crate) fn usable(values: &[f64]) -> bool {
+    !values.is_empty() && values.iter().all(|v| v.is_finite())
+}
+
+/// The value, unless it is a NaN or an infinity.
+pub(crate) fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{ROUNDS_A, close};
+
+    #[test]
+    fn mean_and_sample_sd_match_numpy() {
+        // numpy 2.4.6: np.mean(A), np.std(A, ddof=1)
+        close(mean(&ROUNDS_A).unwrap(), 1538.52, 1e-14);
+        close(sample_sd(&ROUNDS_A).unwrap(), 42.61159988130515, 1e-13);
+    }
+
+    #[test]
+    fn quantiles_match_numpy() {
+        // numpy 2.4.6: np.quantile(A, p), method 'linear' (type 7)
+        for (p, expected) in [
+            (0.0, 1472.8),
+            (0.1, 1495.66),
+            (0.25, 1506.825),
+            (0.5, 1534.65),
+            (0.9, 1589.9299999999998),
+            (0.99, 1608.803),
+            (1.0, 1610.9),
+        ] {
+            close(quantile(&ROUNDS_A, p).unwrap(), expected, 1e-14);
+        }
+        assert_eq!(median(&ROUNDS_A), quantile(&ROUNDS_A, 0.5));
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn small_spread_of_large_values_is_kept() {
+        // NIST StRD NumAcc4: mean 10000000.2, standard deviation 0.1, by construction.
+        let mut values = vec![10_000_000.2];
+        for _ in 0..500 {
+            values.extend([10_000_000.1, 10_000_000.3]);
+        }
+        close(mean(&values).unwrap(), 10_000_000.2, 1e-15);
+        close(sample_sd(&values).unwrap(), 0.1, 1e-7);
+    }
+
+    #[test]
+    fn outliers_are_counted_on_each_side() {
+        // Quartiles 2.5 and 7.5, so fences at −5 and 15; 15 itself is inside.
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 15.0, -5.1, 16.0];
+        let outliers = tukey_outliers(&values).unwrap();
+        assert_eq!(outliers, Outliers { below: 1, above: 1 });
+        assert_eq!(outliers.total(), 2);
+        assert_eq!(tukey_outliers(&[7.0; 6]).unwrap().total(), 0);
+        assert_eq!(tukey_outliers(&[]), None);
+    }
+
+    #[test]
+    fn input_without_an_answer_gives_none() {
+        for values in [&[][..], &[f64::NAN], &[1.0, f64::INFINITY], &[f64::MAX; 2]] {
+            assert_eq!(mean(values), None, "{values:?}");
+            assert_eq!(sample_sd(values), None, "{values:?}");
+        }
+        assert_eq!(sample_sd(&[1.0]), None);
+        assert_eq!(median(&[f64::NAN, 1.0]), None);
+        assert_eq!(quantile(&[1.0, 2.0], 1.1), None);
+        assert_eq!(quantile(&[1.0, 2.0], f64::NAN), None);
+        assert_eq!(mean(&[5.0]), Some(5.0));
+        assert_eq!(sample_sd(&[0.1; 7]), Some(0.0));
+        assert_eq!(quantile(&[0.1; 7], 0.3), Some(0.1));
+    }
+}

@@ -1,0 +1,172 @@
+//! Estimates for a report, with an interval when there are enough rounds.
+
+use serde::Serialize;
+
+use crate::describe::{finite, mean, sample_sd};
+use crate::distribution::t_critical;
+use crate::interval::{
+    Interval, difference_interval, logs, paired_differences, paired_log_ratios, ratio_interval,
+    t_interval, welch_difference_interval, welch_ratio_interval,
+};
+
+/// Rounds below which no interval is reported.
+///
+/// With fewer, the standard deviation itself is uncertain. Student's t allows for that, but an
+/// interval from two rounds reaches 12.7 standard errors to either side, and it holds only if the
+/// process means are normal.
+pub const MIN_ROUNDS: usize = 5;
+
+/// Point estimate with its interval, which is absent under [`MIN_ROUNDS`] rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The point estimate.
+    pub value: f64,
+    /// Rounds, or rounds of the smaller set when the two sets are not paired.
+    pub n: usize,
+    /// Confidence interval; absent exactly when `n` is under [`MIN_ROUNDS`].
+    pub interval: Option<Interval>,
+}
+
+impl Estimate {
+    /// Mean of one value per process.
+    pub fn mean(values: &[f64], confidence: f64) -> Option<Self> {
+        let interval = t_interval(values, confidence);
+        Self::guarded(mean(values)?, values.len(), interval)
+    }
+
+    /// Mean of `a − b`, paired by round.
+    pub fn difference(a: &[f64], b: &[f64], confidence: f64) -> Option<Self> {
+        let value = mean(&paired_differences(a, b)?)?;
+        Self::guarded(value, a.len(), difference_interval(a, b, confidence))
+    }
+
+    /// Geometric mean of numerator / denominator, paired by round.
+    pub fn ratio(numerators: &[f64], denominators: &[f64], confidence: f64) -> Option<Self> {
+        let value = mean(&paired_log_ratios(numerators, denominators)?)?.exp();
+        let interval = ratio_interval(numerators, denominators, confidence);
+        Self::guarded(value, numerators.len(), interval)
+    }
+
+    /// mean(a) − mean(b) for two sets that share no rounds.
+    pub fn unpaired_difference(a: &[f64], b: &[f64], confidence: f64) -> Option<Self> {
+        let value = mean(a)? - mean(b)?;
+        let interval = welch_difference_interval(a, b, confidence);
+        Self::guarded(value, a.len().min(b.len()), interval)
+    }
+
+    /// Ratio of the geometric means of two sets that share no rounds.
+    pub fn unpaired_ratio(
+        numerators: &[f64],
+        denominators: &[f64],
+        confidence: f64,
+    ) -> Option<Self> {
+        let value = (mean(&logs(numerators)?)? - mean(&logs(denominators)?)?).exp();
+        let interval = welch_ratio_interval(numerators, denominators, confidence);
+        Self::guarded(value, numerators.len().min(denominators.len()), interval)
+    }
+
+    /// Estimate without an interval under [`MIN_ROUNDS`]. With enough rounds, an interval that
+    /// could not be computed gives no estimate, so an absent interval has one meaning.
+    fn guarded(value: f64, n: usize, interval: Option<Interval>) -> Option<Self> {
+        let value = finite(value)?;
+        let interval = if n < MIN_ROUNDS {
+            None
+        } else {
+            Some(interval?)
+        };
+        Some(Self { value, n, interval })
+    }
+}
+
+/// Rounds needed for an interval of ± `target_relative` (0.02 for 2 %) around the mean, from
+/// a pilot: n = (t · s / (target · mean))², rounded up, t at the pilot's degrees of freedom.
+///
+/// At least the rounds of the pilot, which is also the answer when the formula has none (a single
+/// round, a mean of zero, a target that is not positive). The answer can be very large; the
+/// caller's time budget bounds it.
+pub fn planned_rounds(pilot_values: &[f64], target_relative: f64, confidence: f64) -> usize {
+    let pilot = pilot_values.len();
+    let needed = || {
+        let sd = sample_sd(pilot_values)?;
+        let t = t_critical(confidence, (pilot - 1) as f64)?;
+        let reach = finite(target_relative * mean(pilot_values)?.abs())?;
+        let rounds = (t * sd / reach).powi(2).ceil();
+        // An infinite number saturates in the cast.
+        (target_relative > 0.0 && reach > 0.0).then_some(rounds as usize)
+    };
+    needed().map_or(pilot, |rounds| rounds.max(pilot))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
+
+    #[test]
+    fn under_five_rounds_there_is_an_estimate_and_no_interval() {
+        let four = Estimate::mean(&ROUNDS_A[..4], 0.95).unwrap();
+        assert_eq!((four.n, four.interval), (4, None));
+        assert_eq!(
+            Estimate::mean(&ROUNDS_A[..1], 0.95).unwrap().value,
+            ROUNDS_A[0]
+        );
+        let five = Estimate::mean(&ROUNDS_A[..5], 0.95).unwrap();
+        assert_eq!(five.interval, t_interval(&ROUNDS_A[..5], 0.95));
+        assert!(five.interval.is_some());
+        assert_eq!(Estimate::mean(&[], 0.95), None);
+        assert_eq!(Estimate::mean(&[f64::NAN; 9], 0.95), None);
+        assert_eq!(Estimate::mean(&ROUNDS_A, 95.0), None);
+    }
+
+    #[test]
+    fn the_smaller_unpaired_set_decides() {
+        let few = Estimate::unpaired_difference(&ROUNDS_A, &ROUNDS_C[..4], 0.95).unwrap();
+        assert_eq!((few.n, few.interval), (4, None));
+        let one = Estimate::unpaired_ratio(&ROUNDS_A, &[2.0], 0.95).unwrap();
+        assert_eq!((one.n, one.interval), (1, None));
+    }
+
+    #[test]
+    fn value_and_interval_name_the_same_estimate() {
+        let all = [
+            Estimate::mean(&ROUNDS_A, 0.95),
+            Estimate::difference(&ROUNDS_A, &ROUNDS_B, 0.95),
+            Estimate::ratio(&ROUNDS_A, &ROUNDS_B, 0.95),
+            Estimate::unpaired_difference(&ROUNDS_A, &ROUNDS_C, 0.95),
+            Estimate::unpaired_ratio(&ROUNDS_A, &ROUNDS_C, 0.95),
+        ];
+        for estimate in all {
+            let estimate = estimate.unwrap();
+            close(estimate.value, estimate.interval.unwrap().estimate, 1e-14);
+        }
+        assert_eq!(Estimate::difference(&ROUNDS_A, &ROUNDS_C, 0.95), None);
+        assert_eq!(Estimate::ratio(&[0.0], &[1.0], 0.95), None);
+    }
+
+    #[test]
+    fn planned_rounds_matches_scipy() {
+        // scipy 1.17.1: math.ceil((stats.t.ppf(0.975, 9) * np.std(A, ddof=1)
+        //               / (target * np.mean(A))) ** 2)
+        for (target, expected) in [(0.02, 10), (0.01, 40), (0.005, 158)] {
+            assert_eq!(
+                planned_rounds(&ROUNDS_A, target, 0.95),
+                expected,
+                "{target}"
+            );
+        }
+    }
+
+    #[test]
+    fn planned_rounds_never_shrinks_the_pilot() {
+        assert_eq!(planned_rounds(&ROUNDS_A, 0.5, 0.95), 10);
+        assert_eq!(planned_rounds(&[8.0; 6], 0.02, 0.95), 6);
+        assert_eq!(planned_rounds(&[8.0], 0.02, 0.95), 1);
+        assert_eq!(planned_rounds(&[], 0.02, 0.95), 0);
+        assert_eq!(planned_rounds(&[-1.0, 0.0, 1.0], 0.02, 0.95), 3);
+        assert_eq!(planned_rounds(&ROUNDS_A, 0.0, 0.95), 10);
+        assert_eq!(planned_rounds(&ROUNDS_A, -0.02, 0.95), 10);
+        assert_eq!(planned_rounds(&ROUNDS_A, f64::NAN, 0.95), 10);
+        assert_eq!(planned_rounds(&[1.0, f64::NAN], 0.02, 0.95), 2);
+        assert_eq!(planned_rounds(&ROUNDS_A, 1e-300, 0.95), usize::MAX);
+    }
+}

@@ -1,0 +1,38 @@
+//! Statistics of benchmark results: pure functions over `&[f64]`. No clocks, no files, no printing.
+//!
+//! The unit of observation is the *process*. Samples taken inside one process are correlated and
+//! share one placement, so an interval made from them is far too narrow; a simulation in `tests.rs`
+//! shows by how much. These functions take one value per fresh process (usually its mean). A
+//! ratio or a difference takes the two values of one round at the same index.
+//!
+//! Conventions:
+//!
+//! - Units pass through: nanoseconds in, nanoseconds out.
+//! - Input without an answer gives `None`, never a NaN: no values, lengths that differ, a NaN or
+//!   an infinity, a confidence outside 0..1, a result that overflows.
+//! - No value is dropped as an outlier. No bound is clamped, at zero or elsewhere.
+
+mod describe;
+mod distribution;
+mod estimate;
+mod interval;
+mod line;
+mod modes;
+mod rank;
+mod significance;
+mod theil_sen;
+
+#[cfg(test)]
+mod tests;
+
+pub use describe::{Outliers, mean, median, quantile, sample_sd, tukey_outliers};
+pub use estimate::{Estimate, MIN_ROUNDS, planned_rounds};
+pub use interval::{
+    Interval, difference_interval, ratio_interval, t_interval, welch_difference_interval,
+    welch_ratio_interval,
+};
+pub use line::{Halves, Line, fit_line, halves, slope_ratio};
+pub use modes::{Mode, modes};
+pub use rank::{MannWhitney, mann_whitney};
+pub use significance::{holm, slope_ratio_p, welch_ratio_p};
+pub use theil_sen::{TheilSen, theil_sen};

@@ -1,0 +1,91 @@
+//! Placement: which CPU each thread of a chain is pinned to. The CPUs of the whole process are set
+//! from outside, by the runner or by taskset(1).
+
+use anyhow::Context;
+use clap::ValueEnum;
+use contract::BadUsage;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
+/// Layout of the threads of a chain, or of a runtime's workers, over the CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Placement {
+    /// as the kernel decides
+    #[default]
+    Free,
+    /// the first half on one CPU, the second half on another
+    Half,
+    /// neighbours on different CPUs
+    Spread,
+}
+
+/// The CPUs of this process, and how threads are laid over them.
+#[derive(Clone, Debug)]
+pub struct CpuAssignment {
+    placement: Placement,
+    cpus: Vec<usize>,
+}
+
+impl CpuAssignment {
+    /// The CPUs that this process may use.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error where the placement needs more of them.
+    pub fn new(placement: Placement) -> anyhow::Result<Self> {
+        let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
+        let cpus: Vec<usize> = (0..CpuSet::count())
+            .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
+            .collect();
+        if placement != Placement::Free && cpus.len() < 2 {
+            return Err(BadUsage::new(
+                "--placement: half and spread need two CPUs, and this process may use one: use free, or another taskset",
+            ));
+        }
+        Ok(CpuAssignment { placement, cpus })
+    }
+
+    /// Number of CPUs.
+    pub fn count(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Pins the calling thread, the `index`th of `count`.
+    ///
+    /// # Errors
+    /// What sched_setaffinity(2) reports.
+    pub fn pin(&self, index: u32, count: u32) -> nix::Result<()> {
+        let Some(cpu) = self.cpu(index as usize, count as usize) else {
+            return Ok(());
+        };
+        let mut set = CpuSet::new();
+        set.set(cpu)?;
+        sched_setaffinity(Pid::from_raw(0), &set)
+    }
+
+    fn cpu(&self, index: usize, count: usize) -> Option<usize> {
+        match self.placement {
+            Placement::Free => None,
+            Placement::Half => Some(self.cpus[usize::from(index >= count.div_ceil(2))]),
+            Placement::Spread => Some(self.cpus[index % self.cpus.len()]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_cross_once_and_neighbours_each_time() {
+        let cpus = |placement| {
+            let assignment = CpuAssignment {
+                placement,
+                cpus: vec![3, 5],
+            };
+            (0..5).map(|k| assignment.cpu(k, 5)).collect::<Vec<_>>()
+        };
+        assert_eq!(cpus(Placement::Free), [None; 5]);
+        assert_eq!(cpus(Placement::Half), [3, 3, 3, 5, 5].map(Some));
+        assert_eq!(cpus(Placement::Spread), [3, 5, 3, 5, 3].map(Some));
+    }
+}

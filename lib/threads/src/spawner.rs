@@ -1,0 +1,195 @@
+//! Threads on the stacks that the command line asks for.
+//!
+//! `std::thread` gives each thread a guard page and an alternate signal stack: four memory maps, of
+//! which the kernel allows a process 65,530 unless told otherwise (vm.max_map_count). The other kinds
+//! of [`Stacks`] do without, and go to pthread_create(3) for that.
+
+#![expect(unsafe_code, reason = "sysconf and prctl are called")]
+
+use std::io;
+use std::rc::Rc;
+use std::thread::{self, JoinHandle};
+
+use clap::ValueEnum;
+use contract::message::{Need, Needs};
+use contract::units::Bytes;
+
+use crate::arena::Arena;
+use crate::pthread::{self, Ground};
+
+/// Stacks of threads.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct StackFlags {
+    /// Size of a thread's stack; from 2MiB on each needs a page table of its own (4 KiB)
+    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = stack_size, help_heading = "Advanced")]
+    pub stack_size: Bytes,
+
+    /// Kind of the stacks
+    #[arg(long, value_enum, default_value_t = Stacks::Std, help_heading = "Advanced")]
+    pub stacks: Stacks,
+}
+
+/// Kind of the stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stacks {
+    /// those of std::thread, with a guard page and a signal stack: four memory maps each
+    Std,
+    /// those of pthread_create(3) without a guard page: neighbours merge into one memory map
+    Unguarded,
+    /// unguarded, out of one mapping made beforehand
+    Arena,
+}
+
+/// Smallest stack that the C library accepts on x86-64 (PTHREAD_STACK_MIN).
+const SMALLEST_STACK: Bytes = Bytes(16 * 1024);
+
+fn stack_size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        size if size < SMALLEST_STACK => Err(format!("a thread needs at least {SMALLEST_STACK}")),
+        Bytes(size) if size > 1 << 46 => Err("that is more than the address space".to_owned()),
+        size => Ok(size),
+    }
+}
+
+/// From this size on a stack has a page table of its own.
+const PAGE_TABLE_SPAN: u64 = 2 << 20;
+
+impl StackFlags {
+    /// Needs of threads that wait, their kernel stacks and task structures included: about 40 KiB
+    /// each, a tenth more than was seen.
+    pub fn needs(&self) -> Needs {
+        let tables = u64::from(self.bytes_each() >= PAGE_TABLE_SPAN) * (4 << 10);
+        let maps = match self.stacks {
+            // Stack, guard page, signal stack and its guard page.
+            Stacks::Std => 4,
+            Stacks::Unguarded | Stacks::Arena => 0,
+        };
+        Needs {
+            threads: Need::new(0, 1),
+            // The C library maps arenas for malloc(3), eight for each CPU at most.
+            maps: Need::new(64, maps),
+            bytes: Need::new(0, (40 << 10) + tables),
+            ..Needs::default()
+        }
+    }
+    /// Bytes of address space that each stack takes, its guard page not counted.
+    ///
+    /// The stacks that are not std's own are an odd number of pages long: std's lie apart by such
+    /// a number too, with their guard page, and those of a power of two would share the few sets
+    /// of the TLB that the lowest bits of their page numbers select.
+    fn bytes_each(self) -> u64 {
+        let Bytes(asked) = self.stack_size;
+        if self.stacks == Stacks::Std {
+            return asked;
+        }
+        let pages = asked.max(libc::PTHREAD_STACK_MIN as u64).div_ceil(page());
+        (pages | 1).saturating_mul(page())
+    }
+}
+/// Creates threads. Made once, before anything is timed: with [`Stacks::Arena`] it maps the stacks.
+#[derive(Debug)]
+pub struct Spawner(Source);
+
+#[derive(Debug)]
+enum Source {
+    Std(usize),
+    Unguarded(usize),
+    Arena(Rc<Arena>),
+}
+
+/// A thread that is awaited, by [`Thread::join`] or else when it is dropped: whatever its stack is
+/// made of, nothing of it outlasts this, unless it is left ([`Thread::leave`]).
+#[derive(Debug)]
+pub struct Thread<T>(Option<Inner<T>>);
+
+#[derive(Debug)]
+enum Inner<T> {
+    Std(JoinHandle<T>),
+    Own(pthread::Handle<T>),
+}
+
+impl Spawner {
+    /// For `tasks` threads at once at most.
+    ///
+    /// # Errors
+    /// Where the stacks of an arena cannot be mapped: `ENOMEM`, from mmap(2).
+    pub fn new(stack: StackFlags, tasks: u32) -> io::Result<Self> {
+        let size = stack.bytes_each() as usize;
+        Ok(Spawner(match stack.stacks {
+            Stacks::Std => Source::Std(size),
+            Stacks::Unguarded => {
+                keep_huge_pages_off();
+                Source::Unguarded(size)
+            }
+            Stacks::Arena => Source::Arena(Arena::map(size, tasks)?),
+        }))
+    }
+
+    /// Creates a thread that runs `body`.
+    ///
+    /// # Errors
+    /// Those of pthread_create(3), whichever way it is called: `EAGAIN` where a limit is met.
+    pub fn spawn<F, T>(&self, body: F) -> io::Result<Thread<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let inner = match &self.0 {
+            Source::Std(size) => Inner::Std(thread::Builder::new().stack_size(*size).spawn(body)?),
+            Source::Unguarded(size) => Inner::Own(pthread::create(Ground::Unguarded(*size), body)?),
+            Source::Arena(arena) => {
+                Inner::Own(pthread::create(Ground::Given(Arena::take(arena)?), body)?)
+            }
+        };
+        Ok(Thread(Some(inner)))
+    }
+}
+
+impl<T> Thread<T> {
+    /// Awaits the thread and returns what its body returned.
+    ///
+    /// # Errors
+    /// What the body panicked with.
+    pub fn join(mut self) -> thread::Result<T> {
+        self.finish().expect("a thread is joined once")
+    }
+
+    /// Leaves the thread to the end of the process, with all that it stands on.
+    pub fn leave(mut self) {
+        std::mem::forget(self.0.take());
+    }
+
+    fn finish(&mut self) -> Option<thread::Result<T>> {
+        self.0.take().map(|inner| match inner {
+            Inner::Std(thread) => thread.join(),
+            Inner::Own(thread) => thread.join(),
+        })
+    }
+}
+
+impl<T> Drop for Thread<T> {
+    fn drop(&mut self) {
+        // Whoever drops it does not want to know.
+        let _ = self.finish();
+    }
+}
+
+/// Bytes of a page of memory.
+fn page() -> u64 {
+    // SAFETY: sysconf only returns a number.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).unwrap_or(4096)
+}
+
+/// Stacks with no guard page between them merge into one map, in which a single touched stack
+/// could become resident as 2 MiB. Since Linux 6.7 the flag `MAP_STACK` prevents that (commit
+/// c4608d1bf7c6); this does so on older ones.
+fn keep_huge_pages_off() {
+    // SAFETY: a setting of this process, and no memory is involved. Where the kernel has no such
+    // setting, it has no huge pages to keep off either.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

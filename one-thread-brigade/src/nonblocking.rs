@@ -1,0 +1,96 @@
+//! The baseline of `async-brigade`: non-blocking calls, an epoll_wait before each link is read.
+
+use std::io::{ErrorKind, Read, Write};
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+use chain::{Pattern, Reader};
+use contract::Pass;
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+
+use crate::{Chain, Cli};
+
+/// Carries the tokens along the chain, reading each link until nothing is left, and times that.
+pub(crate) fn drive(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
+    let epoll = watch(chain)?;
+    let pattern = Pattern::new(&cli.chain);
+    let read_size = cli.read_buffer.size(&cli.chain)?;
+    let mut received = pattern.room(cli.chain.tokens, read_size);
+    let all = received.len() - read_size;
+    while let Some(iteration) = pass.next_iteration() {
+        let start = iteration as u8;
+
+        let clock = Instant::now();
+        for k in 0..cli.chain.tokens {
+            let token = pattern.token(start.wrapping_add(k as u8));
+            chain.first.write_all(token)?;
+        }
+        for (i, task) in (0..).zip(&mut chain.tasks) {
+            wait_for(&epoll, i)?;
+            loop {
+                let room = task.buffer.room();
+                let asked = room.len();
+                let read = read_some(&mut task.from, room)?;
+                for token in task.buffer.whole(read) {
+                    token[0] = token[0].wrapping_add(1);
+                    task.memory.touch();
+                    task.to.write_all(token)?;
+                }
+                if read < asked {
+                    break;
+                }
+            }
+        }
+        wait_for(&epoll, chain.tasks.len() as u64)?;
+        let mut came = 0;
+        loop {
+            let read = read_some(&mut chain.last, &mut received[came..came + read_size])?;
+            came += read;
+            if read < read_size {
+                break;
+            }
+            ensure!(came <= all, "more tokens came out than went in");
+        }
+        pass.record(clock.elapsed());
+
+        ensure!(came == all, "fewer tokens came out than went in");
+        pattern.verify(&received[..all], start, cli.flags.tasks)?;
+    }
+    Ok(())
+}
+
+/// Has epoll watch the links, each known by its place: edge-triggered, as Tokio's I/O driver does.
+fn watch(chain: &Chain) -> anyhow::Result<Epoll> {
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+    let readers = chain.tasks.iter().map(|task| &task.from);
+    for (i, reader) in (0..).zip(readers.chain([&chain.last])) {
+        let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, i);
+        let watched = epoll.add(reader.file(), event);
+        watched.context("cannot watch a link by epoll")?;
+    }
+    Ok(epoll)
+}
+
+/// Waits until a link can be read; nothing but link `index` may be ready.
+fn wait_for(epoll: &Epoll, index: u64) -> anyhow::Result<()> {
+    let mut events = [EpollEvent::empty()];
+    loop {
+        match epoll.wait(&mut events, EpollTimeout::NONE) {
+            Ok(_) if events[0].data() == index => return Ok(()),
+            Ok(_) => bail!("link {} is ready, expected link {index}", events[0].data()),
+            Err(Errno::EINTR) => {}
+            Err(e) => return Err(e).context("cannot wait by epoll"),
+        }
+    }
+}
+
+/// Reads what there is, as far as the buffer goes; 0 where nothing is left.
+fn read_some(reader: &mut Reader, buffer: &mut [u8]) -> anyhow::Result<usize> {
+    match reader.read(buffer) {
+        Ok(0) => bail!("a link ended early"),
+        Ok(read) => Ok(read),
+        Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(0),
+        Err(e) => Err(e.into()),
+    }
+}
