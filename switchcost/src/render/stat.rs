@@ -10,6 +10,9 @@ use super::{evidence, plainly};
 use crate::evidence::Verdict;
 use crate::notes::Note;
 
+/// Width of the names before the lines.
+const INDENT: usize = 13;
+
 /// Writes it; a figure that is unknown has no place.
 ///
 /// # Errors
@@ -49,12 +52,14 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
 
 /// A line under its name, wrapped.
 fn told(name: &str, line: &str, out: &mut impl Write) -> io::Result<()> {
-    wrapped(
-        &format!("{name:<12} {line}"),
-        13,
-        super::limits::width(),
-        out,
-    )
+    let mut text = Vec::new();
+    wrapped(line, 0, super::limits::width().saturating_sub(INDENT), &mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    for (number, line) in text.lines().enumerate() {
+        let name = if number == 0 { name } else { "" };
+        writeln!(out, "{name:<12} {line}")?;
+    }
+    Ok(())
 }
 
 fn title(record: &Record) -> String {
