@@ -93,42 +93,20 @@ fn locked_version(root: &Path, package: &str) -> Option<String> {
     (!versions.is_empty()).then(|| versions.join(","))
 }
 
-/// Watches HEAD, which changes with the branch, and its log, which changes with every commit. Where
-/// there is no log the branches are watched.
+/// Watches what changes with the branch and with every commit.
 fn watch_revision(root: &Path) {
-    let path = |name| Some(root.join(git(root, &["rev-parse", "--git-path", name])?));
-    let log = path("logs/HEAD").filter(|log| log.exists());
-    let moving = match log {
-        Some(log) => vec![Some(log)],
-        None => vec![path("refs/heads"), path("packed-refs")],
-    };
-    let head = path("HEAD");
-    for file in moving.iter().chain([&head]).flatten() {
-        watch(file);
+    for name in ["HEAD", "logs/HEAD", "refs/heads", "packed-refs"] {
+        if let Some(path) = git(root, &["rev-parse", "--git-path", name]) {
+            watch(&root.join(path));
+        }
     }
 }
 
+/// Changes of tracked files: a new file has no effect until a tracked one names it.
 fn dirty(root: &Path, inputs: &[String]) -> Option<bool> {
-    let mut arguments = vec![
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--no-renames",
-        "--untracked-files=all",
-        "--",
-    ];
+    let mut arguments = vec!["status", "--porcelain", "--untracked-files=no", "--"];
     arguments.extend(inputs.iter().map(String::as_str));
-    let status = git(root, &arguments)?;
-    Some(status.split('\0').any(|entry| {
-        match entry.split_at_checked(3) {
-            // An editor's swap file beside a source is no source.
-            Some(("?? ", path)) => [".rs", ".toml", ".lock"]
-                .iter()
-                .any(|end| path.ends_with(end)),
-            Some(_) => true,
-            None => false,
-        }
-    }))
+    git(root, &arguments).map(|changes| !changes.is_empty())
 }
 
 /// Output of git; `None` if it fails, is absent, or there is no repository.

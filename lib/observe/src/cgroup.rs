@@ -65,7 +65,7 @@ pub(crate) fn groups(source: &Source, controller: &str) -> Result<Groups, String
     })
 }
 
-/// What matters of a mount.
+/// The facts about a mount that matter.
 struct Mount {
     /// Folder of the hierarchy that is seen at the mount point.
     root: String,
@@ -123,7 +123,7 @@ fn unescaped(field: &str) -> String {
     text
 }
 
-/// Whether `/proc/sys` is mounted read-only, as containers do.
+/// `/proc/sys` is mounted read-only, as in containers.
 pub(crate) fn sysctl_is_read_only(source: &Source) -> bool {
     let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
     let mounts: Vec<MountInfo> = mounts
@@ -147,15 +147,11 @@ mod tests {
 
     const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
-    fn found(
-        cgroup: &str,
-        mountinfo: &str,
-        folders: &[&str],
-    ) -> Result<(Vec<String>, bool), String> {
-        let root = Root::new(&[
-            ("/proc/self/cgroup", cgroup),
-            ("/proc/self/mountinfo", mountinfo),
-        ]);
+    /// Folders of the pids controller, and whether the first is the process's own.
+    fn found(cgroup: &str, mounts: &str, folders: &[&str]) -> Result<(Vec<String>, bool), String> {
+        let root = Root::new("");
+        root.write("/proc/self/cgroup", cgroup);
+        root.write("/proc/self/mountinfo", mounts);
         for folder in folders {
             root.write(&format!("{folder}/x"), "");
         }
@@ -165,14 +161,19 @@ mod tests {
     #[test]
     fn groups_go_up_to_the_mount_point() {
         let own = "/sys/fs/cgroup/user.slice/a b.scope";
+        let (folders, is_own) = found("0::/user.slice/a b.scope\n", V2, &[own]).unwrap();
+        let parent = "/sys/fs/cgroup/user.slice";
         assert_eq!(
-            found("0::/user.slice/a b.scope\n", V2, &[own]).unwrap().0,
-            [own, "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"]
+            (folders.as_slice(), is_own),
+            (
+                &[own, parent, "/sys/fs/cgroup"].map(str::to_owned)[..],
+                true
+            )
         );
         let (folders, is_own) = found("0::/gone\n", V2, &[]).unwrap();
         assert_eq!(
-            (&*folders, is_own),
-            (&["/sys/fs/cgroup".to_owned()][..], false)
+            (folders, is_own),
+            (vec!["/sys/fs/cgroup".to_owned()], false)
         );
     }
 
@@ -181,15 +182,16 @@ mod tests {
         let mounts = "36 31 0:32 / /m\\040x rw,relatime shared:5 - cgroup cgroup rw,memory\n\
                       40 31 0:36 /docker/abc /p ro - cgroup cgroup rw,pids\n\
                       41 31 0:38 / /u rw - cgroup2 cgroup2 rw\n";
-        let groups = |path: &str| {
+        for (path, folders, is_own) in [
+            ("/docker/abc/in", &["/p/in", "/p"][..], true),
+            ("/docker/abc", &["/p"], true),
+            ("/", &["/p"], false),
+            ("/docker/abcd", &["/p"], false),
+            ("/../../system.slice", &["/p"], false),
+        ] {
             let cgroup = format!("9:name=systemd:/x\n8:pids:{path}\n4:memory:/\n0::/\n");
-            found(&cgroup, mounts, &["/p", "/p/in"]).unwrap()
-        };
-        let folders = |list: &[&str]| list.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
-        assert_eq!(groups("/docker/abc/in"), (folders(&["/p/in", "/p"]), true));
-        assert_eq!(groups("/docker/abc"), (folders(&["/p"]), true));
-        for outside in ["/", "/docker/other", "/docker/abcd", "/../../system.slice"] {
-            assert_eq!(groups(outside), (folders(&["/p"]), false), "{outside}");
+            let expected = folders.iter().map(|&folder| folder.to_owned()).collect();
+            assert_eq!(found(&cgroup, mounts, &["/p/in"]), Ok((expected, is_own)));
         }
     }
 

@@ -61,7 +61,7 @@ impl Source {
         number.map_err(|_| format!("{path} holds no number"))
     }
 
-    /// What `procfs` makes of a file, or why it makes nothing of it.
+    /// A file as `procfs` reads it, or why it cannot.
     pub(crate) fn parse<T: FromRead>(&self, path: &str) -> Result<T, String> {
         let file = File::open(self.path(path)).map_err(|e| format!("cannot read {path}: {e}"))?;
         T::from_read(file.take(LARGEST_FILE)).map_err(|e| format!("cannot read {path}: {e}"))
@@ -107,6 +107,14 @@ pub(crate) fn word_after<T: FromStr>(text: &str, key: &str) -> Option<T> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
+/// A value of the line of `/proc/pressure/*` that counts when some task waits.
+pub(crate) fn pressure<T: FromStr>(source: &Source, resource: &str, key: &str) -> Option<T> {
+    let text = source.text(&format!("/proc/pressure/{resource}"))?;
+    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let value = some.split(' ').find_map(|word| word.strip_prefix(key))?;
+    value.parse().ok()
+}
+
 /// Soft and hard value of a line of `/proc/self/limits`; unlimited is [`u64::MAX`], as in the kernel.
 /// (procfs panics at a line that is cut.)
 pub(crate) fn rlimit(limits: &str, name: &str) -> Option<(u64, u64)> {
@@ -133,12 +141,20 @@ pub(crate) mod fixtures {
     pub(crate) struct Root(TempDir);
 
     impl Root {
-        pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        /// Makes files of lines such as `/path: text`; lines with one path make one file.
+        pub(crate) fn new(lines: &str) -> Self {
             let root = Root(tempfile::tempdir().unwrap());
-            for (path, text) in files {
-                root.write(path, text);
-            }
+            root.add(lines);
             root
+        }
+
+        /// Makes further files, or longer ones.
+        pub(crate) fn add(&self, lines: &str) {
+            for line in lines.lines() {
+                let (path, text) = line.split_once(": ").unwrap();
+                let old = self.source().read(path).unwrap_or_default();
+                self.write(path, format!("{old}{text}\n"));
+            }
         }
 
         pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {

@@ -24,7 +24,7 @@ pub struct Counters {
     pub reads: Option<u64>,
     /// Calls that write, as write(2): `syscw` of /proc/PID/io.
     pub writes: Option<u64>,
-    /// Whose events were counted; absent where none were.
+    /// Threads or CPUs that were counted; absent where none were.
     pub scope: Option<Scope>,
     /// Perf events by name:
     /// - `context_switches`, `cpu_migrations`, `page_faults`: of threads;
@@ -42,7 +42,7 @@ pub struct Counters {
     pub absent: Vec<Absent>,
 }
 
-/// Whose events were counted.
+/// Threads or CPUs that were counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {

@@ -1,4 +1,4 @@
-//! What the rest of the system did meanwhile.
+//! Activity of the rest of the system.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a results file holds. Every type here is data: nothing in this crate reads the system.
+//! The contents of a results file. Every type here is data: nothing in this crate reads the system.
 //!
 //! A fact that could not be read is absent, never a guess and never 0. Times are in ns and sizes in
 //! bytes.
@@ -25,7 +25,7 @@ pub use record::{
 };
 pub use samples::{Samples, Thirds, distribution};
 
-/// Whether both facts are known and unequal.
+/// Both facts are known and unequal.
 fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one != other)
 }

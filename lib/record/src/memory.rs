@@ -4,16 +4,15 @@ use serde::{Deserialize, Serialize};
 
 /// Memory of some processes, and the kernel's memory of the whole system, in bytes.
 ///
-/// Of several processes each figure is the sum. Shared pages are then counted once for each process
-/// in `resident`, and divided by their users in `pss`.
+/// Of several processes each figure is the sum, with shared pages divided by their users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// Resident set.
+    /// Resident set; of several processes the same as `pss`.
     pub resident: Option<u64>,
     /// Resident set, with shared pages divided by their users.
     pub pss: Option<u64>,
-    /// Resident anonymous memory: heap and stacks. Of several processes, divided by its users.
+    /// Resident anonymous memory: heap and stacks.
     pub anonymous: Option<u64>,
     /// Transparent huge pages in the anonymous memory.
     pub huge: Option<u64>,

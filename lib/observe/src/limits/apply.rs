@@ -49,7 +49,7 @@ pub struct Applied {
     pub raised: Vec<Raised>,
     /// Limits that were not.
     pub refused: Vec<Refused>,
-    /// What puts the kernel parameters back.
+    /// Means to put the kernel parameters back.
     pub undo: Undo,
 }
 

@@ -1,4 +1,4 @@
-//! Who made a control group, by its path: its limits are set for good there.
+//! The maker of a control group, known by its path: its limits are set for good there.
 
 /// Setting that gives the limit in `file` this value for good; `None` lifts it.
 pub(super) fn setting(file: &str, value: Option<u64>, sudo: &str) -> String {

@@ -10,6 +10,8 @@ mod apply;
 mod group;
 mod maker;
 mod remedy;
+mod rights;
+mod status;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -23,9 +25,10 @@ use crate::source::Source;
 
 pub use apply::{Applied, Raised, Refused, Undo};
 pub use remedy::{Lasting, Remedy};
-pub use system::{CapabilityState, Rights};
+pub use rights::{CapabilityState, Rights};
+pub use status::{LimitState, LimitStatus};
 
-use remedy::{Means, Setting};
+use remedy::Setting;
 use system::System;
 
 /// Resource that a limit bounds.
@@ -65,63 +68,6 @@ impl Resource {
     }
 }
 
-/// Effect of a limit on this process and on those that it starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LimitState {
-    /// No more than its value may be in use.
-    Binds,
-    /// None is set, or this process may pass it.
-    Free,
-    /// It cannot be read.
-    Unknown,
-}
-
-/// One limit.
-#[derive(Debug, Clone, Serialize)]
-pub struct LimitStatus {
-    /// Common name.
-    pub name: String,
-    /// File that it is read from.
-    pub source: String,
-    /// Resource that it bounds.
-    pub resource: Resource,
-    /// Effect.
-    pub state: LimitState,
-    /// Value, as a count or in bytes.
-    pub value: Option<u64>,
-    /// Amount in use; absent where the kernel does not show it, or it does not matter.
-    pub in_use: Option<u64>,
-    /// Amount that is left; absent where the limit does not bind.
-    pub room: Option<u64>,
-    /// Why it does not bind or is not known, or what else matters.
-    pub remark: Option<String>,
-    #[serde(skip)]
-    means: Means,
-    /// Why the command of a remedy would be refused.
-    #[serde(skip)]
-    refusal: Option<&'static str>,
-}
-
-impl LimitStatus {
-    /// Most tasks that it allows: `None` where it bounds none.
-    pub fn most_tasks(&self, needs: &Needs) -> Option<u64> {
-        let need = self.resource.need(needs);
-        let room = self.room?;
-        match need.fixed > room {
-            true => Some(0),
-            false => need.most(room),
-        }
-    }
-
-    /// Value that N tasks need, what is in use included; `None` where they fit.
-    fn needed(&self, needs: &Needs, tasks: u64) -> Option<u64> {
-        let need = self.resource.need(needs).of(tasks);
-        let short = need > self.room?;
-        short.then(|| need.saturating_add(self.in_use.unwrap_or(0)))
-    }
-}
-
 /// A limit that is too low.
 #[derive(Debug, Clone, Serialize)]
 pub struct Shortage {
@@ -129,7 +75,7 @@ pub struct Shortage {
     pub limit: LimitStatus,
     /// Value that is needed, what is in use included.
     pub needed: u64,
-    /// What raises it.
+    /// Command that raises it.
     pub remedy: Remedy,
 }
 
@@ -176,7 +122,7 @@ impl Limits {
         statuses.extend(group::statuses(&source));
         Limits {
             statuses,
-            rights: system.rights(),
+            rights: Rights::of(&system),
             setting: Setting::read(&source, system.is_root()),
             source,
         }
@@ -187,7 +133,7 @@ impl Limits {
         &self.statuses
     }
 
-    /// What this process may raise.
+    /// Rights of this process to raise them.
     pub fn rights(&self) -> &Rights {
         &self.rights
     }

@@ -1,4 +1,4 @@
-//! What raises a limit, how long it lasts, and what makes it last.
+//! Commands that raise a limit, how long the new value lasts, and the setting that makes it last.
 
 use std::fmt;
 
@@ -47,24 +47,24 @@ pub(super) struct Rlimit {
     pub(super) most: u64,
 }
 
-/// What raises a limit. Displays as one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Command that raises a limit, or the reason why none does. Displays as one line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Remedy {
     /// Command for a shell; absent where none helps. Commands act on the shell that runs them.
     pub command: Option<String>,
-    /// Why no command helps.
+    /// Reason why no command helps.
     pub advice: Option<String>,
     /// The command takes root.
     pub needs_root: bool,
-    /// How long the new value lasts.
+    /// Life of the new value.
     pub lasts: Option<Lasting>,
     /// Command or setting that makes it last.
     pub to_last: Option<String>,
-    /// Why the command will be refused on this system.
+    /// Reason why the command will be refused on this system.
     pub refusal: Option<String>,
 }
 
-/// How long a raised limit lasts.
+/// Life of a raised limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lasting {
@@ -143,7 +143,7 @@ impl Setting {
         }
     }
 
-    /// What raises a limit to what is needed.
+    /// Remedy that raises a limit to the needed value.
     pub(super) fn remedy(self, limit: &LimitStatus, needed: u64) -> Remedy {
         let target = limit.means.target(needed);
         let mut remedy = match (&limit.means, target) {
@@ -169,19 +169,11 @@ impl Setting {
     fn sysctl(self, key: &str, value: &str) -> Remedy {
         let sudo = self.sudo();
         let to_last = match self.family {
-            Family::NixOs => {
-                format!("boot.kernel.sysctl.\"{key}\" = {value}; in the system's configuration")
-            }
+            Family::NixOs => format!("boot.kernel.sysctl.\"{key}\" = {value};"),
             _ => format!("echo '{key} = {value}' | {sudo}tee -a {SYSCTL_FILE}"),
         };
-        Remedy {
-            command: Some(format!("{sudo}sysctl -w {key}={value}")),
-            advice: None,
-            needs_root: true,
-            lasts: Some(Lasting::Reboot),
-            to_last: Some(to_last),
-            refusal: None,
-        }
+        let command = format!("{sudo}sysctl -w {key}={value}");
+        Remedy::new(command, Lasting::Reboot, to_last)
     }
 
     fn rlimit(self, limit: &Rlimit, target: u64) -> Remedy {
@@ -202,46 +194,40 @@ impl Setting {
                  (for logins; in a systemd unit: Limit{service}={target})"
             ),
             Family::Alpine => {
-                format!("rc_ulimit=\"-{flag} {in_units}\" in /etc/rc.conf (for services)")
+                format!("rc_ulimit=\"-{flag} {in_units}\" in /etc/rc.conf (services)")
             }
-            Family::NixOs => format!(
-                "an entry of security.pam.loginLimits with item \"{option}\" and value {in_units} \
-                 in the system's configuration"
-            ),
+            Family::NixOs => format!("{option} {in_units} in security.pam.loginLimits"),
         };
         Remedy {
-            command: Some(command),
-            advice: None,
             needs_root: !within,
-            lasts: Some(Lasting::Shell),
-            to_last: Some(to_last),
-            refusal: None,
+            ..Remedy::new(command, Lasting::Shell, to_last)
         }
     }
 
     fn group(self, file: &str, none: &str, target: Option<u64>) -> Remedy {
         let sudo = self.sudo();
         let value = target.map_or_else(|| none.to_owned(), |value| value.to_string());
-        Remedy {
-            command: Some(format!("echo {value} | {sudo}tee {}", quoted(file))),
-            advice: None,
-            needs_root: true,
-            lasts: Some(Lasting::Group),
-            to_last: Some(maker::setting(file, target, sudo)),
-            refusal: None,
-        }
+        let command = format!("echo {value} | {sudo}tee {}", quoted(file));
+        Remedy::new(command, Lasting::Group, maker::setting(file, target, sudo))
     }
 }
 
 impl Remedy {
+    /// A command for root.
+    fn new(command: String, lasts: Lasting, to_last: String) -> Self {
+        Remedy {
+            command: Some(command),
+            needs_root: true,
+            lasts: Some(lasts),
+            to_last: Some(to_last),
+            ..Remedy::default()
+        }
+    }
+
     fn none(advice: String) -> Self {
         Remedy {
-            command: None,
             advice: Some(advice),
-            needs_root: false,
-            lasts: None,
-            to_last: None,
-            refusal: None,
+            ..Remedy::default()
         }
     }
 }
@@ -263,7 +249,7 @@ impl Means {
     }
 }
 
-/// What is needed with 3 to 9 % of slack, as a value with few binary digits: what others use changes.
+/// Needed value with 3 to 9 % of slack, rounded up to few binary digits: the use by others changes.
 fn rounded(needed: u64) -> u64 {
     let with_slack = needed.saturating_add(needed / 32);
     let step = with_slack

@@ -1,15 +1,14 @@
-//! Limits of the system and of its processes, and the rights of this process.
-
-use serde::Serialize;
+//! Limits of the system and of its processes.
 
 use super::remedy::{MOST_PIDS, Means, Rlimit};
-use super::{LimitState, LimitStatus, Resource};
+use super::status::Found;
+use super::{LimitStatus, Resource};
 use crate::cgroup::sysctl_is_read_only;
 use crate::source::{Source, rlimit, word_after};
 
 /// Numbers of capabilities(7).
 const CAP_SYS_ADMIN: u32 = 21;
-const CAP_SYS_RESOURCE: u32 = 24;
+pub(super) const CAP_SYS_RESOURCE: u32 = 24;
 
 /// Largest fs.nr_open: INT_MAX rounded down to whole words of bits (`sysctl_nr_open_max`,
 /// fs/file_table.c).
@@ -29,127 +28,18 @@ const MEMINFO: &str = "/proc/meminfo";
 const STATUS: &str = "/proc/self/status";
 const OVERCOMMIT: &str = "/proc/sys/vm/overcommit_memory";
 
-/// A number that was read, or why it was not.
-pub(super) type Found = Result<u64, String>;
-
-/// What this process may raise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Rights {
-    /// Its effective user is root, of this user namespace.
-    pub root: bool,
-    /// That root is the system's own and not a user namespace's.
-    pub first_namespace: bool,
-    /// CAP_SYS_RESOURCE, which raising a hard limit takes.
-    pub sys_resource: CapabilityState,
-    /// Root can write kernel parameters (/proc/sys).
-    pub sysctls_writable: bool,
-}
-
-/// State of a capability.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CapabilityState {
-    /// This process has it.
-    Held,
-    /// This process does not have it; root may.
-    NotHeld,
-    /// No process that is started here can have it, root included: it is not in the bounding set.
-    Withheld,
-    /// The kernel does not say.
-    Unknown,
-}
-
-impl LimitStatus {
-    /// A limit that binds, or the reason why nothing is known of it.
-    pub(super) fn new(
-        name: &str,
-        source: &str,
-        resource: Resource,
-        (value, in_use): (Found, Result<Option<u64>, String>),
-        means: Means,
-    ) -> Self {
-        let found = value.and_then(|value| Ok((value, in_use?)));
-        match found {
-            Ok((value, in_use)) => LimitStatus {
-                name: name.to_owned(),
-                source: source.to_owned(),
-                resource,
-                state: LimitState::Binds,
-                value: Some(value),
-                in_use,
-                room: Some(value.saturating_sub(in_use.unwrap_or(0))),
-                remark: None,
-                means,
-                refusal: None,
-            },
-            Err(why) => LimitStatus::unknown(name, source, resource, why),
-        }
-    }
-
-    /// A limit that does not bind, with its value where one is set.
-    pub(super) fn free(
-        name: &str,
-        source: &str,
-        resource: Resource,
-        value: Option<u64>,
-        why: &str,
-    ) -> Self {
-        LimitStatus {
-            state: LimitState::Free,
-            value,
-            ..LimitStatus::unknown(name, source, resource, why.to_owned())
-        }
-    }
-
-    pub(super) fn unknown(name: &str, source: &str, resource: Resource, why: String) -> Self {
-        LimitStatus {
-            name: name.to_owned(),
-            source: source.to_owned(),
-            resource,
-            state: LimitState::Unknown,
-            value: None,
-            in_use: None,
-            room: None,
-            remark: Some(why),
-            means: Means::Nothing("it does not bind"),
-            refusal: None,
-        }
-    }
-
-    /// The same as one that this process may pass.
-    fn passed(self, why: &str) -> Self {
-        match self.state {
-            LimitState::Binds => {
-                LimitStatus::free(&self.name, &self.source, self.resource, self.value, why)
-            }
-            _ => self,
-        }
-    }
-
-    pub(super) fn refused(mut self, why: Option<&'static str>) -> Self {
-        self.refusal = why;
-        self
-    }
-
-    fn remarked(mut self, remark: &str) -> Self {
-        self.remark.get_or_insert_with(|| remark.to_owned());
-        self
-    }
-}
-
 /// Files of the system, and the facts about this process that decide which limits bind.
 pub(super) struct System<'a> {
     source: &'a Source,
     real_uid: Option<u64>,
     effective_uid: Option<u64>,
-    /// Effective capabilities; `None` where they are unknown. Those of a user namespace do not count
-    /// for the limits here.
-    effective: Option<u64>,
+    /// Effective capabilities; `None` where they are unknown. Those of a user namespace do not count for the limits here.
+    pub(super) effective: Option<u64>,
     /// Capabilities that no process started here can go beyond.
     bounding: u64,
     /// User 0 is the system's root.
-    first_namespace: bool,
-    sysctl_is_read_only: bool,
+    pub(super) first_namespace: bool,
+    pub(super) sysctl_is_read_only: bool,
     rlimits: Result<String, String>,
     meminfo: Result<String, String>,
 }
@@ -188,27 +78,12 @@ impl<'a> System<'a> {
         self.effective_uid == Some(0)
     }
 
-    fn can(&self, capability: u32) -> bool {
+    pub(super) fn can(&self, capability: u32) -> bool {
         self.effective.unwrap_or(0) >> capability & 1 == 1
     }
 
-    fn is_withheld(&self, capability: u32) -> bool {
+    pub(super) fn is_withheld(&self, capability: u32) -> bool {
         self.bounding >> capability & 1 == 0
-    }
-
-    pub(super) fn rights(&self) -> Rights {
-        let sys_resource = match self.effective {
-            None => CapabilityState::Unknown,
-            Some(_) if self.can(CAP_SYS_RESOURCE) => CapabilityState::Held,
-            Some(_) if self.is_withheld(CAP_SYS_RESOURCE) => CapabilityState::Withheld,
-            Some(_) => CapabilityState::NotHeld,
-        };
-        Rights {
-            root: self.is_root(),
-            first_namespace: self.first_namespace,
-            sys_resource,
-            sysctls_writable: !self.sysctl_is_read_only,
-        }
     }
 
     /// All limits but those of control groups, in the order in which to raise them.

@@ -3,20 +3,25 @@
 use super::*;
 use crate::source::fixtures::{GARBAGE, Root};
 
-const MEMINFO: &str = "\
-MemTotal:       16777216 kB
-MemAvailable:    8388608 kB
-CommitLimit:     4194304 kB
-Committed_AS:    1048576 kB
-";
-
-const MAPS: &str = "\
-55d0c0000000-55d0c0001000 r-xp 00000000 fe:00 1 /bin/x
-7ffc96ab0000-7ffc96ad1000 rw-p 00000000 00:00 0                          [stack]
-ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
-";
-
-const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+/// An ordinary system without control groups, its user left out.
+const PLAIN: &str = "\
+/proc/self/maps: 55d0c0000000-55d0c0001000 r-xp 00000000 fe:00 1 /bin/x
+/proc/self/maps: 7ffc96ab0000-7ffc96ad1000 rw-p 00000000 00:00 0                          [stack]
+/proc/self/maps: ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
+/proc/loadavg: 0.10 0.20 0.30 2/700 4711
+/proc/meminfo: MemTotal:       16777216 kB
+/proc/meminfo: MemAvailable:    8388608 kB
+/proc/meminfo: CommitLimit:     4194304 kB
+/proc/meminfo: Committed_AS:    1048576 kB
+/proc/sys/fs/nr_open: 1048576
+/proc/sys/fs/file-max: 9223372036854775807
+/proc/sys/fs/file-nr: 5000	0	9223372036854775807
+/proc/sys/fs/pipe-user-pages-soft: 16384
+/proc/sys/fs/pipe-user-pages-hard: 0
+/proc/sys/kernel/pid_max: 4194304
+/proc/sys/kernel/threads-max: 190000
+/proc/sys/vm/max_map_count: 65530
+/proc/sys/vm/overcommit_memory: 0";
 
 fn rlimits(files: &str, processes: &str, space: &str) -> String {
     format!(
@@ -35,26 +40,14 @@ fn status(uid: u32, effective: u64) -> String {
     )
 }
 
-/// An ordinary user on an ordinary system without control groups.
+/// An ordinary user on that system.
 fn plain() -> Root {
-    Root::new(&[
-        ("/proc/self/limits", &rlimits("20000", "90000", "unlimited")),
-        ("/proc/self/status", &status(1000, 0)),
-        ("/proc/self/maps", MAPS),
-        ("/proc/loadavg", "0.10 0.20 0.30 2/700 4711\n"),
-        ("/proc/meminfo", MEMINFO),
-        ("/proc/7/status", &status(1000, 0)),
-        ("/proc/8/status", &status(0, 0)),
-        ("/proc/sys/fs/nr_open", "1048576\n"),
-        ("/proc/sys/fs/file-max", "9223372036854775807\n"),
-        ("/proc/sys/fs/file-nr", "5000\t0\t9223372036854775807\n"),
-        ("/proc/sys/fs/pipe-user-pages-soft", "16384\n"),
-        ("/proc/sys/fs/pipe-user-pages-hard", "0\n"),
-        ("/proc/sys/kernel/pid_max", "4194304\n"),
-        ("/proc/sys/kernel/threads-max", "190000\n"),
-        ("/proc/sys/vm/max_map_count", "65530\n"),
-        ("/proc/sys/vm/overcommit_memory", "0\n"),
-    ])
+    let root = Root::new(PLAIN);
+    root.write("/proc/self/limits", rlimits("20000", "90000", "unlimited"));
+    root.write("/proc/self/status", status(1000, 0));
+    root.write("/proc/7/status", status(1000, 0));
+    root.write("/proc/8/status", status(0, 0));
+    root
 }
 
 fn limits(root: &Root) -> Limits {
@@ -78,12 +71,16 @@ fn pipes() -> Needs {
 }
 
 /// Source, value and amount in use of every limit on a resource that binds.
-fn binding(limits: &Limits, resource: Resource) -> Vec<(&str, u64, Option<u64>)> {
+fn binding(limits: &Limits, resource: Resource) -> Vec<String> {
     let statuses = limits.statuses().iter();
-    statuses
-        .filter(|limit| limit.resource == resource && limit.state == LimitState::Binds)
-        .map(|limit| (&*limit.source, limit.value.unwrap(), limit.in_use))
-        .collect()
+    let binds = |limit: &&LimitStatus| limit.resource == resource && limit.room.is_some();
+    let text = |limit: &LimitStatus| {
+        let in_use = limit
+            .in_use
+            .map_or("?".to_owned(), |amount| amount.to_string());
+        format!("{} {} {in_use}", limit.source, limit.value.unwrap())
+    };
+    statuses.filter(binds).map(text).collect()
 }
 
 fn status_of<'a>(limits: &'a Limits, name: &str) -> &'a LimitStatus {
@@ -102,33 +99,25 @@ fn remedies(limits: &Limits, needs: &Needs, tasks: u64) -> Vec<String> {
 fn every_limit_binds_an_ordinary_user() {
     let root = plain();
     let limits = limits(&root);
-    assert_eq!(
-        binding(&limits, Resource::Descriptors),
-        [
-            ("/proc/sys/fs/nr_open", 1_048_576, Some(3)),
-            ("/proc/self/limits", 20_000, Some(3)),
-        ]
-    );
-    assert_eq!(
-        binding(&limits, Resource::Threads),
-        [
-            ("/proc/self/limits", 90_000, Some(10)),
-            ("/proc/sys/kernel/threads-max", 190_000, Some(700)),
-            ("/proc/sys/kernel/pid_max", 4_194_304, Some(1000)),
-        ]
-    );
-    assert_eq!(
-        binding(&limits, Resource::Maps),
-        [("/proc/sys/vm/max_map_count", 65_530, Some(3))]
-    );
-    assert_eq!(
-        binding(&limits, Resource::Memory),
-        [("/proc/meminfo", 8 << 30, None)]
-    );
-    assert_eq!(
-        binding(&limits, Resource::PipePages),
-        [("/proc/sys/fs/pipe-user-pages-soft", 16_384, None)]
-    );
+    for (resource, expected) in [
+        (
+            Resource::Descriptors,
+            "/proc/sys/fs/nr_open 1048576 3, /proc/self/limits 20000 3",
+        ),
+        (
+            Resource::Threads,
+            "/proc/self/limits 90000 10, /proc/sys/kernel/threads-max 190000 700, \
+             /proc/sys/kernel/pid_max 4194304 1000",
+        ),
+        (Resource::Maps, "/proc/sys/vm/max_map_count 65530 3"),
+        (Resource::Memory, "/proc/meminfo 8589934592 ?"),
+        (
+            Resource::PipePages,
+            "/proc/sys/fs/pipe-user-pages-soft 16384 ?",
+        ),
+    ] {
+        assert_eq!(binding(&limits, resource).join(", "), expected);
+    }
 }
 
 #[test]
@@ -268,13 +257,12 @@ fn address_space_is_bounded_by_ulimit_and_by_commitment() {
     root.write("/proc/sys/vm/overcommit_memory", "2\n");
     root.write("/proc/sys/vm/admin_reserve_kbytes", "8192\n");
     root.write("/proc/sys/vm/user_reserve_kbytes", "131072\n");
-    let kept = (8 << 20) + (128 << 20);
     let limits = limits(&root);
     assert_eq!(
         binding(&limits, Resource::AddressSpace),
         [
-            ("/proc/self/limits", 1 << 30, None),
-            ("/proc/meminfo", (4 << 30) - kept, Some(1 << 30)),
+            "/proc/self/limits 1073741824 ?",
+            "/proc/meminfo 4152360960 1073741824",
         ]
     );
     let needs = Needs {
@@ -293,47 +281,34 @@ fn address_space_is_bounded_by_ulimit_and_by_commitment() {
 #[test]
 fn groups_of_version_1_are_nested() {
     let root = plain();
-    let mounts = "36 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:5 - cgroup cgroup rw,memory\n\
-                  40 31 0:36 / /sys/fs/cgroup/pids ro,relatime - cgroup cgroup rw,pids\n";
-    let (pids, memory) = ("/sys/fs/cgroup/pids/outer", "/sys/fs/cgroup/memory/box");
-    for (path, text) in [
-        ("/proc/self/mountinfo".to_owned(), mounts),
-        (
-            "/proc/self/cgroup".to_owned(),
-            "9:name=systemd:/x\n8:pids:/outer/inner\n4:cpu,memory:/box\n",
-        ),
-        (format!("{pids}/pids.max"), "500\n"),
-        (format!("{pids}/pids.current"), "100\n"),
-        (format!("{pids}/inner/pids.max"), "max\n"),
-        (format!("{memory}/memory.limit_in_bytes"), "1073741824\n"),
-        (format!("{memory}/memory.usage_in_bytes"), "536870912\n"),
-        (
-            format!("{memory}/memory.stat"),
-            "inactive_file 1\ntotal_inactive_file 268435456\n",
-        ),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes".to_owned(),
-            "9223372036854771712\n",
-        ),
-    ] {
-        root.write(&path, text);
-    }
+    root.add(
+        "\
+/proc/self/mountinfo: 36 31 0:32 / /m rw,relatime shared:5 - cgroup cgroup rw,memory
+/proc/self/mountinfo: 40 31 0:36 / /p ro,relatime - cgroup cgroup rw,pids
+/proc/self/cgroup: 9:name=systemd:/x
+/proc/self/cgroup: 8:pids:/outer/inner
+/proc/self/cgroup: 4:cpu,memory:/box
+/p/outer/pids.max: 500
+/p/outer/pids.current: 100
+/p/outer/inner/pids.max: max
+/m/box/memory.limit_in_bytes: 1073741824
+/m/box/memory.usage_in_bytes: 536870912
+/m/box/memory.stat: inactive_file 1
+/m/box/memory.stat: total_inactive_file 268435456
+/m/memory.limit_in_bytes: 9223372036854771712",
+    );
     let limits = limits(&root);
     assert_eq!(
         binding(&limits, Resource::Threads)[3..],
-        [("/sys/fs/cgroup/pids/outer/pids.max", 500, Some(100))]
+        ["/p/outer/pids.max 500 100"]
     );
     assert_eq!(
         binding(&limits, Resource::Memory)[1..],
-        [(
-            "/sys/fs/cgroup/memory/box/memory.limit_in_bytes",
-            1 << 30,
-            Some(256 << 20)
-        )]
+        ["/m/box/memory.limit_in_bytes 1073741824 268435456"]
     );
     let report = limits.report(&threads(), 1000);
     let remedy = &report.shortages[0].remedy;
-    let command = "echo 1152 | sudo tee /sys/fs/cgroup/pids/outer/pids.max";
+    let command = "echo 1152 | sudo tee /p/outer/pids.max";
     assert_eq!(remedy.command.as_deref(), Some(command));
     assert!(remedy.to_string().contains("mounted read-only"), "{remedy}");
 }
@@ -341,41 +316,38 @@ fn groups_of_version_1_are_nested() {
 #[test]
 fn groups_of_version_2_are_nested() {
     let root = plain();
-    root.write("/proc/self/mountinfo", V2_MOUNT);
-    root.write("/proc/self/cgroup", "0::/user.slice/a b.scope\n");
-    for (path, text) in [
-        ("pids.max", "2000\n"),
-        ("pids.current", "50\n"),
-        ("memory.max", "max\n"),
-        ("a b.scope/pids.max", "1000\n"),
-        ("a b.scope/pids.current", "10\n"),
-        ("a b.scope/memory.max", "104857600\n"),
-        ("a b.scope/memory.high", "52428800\n"),
-        ("a b.scope/memory.current", "20971520\n"),
-        ("a b.scope/memory.stat", "anon 1\ninactive_file 10485760\n"),
-    ] {
-        root.write(&format!("/sys/fs/cgroup/user.slice/{path}"), text);
-    }
+    root.add(
+        "\
+/proc/self/mountinfo: 30 23 0:26 / /g rw,nosuid - cgroup2 cgroup2 rw,nsdelegate
+/proc/self/cgroup: 0::/user.slice/a b.scope
+/g/user.slice/pids.max: 2000
+/g/user.slice/pids.current: 50
+/g/user.slice/memory.max: max
+/g/user.slice/a b.scope/pids.max: 1000
+/g/user.slice/a b.scope/pids.current: 10
+/g/user.slice/a b.scope/memory.max: 104857600
+/g/user.slice/a b.scope/memory.high: 52428800
+/g/user.slice/a b.scope/memory.current: 20971520
+/g/user.slice/a b.scope/memory.stat: inactive_file 10485760",
+    );
     let limits = limits(&root);
-    let outer = "/sys/fs/cgroup/user.slice";
-    let inner = format!("{outer}/a b.scope");
     assert_eq!(
         binding(&limits, Resource::Threads)[3..],
         [
-            (&*format!("{inner}/pids.max"), 1000, Some(10)),
-            (&*format!("{outer}/pids.max"), 2000, Some(50)),
+            "/g/user.slice/a b.scope/pids.max 1000 10",
+            "/g/user.slice/pids.max 2000 50",
         ]
     );
     assert_eq!(
         binding(&limits, Resource::Memory)[1..],
         [
-            (&*format!("{inner}/memory.max"), 100 << 20, Some(10 << 20)),
-            (&*format!("{inner}/memory.high"), 50 << 20, Some(10 << 20)),
+            "/g/user.slice/a b.scope/memory.max 104857600 10485760",
+            "/g/user.slice/a b.scope/memory.high 52428800 10485760",
         ]
     );
     assert_eq!(
         remedies(&limits, &threads(), 1500)[0],
-        format!("echo 1664 | sudo tee '{inner}/pids.max'")
+        "echo 1664 | sudo tee '/g/user.slice/a b.scope/pids.max'"
     );
 }
 
@@ -417,15 +389,14 @@ fn missing_files_and_garbage_make_limits_unknown() {
     assert!(nowhere.report(&threads(), u64::MAX).is_enough());
 
     let root = plain();
-    root.write("/proc/self/mountinfo", V2_MOUNT);
-    root.write("/proc/self/cgroup", "0::/a\n");
-    for (path, text) in [
-        ("pids.max", "70"),
-        ("pids.current", "1"),
-        ("memory.max", "70"),
-    ] {
-        root.write(&format!("/sys/fs/cgroup/a/{path}"), text);
-    }
+    root.add(
+        "\
+/proc/self/mountinfo: 30 23 0:26 / /g rw,nosuid - cgroup2 cgroup2 rw,nsdelegate
+/proc/self/cgroup: 0::/a
+/g/a/pids.max: 70
+/g/a/pids.current: 1
+/g/a/memory.max: 70",
+    );
     let bound = |limits: &Limits| {
         let binds = |limit: &&LimitStatus| limit.state == LimitState::Binds;
         limits.statuses().iter().filter(binds).count()

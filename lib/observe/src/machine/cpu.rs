@@ -173,17 +173,3 @@ fn arm_core(implementer: &str, part: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::size_in_bytes;
-
-    #[test]
-    fn sizes_have_binary_units() {
-        assert_eq!(size_in_bytes("491520K"), Some(480 << 20));
-        assert_eq!(size_in_bytes("12"), Some(12));
-        for size in ["K", "12KB", "-1K", "18446744073709551615G", "\u{E9}"] {
-            assert_eq!(size_in_bytes(size), None, "{size}");
-        }
-    }
-}

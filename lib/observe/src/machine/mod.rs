@@ -11,7 +11,7 @@ use std::path::Path;
 use record::machine::{Bound, CpuQuota, Machine, Rlimit, Rlimits, StartPressure, cpu_list};
 
 use crate::cgroup::{self, Groups};
-use crate::source::{Source, rlimit, word_after};
+use crate::source::{Source, pressure, rlimit, word_after};
 
 /// Reads the facts of the running system, and measures its clock.
 pub fn read() -> Machine {
@@ -55,10 +55,11 @@ fn read_kernel(machine: &mut Machine, source: &Source) {
     machine.perf_event_paranoid = source.number("/proc/sys/kernel/perf_event_paranoid").ok();
     machine.io_uring_disabled = source.number("/proc/sys/kernel/io_uring_disabled").ok();
     machine.load_average = source.text("/proc/loadavg").and_then(|text| load(&text));
+    let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
     machine.pressure = StartPressure {
-        cpu: pressure(source, "/proc/pressure/cpu"),
-        memory: pressure(source, "/proc/pressure/memory"),
-        io: pressure(source, "/proc/pressure/io"),
+        cpu: waiting("cpu"),
+        memory: waiting("memory"),
+        io: waiting("io"),
     };
 }
 
@@ -126,21 +127,15 @@ fn preemption_model(version: &str) -> String {
 }
 
 fn load(text: &str) -> Option<[f64; 3]> {
-    let mut words = text.split_whitespace().map(finite);
+    let mut words = text
+        .split_whitespace()
+        .map(|word| finite(word.parse().ok()?));
     Some([words.next()??, words.next()??, words.next()??])
 }
 
-fn pressure(source: &Source, path: &str) -> Option<f64> {
-    let text = source.text(path)?;
-    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    some.split_whitespace()
-        .find_map(|word| word.strip_prefix("avg10="))
-        .and_then(finite)
-}
-
 /// JSON has no infinity: a line with one could not be read back.
-fn finite(word: &str) -> Option<f64> {
-    word.parse().ok().filter(|number: &f64| number.is_finite())
+fn finite(number: f64) -> Option<f64> {
+    Some(number).filter(|number| number.is_finite())
 }
 
 fn rlimits(source: &Source) -> Rlimits {

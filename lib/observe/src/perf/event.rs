@@ -26,51 +26,48 @@ pub(super) enum Side {
     Kernel,
 }
 
-use Hardware as H;
-use Side::{Kernel, User};
+const SOFTWARE: [(&str, Software); 3] = [
+    ("context_switches", Software::CONTEXT_SWITCHES),
+    ("cpu_migrations", Software::CPU_MIGRATIONS),
+    ("page_faults", Software::PAGE_FAULTS),
+];
 
-/// All events by name.
-pub(super) const EVENTS: [(&str, Event); 14] = [
-    (
-        "context_switches",
-        Event::Software(Software::CONTEXT_SWITCHES),
-    ),
-    ("cpu_migrations", Event::Software(Software::CPU_MIGRATIONS)),
-    ("page_faults", Event::Software(Software::PAGE_FAULTS)),
-    ("cycles_user", Event::Hardware(H::CPU_CYCLES, User)),
-    ("cycles_kernel", Event::Hardware(H::CPU_CYCLES, Kernel)),
-    ("instructions_user", Event::Hardware(H::INSTRUCTIONS, User)),
-    (
-        "instructions_kernel",
-        Event::Hardware(H::INSTRUCTIONS, Kernel),
-    ),
-    (
-        "cache_references_user",
-        Event::Hardware(H::CACHE_REFERENCES, User),
-    ),
-    (
-        "cache_references_kernel",
-        Event::Hardware(H::CACHE_REFERENCES, Kernel),
-    ),
-    ("cache_misses_user", Event::Hardware(H::CACHE_MISSES, User)),
-    (
-        "cache_misses_kernel",
-        Event::Hardware(H::CACHE_MISSES, Kernel),
-    ),
-    (
-        "io_uring_enters",
-        Event::Calls(&["syscalls/sys_enter_io_uring_enter"]),
-    ),
+/// Each is counted in user mode and in the kernel apart.
+const HARDWARE: [(&str, Hardware); 4] = [
+    ("cycles", Hardware::CPU_CYCLES),
+    ("instructions", Hardware::INSTRUCTIONS),
+    ("cache_references", Hardware::CACHE_REFERENCES),
+    ("cache_misses", Hardware::CACHE_MISSES),
+];
+
+const CALLS: [(&str, &[&str]); 3] = [
+    ("io_uring_enters", &["syscalls/sys_enter_io_uring_enter"]),
     (
         "epoll_waits",
-        Event::Calls(&[
+        &[
             "syscalls/sys_enter_epoll_wait",
             "syscalls/sys_enter_epoll_pwait",
             "syscalls/sys_enter_epoll_pwait2",
-        ]),
+        ],
     ),
-    ("system_calls", Event::Calls(&["raw_syscalls/sys_enter"])),
+    ("system_calls", &["raw_syscalls/sys_enter"]),
 ];
+
+/// All events by name.
+pub(super) fn events() -> Vec<(String, Event)> {
+    let software = SOFTWARE.map(|(name, event)| (name.to_owned(), Event::Software(event)));
+    let hardware = HARDWARE.into_iter().flat_map(|(name, event)| {
+        [
+            (format!("{name}_user"), Event::Hardware(event, Side::User)),
+            (
+                format!("{name}_kernel"),
+                Event::Hardware(event, Side::Kernel),
+            ),
+        ]
+    });
+    let calls = CALLS.map(|(name, points)| (name.to_owned(), Event::Calls(points)));
+    software.into_iter().chain(hardware).chain(calls).collect()
+}
 
 /// Mount points of tracefs, today's and the former one.
 const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -87,7 +84,7 @@ impl Event {
             }
             Event::Hardware(event, side) => {
                 let mut builder = Builder::new(event);
-                if side == Kernel {
+                if side == Side::Kernel {
                     builder.include_kernel().exclude_user(true);
                 }
                 Ok(vec![builder])

@@ -3,9 +3,11 @@
 //! They are attached while the program waits, for a further `run` that nobody times: a counter is
 //! switched on and off at each context switch, which makes a hop up to 20 times as expensive.
 
+mod capacity;
 mod event;
 mod reason;
 
+use std::collections::BTreeMap;
 use std::{fs, io};
 
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -16,13 +18,14 @@ use procfs::process::Process;
 use record::{Absent, Counters, Interference, Scope};
 
 use crate::interference;
-use event::{EVENTS, Event};
+use capacity::Capacity;
+use event::{Event, events};
 use reason::Reason;
 
 /// Descriptors that stay free.
 const RESERVE: u64 = 32;
 
-/// Whom a counter follows.
+/// Thread or CPU that a counter follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Thread(i32),
@@ -42,15 +45,15 @@ impl Target {
 
 /// An event that can be counted here, and the counters that it adds up.
 struct EventSource {
-    name: &'static str,
+    name: String,
     parts: Vec<Builder<'static>>,
 }
 
 /// Counters that are on.
 pub struct Counting {
     scope: Scope,
-    open: Vec<(&'static str, Counter)>,
-    absent: Vec<(&'static str, Reason)>,
+    open: Vec<(String, Counter)>,
+    absent: Vec<(String, Reason)>,
     before: Totals,
     pids: Vec<i32>,
 }
@@ -73,7 +76,7 @@ pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
     let cpus: Vec<Target> = cpus(pids).into_iter().map(Target::Cpu).collect();
     let mut absent = Vec::new();
     let mut sources = Vec::new();
-    for (name, event) in EVENTS {
+    for (name, event) in events() {
         match usable(event, threads.first()) {
             Ok(parts) => sources.push(EventSource { name, parts }),
             Err(why) => absent.push((name, why)),
@@ -115,7 +118,7 @@ pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
     for source in &sources {
         counting.open(source, &targets);
     }
-    counting.each(Counter::enable);
+    counting.each(|_, counter| counter.enable());
     counting
 }
 
@@ -126,61 +129,50 @@ impl Counting {
         for &target in targets {
             for part in &source.parts {
                 match target.build(part) {
-                    Ok(counter) => self.open.push((source.name, counter)),
+                    Ok(counter) => self.open.push((source.name.clone(), counter)),
                     // It has ended since it was listed.
                     Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
                     Err(e) => {
                         self.open.truncate(already);
-                        self.absent.push((source.name, reason::of(&e, false)));
+                        self.absent
+                            .push((source.name.clone(), reason::of(&e, false)));
                         return;
                     }
                 }
             }
         }
+        if self.open.len() == already {
+            self.absent
+                .push((source.name.clone(), reason::no_threads()));
+        }
     }
 
     /// Does the same with each counter. An event of which one fails would be too low, and is left out.
-    fn each(&mut self, call: impl Fn(&mut Counter) -> io::Result<()>) {
+    fn each(&mut self, mut call: impl FnMut(&str, &mut Counter) -> io::Result<()>) {
         let mut failed = Vec::new();
         for (name, counter) in &mut self.open {
-            if let Err(e) = call(counter) {
-                failed.push((*name, reason::of(&e, false)));
+            if let Err(e) = call(name, counter) {
+                failed.push((name.clone(), reason::of(&e, false)));
             }
         }
-        self.leave_out(failed);
-    }
-
-    fn leave_out(&mut self, failed: Vec<(&'static str, Reason)>) {
-        for (name, why) in failed {
-            self.open.retain(|(other, _)| *other != name);
-            if self.absent.iter().all(|(other, _)| *other != name) {
-                self.absent.push((name, why));
-            }
-        }
+        failed.dedup_by(|one, other| one.0 == other.0);
+        self.open
+            .retain(|(name, _)| failed.iter().all(|(other, _)| other != name));
+        self.absent.extend(failed);
     }
 
     /// Switches the counters off and reads them. The caller adds the iterations, their time and the
     /// usage.
     pub fn finish(mut self) -> Counters {
-        self.each(Counter::disable);
+        self.each(|_, counter| counter.disable());
         let after = Totals::now(&self.pids);
-        let mut sums: Vec<(&'static str, Sum)> = Vec::new();
-        let mut failed = Vec::new();
-        for (name, counter) in &mut self.open {
-            match counter.read_full() {
-                Ok(data) => match sums.iter_mut().find(|(other, _)| other == name) {
-                    Some((_, sum)) => sum.add(&data),
-                    None => {
-                        let mut sum = Sum::default();
-                        sum.add(&data);
-                        sums.push((*name, sum));
-                    }
-                },
-                Err(e) => failed.push((*name, reason::of(&e, false))),
-            }
-        }
-        sums.retain(|(name, _)| failed.iter().all(|(other, _)| other != name));
-        self.leave_out(failed);
+        let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+        self.each(|name, counter| {
+            let data = counter.read_full()?;
+            sums.entry(name.to_owned()).or_default().add(&data);
+            Ok(())
+        });
+        sums.retain(|name, _| self.absent.iter().all(|(other, _)| other != name));
         let difference =
             |of: fn((u64, u64)) -> u64| of(after.calls?).checked_sub(of(self.before.calls?));
         let mut counters = Counters {
@@ -194,7 +186,7 @@ impl Counting {
                 self.absent.push((name, reason::never_on()));
                 continue;
             };
-            counters.events.insert(name.to_owned(), count);
+            counters.events.insert(name, count);
             if share < 1.0 {
                 counters.share = Some(counters.share.map_or(share, |least| least.min(share)));
             }
@@ -211,52 +203,14 @@ impl Totals {
             let io = Process::new(pid).ok()?.io().ok()?;
             Some((io.syscr, io.syscw))
         };
-        let calls = pids
-            .iter()
-            .map(calls)
-            .try_fold((0, 0), |sum: (u64, u64), calls| {
-                let (reads, writes) = calls?;
-                Some((sum.0 + reads, sum.1 + writes))
-            });
+        let calls: Option<Vec<(u64, u64)>> = pids.iter().map(calls).collect();
+        let sum = |calls: Vec<(u64, u64)>| {
+            let (reads, writes): (Vec<u64>, Vec<u64>) = calls.into_iter().unzip();
+            (reads.iter().sum(), writes.iter().sum())
+        };
         Totals {
             interference: interference::totals(),
-            calls: calls.filter(|_| !pids.is_empty()),
-        }
-    }
-}
-
-/// Threads and CPUs to count, and descriptors for it.
-#[derive(Clone, Copy, Debug)]
-struct Capacity {
-    threads: usize,
-    /// 0 where what runs on a CPU may not be counted.
-    cpus: usize,
-    spare: u64,
-}
-
-impl Capacity {
-    /// Descriptors for events of so many parts and so many targets.
-    fn need(parts: &[usize], targets: usize) -> u64 {
-        parts.iter().sum::<usize>() as u64 * targets as u64
-    }
-
-    /// Whose events are counted, and how many of the events.
-    fn plan(self, parts: &[usize]) -> (Scope, usize) {
-        let fits = self.threads > 0 && Capacity::need(parts, self.threads) <= self.spare;
-        let (scope, targets) = match fits || self.cpus == 0 {
-            true => (Scope::Threads, self.threads),
-            false => (Scope::Cpus, self.cpus),
-        };
-        let fits = |fit: &usize| Capacity::need(&parts[..*fit], targets) <= self.spare;
-        let most = (0..=parts.len()).rev().find(fits).unwrap_or(0);
-        (scope, if targets == 0 { 0 } else { most })
-    }
-
-    /// Why the other events are not counted.
-    fn reason(self, parts: &[usize]) -> Reason {
-        match self.threads {
-            0 => reason::no_threads(),
-            threads => reason::descriptors(Capacity::need(parts, threads), self.spare),
+            calls: calls.filter(|calls| !calls.is_empty()).map(sum),
         }
     }
 }
@@ -337,14 +291,14 @@ fn spare_descriptors() -> u64 {
 }
 
 /// Events of one reason together.
-fn by_reason(absent: Vec<(&'static str, Reason)>) -> Vec<Absent> {
+fn by_reason(absent: Vec<(String, Reason)>) -> Vec<Absent> {
     let mut all: Vec<Absent> = Vec::new();
     for (name, why) in absent {
         let same = |one: &&mut Absent| one.reason == why.cause && one.remedy == why.remedy;
         match all.iter_mut().find(same) {
-            Some(one) => one.events.push(name.to_owned()),
+            Some(one) => one.events.push(name),
             None => all.push(Absent {
-                events: vec![name.to_owned()],
+                events: vec![name],
                 reason: why.cause,
                 remedy: why.remedy,
             }),
@@ -375,25 +329,6 @@ mod tests {
         assert_eq!(large.scaled(), None);
     }
 
-    #[test]
-    fn threads_are_counted_as_far_as_descriptors_go() {
-        let plan = |threads, cpus, spare| {
-            let capacity = Capacity {
-                threads,
-                cpus,
-                spare,
-            };
-            capacity.plan(&[1, 1, 3, 1])
-        };
-        assert_eq!(plan(10, 2, 60), (Scope::Threads, 4));
-        assert_eq!(plan(10, 2, 59), (Scope::Cpus, 4));
-        assert_eq!(plan(10, 2, 11), (Scope::Cpus, 3));
-        assert_eq!(plan(10, 0, 59), (Scope::Threads, 3));
-        assert_eq!(plan(10, 0, 9), (Scope::Threads, 0));
-        assert_eq!(plan(0, 2, 60), (Scope::Cpus, 4));
-        assert_eq!(plan(0, 0, 60), (Scope::Threads, 0));
-    }
-
     /// Sends `lines` lines through a cat(1) that is counted.
     fn counted(lines: u8, scope: Option<Scope>) -> Counters {
         let mut child = Command::new("cat")
@@ -422,7 +357,11 @@ mod tests {
         for scope in [None, Some(Scope::Threads), Some(Scope::Cpus)] {
             let counters = counted(50, scope);
             let absent: usize = counters.absent.iter().map(|one| one.events.len()).sum();
-            assert_eq!(counters.events.len() + absent, EVENTS.len(), "{counters:?}");
+            assert_eq!(
+                counters.events.len() + absent,
+                events().len(),
+                "{counters:?}"
+            );
             assert!(counters.absent.iter().all(|one| !one.reason.is_empty()));
             if let Some(&switches) = counters.events.get("context_switches") {
                 assert!(switches > 0, "{counters:?}");

@@ -1,4 +1,4 @@
-//! Why an event cannot be counted, and the setting that would allow it.
+//! Reasons why an event cannot be counted, and the settings that would allow it.
 
 use std::io;
 
