@@ -53,7 +53,12 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
 /// A line under its name, wrapped.
 fn told(name: &str, line: &str, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
-    wrapped(line, 0, super::limits::width().saturating_sub(INDENT), &mut text)?;
+    wrapped(
+        line,
+        0,
+        super::limits::width().saturating_sub(INDENT),
+        &mut text,
+    )?;
     let text = String::from_utf8_lossy(&text);
     for (number, line) in text.lines().enumerate() {
         let name = if number == 0 { name } else { "" };
