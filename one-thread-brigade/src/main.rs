@@ -16,8 +16,8 @@
 
 mod nonblocking;
 
-use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -29,6 +29,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Pass, Program, Run};
+use nix::unistd::{read, write};
 
 /// Do all the reads and writes of a brigade in one thread, and time it: the baseline
 #[derive(Parser)]
@@ -127,21 +128,21 @@ fn build(cli: &Cli) -> anyhow::Result<Chain> {
 /// Carries bytes along the chain with blocking calls, and times that.
 fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
     let pattern = Pattern::new(&cli.chain);
-    let (mut first, mut last) = (chain.first.file(), chain.last.file());
+    let (first, last) = (chain.first.file(), chain.last.file());
     let ends = chain.tasks.iter().map(|t| (t.from.file(), t.to.file()));
-    let ends: Vec<(&File, &File)> = ends.collect();
+    let ends: Vec<_> = ends.map(|(from, to)| (from.as_fd(), to.as_fd())).collect();
     let mut token = [0];
     while let Some(iteration) = pass.next_iteration() {
         let start = iteration as u8;
 
         let clock = Instant::now();
-        first.write_all(&[start])?;
-        for &(mut from, mut to) in &ends {
-            from.read_exact(&mut token)?;
+        write(first, &[start])?;
+        for &(from, to) in &ends {
+            read(from, &mut token)?;
             token[0] = token[0].wrapping_add(1);
-            to.write_all(&token)?;
+            write(to, &token)?;
         }
-        last.read_exact(&mut token)?;
+        read(last, &mut token)?;
         pass.record(clock.elapsed());
 
         pattern.verify(&token, start, cli.flags.tasks)?;

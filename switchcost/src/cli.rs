@@ -12,7 +12,7 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use crate::args::shortened;
 use crate::console::{self, BadUsage};
 use crate::signals;
-use crate::verbs::{compare, fit, limits, memory, report, run, scale, shell, sweep};
+use crate::verbs::{compare, fit, limits, memory, report, run, scale, shell, stat, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -34,6 +34,8 @@ enum Verb {
     Memory(memory::Args),
     /// Build larger and larger chains, and say which limit stops each program
     Scale(scale::Args),
+    /// Run a program once and print all that can be observed of it
+    Stat(stat::Args),
     /// Say what each limit of this system allows, which one binds first, and what raises it
     Limits(limits::Args),
     /// Print the tables of a file of records
@@ -85,6 +87,7 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Some(Verb::Sweep(args)) => sweep::main(&args),
         Some(Verb::Memory(args)) => memory::main(&args),
         Some(Verb::Scale(args)) => scale::main(&args),
+        Some(Verb::Stat(args)) => stat::main(&args),
         Some(Verb::Limits(args)) => limits::main(&args),
         Some(Verb::Report(args)) => report::main(&args),
         Some(Verb::Compare(args)) => compare::main(&args),

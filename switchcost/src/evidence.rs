@@ -68,9 +68,6 @@ const TOLERANCE: f64 = 0.1;
 /// system call takes longer.
 const NO_KERNEL: f64 = 30.0;
 
-/// So large a share of a hop may be interrupts, and what the kernel's counting in ticks gets wrong.
-const TICKS: f64 = 0.03;
-
 impl Evidence {
     /// What the runs of a case show; `None` where nothing is handed over or nothing was counted.
     pub(crate) fn of(runs: &[&Record], metric: &Metric) -> Option<Self> {
@@ -86,11 +83,9 @@ impl Evidence {
         let each = |run: &Record, count: u64| Some(count as f64 / hops(run)?.0 as f64);
         let switches = mean(&|run| each(run, run.usage?.voluntary_switches))?;
         let in_kernel = mean(&|run| each(run, run.usage?.system_ns));
-        let per_hop = mean(&|run| run.per_hop()).unwrap_or_default();
-        let limit = NO_KERNEL.max(TICKS * per_hop);
         let calls = mean(&|run| counted(run, &["system_calls"]));
-        let stays_out =
-            in_kernel.is_some_and(|ns| ns < limit) && calls.is_none_or(|calls| calls < TOLERANCE);
+        let stays_out = in_kernel.is_some_and(|ns| ns < NO_KERNEL)
+            && calls.is_none_or(|calls| calls < TOLERANCE);
         let preemptions = mean(&|run| each(run, run.usage?.involuntary_switches))?;
         let crew = Crew::of(runs.first()?);
         // A timer or a worker that goes to sleep is no event loop.

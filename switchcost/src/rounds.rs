@@ -296,7 +296,7 @@ fn plan(cases: &[Case]) -> Plan {
 }
 
 /// Words typed behind the runner's name, without the files that it writes to.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let mut words = Vec::new();
     let mut args = std::env::args_os().skip(1);
     while let Some(arg) = args.next() {

@@ -216,7 +216,7 @@ pub fn series(
 }
 
 /// Removes a flag with its number from others; the last one counts.
-fn take(flags: &mut Vec<String>, name: &str) -> Option<u64> {
+pub(crate) fn take(flags: &mut Vec<String>, name: &str) -> Option<u64> {
     let mut number = None;
     while let Some(at) = flags.iter().position(|flag| {
         let flag = flag.split('=').next().unwrap_or(flag);

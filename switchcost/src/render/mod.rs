@@ -26,6 +26,7 @@ mod markdown;
 pub mod memory;
 mod plot;
 pub mod scale;
+pub mod stat;
 pub mod svg;
 
 pub use csv::csv;

@@ -8,4 +8,5 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod shell;
+pub(crate) mod stat;
 pub(crate) mod sweep;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal::SIGINT;
+use nix::sys::signal::Signal::{self, SIGINT};
+use nix::sys::signal::{SigHandler, signal};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use tempfile::TempDir;
@@ -58,15 +59,19 @@ impl Alone {
         self.path("out.jsonl")
     }
 
+    fn run(&self) -> Run {
+        self.running_plan(Run::of(self.path("switchcost")))
+    }
+
     /// A run of the plan that a shell begins.
     fn run_after(&self, shell: &str) -> Run {
         let script = format!("{shell}\nexec \"$0\" \"$@\"");
-        let run = Run::within(&script, &self.path("switchcost")).folder(self.0.path());
-        run.flags("run --budget 0s --plan plan.toml --out out.jsonl")
+        self.running_plan(Run::within(&script, &self.path("switchcost")))
     }
 
-    fn run(&self) -> Run {
-        self.run_after("")
+    fn running_plan(&self, run: Run) -> Run {
+        let run = run.folder(self.0.path());
+        run.flags("run --budget 0s --plan plan.toml --out out.jsonl")
     }
 }
 
@@ -83,10 +88,13 @@ fn record() -> String {
 /// Waits until the runner sleeps, and sees to it that a signal ends it.
 fn interrupt_asleep(running: Running) {
     let pid = running.pid();
-    until("it sleeps", || {
+    let is_in = |state: &str| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.contains("(switchcost) S ")
-    });
+        stat.contains(&format!("(switchcost) {state} "))
+    };
+    until("it sleeps", || is_in("S"));
+    running.send(SIGINT);
+    until("it has ended", || is_in("Z"));
     assert_eq!(running.end_by(SIGINT), Vec::<String>::new());
 }
 
@@ -190,6 +198,17 @@ fn a_lock_that_is_held_names_the_way_out() {
 #[test]
 fn a_parent_that_ignores_its_children_does_not_matter() {
     let alone = Alone::with("");
-    let run = alone.run_after("trap '' CHLD").finish().expect(0);
+    let ignored = || {
+        // SAFETY: the action is no handler.
+        #[expect(unsafe_code, reason = "a signal's action is set between fork and exec")]
+        unsafe {
+            signal(Signal::SIGCHLD, SigHandler::SigIgn)?;
+        }
+        Ok(())
+    };
+    // SAFETY: it makes a system call and nothing else.
+    #[expect(unsafe_code, reason = "as `prepared` asks for")]
+    let run = unsafe { alone.run().prepared(ignored) };
+    let run = run.finish().expect(0);
     assert!(run.stdout.contains("One of them"), "{run}");
 }
