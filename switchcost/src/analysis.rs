@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use harness::record::{Metric, Record};
+use record::{Metric, Record};
 use serde::{Serialize, Serializer};
 
 use crate::bend::{self, Bend};
@@ -127,11 +127,11 @@ pub fn analyse(records: &[Record]) -> Analysis {
         curves: Vec::new(),
         reaches: scale::reaches(&cases),
         records: records.len(),
-        warnings: crate::warnings::of(records),
+        warnings: crate::notes::warnings(records),
     };
     for (key, runs) in cases.in_order() {
         let cell = cell(&cases, key, runs);
-        match (&runs.position.over, key.x) {
+        match (&runs.place.case.over, key.x) {
             (Some(over), Some(x)) => analysis.curve(key, runs, over).put(key, x, cell),
             _ => analysis.table(key, runs).put(key, runs, cell),
         }
@@ -202,7 +202,7 @@ impl Analysis {
         let index = index.unwrap_or_else(|| {
             self.tables.push(Table {
                 title: key.section.clone(),
-                metric: runs.view.metric,
+                metric: runs.view.metric.clone(),
                 columns: Vec::new(),
                 metrics: Vec::new(),
                 rows: Vec::new(),
@@ -217,7 +217,7 @@ impl Analysis {
         let index = index.unwrap_or_else(|| {
             self.curves.push(Curve {
                 title: key.section.clone(),
-                metric: runs.view.metric,
+                metric: runs.view.metric.clone(),
                 over: over.to_owned(),
                 series: Vec::new(),
                 held: Vec::new(),
@@ -301,7 +301,7 @@ impl Table {
     fn put(&mut self, key: &Key, runs: &Runs<'_>, cell: Cell) {
         if !self.columns.contains(&key.column) {
             self.columns.push(key.column.clone());
-            self.metrics.push(runs.view.metric);
+            self.metrics.push(runs.view.metric.clone());
             for row in &mut self.rows {
                 row.cells.push(Cell::Absent);
             }
@@ -309,8 +309,8 @@ impl Table {
         if !self.rows.iter().any(|row| row.name == key.row) {
             self.rows.push(Row {
                 name: key.row.clone(),
-                baseline: runs.position.baseline.clone(),
-                versus: runs.position.versus.clone(),
+                baseline: runs.place.case.baseline.clone(),
+                versus: runs.place.case.versus.clone(),
                 cells: vec![Cell::Absent; self.columns.len()],
             });
         }
@@ -354,9 +354,9 @@ impl Table {
         });
         Table {
             title: self.title.clone(),
-            metric: self.metric,
+            metric: self.metric.clone(),
             columns: kept.iter().map(|&c| self.columns[c].clone()).collect(),
-            metrics: vec![self.metric; kept.len()],
+            metrics: vec![self.metric.clone(); kept.len()],
             rows: rows.collect(),
         }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use crate::execute::Options;
 /// Characters of a line that are printed before and behind a gap.
 const ENDS: [usize; 2] = [400, 100];
 
@@ -54,13 +55,28 @@ fn time_limit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// How long a case may take.
+/// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct Patience {
+pub(crate) struct Measure {
     /// End a case by SIGTERM, and 10 s later by SIGKILL, that has not ended by itself after this
     /// time; the rest is run all the same
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit)]
-    pub(crate) timeout: Duration,
+    timeout: Duration,
+
+    /// Keep each sample in the results, not only their summary
+    #[arg(long)]
+    keep_samples: bool,
+}
+
+impl Measure {
+    /// The same for whatever runs a process.
+    pub(crate) fn options(self) -> Options {
+        Options {
+            timeout: self.timeout,
+            keep_samples: self.keep_samples,
+            counters: false,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use harness::record::{Metric, PlanPosition, Quantity, Record};
-use harness::recorder::Summary;
+use contract::message::Distribution;
+use record::{Metric, Place, Quantity, Record};
 use serde::Serialize;
 use stats::{Estimate, Interval, Mode};
 
@@ -98,14 +98,14 @@ pub struct View {
 /// seeds.
 type Round = (u64, u64, u32);
 
-/// A run's place in its case: the round, the number of tasks, and whether it is a twin.
-type Place = (Round, Option<u64>, bool);
+/// A process within its case: the round, the number of tasks, and whether it is a twin.
+type Slot = (Round, Option<u64>, bool);
 
 /// The runs of one case.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     /// Where the case stands; of the first record.
-    pub position: &'a PlanPosition,
+    pub place: Place<'a>,
     /// What is shown of each record: the plan's metric, or another of those that it asks for.
     pub view: View,
     /// The runs that measured what they should, by round. Where a round was repeated, the later
@@ -121,7 +121,7 @@ pub struct Runs<'a> {
     /// Why the last of them did not.
     pub reason: Option<&'a str>,
     /// The last run of each place.
-    runs: BTreeMap<Place, &'a Record>,
+    runs: BTreeMap<Slot, &'a Record>,
 }
 
 /// All cases of some records.
@@ -129,7 +129,7 @@ pub struct Runs<'a> {
 pub struct Cases<'a>(BTreeMap<Key, Runs<'a>>);
 
 /// What is shown of the records in a place of the plan, the section's own metric first.
-fn views(position: &PlanPosition) -> Vec<View> {
+fn views(place: Place<'_>) -> Vec<View> {
     let view = |section: String, column: String, metric, place| View {
         section,
         column,
@@ -142,29 +142,48 @@ fn views(position: &PlanPosition) -> Vec<View> {
         ("the very first iteration, per hop", Metric::FirstIteration),
         ("teardown, per task", Metric::Teardown),
     ];
-    let (section, column) = (&position.section, &position.column);
-    if position.metric == Metric::Scale {
+    let Place { section, case, .. } = place;
+    let column = &case.column;
+    if section.metric == Metric::Scale {
         let phases = (0..).zip(phases).map(|(place, (phase, metric))| {
-            view(format!("{section}: {phase}"), column.clone(), metric, place)
+            view(
+                format!("{}: {phase}", section.title),
+                column.clone(),
+                metric,
+                place,
+            )
         });
         return phases.collect();
     }
-    let mut views = vec![view(section.clone(), column.clone(), position.metric, 0)];
+    let mut views = vec![view(
+        section.title.clone(),
+        column.clone(),
+        section.metric.clone(),
+        0,
+    )];
     // A point of a curve has one height.
-    let also = position.also.iter().filter(|_| position.over.is_none());
+    let also = section.also.iter().filter(|_| case.over.is_none());
     views.extend((1..).zip(also).map(|(place, also)| View {
         further: true,
-        ..view(section.clone(), also.heading(column), also.metric, place)
+        ..view(
+            section.title.clone(),
+            also.heading(column),
+            also.metric.clone(),
+            place,
+        )
     }));
     views
 }
 
 impl Key {
     /// Whether a record belongs to this case.
-    pub fn is_of(&self, position: &PlanPosition, record: &Record) -> bool {
-        views(position)
-            .iter()
-            .any(|view| Key::of(view, position, record) == *self)
+    pub fn is_of(&self, record: &Record) -> bool {
+        record.place().is_some_and(|place| {
+            let views = views(place);
+            views
+                .iter()
+                .any(|view| Key::of(view, place, record) == *self)
+        })
     }
 
     /// The case's name for people.
@@ -173,12 +192,12 @@ impl Key {
     }
 
     /// The case that a record belongs to, in one of the places that [`views`] gives.
-    fn of(view: &View, position: &PlanPosition, record: &Record) -> Self {
+    fn of(view: &View, place: Place<'_>, record: &Record) -> Self {
         Key {
             section: view.section.clone(),
-            row: position.row.clone(),
+            row: place.case.row.clone(),
             column: view.column.clone(),
-            x: position.over.as_ref().and_then(|flag| record.param(flag)),
+            x: record.x.filter(|_| place.case.over.is_some()),
         }
     }
 }
@@ -188,14 +207,14 @@ impl<'a> Cases<'a> {
     pub fn of(records: &'a [Record]) -> Self {
         let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
         for record in records {
-            let Some(position) = &record.plan else {
+            let Some(place) = record.place() else {
                 continue;
             };
-            for view in views(position) {
+            for view in views(place) {
                 cases
-                    .entry(Key::of(&view, position, record))
-                    .or_insert_with(|| Runs::at(position, view))
-                    .add(position, record);
+                    .entry(Key::of(&view, place, record))
+                    .or_insert_with(|| Runs::at(place, view))
+                    .add(record);
             }
         }
         cases.values_mut().for_each(Runs::settle);
@@ -205,7 +224,7 @@ impl<'a> Cases<'a> {
     /// The cases in the plan's order, points of a curve by what it runs over.
     pub fn in_order(&self) -> Vec<(&Key, &Runs<'a>)> {
         let mut cases: Vec<_> = self.0.iter().collect();
-        cases.sort_by_key(|(key, runs)| (runs.position.index, runs.view.place, key.x));
+        cases.sort_by_key(|(key, runs)| (runs.place.index, runs.view.place, key.x));
         cases
     }
 
@@ -262,9 +281,9 @@ impl<'a> Cases<'a> {
             };
             own.iter().any(below)
         });
-        let metric = runs.view.metric;
+        let metric = &runs.view.metric;
         Some(Reading {
-            metric,
+            metric: metric.clone(),
             mean: Estimate::mean(&means, CONFIDENCE)?,
             median: match runs.median_of(|s| s.p50) {
                 Some(median) => median,
@@ -305,9 +324,9 @@ impl<'a> Cases<'a> {
 }
 
 impl<'a> Runs<'a> {
-    fn at(position: &'a PlanPosition, view: View) -> Self {
+    fn at(place: Place<'a>, view: View) -> Self {
         Runs {
-            position,
+            place,
             view,
             good: BTreeMap::new(),
             twins: BTreeMap::new(),
@@ -318,16 +337,15 @@ impl<'a> Runs<'a> {
         }
     }
 
-    fn add(&mut self, position: &PlanPosition, record: &'a Record) {
-        let round = (position.run, position.seed, position.round);
-        let place = (round, record.tasks(), position.twin);
+    fn add(&mut self, record: &'a Record) {
+        let round = (record.run, record.header.seed, record.round);
+        let slot = (round, record.tasks, record.twin);
         // A run that was repeated, after a failure for one, counts once; but not a good one that
         // is followed by a failure.
-        let is_good = |record: &Record| record.error.is_none() && !record.partial;
-        match self.runs.get(&place) {
-            Some(earlier) if is_good(earlier) && !is_good(record) => {}
+        match self.runs.get(&slot) {
+            Some(earlier) if earlier.is_whole() && !record.is_whole() => {}
             _ => {
-                self.runs.insert(place, record);
+                self.runs.insert(slot, record);
             }
         }
     }
@@ -356,13 +374,13 @@ impl<'a> Runs<'a> {
 
     /// The row that is subtracted in each round.
     pub fn baseline(&self) -> Option<&'a String> {
-        let baseline = self.position.baseline.as_ref();
+        let baseline = self.place.case.baseline.as_ref();
         baseline.filter(|_| !self.view.further)
     }
 
     /// The row that is divided by in each round.
     fn versus(&self) -> Option<&'a String> {
-        let versus = self.position.versus.as_ref();
+        let versus = self.place.case.versus.as_ref();
         versus.filter(|_| !self.view.further)
     }
 
@@ -380,10 +398,10 @@ impl<'a> Runs<'a> {
     }
 
     /// Another figure of the iterations of each process, divided as their mean is.
-    fn each(&self, figure: impl Fn(&Summary) -> u64) -> Vec<f64> {
+    fn each(&self, figure: impl Fn(&Distribution) -> u64) -> Vec<f64> {
         let each = self.good.values().filter_map(|record| {
             let samples = record.samples.as_ref()?;
-            Some(figure(samples) as f64 / self.view.metric.parts(record)?)
+            Some(figure(samples) as f64 / self.view.metric.divisor(record)?)
         });
         each.collect()
     }
@@ -400,7 +418,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    fn median_of(&self, figure: impl Fn(&Summary) -> u64) -> Option<f64> {
+    fn median_of(&self, figure: impl Fn(&Distribution) -> u64) -> Option<f64> {
         stats::median(&self.each(figure))
     }
 }

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
-use harness::{BadUsage, console, signals};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use crate::args::shortened;
-use crate::verbs::{compare, fit, limits, list, memory, report, run, scale, shell, sweep};
+use crate::console::{self, BadUsage};
+use crate::signals;
+use crate::verbs::{compare, fit, limits, memory, report, run, scale, shell, stat, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -33,14 +34,14 @@ enum Verb {
     Memory(memory::Args),
     /// Build larger and larger chains, and say which limit stops each program
     Scale(scale::Args),
+    /// Run a program once and print all that can be observed of it
+    Stat(stat::Args),
     /// Say what each limit of this system allows, which one binds first, and what raises it
     Limits(limits::Args),
     /// Print the tables of a file of records
     Report(report::Args),
     /// Say what has changed between files of records, and whether the noise allows to say so
     Compare(compare::Args),
-    /// Print the cases of a plan with their commands
-    List(list::Args),
     /// Fit a line to two columns of numbers, as the scripts do
     Fit(fit::Args),
     /// Print completions for a shell
@@ -78,20 +79,18 @@ fn parse_and_run() -> ExitCode {
     }
 }
 
-/// Runs a verb. Those that only read take no signal over, so that the first one ends them.
+/// Runs a verb. Signals are taken over where a run begins: before, the first one ends the runner.
 fn run_verb(cli: Cli) -> anyhow::Result<()> {
-    let measuring = || Ok::<_, anyhow::Error>(signals::install("switchcost")?);
     match cli.verb {
-        // Its plan may be a FIFO: it takes signals over when that is read.
         None => run::main(&cli.run),
         Some(Verb::Run(args)) => run::main(&args),
-        Some(Verb::Sweep(args)) => measuring().and_then(|()| sweep::main(&args)),
-        Some(Verb::Memory(args)) => measuring().and_then(|()| memory::main(&args)),
-        Some(Verb::Scale(args)) => measuring().and_then(|()| scale::main(&args)),
-        Some(Verb::Limits(args)) => measuring().and_then(|()| limits::main(&args)),
+        Some(Verb::Sweep(args)) => sweep::main(&args),
+        Some(Verb::Memory(args)) => memory::main(&args),
+        Some(Verb::Scale(args)) => scale::main(&args),
+        Some(Verb::Stat(args)) => stat::main(&args),
+        Some(Verb::Limits(args)) => limits::main(&args),
         Some(Verb::Report(args)) => report::main(&args),
         Some(Verb::Compare(args)) => compare::main(&args),
-        Some(Verb::List(args)) => list::main(&args),
         Some(Verb::Fit(args)) => fit::main(&args),
         Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),
         Some(Verb::Man(args)) => shell::man(&args, Cli::command()),
@@ -156,10 +155,11 @@ fn explain(error: &clap::Error) -> ExitCode {
 /// Prints an error, which may quote long arguments, and gives its exit status.
 fn complain(error: &anyhow::Error) -> ExitCode {
     let text = shortened(&format!("{error:#}"));
-    match error.downcast_ref::<BadUsage>() {
-        Some(_) => console::complain("switchcost", &BadUsage::new(text)),
-        None => console::complain("switchcost", &anyhow::Error::msg(text)),
-    }
+    console::say(format_args!("switchcost: {text}"));
+    ExitCode::from(match error.is::<BadUsage>() {
+        true => 2,
+        false => 1,
+    })
 }
 
 #[cfg(test)]

@@ -8,13 +8,14 @@
 //! that has become slower meanwhile makes a true difference, which no statistics of two files can
 //! tell from one of the programs; what the baselines did is shown beside it for that reason.
 
-use harness::record::{Metric, Quantity, Record};
+use record::{Metric, Quantity, Record, Run};
 use serde::{Serialize, Serializer};
 use stats::Line as Fit;
 
 use crate::analysis::{self, CONFIDENCE};
 use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory;
+use crate::notes;
 
 mod change;
 mod marks;
@@ -136,11 +137,11 @@ impl Serialize for Figure {
     }
 }
 
-/// The machines of some records, each in a line for people.
-pub(crate) fn machines<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<String> {
+/// The machines of some runs, each in a line for people.
+pub(crate) fn machines<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     let mut machines: Vec<String> = Vec::new();
-    for record in records {
-        let summary = record.machine.summary();
+    for run in runs {
+        let summary = run.machine.summary();
         if !machines.contains(&summary) {
             machines.push(summary);
         }
@@ -148,13 +149,13 @@ pub(crate) fn machines<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec
     machines
 }
 
-/// What sets the machines or the builds of records apart that are taken for one set: a line for
+/// Differences between the machines or the builds of runs that are taken for one set: a line for
 /// each of the two, loud enough to stand above every figure.
-pub(crate) fn pooled(records: &[Record]) -> Vec<String> {
-    let Some((first, others)) = records.split_first() else {
+pub(crate) fn pooled(runs: &[&Run]) -> Vec<String> {
+    let Some(first) = runs.first() else {
         return Vec::new();
     };
-    let first = std::slice::from_ref(first);
+    let first = &[*first];
     let line = |what: &str, facts: Vec<Fact>| {
         let facts: Vec<String> = facts
             .iter()
@@ -164,16 +165,12 @@ pub(crate) fn pooled(records: &[Record]) -> Vec<String> {
             .collect();
         (!facts.is_empty()).then(|| format!("!! {what} ARE POOLED HERE: {}", facts.join(", ")))
     };
-    [
-        line(
-            "DIFFERENT MACHINES OR SETTINGS",
-            marks::machines(first, others),
-        ),
-        line("DIFFERENT BUILDS", marks::builds(first, others)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let machines = line(
+        "DIFFERENT MACHINES OR SETTINGS",
+        marks::machines(first, runs),
+    );
+    let builds = line("DIFFERENT BUILDS", marks::builds(first, runs));
+    machines.into_iter().chain(builds).collect()
 }
 
 /// Compares each file with the first.
@@ -193,7 +190,7 @@ pub fn compare(sources: &[Source<'_>]) -> Comparison {
             continue;
         };
         let section = comparison.section(key, runs);
-        section.lines.extend(lines(key, runs.view.metric, &cases));
+        section.lines.extend(lines(key, &runs.view.metric, &cases));
     }
     comparison.judge();
     comparison.look_at_baselines();
@@ -212,7 +209,7 @@ fn keys<'a>(cases: &'a [Cases<'_>]) -> Vec<&'a Key> {
 }
 
 /// The lines of one case: two where it is about memory.
-fn lines(key: &Key, metric: Metric, cases: &[Cases<'_>]) -> Vec<Line> {
+fn lines(key: &Key, metric: &Metric, cases: &[Cases<'_>]) -> Vec<Line> {
     let parts: &[Option<Part>] = match metric {
         Metric::Memory => &[Some(Part::User), Some(Part::Together)],
         _ => &[None],
@@ -229,7 +226,7 @@ fn lines(key: &Key, metric: Metric, cases: &[Cases<'_>]) -> Vec<Line> {
         figures.iter().any(known).then(|| Line {
             name: name(key, part, cases),
             key: key.clone(),
-            metric,
+            metric: metric.clone(),
             part,
             baseline: cases.iter().find_map(|c| c.get(key)?.baseline().cloned()),
             is_baseline: cases.iter().any(|c| c.is_baseline(key)),
@@ -243,7 +240,7 @@ fn lines(key: &Key, metric: Metric, cases: &[Cases<'_>]) -> Vec<Line> {
 fn name(key: &Key, part: Option<Part>, cases: &[Cases<'_>]) -> String {
     let over = cases
         .iter()
-        .find_map(|c| c.get(key)?.position.over.as_ref());
+        .find_map(|c| c.get(key)?.place.case.over.as_ref());
     let mut name = key.name();
     if let Some((flag, x)) = over.zip(key.x) {
         name += &format!(", {flag} {x}");
@@ -257,17 +254,17 @@ fn name(key: &Key, part: Option<Part>, cases: &[Cases<'_>]) -> String {
 
 impl File {
     fn of(source: &Source<'_>) -> Self {
-        let pressures: Vec<f64> = source
-            .records
+        let runs = notes::runs(source.records);
+        let pressures: Vec<f64> = runs
             .iter()
-            .filter_map(|record| record.machine.pressure.cpu)
+            .filter_map(|run| run.machine.pressure.cpu)
             .collect();
         File {
             name: source.name.to_owned(),
-            machines: machines(source.records),
+            machines: machines(runs),
             records: source.records.len(),
             pressure: stats::median(&pressures),
-            warnings: crate::warnings::of(source.records),
+            warnings: notes::warnings(source.records),
         }
     }
 }
@@ -333,7 +330,7 @@ impl Comparison {
         let index = index.unwrap_or_else(|| {
             self.sections.push(Section {
                 title: key.section.clone(),
-                metric: runs.view.metric,
+                metric: runs.view.metric.clone(),
                 lines: Vec::new(),
             });
             self.sections.len() - 1

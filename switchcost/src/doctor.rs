@@ -1,198 +1,153 @@
-//! What the limits of this system mean for each benchmark: how many tasks each limit allows,
-//! which one binds first, and what raises it.
+//! Every limit of this system against what programs need.
 
 use std::collections::BTreeMap;
 
-use harness::limits::{Demand, Finding, Limit, Limits, Rights, Shortage, Standing};
+use contract::message::Needs;
+use observe::limits::{LimitState, LimitStatus, Limits, Rights, Shortage};
 use serde::Serialize;
 
-/// The whole answer.
+/// Limits, programs and remedies.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checkup {
-    /// The number of tasks that was asked about, if one was.
+    /// Number of tasks that was asked about.
     pub tasks: Option<u64>,
     /// What this process may raise.
     pub rights: Rights,
-    /// Every limit, with what does not bind and what cannot be read.
+    /// Every limit, those that bind first.
     pub limits: Vec<Line>,
-    /// Every benchmark.
+    /// Every program.
     pub programs: Vec<Verdict>,
-    /// What makes room, in the order in which it must be done: for the number of tasks that was
-    /// asked about, or for twice as many as each benchmark may have now.
+    /// Remedies in the order in which they must be applied: for the number of tasks that was asked
+    /// about, or for twice as many as each program may have now.
     pub raises: Vec<Raise>,
 }
 
 /// One limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
-    /// What was found.
+    /// The limit.
     #[serde(flatten)]
-    pub finding: Finding,
-    /// How many tasks it allows by itself, for each benchmark that it bounds.
-    pub largest: BTreeMap<String, u64>,
-    /// The benchmarks that meet this limit before any other.
-    pub binds_first: Vec<String>,
+    pub status: LimitStatus,
+    /// Most tasks that it allows by itself, for each program that it bounds.
+    pub most: BTreeMap<String, u64>,
 }
 
-/// One benchmark.
+/// One program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// Its name.
     pub program: String,
-    /// What it needs; null where it could not be asked.
-    pub demand: Option<Demand>,
-    /// How many tasks all limits together allow; null where nothing that is known bounds them.
-    pub largest: Option<u64>,
-    /// The limit that binds first.
-    pub binding: Option<Binding>,
+    /// Its needs; absent where it could not be asked.
+    pub needs: Option<Needs>,
+    /// Most tasks that all limits together allow; absent where no known limit bounds them.
+    pub most: Option<u64>,
+    /// Name of the limit that binds first.
+    pub binding: Option<String>,
     /// Whether the number of tasks that was asked about fits.
     pub fits: Option<bool>,
     /// Why it could not be asked.
     pub error: Option<String>,
 }
 
-/// Which limit binds a benchmark first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Binding {
-    /// The limit's name.
-    pub name: String,
-    /// The file that it was read from.
-    pub source: String,
-}
-
-/// A limit that is too low, and what raises it.
+/// A limit that is too low.
 #[derive(Clone, Debug, Serialize)]
 pub struct Raise {
-    /// By how much it is too low, the command, and how long that lasts.
+    /// By how much it is too low, and what raises it.
     #[serde(flatten)]
     pub shortage: Shortage,
-    /// The benchmarks that need it.
+    /// The programs that need it.
     pub programs: Vec<String>,
 }
 
-/// What a program says it needs, or why it could not be asked.
-pub type Asked = (String, Result<Demand, String>);
+/// A program and what it needs, or why it could not be asked.
+pub type Asked = (String, Result<Needs, String>);
 
-/// Puts together what the limits are and what the programs need.
+/// Checks programs against limits.
 pub fn check(limits: &Limits, asked: &[Asked], tasks: Option<u64>) -> Checkup {
     let programs: Vec<Verdict> = asked
         .iter()
-        .map(|(program, demand)| verdict(limits, program, demand, tasks))
+        .map(|one| verdict(limits, one, tasks))
         .collect();
-    let lines = limits.findings().iter();
+    let mut lines: Vec<Line> = limits
+        .statuses()
+        .iter()
+        .map(|s| line(s, &programs))
+        .collect();
+    lines.sort_by_key(|line| (line.most.is_empty(), line.status.state != LimitState::Binds));
     Checkup {
         tasks,
         rights: *limits.rights(),
-        limits: lines.map(|finding| line(finding, &programs)).collect(),
+        limits: lines,
         raises: raises(limits, &programs, tasks),
         programs,
     }
 }
 
-fn verdict(
-    limits: &Limits,
-    program: &str,
-    demand: &Result<Demand, String>,
-    tasks: Option<u64>,
-) -> Verdict {
-    let empty = Verdict {
-        program: program.to_owned(),
-        demand: None,
-        largest: None,
-        binding: None,
-        fits: None,
-        error: None,
-    };
-    let demand = match demand {
-        Ok(demand) => demand,
-        Err(why) => {
-            return Verdict {
-                error: Some(why.clone()),
-                ..empty
-            };
-        }
-    };
-    let first = limits.iter().min_by_key(|limit| limit.largest(demand));
-    let first = first.filter(|limit| limit.largest(demand) < u64::MAX);
+fn verdict(limits: &Limits, (program, needs): &Asked, tasks: Option<u64>) -> Verdict {
+    let known = needs.as_ref().ok();
+    let tightest = known.and_then(|needs| limits.tightest(needs));
+    let fits = |tasks| known.map(|needs| limits.report(needs, tasks).is_enough());
     Verdict {
-        demand: Some(demand.clone()),
-        largest: first.map(|limit| limit.largest(demand)),
-        binding: first.map(Binding::of),
-        fits: tasks.map(|tasks| limits.check(demand, tasks).is_ok()),
-        ..empty
+        program: program.clone(),
+        needs: known.copied(),
+        most: tightest.map(|(_, most)| most),
+        binding: tightest.map(|(limit, _)| limit.name.clone()),
+        fits: tasks.and_then(fits),
+        error: needs.as_ref().err().cloned(),
     }
 }
 
-impl Binding {
-    fn of(limit: &Limit) -> Self {
-        Binding {
-            name: limit.name.clone(),
-            source: limit.source.clone(),
-        }
-    }
-}
-
-fn line(finding: &Finding, programs: &[Verdict]) -> Line {
-    let mut largest = BTreeMap::new();
-    let mut binds_first = Vec::new();
-    if let Some(limit) = finding.limit() {
-        for verdict in programs {
-            let demand = verdict.demand.as_ref();
-            let most = demand.map_or(u64::MAX, |demand| limit.largest(demand));
-            if most < u64::MAX {
-                largest.insert(verdict.program.clone(), most);
-            }
-            let is_first = verdict.binding == Some(Binding::of(limit));
-            if is_first && finding.standing == Standing::Binds {
-                binds_first.push(verdict.program.clone());
-            }
-        }
-    }
-    Line {
-        finding: finding.clone(),
-        largest,
-        binds_first,
-    }
-}
-
-/// What must be raised for so many tasks of every benchmark, or for twice as many as it may have.
-fn raises(limits: &Limits, programs: &[Verdict], tasks: Option<u64>) -> Vec<Raise> {
-    let wanted = |verdict: &Verdict| match (tasks, verdict.largest) {
-        (Some(tasks), _) => Some(tasks),
-        (None, largest) => largest.map(|largest| largest.saturating_mul(2).max(1)),
+fn line(status: &LimitStatus, programs: &[Verdict]) -> Line {
+    let most = |verdict: &Verdict| {
+        let most = status.most_tasks(&verdict.needs?)?;
+        Some((verdict.program.clone(), most))
     };
-    let mut raises = Vec::new();
-    for limit in limits.findings().iter().filter_map(Finding::limit) {
-        let mut most: Option<Shortage> = None;
-        let mut named = Vec::new();
-        for verdict in programs {
-            let Some((demand, tasks)) = verdict.demand.as_ref().zip(wanted(verdict)) else {
-                continue;
-            };
-            let Some(short) = limit.shortage(demand.of(tasks).of(limit.resource)) else {
-                continue;
-            };
-            named.push(verdict.program.clone());
-            if most.as_ref().is_none_or(|most| most.needed < short.needed) {
-                most = Some(short);
+    Line {
+        status: status.clone(),
+        most: programs.iter().filter_map(most).collect(),
+    }
+}
+
+fn raises(limits: &Limits, programs: &[Verdict], tasks: Option<u64>) -> Vec<Raise> {
+    let mut raises: Vec<Raise> = Vec::new();
+    for verdict in programs {
+        let twice = verdict.most.map(|most| most.saturating_mul(2).max(1));
+        let Some((needs, tasks)) = verdict.needs.zip(tasks.or(twice)) else {
+            continue;
+        };
+        for shortage in limits.report(&needs, tasks).shortages {
+            let is_same = |raise: &&mut Raise| raise.shortage.limit.source == shortage.limit.source;
+            match raises.iter_mut().find(is_same) {
+                Some(raise) => {
+                    raise.programs.push(verdict.program.clone());
+                    if raise.shortage.needed < shortage.needed {
+                        raise.shortage = shortage;
+                    }
+                }
+                None => raises.push(Raise {
+                    shortage,
+                    programs: vec![verdict.program.clone()],
+                }),
             }
         }
-        raises.extend(most.map(|shortage| Raise {
-            shortage,
-            programs: named,
-        }));
     }
+    let place = |raise: &Raise| {
+        let source = &raise.shortage.limit.source;
+        let mut statuses = limits.statuses().iter();
+        statuses.position(|status| status.source == *source)
+    };
+    raises.sort_by_key(place);
     raises
 }
 
 impl Checkup {
-    /// The benchmarks that could not be asked what they need.
+    /// Programs that could not be asked.
     pub fn not_asked(&self) -> impl Iterator<Item = &str> {
         let silent = self.programs.iter().filter(|v| v.error.is_some());
         silent.map(|verdict| verdict.program.as_str())
     }
 
-    /// The benchmarks that cannot hold the number of tasks that was asked about.
+    /// Programs that cannot hold the number of tasks that was asked about.
     pub fn too_many_for(&self) -> impl Iterator<Item = &str> {
         let failed = self.programs.iter().filter(|v| v.fits == Some(false));
         failed.map(|verdict| verdict.program.as_str())

@@ -7,7 +7,8 @@
 //! show none; but where a runtime has several workers, and these wait for each other, their switches
 //! are what it does and no contradiction.
 
-use harness::record::{Metric, Record};
+use contract::message::Claim;
+use record::{Metric, Record};
 use serde::Serialize;
 
 /// Counted for each hop: means over the processes.
@@ -67,92 +68,46 @@ const TOLERANCE: f64 = 0.1;
 /// system call takes longer.
 const NO_KERNEL: f64 = 30.0;
 
-/// So large a share of a hop may be interrupts, and what the kernel's counting in ticks gets wrong.
-const TICKS: f64 = 0.03;
-
-/// What hands a token on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Switched {
-    /// The kernel's scheduler, one switch a hop.
-    ByKernel,
-    /// A runtime in memory.
-    InMemory,
-    /// A runtime or one thread, over I/O.
-    OverIo,
-}
-
-/// What the figure of a benchmark claims; `None` where it claims nothing about switches.
-fn claim(benchmark: &str) -> Option<Switched> {
-    match benchmark {
-        "thread-brigade" | "thread-mem-brigade" | "process-brigade" => Some(Switched::ByKernel),
-        "async-mem-brigade" | "goroutine-mem-brigade" => Some(Switched::InMemory),
-        "async-brigade" | "goroutine-brigade" | "uring-brigade" | "one-thread-brigade" => {
-            Some(Switched::OverIo)
-        }
-        _ => None,
-    }
-}
-
 impl Evidence {
     /// What the runs of a case show; `None` where nothing is handed over or nothing was counted.
-    pub(crate) fn of(runs: &[&Record], metric: Metric) -> Option<Self> {
+    pub(crate) fn of(runs: &[&Record], metric: &Metric) -> Option<Self> {
         if !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
             return None;
         }
-        let claim = claim(&runs.first()?.benchmark)?;
+        let claim = runs.first()?.claim?;
         let mean = |count: &dyn Fn(&Record) -> Option<f64>| {
             let counts: Vec<f64> = runs.iter().filter_map(|run| count(run)).collect();
             (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
         };
-        let hops = |run: &Record| Some((run.hops? * run.samples.as_ref()?.count) as f64);
-        let each = |run: &Record, count: u64| Some(count as f64 / hops(run)?);
+        let hops = |run: &Record| run.timed().filter(|(_, unit)| *unit == "hop");
+        let each = |run: &Record, count: u64| Some(count as f64 / hops(run)?.0 as f64);
         let switches = mean(&|run| each(run, run.usage?.voluntary_switches))?;
-        let in_kernel = mean(&|run| each(run, run.usage?.system));
-        let limit = NO_KERNEL.max(TICKS * mean(&|run| run.per_hop).unwrap_or_default());
-        let calls = mean(&calls);
-        let stays_out =
-            in_kernel.is_some_and(|ns| ns < limit) && calls.is_none_or(|calls| calls < TOLERANCE);
+        let in_kernel = mean(&|run| each(run, run.usage?.system_ns));
+        let calls = mean(&|run| counted(run, &["system_calls"]));
+        let stays_out = in_kernel.is_some_and(|ns| ns < NO_KERNEL)
+            && calls.is_none_or(|calls| calls < TOLERANCE);
         let preemptions = mean(&|run| each(run, run.usage?.involuntary_switches))?;
         let crew = Crew::of(runs.first()?);
+        // A timer or a worker that goes to sleep is no event loop.
+        let waits = mean(&|run| counted(run, &["epoll_waits", "io_uring_enters"]));
+        let waits = waits.filter(|&waits| waits > 0.0005);
         Some(Evidence {
             switches,
             preemptions,
-            wakeups: mean(&|run| each(run, run.interference?.wakeup_interrupts?)),
+            wakeups: mean(&|run| run.wakeup_interrupts()),
             calls,
-            hops_per_wait: mean(&waits)
-                .map(|waits| 1.0 / waits)
-                .filter(|hops| hops.is_finite()),
+            hops_per_wait: waits.map(|waits| 1.0 / waits),
             verdict: verdict(claim, (switches, preemptions), crew, stays_out),
         })
     }
 }
 
-/// System calls per hop: of the counted pass, or by the event loop's own count, which knows of its
-/// own calls alone.
-fn calls(run: &Record) -> Option<f64> {
-    let counted = || {
-        let all = *run.counters.as_ref()?.events.get("system_calls")?;
-        Some(all as f64 / run.counted()?.0 as f64)
-    };
-    counted().or_else(|| own_waits(run))
-}
-
-/// Waits of an event loop per hop; `None` where there is none.
-fn waits(run: &Record) -> Option<f64> {
-    let counted = || {
-        let events = &run.counters.as_ref()?.events;
-        let waits = ["epoll_waits", "io_uring_enters"].map(|name| events.get(name).copied());
-        let all: u64 = waits.into_iter().flatten().sum();
-        let hops = run.counted()?.0 as f64;
-        // A timer or a worker that goes to sleep is no event loop.
-        Some(all as f64 / hops).filter(|&waits| waits > 0.0005)
-    };
-    own_waits(run).or_else(counted)
-}
-
-fn own_waits(run: &Record) -> Option<f64> {
-    let hops = (run.hops? * run.samples.as_ref()?.count) as f64;
-    Some(run.waits?.enters as f64 / hops)
+/// Events of these names per hop; `None` where none of them was counted.
+fn counted(run: &Record, names: &[&str]) -> Option<f64> {
+    let events = &run.counters.as_ref()?.events;
+    let found = names.iter().filter_map(|&name| events.get(name));
+    let all = found.copied().reduce(|a, b| a.saturating_add(b))?;
+    Some(all as f64 / run.counted()?.0 as f64)
 }
 
 /// What may run at once.
@@ -167,57 +122,55 @@ struct Crew {
 impl Crew {
     fn of(run: &Record) -> Self {
         Crew {
-            tokens: run.param("tokens").unwrap_or(1),
+            tokens: run.tokens,
             workers: run.runtime.as_ref().map_or(1, |runtime| runtime.workers),
         }
     }
 }
 
 fn verdict(
-    claim: Switched,
+    claim: Claim,
     (switches, preemptions): (f64, f64),
     crew: Crew,
     stays_out: bool,
 ) -> Verdict {
     match claim {
-        Switched::ByKernel if switches > 1.0 + TOLERANCE => Verdict::TooManySwitches,
-        Switched::ByKernel if switches + preemptions >= 1.0 - TOLERANCE => Verdict::Switches,
-        Switched::ByKernel if crew.tokens > 1 => Verdict::SharedSwitches,
-        Switched::ByKernel => Verdict::TooFewSwitches,
+        Claim::KernelSwitch if switches > 1.0 + TOLERANCE => Verdict::TooManySwitches,
+        Claim::KernelSwitch if switches + preemptions >= 1.0 - TOLERANCE => Verdict::Switches,
+        Claim::KernelSwitch if crew.tokens > 1 => Verdict::SharedSwitches,
+        Claim::KernelSwitch => Verdict::TooFewSwitches,
         _ if switches > TOLERANCE && crew.workers > 1 => Verdict::WorkersSleep,
         _ if switches > TOLERANCE => Verdict::UnexpectedSwitches,
-        Switched::InMemory if stays_out => Verdict::NeverInKernel,
-        Switched::InMemory | Switched::OverIo => Verdict::StaysOnCpu,
+        Claim::UserSwitch if stays_out => Verdict::NeverInKernel,
+        Claim::UserSwitch | Claim::NoSwitch => Verdict::StaysOnCpu,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use harness::record::Runtime;
-    use harness::recorder::Recorder;
-    use harness::usage::Usage;
-    use std::time::Duration;
+    use crate::testing;
+    use contract::message::{Runtime, Usage};
 
     #[test]
     fn a_figure_is_judged_by_what_it_claims() {
-        use Switched::{ByKernel, InMemory, OverIo};
+        use Claim::{KernelSwitch, NoSwitch, UserSwitch};
         use Verdict::*;
         for (claim, switches, tokens, stays_out, expected) in [
-            (ByKernel, (1.002, 0.0), 1, false, Switches),
-            (ByKernel, (0.93, 0.0), 1, false, Switches),
-            // Who is preempted before it waits finds its token there.
-            (ByKernel, (0.67, 0.66), 1, false, Switches),
-            (ByKernel, (0.5, 0.0), 1, false, TooFewSwitches),
-            (ByKernel, (0.0, 0.0), 1, false, TooFewSwitches),
-            (ByKernel, (0.5, 0.0), 8, false, SharedSwitches),
-            (ByKernel, (1.4, 0.0), 8, false, TooManySwitches),
-            (ByKernel, (2.0, 0.0), 1, false, TooManySwitches),
-            (InMemory, (0.0, 0.0), 1, true, NeverInKernel),
-            (InMemory, (0.0, 0.0), 1, false, StaysOnCpu),
-            (OverIo, (0.0, 0.0), 1, true, StaysOnCpu),
-            (OverIo, (0.01, 0.0), 1, false, StaysOnCpu),
-            (OverIo, (0.4, 0.0), 1, false, UnexpectedSwitches),
+            (KernelSwitch, (1.002, 0.0), 1, false, Switches),
+            (KernelSwitch, (0.93, 0.0), 1, false, Switches),
+            // A thread that is preempted before it waits finds its token there.
+            (KernelSwitch, (0.67, 0.66), 1, false, Switches),
+            (KernelSwitch, (0.5, 0.0), 1, false, TooFewSwitches),
+            (KernelSwitch, (0.0, 0.0), 1, false, TooFewSwitches),
+            (KernelSwitch, (0.5, 0.0), 8, false, SharedSwitches),
+            (KernelSwitch, (1.4, 0.0), 8, false, TooManySwitches),
+            (KernelSwitch, (2.0, 0.0), 1, false, TooManySwitches),
+            (UserSwitch, (0.0, 0.0), 1, true, NeverInKernel),
+            (UserSwitch, (0.0, 0.0), 1, false, StaysOnCpu),
+            (NoSwitch, (0.0, 0.0), 1, true, StaysOnCpu),
+            (NoSwitch, (0.01, 0.0), 1, false, StaysOnCpu),
+            (NoSwitch, (0.4, 0.0), 1, false, UnexpectedSwitches),
         ] {
             let crew = Crew { tokens, workers: 1 };
             let found = verdict(claim, switches, crew, stays_out);
@@ -230,46 +183,32 @@ mod tests {
         }
     }
 
-    /// A thousand hops, on a runtime with so many workers, if any.
-    fn run(benchmark: &str, workers: Option<u32>, switches: u64) -> Record {
-        let mut record = Record::empty(benchmark, Vec::new());
-        let mut recorder = Recorder::new(100);
-        (0..100).for_each(|_| recorder.record(Duration::from_micros(20)));
-        record.samples = recorder.summary();
-        record.hops = Some(10);
-        record.per_hop = Some(2000.0);
-        record.usage = Some(Usage {
-            voluntary_switches: switches,
-            ..Usage::default()
-        });
-        record.runtime = workers.map(|workers| Runtime {
-            name: "some".to_owned(),
-            version: None,
-            flavor: "multi-thread".to_owned(),
-            workers,
-        });
-        record
-    }
-
     #[test]
     fn workers_that_wait_for_each_other_contradict_nothing() {
         use Verdict::*;
-        for (benchmark, workers, switches, expected) in [
-            ("async-brigade", Some(2), 480, WorkersSleep),
-            ("async-mem-brigade", Some(2), 480, WorkersSleep),
-            ("goroutine-brigade", Some(2), 480, WorkersSleep),
-            ("goroutine-mem-brigade", Some(2), 480, WorkersSleep),
-            ("async-mem-brigade", Some(1), 480, UnexpectedSwitches),
-            ("uring-brigade", None, 480, UnexpectedSwitches),
-            ("async-mem-brigade", Some(2), 3, NeverInKernel),
-            ("goroutine-mem-brigade", Some(2), 3, NeverInKernel),
-            ("goroutine-brigade", Some(2), 3, StaysOnCpu),
-            // Threads are switched whatever else there is.
-            ("thread-brigade", Some(2), 480, TooFewSwitches),
+        for (claim, workers, switches, expected) in [
+            (Claim::UserSwitch, Some(2), 480, WorkersSleep),
+            (Claim::UserSwitch, Some(1), 480, UnexpectedSwitches),
+            (Claim::UserSwitch, None, 480, UnexpectedSwitches),
+            (Claim::UserSwitch, Some(2), 3, NeverInKernel),
+            (Claim::KernelSwitch, Some(2), 480, TooFewSwitches),
         ] {
-            let run = run(benchmark, workers, switches);
-            let evidence = Evidence::of(&[&run], Metric::Hop).unwrap();
-            assert_eq!(evidence.verdict, expected, "{benchmark} {workers:?}");
+            // A thousand hops.
+            let mut run = testing::record("a", 9, &[20_000; 100]);
+            run.claim = Some(claim);
+            run.hops = Some(10);
+            run.usage = Some(Usage {
+                voluntary_switches: switches,
+                ..Usage::default()
+            });
+            run.runtime = workers.map(|workers| Runtime {
+                name: "some".to_owned(),
+                version: None,
+                flavor: "multi-thread".to_owned(),
+                workers,
+            });
+            let evidence = Evidence::of(&[&run], &Metric::Hop).unwrap();
+            assert_eq!(evidence.verdict, expected, "{claim:?} {workers:?}");
         }
         assert!(!WorkersSleep.is_contradiction());
     }

@@ -1,121 +1,394 @@
-//! Running one case in a process of its own.
+//! One case in one process: what docs/CONTRACT.md asks of a program, and what is observed meanwhile.
 
-use std::fs::File;
-use std::io::{Read, Seek};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::Context;
-use harness::children::{self, Ended, GRACE, Group, Overdue};
-use harness::record::Record;
-use harness::signals;
-use nix::sys::signal::Signal;
+use contract::message::{Answer, Description, Extra, MOST_SAMPLES, Request, Usage, VERSION};
+use observe::{cache_line, interference, memory, perf, usage};
+use record::{Counters, MemoryChange, Process, Samples, Scope, distribution};
 
-use crate::oom;
+use crate::plan::Case;
+use crate::probe::Kind;
+use crate::process::{Ended, Running};
+use crate::setting::{Cpus, Setting};
+use crate::{first_edition, signals};
 
-use crate::scratch;
+/// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
+const MOST_THREADS: u64 = 10_000;
 
-/// What became of a run.
+/// How a process is measured.
 #[derive(Clone, Debug)]
-pub enum Outcome {
-    /// The program printed a record; it may be partial, or carry an error.
-    Measured(Box<Record>),
-    /// The program printed none, and this is what is known of the reason.
-    Failed(String),
+pub struct Options {
+    /// Time after which it is ended.
+    pub timeout: Duration,
+    /// Whether each sample is kept.
+    pub keep_samples: bool,
+    /// Whether events are counted in a further run.
+    pub counters: bool,
 }
 
-/// Runs a program until it ends, or until `timeout` is over and it is made to end. Its flags must
-/// ask for a record.
-///
-/// Its output goes to files, so that this process sleeps meanwhile and takes no CPU from what is
-/// measured.
-///
-/// # Errors
-/// When the program cannot be started or awaited; its own failure is an [`Outcome`].
-pub fn run(program: &Path, flags: &[String], timeout: Duration) -> anyhow::Result<Outcome> {
-    let mut stdout = scratch::file()?;
-    let mut stderr = scratch::file()?;
-    let mut command = Command::new(program);
-    if let Some(name) = program.file_name() {
-        // The record holds the command line, and in which folder this user builds is nobody's
-        // business.
-        command.arg0(name);
+/// Why a process measured nothing more.
+enum Fault {
+    /// It ended; the cause is in how it did.
+    Ended,
+    /// It says so, or it does not follow the contract.
+    Told(String),
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Fault::Told(error.to_string())
     }
-    command
-        .args(flags)
-        .stdin(scratch::no_input()?)
-        .stdout(Stdio::from(stdout.try_clone()?))
-        .stderr(Stdio::from(stderr.try_clone()?));
-    let kills = oom::Kills::now();
-    let ended = children::run(&mut command, Group::Own, Some(timeout))
-        .with_context(|| format!("cannot run {}", program.display()))?;
-    let out_of_memory = || oom::Kills::now().since(kills);
-    let fault = fault(ended, timeout, out_of_memory);
-    Ok(match serde_json::from_str(text(&mut stdout)?.trim_end()) {
-        Ok(record) => Outcome::Measured(with_fault(record, ended.status, fault)),
-        Err(_) => Outcome::Failed(reason(ended.status, fault, &text(&mut stderr)?)),
-    })
 }
 
-/// All that a program has written into a file.
-fn text(file: &mut File) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Runs a case in a fresh process. Whatever fails is an error of the process; what was measured before
+/// stays.
+pub fn run(program: &Path, kind: Kind, case: &Case, options: &Options) -> Process {
+    let mut process = Process::of(&case.program, case.args(kind));
+    if let Err(error) = measure(program, kind, case, options, &mut process) {
+        process.error = Some(format!("{error:#}"));
+    }
+    process
 }
 
-/// Why a run came to its end from outside, if it did.
-fn fault(
-    ended: Ended,
-    timeout: Duration,
-    out_of_memory: impl FnOnce() -> Option<String>,
-) -> Option<String> {
-    let too_long = format!("timed out: it had not ended after {timeout:?} (--timeout)");
-    match ended.overdue {
-        Some(Overdue::Asked) => return Some(format!("{too_long}, and was ended by SIGTERM")),
-        Some(Overdue::Killed) => {
-            return Some(format!(
-                "{too_long}, nor within {GRACE:?} of SIGTERM, and was killed"
-            ));
+fn measure(
+    program: &Path,
+    kind: Kind,
+    case: &Case,
+    options: &Options,
+    process: &mut Process,
+) -> anyhow::Result<()> {
+    let mut setting = case.setting.clone();
+    let allowed = Cpus::allowed()?;
+    if case.pin {
+        setting.cpus = Some(allowed.first());
+    }
+    process.cpus = setting.cpus.as_ref().map(ToString::to_string);
+    process.policy = setting.policy.map(|policy| policy.name().to_owned());
+    if kind == Kind::FirstEdition {
+        return first_edition(program, &setting, options, process);
+    }
+    let cpus = setting.cpus.as_ref().unwrap_or(&allowed).list();
+    let cpus: Vec<usize> = cpus.iter().map(|&cpu| cpu as usize).collect();
+    process.cache_line = cache_line::measure(&cpus);
+    process.memory = Some(MemoryChange {
+        before: memory::system(),
+        held: None,
+    });
+    let mut args = process.args.clone();
+    args.push("--controlled".to_owned());
+    let mut running = Running::start(program, &args, &setting, options.timeout)?;
+    let fault = controlled(&mut running, case, options, process).err();
+    if fault.is_some() {
+        running.give_up();
+    }
+    let ended = running.finish()?;
+    if let Some(line) = &mut process.cache_line {
+        cache_line::measure_again(line);
+    }
+    conclude(&ended, fault, process);
+    Ok(())
+}
+
+/// Asks for all that is wanted of a program, and fills in what it answers.
+fn controlled(
+    running: &mut Running,
+    case: &Case,
+    options: &Options,
+    process: &mut Process,
+) -> Result<(), Fault> {
+    let (pids, description) = match answer(running)? {
+        Answer::Ready {
+            pids,
+            setup_ns,
+            first_ns,
+            description,
+        } => {
+            process.setup_ns = setup_ns;
+            process.first_ns = first_ns;
+            (pids, description)
         }
-        None => {}
+        other => return Err(unexpected("ready", &other)),
+    };
+    describe(&description, process)?;
+    let timed = timed_run(running, case.iters, &pids, &description, process)?;
+    process.samples = Samples::of(&timed).map(|samples| Samples {
+        each: options.keep_samples.then_some(timed),
+        ..samples
+    });
+    if process.partial {
+        return Ok(());
     }
-    let number = ended.status.signal()?;
-    let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
-    let killed = format!("killed by signal {number} ({name})");
-    Some(
-        match out_of_memory().filter(|_| number == Signal::SIGKILL as i32) {
-            Some(cause) => format!("{killed}: {cause}"),
-            None if signals::received().is_some() => format!("{killed} after an interrupt"),
-            None => killed,
-        },
-    )
+    for pass in &case.passes {
+        let iterations = case.iters.min(MOST_SAMPLES);
+        let (samples, _) = ran(running, iterations, Some(pass), &mut process.extra)?;
+        process
+            .extra
+            .extend(distribution(&samples).map(|d| (pass.clone(), d)));
+    }
+    running.send(&Request::Hold.to_string())?;
+    match answer(running)? {
+        Answer::Held { pids } => {
+            if let Some(change) = &mut process.memory {
+                change.held = Some(memory::of(&pids));
+            }
+        }
+        other => return Err(unexpected("held", &other)),
+    }
+    if options.counters {
+        count(running, case.iters, &pids, process)?;
+    }
+    running.send(&Request::End.to_string())?;
+    match answer(running)? {
+        Answer::Ended { teardown_ns, extra } => {
+            process.teardown_ns = teardown_ns;
+            merge(&mut process.extra, extra);
+            Ok(())
+        }
+        other => Err(unexpected("ended", &other)),
+    }
 }
 
-/// A record with what ended its run from outside, unless that came when all was done.
-fn with_fault(mut record: Box<Record>, status: ExitStatus, fault: Option<String>) -> Box<Record> {
-    let is_whole = status.success() && !record.partial;
-    if let Some(fault) = fault.filter(|_| !is_whole) {
-        let samples = record.samples.as_ref().map_or(0, |samples| samples.count);
-        let measured = format!("{samples} iterations were timed before");
-        record.error = Some(match record.error.take() {
-            Some(error) => format!("{fault}; {measured}; it says: {error}"),
-            None => format!("{fault}; {measured}"),
-        });
+fn describe(description: &Description, process: &mut Process) -> Result<(), Fault> {
+    if description.contract != VERSION {
+        return Err(Fault::Told(format!(
+            "it follows version {} of the contract, and this runner version {VERSION}",
+            description.contract
+        )));
     }
-    record
+    process.version = Some(description.version.clone());
+    process.tasks = Some(description.tasks);
+    process.tokens = description.tokens;
+    process.hops = description.hops;
+    process.bytes = description.bytes;
+    process.claim = Some(description.claim);
+    process.runtime.clone_from(&description.runtime);
+    Ok(())
 }
 
-/// Why a program has printed no record: its last words, or how it ended.
-fn reason(status: ExitStatus, fault: Option<String>, stderr: &str) -> String {
-    let ended = fault.map(|fault| format!("{fault}; nothing of what it measured is left"));
-    match (stderr.trim(), ended) {
-        ("", None) => format!("it printed no record and ended with {status}"),
-        ("", Some(ended)) => ended,
-        (words, None) => format!("{words} ({status})"),
-        (words, Some(ended)) => format!("{ended}; it says: {words}"),
+/// The main pass, in slices where it has more iterations than one run may have; returns the samples.
+fn timed_run(
+    running: &mut Running,
+    iters: u64,
+    pids: &[i32],
+    description: &Description,
+    process: &mut Process,
+) -> Result<Vec<u64>, Fault> {
+    let threads = description.needs.threads.of(description.tasks);
+    let totals = || {
+        (threads <= MOST_THREADS)
+            .then(|| usage::totals(pids))
+            .flatten()
+    };
+    let (totals_before, before) = (totals(), interference::totals());
+    let mut samples = Vec::new();
+    let mut used = Some(Usage::default());
+    while (samples.len() as u64) < iters {
+        let wanted = (iters - samples.len() as u64).min(MOST_SAMPLES);
+        let (slice, of_slice) = ran(running, wanted, None, &mut process.extra)?;
+        used = used.zip(of_slice).map(|(all, more)| sum(all, more));
+        let is_whole = slice.len() as u64 == wanted;
+        samples.extend(slice);
+        if !is_whole {
+            process.partial = true;
+            break;
+        }
+    }
+    process.interference = Some(interference::totals().since(before));
+    process.usage = match used {
+        // It does not count its own, or children do the work.
+        None => totals()
+            .zip(totals_before)
+            .and_then(|(now, then)| now.since(&then)),
+        used => used,
+    };
+    Ok(samples)
+}
+
+/// Counts events in a further run: a tenth of the iterations, but a hundred where there are as many,
+/// since counts hardly vary.
+fn count(
+    running: &mut Running,
+    iters: u64,
+    pids: &[i32],
+    process: &mut Process,
+) -> Result<(), Fault> {
+    let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
+    // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
+    let scope = process.hops.is_none().then_some(Scope::Cpus);
+    let counting = perf::attach(pids, scope);
+    let (samples, usage) = ran(running, iterations, None, &mut Extra::new())?;
+    process.counters = Some(Counters {
+        iterations: samples.len() as u64,
+        time: samples.iter().sum(),
+        usage,
+        ..counting.finish()
+    });
+    Ok(())
+}
+
+/// Asks for one run.
+fn ran(
+    running: &mut Running,
+    iterations: u64,
+    pass: Option<&String>,
+    extra: &mut Extra,
+) -> Result<(Vec<u64>, Option<Usage>), Fault> {
+    running.send(&Request::Run(iterations, pass.cloned()).to_string())?;
+    match answer(running)? {
+        Answer::Ran { samples_ns, .. } if samples_ns.len() as u64 > iterations => {
+            Err(Fault::Told(format!(
+                "it answered `run {iterations}` with {} samples",
+                samples_ns.len()
+            )))
+        }
+        Answer::Ran {
+            samples_ns,
+            usage,
+            extra: more,
+        } => {
+            merge(extra, more);
+            Ok((samples_ns, usage))
+        }
+        other => Err(unexpected("ran", &other)),
+    }
+}
+
+fn answer(running: &mut Running) -> Result<Answer, Fault> {
+    let line = running.line()?.ok_or(Fault::Ended)?;
+    match serde_json::from_slice(&line) {
+        Ok(Answer::Failed { error }) => Err(Fault::Told(error)),
+        Ok(answer) => Ok(answer),
+        Err(e) => {
+            let line = String::from_utf8_lossy(&line);
+            let start: String = line.chars().take(80).collect();
+            Err(Fault::Told(format!(
+                "its answer is none of docs/CONTRACT.md ({e}): {start}"
+            )))
+        }
+    }
+}
+
+fn unexpected(wanted: &str, found: &Answer) -> Fault {
+    let found = match found {
+        Answer::Ready { .. } => "ready",
+        Answer::Ran { .. } => "ran",
+        Answer::Held { .. } => "held",
+        Answer::Ended { .. } => "ended",
+        Answer::Failed { .. } => "failed",
+    };
+    // An interrupted program ends without being asked to.
+    match (found, signals::received()) {
+        ("ended", Some(_)) => Fault::Ended,
+        _ => Fault::Told(format!("it answered '{found}' where '{wanted}' was due")),
+    }
+}
+
+fn sum(a: Usage, b: Usage) -> Usage {
+    Usage {
+        user_ns: a.user_ns + b.user_ns,
+        system_ns: a.system_ns + b.system_ns,
+        voluntary_switches: a.voluntary_switches + b.voluntary_switches,
+        involuntary_switches: a.involuntary_switches + b.involuntary_switches,
+        minor_faults: a.minor_faults + b.minor_faults,
+        major_faults: a.major_faults + b.major_faults,
+    }
+}
+
+/// Adds distributions of a further slice. Count, mean, deviation and extremes are exact; a percentile
+/// is the mean of the slices', weighted by their counts.
+fn merge(all: &mut Extra, more: Extra) {
+    for (name, b) in more {
+        let Some(a) = all.get_mut(&name) else {
+            all.insert(name, b);
+            continue;
+        };
+        let (n, m) = (a.count as f64, b.count as f64);
+        let weighted = |x: f64, y: f64| (x * n + y * m) / (n + m).max(1.0);
+        let percentile = |x: u64, y: u64| weighted(x as f64, y as f64).round() as u64;
+        let mean = weighted(a.mean, b.mean);
+        let spread = |d: f64, own: f64| d.powi(2) + (own - mean).powi(2);
+        let variance = weighted(spread(a.stddev, a.mean), spread(b.stddev, b.mean));
+        *a = contract::message::Distribution {
+            count: a.count + b.count,
+            mean,
+            stddev: variance.sqrt(),
+            min: a.min.min(b.min),
+            p50: percentile(a.p50, b.p50),
+            p90: percentile(a.p90, b.p90),
+            p99: percentile(a.p99, b.p99),
+            max: a.max.max(b.max),
+        };
+    }
+}
+
+/// Runs a program of the first edition, which measures by itself and prints its record.
+fn first_edition(
+    program: &Path,
+    setting: &Setting,
+    options: &Options,
+    process: &mut Process,
+) -> anyhow::Result<()> {
+    let mut args = process.args.clone();
+    if options.counters {
+        args.push("--counters".to_owned());
+    }
+    let mut running = Running::start(program, &args, setting, options.timeout)?;
+    running.close_input();
+    let line = running.line();
+    if line.is_err() {
+        running.give_up();
+    }
+    let ended = running.finish()?;
+    let read = match line? {
+        Some(line) => first_edition::read(&line, process).map_err(|_| Fault::Ended),
+        None => Err(Fault::Ended),
+    };
+    if let (Some(samples), false) = (&mut process.samples, options.keep_samples) {
+        samples.each = None;
+    }
+    let fault = read.err().or(process.error.take().map(Fault::Told));
+    conclude(&ended, fault, process);
+    Ok(())
+}
+
+/// Takes the end of a process into its record: the cause of a fault, or an interruption.
+fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
+    let is_interrupted = signals::received().is_some() && ended.status.code().is_some();
+    process.error = match (fault, &ended.fault) {
+        (Some(Fault::Told(error)), None) => Some(error),
+        (Some(Fault::Told(error)), Some(cause)) => Some(format!("{cause}; it says: {error}")),
+        (Some(Fault::Ended), _) if is_interrupted => None,
+        (Some(Fault::Ended), _) => Some(ended.reason()),
+        (None, Some(cause)) => Some(cause.clone()),
+        (None, None) if ended.status.success() || is_interrupted => None,
+        (None, None) => Some(ended.reason()),
+    };
+    if is_interrupted && !ended.status.success() {
+        process.partial = true;
+    }
+    if let (Some(error), Some(samples)) = (&mut process.error, &process.samples) {
+        *error += &format!("; {} iterations were timed before", samples.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_of_a_distribution_add_up() {
+        let samples = [[1_u64, 2, 3, 4], [5, 6, 7, 100]];
+        let mut all = Extra::new();
+        for slice in samples {
+            let extra = [("a".to_owned(), distribution(&slice).unwrap())];
+            merge(&mut all, extra.into());
+        }
+        let whole = distribution(&samples.concat()).unwrap();
+        let found = all["a"];
+        assert_eq!((found.count, found.min, found.max), (8, 1, 100));
+        assert!((found.mean - whole.mean).abs() < 1e-9);
+        assert!((found.stddev - whole.stddev).abs() < 1e-9);
+        assert_eq!(found.p50, 4);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use harness::record::Record;
+use record::Record;
 
 use crate::analysis::CONFIDENCE;
 use crate::cases::{Cases, Reading};
@@ -32,12 +32,9 @@ pub fn extensible(records: &[Record], cases: &[Case]) -> Vec<Record> {
     let names = cases
         .iter()
         .filter(|case| case.extensible)
-        .map(|case| (case.position.section.as_str(), case.position.name()));
-    let names: HashSet<(&str, String)> = names.collect();
-    let is_of = |record: &&Record| {
-        let position = record.plan.as_ref();
-        position.is_some_and(|p| names.contains(&(p.section.as_str(), p.name())))
-    };
+        .map(|case| case.index);
+    let names: HashSet<u32> = names.collect();
+    let is_of = |record: &&Record| names.contains(&record.case);
     records.iter().filter(is_of).cloned().collect()
 }
 
@@ -49,7 +46,7 @@ pub fn extensible(records: &[Record], cases: &[Case]) -> Vec<Record> {
 /// nothing is known of what more would take, and there are none.
 pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Goal) -> u32 {
     // By the pilot alone: to look again at what came after it would be to stop when it pleases.
-    let of_pilot = |r: &&Record| r.plan.as_ref().is_some_and(|p| p.round < pilot);
+    let of_pilot = |r: &&Record| r.round < pilot;
     let of_pilot: Vec<Record> = records.iter().filter(of_pilot).cloned().collect();
     let wanted = timed(&of_pilot)
         .into_iter()
@@ -68,9 +65,9 @@ pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Go
 
 /// How many rounds these records are of.
 pub fn decided(records: &[Record]) -> u32 {
-    let positions = records.iter().filter_map(|record| record.plan.as_ref());
-    positions
-        .map(|position| position.round.saturating_add(1))
+    records
+        .iter()
+        .map(|record| record.round.saturating_add(1))
         .max()
         .unwrap_or(0)
 }

@@ -11,11 +11,9 @@ pub struct Outlook {
     pub name: String,
     /// How many.
     pub tasks: u64,
-    /// What they take in all: by the line through what was measured, and the pages of pipes.
+    /// What they take in all: by the line through what was measured.
     /// Unknown where huge pages void the line, or nothing was measured.
     pub bytes: Option<f64>,
-    /// The part of it that is pages of pipes, which are in no counter.
-    pub pipe_pages: u64,
     /// Whether that can be had.
     pub verdict: Verdict,
 }
@@ -46,12 +44,6 @@ pub enum Verdict {
         /// Why not.
         reason: String,
     },
-}
-
-/// What a chain of `tasks` tasks keeps in the buffers of its pipes: a pipe that was ever written
-/// to holds on to a page when it is empty again.
-pub fn pipe_pages(tasks: u64, page: u64) -> u64 {
-    tasks.saturating_add(1).saturating_mul(page)
 }
 
 /// Decides from what the tasks take, what memory there is, and what the program says of the
@@ -136,12 +128,6 @@ mod tests {
         ] {
             assert_eq!(verdict(Some(bytes), room, &answer), expected);
         }
-    }
-
-    #[test]
-    fn every_link_of_a_chain_keeps_a_page() {
-        assert_eq!(pipe_pages(9, 4096), 40_960);
-        assert_eq!(pipe_pages(u64::MAX, 4096), u64::MAX);
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::os::fd::AsFd;
 use std::os::linux::fs::MetadataExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use harness::{console, signals};
+use crate::{console, signals};
 use nix::fcntl::OFlag;
 use nix::sys::stat::{major, minor};
 
@@ -93,7 +94,7 @@ fn lock(file: File) -> io::Result<Option<File>> {
     // not: another thread takes the wait, and its end of a pipe tells when it is over.
     let (reader, writer) = io::pipe()?;
     let locker = file.try_clone()?;
-    signals::spawn_aside(move || {
+    thread::Builder::new().spawn(move || {
         if let Err(e) = locker.lock() {
             console::say(format_args!("switchcost: cannot lock: {e}"));
         }

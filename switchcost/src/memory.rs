@@ -1,7 +1,6 @@
 //! Bytes for each task: the slope of memory over the number of tasks.
 
-use harness::record::Record;
-use harness::usage::Memory;
+use record::{Memory, Record};
 use serde::Serialize;
 use stats::{Halves, Interval, Line, TheilSen};
 
@@ -65,26 +64,26 @@ pub fn slopes(runs: &[&Record], versus: Option<&[&Record]>) -> Option<Slopes> {
 /// Why runs have no slopes.
 pub fn no_slope(runs: &[&Record]) -> &'static str {
     let is_known = |record: &&Record| {
-        let at_rest = record.memory.and_then(|memory| memory.at_rest);
+        let at_rest = record.memory.and_then(|memory| memory.held);
         at_rest.is_some_and(|memory| memory.resident.is_some())
     };
     match runs.iter().any(is_known) {
         true => "too few task counts for a slope",
-        false => "the memory is unknown: /proc/self/smaps_rollup could not be read",
+        false => "the memory is unknown: /proc/PID/smaps_rollup could not be read",
     }
 }
 
 fn fits(runs: &[&Record]) -> Option<Slopes> {
-    let user = |record: &Record| Some(record.memory?.at_rest?.resident? as f64);
+    let user = |record: &Record| Some(record.memory?.held?.resident? as f64);
     let huge = |record: &&&Record| {
         record
             .memory
-            .and_then(|m| m.at_rest?.huge)
+            .and_then(|m| m.held?.huge)
             .is_some_and(|bytes| bytes > 0)
     };
     Some(Slopes {
         user: Fit::of(runs, user)?,
-        kernel: Fit::of(runs, Record::kernel_gain),
+        kernel: Fit::of(runs, |r| r.kernel_gain()),
         parts: Parts {
             stacks: Fit::of_gain(runs, |memory| memory.system_kernel_stacks),
             page_tables: Fit::of_gain(runs, |memory| memory.system_page_tables),
@@ -94,7 +93,7 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
         all: Fit::of(runs, |record| Some(user(record)? + record.kernel_gain()?)),
         points: runs
             .iter()
-            .filter_map(|record| Some((record.tasks()?, user(record)?, record.kernel_gain())))
+            .filter_map(|record| Some((record.tasks?, user(record)?, record.kernel_gain())))
             .collect(),
         failed: 0,
         huge: runs.iter().filter(huge).count(),
@@ -110,7 +109,7 @@ pub fn user_gain(record: &Record) -> Option<f64> {
 /// What a figure has grown by since before the tasks were built; system-wide ones can shrink.
 fn gain(record: &Record, figure: impl Fn(&Memory) -> Option<f64>) -> Option<f64> {
     let memory = record.memory?;
-    Some(figure(&memory.at_rest?)? - figure(&memory.before)?)
+    Some(figure(&memory.held?)? - figure(&memory.before)?)
 }
 
 impl Slopes {
@@ -156,7 +155,7 @@ impl Fit {
     fn of(runs: &[&Record], size: impl Fn(&Record) -> Option<f64>) -> Option<Self> {
         let (tasks, sizes): (Vec<f64>, Vec<f64>) = runs
             .iter()
-            .filter_map(|record| Some((record.tasks()? as f64, size(record)?)))
+            .filter_map(|record| Some((record.tasks? as f64, size(record)?)))
             .unzip();
         Some(Fit {
             line: stats::fit_line(&tasks, &sizes, CONFIDENCE)?,
@@ -169,7 +168,7 @@ impl Fit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use harness::record::MemoryChange;
+    use record::MemoryChange;
 
     /// A run in which each task holds 100 bytes of its own, 30 of stack, 20 of page tables and 10
     /// of slab; the upper half of the counts twice as much of its own if `bent`.

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use harness::usage::field;
-
 /// How many processes the OOM killer has ended so far, where the kernel tells.
 #[derive(Clone, Debug)]
 pub(crate) struct Kills {
@@ -63,6 +61,17 @@ fn file(groups: &str) -> Option<String> {
         }
     }
     version_2
+}
+
+/// The number after `name` in a file of `name value` lines.
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        line.strip_prefix(name)?
+            .strip_prefix(' ')?
+            .trim()
+            .parse()
+            .ok()
+    })
 }
 
 #[cfg(test)]

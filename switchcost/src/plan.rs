@@ -1,11 +1,16 @@
 //! What to run: sections of rows and columns, read from TOML.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use crate::console::{is_command, plain_line};
 use anyhow::{Context, bail, ensure};
-use harness::plain::{is_command, plain_line};
-use harness::record::{self, Metric, PlanPosition};
+use record::{Also, Metric};
 use serde::Deserialize;
+
+use crate::first_edition;
+use crate::probe::Kind;
+use crate::setting::{Policy, Setting};
 
 mod built_in;
 
@@ -44,18 +49,8 @@ pub struct Section {
     pub rows: Vec<Row>,
 }
 
-/// A further column.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Also {
-    /// Its heading.
-    pub name: String,
-    /// What it shows of a record.
-    pub metric: Metric,
-}
-
 /// A variant of every row of a section.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
     /// Its heading.
@@ -65,6 +60,11 @@ pub struct Column {
     /// Flags that make the variant.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// Whether it is pinned to one CPU.
+    #[serde(default)]
+    pub pin: bool,
+    /// Scheduling policy.
+    pub policy: Option<Policy>,
 }
 
 /// One thing to measure.
@@ -79,10 +79,18 @@ pub struct Row {
     /// Its flags, besides those below.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// Whether it is pinned to one CPU.
+    #[serde(default)]
+    pub pin: bool,
+    /// Scheduling policy.
+    pub policy: Option<Policy>,
     /// Timed iterations in each process.
     pub iters: u64,
-    /// Iterations before them.
-    pub warmups: u64,
+    /// Untimed iterations before them.
+    pub warmup: u64,
+    /// Further passes of the program that are run once, each a distribution of that name.
+    #[serde(default)]
+    pub passes: Vec<String>,
     /// Task counts, for a slope over them; each is run three times.
     #[serde(default)]
     pub tasks: Vec<u32>,
@@ -92,19 +100,37 @@ pub struct Row {
     pub versus: Option<String>,
 }
 
-/// One command to run in some rounds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A process to run in some rounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Case {
-    /// The benchmark program.
+    /// The program.
     pub program: String,
-    /// All its flags.
+    /// Its flags, but for those of the runner.
     pub flags: Vec<String>,
-    /// In how many rounds it runs.
+    /// Timed iterations.
+    pub iters: u64,
+    /// Untimed iterations before them.
+    pub warmup: u64,
+    /// Further passes.
+    pub passes: Vec<String>,
+    /// Whether it is pinned to the first CPU that the runner may use.
+    pub pin: bool,
+    /// Setting of its process.
+    pub setting: Setting,
+    /// Number of rounds.
     pub rounds: u32,
     /// Whether a run may be extended by more rounds of it.
     pub extensible: bool,
-    /// Where its records belong; round and order are filled in when it runs.
-    pub position: PlanPosition,
+    /// Place in the plan.
+    pub index: u32,
+    /// Whether it is the second of two equal processes in a round.
+    pub twin: bool,
+    /// Value of the flag that a curve or a slope runs over.
+    pub x: Option<u64>,
+    /// Table that it belongs to.
+    pub section: Arc<record::Section>,
+    /// Cell of the table.
+    pub cell: Arc<record::Case>,
 }
 
 /// How often each task count of a slope is run.
@@ -168,7 +194,7 @@ impl Plan {
         for row in self.sections.iter_mut().flat_map(|s| &mut s.rows) {
             if row.tasks.is_empty() {
                 row.iters = row.iters.div_ceil(4);
-                row.warmups = row.warmups.div_ceil(4);
+                row.warmup = row.warmup.div_ceil(4);
             }
         }
         self
@@ -184,29 +210,30 @@ impl Plan {
     }
 
     /// The cases in the plan's order.
-    pub fn cases(&self, quick: bool, seed: u64) -> Vec<Case> {
+    pub fn cases(&self, quick: bool) -> Vec<Case> {
         let mut cases = Vec::new();
+        let mut index = 0;
         for section in &self.sections {
-            let plain = [Column {
-                name: String::new(),
-                program: None,
-                flags: Vec::new(),
-            }];
+            let plain = [Column::default()];
             let columns = match section.columns.is_empty() {
                 true => &plain[..],
                 false => &section.columns[..],
             };
+            let table = Arc::new(record::Section {
+                title: section.title.clone(),
+                metric: section.metric.clone(),
+                also: section.also.clone(),
+            });
             for row in &section.rows {
                 for column in columns {
-                    let index = cases.len() as u32;
                     let case = Case {
-                        // One of them has it: see `Section::check`.
-                        program: column.program.as_ref().unwrap_or(&row.program).clone(),
-                        flags: row.flags(column),
                         rounds: section.rounds.unwrap_or(self.rounds),
                         extensible: section.rounds.is_none() && row.tasks.is_empty(),
-                        position: section.position(row, column, index, seed),
+                        index,
+                        section: table.clone(),
+                        ..row.case(&section.title, column)
                     };
+                    index += 1;
                     if row.tasks.is_empty() {
                         cases.push(case);
                         continue;
@@ -215,9 +242,10 @@ impl Plan {
                         true => 1,
                         false => section.rounds.unwrap_or(REPEATS_OF_A_COUNT),
                     };
-                    cases.extend(row.tasks.iter().map(|tasks| {
+                    cases.extend(row.tasks.iter().map(|&tasks| {
                         let mut case = case.clone();
                         case.flags.extend(["--tasks".to_owned(), tasks.to_string()]);
+                        case.x = Some(tasks.into());
                         Case { rounds, ..case }
                     }));
                 }
@@ -228,20 +256,45 @@ impl Plan {
 }
 
 impl Case {
-    /// Whether its section, row or column contains `text`, in any case of letters.
+    /// Whether its section, row or column contains `text`, case-insensitively.
     pub fn matches(&self, text: &str) -> bool {
         let text = text.to_lowercase();
-        let position = &self.position;
-        [&position.section, &position.row, &position.column]
+        [&self.section.title, &self.cell.row, &self.cell.column]
             .iter()
             .any(|name| name.to_lowercase().contains(&text))
     }
 
     /// The same case again, to learn the noise; slopes have their own.
     pub fn twin(&self) -> Option<Case> {
-        let mut twin = self.clone();
-        twin.position.twin = true;
-        (!self.position.metric.is_slope()).then_some(twin)
+        let twin = Case {
+            twin: true,
+            ..self.clone()
+        };
+        (!self.section.metric.is_slope()).then_some(twin)
+    }
+
+    /// Arguments of its process.
+    pub fn args(&self, kind: Kind) -> Vec<String> {
+        let mut args = self.flags.clone();
+        args.extend(match kind {
+            Kind::Contract => vec!["--warmup".to_owned(), self.warmup.to_string()],
+            Kind::FirstEdition => first_edition::flags(self.iters, self.warmup),
+        });
+        args
+    }
+
+    /// What is printed of it where it is not run: its program, its flags and how it is started.
+    pub fn command(&self) -> String {
+        let mut words = vec![self.program.clone()];
+        words.extend(self.flags.iter().cloned());
+        words.push(format!("--iters {} --warmup {}", self.iters, self.warmup));
+        if self.pin {
+            words.push("(pinned)".to_owned());
+        }
+        if let Some(policy) = self.setting.policy {
+            words.push(format!("(policy {})", policy.name()));
+        }
+        words.join(" ")
     }
 }
 
@@ -253,15 +306,6 @@ fn printable(what: &str, name: &str) -> anyhow::Result<()> {
         plain_line(name)
     );
     Ok(())
-}
-
-impl Also {
-    fn of_record(&self) -> record::Also {
-        record::Also {
-            name: self.name.clone(),
-            metric: self.metric,
-        }
-    }
 }
 
 impl Section {
@@ -300,14 +344,6 @@ impl Section {
                     row.name
                 );
             }
-            let own = [
-                "--iters",
-                "--warmups",
-                "--format",
-                "--quiet",
-                "--help",
-                "--check-limits",
-            ];
             let flags = row
                 .flags
                 .iter()
@@ -315,7 +351,7 @@ impl Section {
             for flag in flags {
                 let name = flag.split('=').next().unwrap_or(flag);
                 ensure!(
-                    !own.contains(&name),
+                    !OWN.contains(&name),
                     "row '{}': flags: {name} is the runner's own",
                     row.name
                 );
@@ -351,7 +387,7 @@ impl Section {
             "also: a slope over task counts has no further columns: make another section, \
              such as one of the metric \"system-per-task\""
         );
-        let mut metrics = HashSet::from([self.metric]);
+        let mut metrics = HashSet::from([&self.metric]);
         for also in &self.also {
             printable("a further column's name", &also.name)?;
             ensure!(!also.name.is_empty(), "also: a further column needs a name");
@@ -362,7 +398,7 @@ impl Section {
                 also.name
             );
             ensure!(
-                metrics.insert(also.metric),
+                metrics.insert(&also.metric),
                 "also '{}': the section has a column of this metric",
                 also.name
             );
@@ -374,7 +410,7 @@ impl Section {
             false => self.columns.iter().map(|c| c.name.as_str()).collect(),
         };
         for name in names {
-            let further = self.also.iter().map(|also| also.of_record().heading(name));
+            let further = self.also.iter().map(|also| also.heading(name));
             for heading in [name.to_owned()].into_iter().chain(further) {
                 ensure!(
                     headings.insert(heading.clone()),
@@ -384,39 +420,48 @@ impl Section {
         }
         Ok(())
     }
-
-    fn position(&self, row: &Row, column: &Column, index: u32, seed: u64) -> PlanPosition {
-        PlanPosition {
-            section: self.title.clone(),
-            metric: self.metric,
-            also: self.also.iter().map(Also::of_record).collect(),
-            row: row.name.clone(),
-            column: column.name.clone(),
-            baseline: row.baseline.clone(),
-            versus: row.versus.clone(),
-            over: None,
-            twin: false,
-            index,
-            round: 0,
-            order: 0,
-            seed,
-            run: 0,
-            command: None,
-        }
-    }
 }
 
 impl Row {
-    /// Its flags in a column; those for the runner's own numbers come last.
-    fn flags(&self, column: &Column) -> Vec<String> {
-        let mut flags = self.flags.clone();
-        flags.extend(column.flags.iter().cloned());
-        for (flag, value) in [("--iters", self.iters), ("--warmups", self.warmups)] {
-            flags.extend([flag.to_owned(), value.to_string()]);
+    /// Its case in a column.
+    fn case(&self, section: &str, column: &Column) -> Case {
+        Case {
+            // One of them has it: see `Section::check`.
+            program: column.program.as_ref().unwrap_or(&self.program).clone(),
+            flags: self.flags.iter().chain(&column.flags).cloned().collect(),
+            iters: self.iters,
+            warmup: self.warmup,
+            passes: self.passes.clone(),
+            pin: self.pin || column.pin,
+            setting: Setting {
+                policy: column.policy.or(self.policy),
+                ..Setting::default()
+            },
+            cell: Arc::new(record::Case {
+                section: section.to_owned(),
+                row: self.name.clone(),
+                column: column.name.clone(),
+                baseline: self.baseline.clone(),
+                versus: self.versus.clone(),
+                over: None,
+            }),
+            ..Case::default()
         }
-        flags
     }
 }
+
+/// Flags that the runner sets itself.
+pub const OWN: [&str; 9] = [
+    "--iters",
+    "--warmup",
+    "--warmups",
+    "--format",
+    "--quiet",
+    "--help",
+    "--check-limits",
+    "--describe",
+    "--controlled",
+];
 
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,32 @@
-//! What a program says of a command line before it is run: `--check-limits`.
+//! What a program says of a command line before it is run.
 
 use std::mem;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use harness::limits::Demand;
+use contract::message::{Description, Needs};
+use observe::limits::Limits;
 use serde::{Deserialize, Serialize};
 
-use crate::scratch;
+use crate::first_edition;
+use crate::process::Running;
+use crate::setting::Setting;
 
-/// The exit status of a program that was given flags it cannot follow.
+/// Exit status of a program that was given flags it cannot follow.
 const BAD_USAGE: i32 = 2;
+
+/// Time that a program may take to describe itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a program follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// docs/CONTRACT.md.
+    Contract,
+    /// The first edition's flags.
+    FirstEdition,
+}
 
 /// What a program answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,10 +46,10 @@ pub enum Answer {
     Refused(String),
 }
 
-/// A limit that is too low, as a program tells it.
+/// A limit that is too low.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
-    /// The limit's name as people know it.
+    /// Name as people know it.
     pub name: String,
     /// What it bounds, such as `descriptors` or `memory`.
     pub resource: String,
@@ -46,67 +61,148 @@ pub struct Shortage {
     pub remedy: String,
 }
 
-/// The part of the answer that is used here.
+/// The part of a first-edition answer that is used here.
 #[derive(Debug, Deserialize)]
-struct Verdict {
+struct OldAnswer {
     largest: u64,
     shortages: Vec<Shortage>,
 }
 
-/// Another part of it.
-#[derive(Debug, Deserialize)]
-struct Needs {
-    demand: Demand,
+/// Output of a program that was called.
+struct Output {
+    status: Option<i32>,
+    stdout: Vec<u8>,
+    words: String,
+}
+
+/// What a program follows.
+///
+/// # Errors
+/// When it cannot be started, or follows neither.
+pub fn kind(program: &Path) -> anyhow::Result<Kind> {
+    let output = call(program, &[], &["--describe"])?;
+    if serde_json::from_slice::<Description>(&output.stdout).is_ok() {
+        return Ok(Kind::Contract);
+    }
+    match output.status == Some(BAD_USAGE) && unknown_flag(&output.words).is_some() {
+        true => Ok(Kind::FirstEdition),
+        false => Err(anyhow!(
+            "{} --describe: {}",
+            program.display(),
+            output.complaint()
+        )),
+    }
 }
 
 /// Asks a program whether it could run with these flags. Nothing is measured.
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn ask(program: &Path, flags: &[String]) -> anyhow::Result<Answer> {
-    let output = check_limits(program, flags)?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    Ok(understand(output.status.code(), &output.stdout, &stderr))
+pub fn ask(program: &Path, kind: Kind, flags: &[String]) -> anyhow::Result<Answer> {
+    if kind == Kind::FirstEdition {
+        let output = call(program, flags, &["--check-limits", "--format", "json"])?;
+        return Ok(understand(&output));
+    }
+    let output = call(program, flags, &["--describe"])?;
+    match serde_json::from_slice::<Description>(&output.stdout) {
+        Ok(description) => Ok(within(&Limits::read(), &description)),
+        Err(_) => Ok(refusal(&output)),
+    }
 }
 
-/// Asks a program what it needs with its usual flags. Nothing is measured.
+/// Whether limits allow what a description needs.
+fn within(limits: &Limits, description: &Description) -> Answer {
+    let report = limits.report(&description.needs, description.tasks);
+    if report.is_enough() {
+        return Answer::Fits;
+    }
+    let shortages = report.shortages.iter().map(|short| Shortage {
+        name: short.limit.name.clone(),
+        resource: match short.limit.resource.is_bytes() {
+            true => "memory".to_owned(),
+            false => format!("{:?}", short.limit.resource).to_lowercase(),
+        },
+        needed: short.needed,
+        allowed: short.limit.value.unwrap_or(0),
+        remedy: match &short.remedy.command {
+            Some(command) => command.clone(),
+            None => format!("# {}", short.remedy),
+        },
+    });
+    Answer::TooMuch {
+        largest: report.most.unwrap_or(0),
+        shortages: shortages.collect(),
+    }
+}
+
+/// Asks a program what it needs with its usual flags, and how many tasks it then has.
 ///
 /// # Errors
 /// When it cannot be started, or does not say.
-pub fn demand(program: &Path) -> anyhow::Result<Demand> {
-    let output = check_limits(program, &[])?;
+pub fn needs(program: &Path, kind: Kind) -> anyhow::Result<Needs> {
+    if kind == Kind::Contract {
+        return Ok(describe(program, &[])?.needs);
+    }
+    let output = call(program, &[], &["--check-limits", "--format", "json"])?;
+    first_edition::needs(&output.stdout).map_err(|_| {
+        anyhow!(
+            "{} --check-limits: {}",
+            program.display(),
+            output.complaint()
+        )
+    })
+}
+
+/// Describes a command line of a program that follows the contract.
+///
+/// # Errors
+/// When it cannot be started, or refuses the flags.
+pub fn describe(program: &Path, flags: &[String]) -> anyhow::Result<Description> {
+    let output = call(program, flags, &["--describe"])?;
     serde_json::from_slice(&output.stdout)
-        .map(|Needs { demand }| demand)
-        .map_err(|_| {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            let words = stderr.lines().map(str::trim).find(|line| !line.is_empty());
-            let why = words.unwrap_or("it does not say what it needs");
-            anyhow!("{} --check-limits: {why}", program.display())
-        })
+        .map_err(|_| anyhow!("{} --describe: {}", program.display(), output.complaint()))
 }
 
-fn check_limits(program: &Path, flags: &[String]) -> anyhow::Result<Output> {
-    Command::new(program)
-        .args(flags)
-        .args(["--check-limits", "--format", "json"])
-        .stdin(scratch::no_input()?)
-        .output()
-        .with_context(|| format!("cannot run {}", program.display()))
+fn call(program: &Path, flags: &[String], more: &[&str]) -> anyhow::Result<Output> {
+    let more = more.iter().map(|&flag| flag.to_owned());
+    let args: Vec<String> = flags.iter().cloned().chain(more).collect();
+    let mut running = Running::start(program, &args, &Setting::default(), PATIENCE)?;
+    running.close_input();
+    let mut stdout = Vec::new();
+    let cannot = || format!("cannot read from {}", program.display());
+    if let Some(line) = running.line().with_context(cannot)? {
+        stdout = line;
+    }
+    let ended = running.finish().with_context(cannot)?;
+    Ok(Output {
+        status: ended.status.code(),
+        stdout,
+        words: ended.fault.clone().unwrap_or(ended.words),
+    })
 }
 
-fn understand(status: Option<i32>, stdout: &[u8], stderr: &str) -> Answer {
-    match serde_json::from_slice::<Verdict>(stdout) {
-        Ok(verdict) if verdict.shortages.is_empty() => return Answer::Fits,
-        Ok(Verdict { largest, shortages }) => return Answer::TooMuch { largest, shortages },
-        Err(_) => {}
+impl Output {
+    /// The first line of what it said.
+    fn complaint(&self) -> String {
+        let mut lines = self.words.lines().map(str::trim);
+        let first = lines.find(|line| !line.is_empty());
+        first.unwrap_or("it does not say why").to_owned()
     }
-    if status == Some(BAD_USAGE)
-        && let Some(flag) = unknown_flag(stderr)
-    {
-        return Answer::NoFlag(flag.to_owned());
+}
+
+fn understand(output: &Output) -> Answer {
+    match serde_json::from_slice::<OldAnswer>(&output.stdout) {
+        Ok(answer) if answer.shortages.is_empty() => Answer::Fits,
+        Ok(OldAnswer { largest, shortages }) => Answer::TooMuch { largest, shortages },
+        Err(_) => refusal(output),
     }
-    let words = stderr.lines().map(str::trim).find(|line| !line.is_empty());
-    Answer::Refused(words.unwrap_or("it does not say why").to_owned())
+}
+
+fn refusal(output: &Output) -> Answer {
+    match unknown_flag(&output.words) {
+        Some(flag) if output.status == Some(BAD_USAGE) => Answer::NoFlag(flag.to_owned()),
+        _ => Answer::Refused(output.complaint()),
+    }
 }
 
 /// The flag that a command-line parser complains of, as clap and Go's flag package word it.
@@ -146,36 +242,34 @@ impl Answer {
 mod tests {
     use super::*;
 
+    fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Answer {
+        understand(&Output {
+            status,
+            stdout: stdout.to_owned(),
+            words: words.to_owned(),
+        })
+    }
+
     #[test]
     fn answers_are_understood() {
         let fits = br#"{"benchmark":"b","largest":9,"shortages":[],"tasks":1}"#;
-        assert_eq!(understand(Some(0), fits, ""), Answer::Fits);
-        let much =
-            br#"{"benchmark":"b","largest":9,"tasks":10,"shortages":[{"allowed":20,"in_use":6,
-            "name":"open files","needed":22,"needs_root":true,"note":null,"remedy":"ulimit",
-            "resource":"descriptors","source":"/proc"}]}"#;
-        let answer = understand(Some(1), much, "");
+        assert_eq!(understood(Some(0), fits, ""), Answer::Fits);
+        let much = br#"{"benchmark":"b","largest":9,"tasks":10,"shortages":[{"allowed":20,
+            "name":"open files","needed":22,"remedy":"ulimit","resource":"descriptors"}]}"#;
         assert_eq!(
-            answer.reason().unwrap(),
+            understood(Some(1), much, "").reason().unwrap(),
             "this system allows at most 9 tasks (open files)"
         );
         let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
-        assert_eq!(
-            understand(Some(2), b"", clap),
-            Answer::NoFlag("--capacity".to_owned())
-        );
+        let no_flag = |flag: &str| Answer::NoFlag(flag.to_owned());
+        assert_eq!(understood(Some(2), b"", clap), no_flag("--capacity"));
         let go = "flag provided but not defined: -capacity\nUsage of b:\n";
+        assert_eq!(understood(Some(2), b"", go), no_flag("-capacity"));
         assert_eq!(
-            understand(Some(2), b"", go),
-            Answer::NoFlag("-capacity".to_owned())
-        );
-        assert_eq!(
-            understand(Some(2), b"", "\nb: --placement: no\n more").reason(),
+            understood(Some(2), b"", "\nb: --placement: no\n more").reason(),
             Some("b: --placement: no".to_owned())
         );
-        assert_eq!(
-            understand(None, b"", ""),
-            Answer::Refused("it does not say why".to_owned())
-        );
+        let silent = Answer::Refused("it does not say why".to_owned());
+        assert_eq!(understood(None, b"", ""), silent);
     }
 }

@@ -7,10 +7,11 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use crate::console::{self, BadUsage};
 use anyhow::{Context, bail};
-use harness::{BadUsage, console};
 
 use crate::goroutines::{self, Toolchain};
+use crate::probe::{self, Answer, Kind};
 use crate::{progress, tools};
 
 /// The folder that holds the benchmark executables.
@@ -88,6 +89,22 @@ impl Programs {
                 goroutines::NO_TOOLCHAIN
             )
         }))
+    }
+
+    /// What a program follows.
+    ///
+    /// # Errors
+    /// When it is not there, or cannot be asked.
+    pub fn kind(&self, name: &str) -> anyhow::Result<Kind> {
+        probe::kind(&self.path(name)?)
+    }
+
+    /// Asks a program whether it could run with these flags.
+    ///
+    /// # Errors
+    /// When it is not there, or cannot be asked.
+    pub fn ask(&self, name: &str, flags: &[String]) -> anyhow::Result<Answer> {
+        probe::ask(&self.path(name)?, self.kind(name)?, flags)
     }
 
     /// Where a program's executable is.

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use harness::plain::plain_line;
+use crate::console::plain_line;
 use terminal_size::{Width, terminal_size_of};
 
 /// How far the runs of a plan are.

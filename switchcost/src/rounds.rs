@@ -1,112 +1,132 @@
 //! Rounds: every case once, each in a fresh process, one at a time, in a shuffled order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
 
 use anyhow::{bail, ensure};
-use harness::machine::{Build, Machine};
-use harness::record::{PlanPosition, Record, milliseconds};
-use harness::{console, signals};
+use record::{Plan, Process, Record, Run};
 
-use crate::execute::{self, Outcome};
+use crate::execute::{self, Options};
 use crate::goroutines;
 use crate::lock::Turn;
 use crate::origin;
 use crate::plan::Case;
+use crate::probe::Kind;
 use crate::programs::Programs;
 use crate::progress::Progress;
-use crate::store::Store;
+use crate::store::{Contents, Store};
+use crate::{console, signals};
 
-/// What every program is given besides its case's flags.
-const OUTPUT: [&str; 2] = ["--format", "json"];
-
-/// How the error of a case begins that was never tried.
+/// Beginning of the error of a case that was never tried.
 pub const NOT_RUN: &str = "not run: ";
 
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
 pub struct Rounds {
     programs: Programs,
+    kinds: HashMap<String, Kind>,
     store: Store,
-    seed: u64,
-    run: u64,
-    command: String,
+    header: Arc<Run>,
     records: Vec<Record>,
     done: HashSet<Place>,
-    timeout: Duration,
+    options: Options,
     /// Kept, and not looked at.
     turn: Option<Turn>,
     /// What has ended it before its time.
     failure: Option<anyhow::Error>,
 }
 
-/// A run's place in the plan: the program, its flags, the round, and whether it is a twin.
-type Place = (String, Vec<String>, u32, bool);
+/// Place of a process in the run: the case, the swept value, the round, and whether it is a twin.
+type Place = (u32, Option<u64>, u32, bool);
 
 impl Rounds {
-    /// A run that begins. A case that takes longer than `timeout` is made to end.
-    pub fn new(programs: Programs, store: Store, seed: u64, timeout: Duration) -> Self {
-        Rounds {
-            programs,
-            store,
-            seed,
-            run: milliseconds(SystemTime::now()),
-            command: command_line(),
-            records: Vec::new(),
-            done: HashSet::new(),
-            timeout,
-            turn: None,
-            failure: None,
-        }
-    }
-
-    /// A run that goes on after `records`. Those that are partial or failed are run again.
+    /// A run of these cases that begins now.
     ///
     /// # Errors
-    /// When a record is of none of the `cases`: it was made by another plan, or by other options;
-    /// or when it was made on another machine or by another build.
-    pub fn resume(mut self, records: Vec<Record>, cases: &[Case]) -> anyhow::Result<Self> {
-        origin::ensure_same(&records)?;
-        for record in &records {
-            let Some(position) = &record.plan else {
-                bail!("it holds a run by hand: {}", record.command_line.join(" "));
+    /// When signals cannot be taken over.
+    pub fn new(
+        programs: Programs,
+        store: Store,
+        seed: u64,
+        options: Options,
+        cases: &[Case],
+    ) -> anyhow::Result<Self> {
+        signals::install()?;
+        let machine = observe::machine::read();
+        let build = observe::build::current();
+        let header = Run::begin(command_line(), seed, machine, build, plan(cases));
+        Ok(Rounds {
+            programs,
+            kinds: HashMap::new(),
+            store,
+            header: Arc::new(header),
+            records: Vec::new(),
+            done: HashSet::new(),
+            options,
+            turn: None,
+            failure: None,
+        })
+    }
+
+    /// A run that goes on where a file ends. Processes that were interrupted or failed are run again.
+    ///
+    /// # Errors
+    /// When it was made by another plan or with other options, on another machine or by another build.
+    pub fn resume(mut self, earlier: Contents, cases: &[Case]) -> anyhow::Result<Self> {
+        let Some(header) = earlier.runs.last() else {
+            return Ok(self);
+        };
+        ensure!(earlier.runs.len() == 1, "it holds several runs");
+        origin::ensure_same(header, &self.header.machine, &self.header.build)?;
+        let other = "it was made by another plan or with other options";
+        ensure!(
+            header.plan == self.header.plan && header.seed == self.header.seed,
+            "{other}"
+        );
+        for record in earlier.records.iter().filter(|record| record.is_whole()) {
+            let is_its = |case: &&Case| case.index == record.case && case.x == record.x;
+            let Some(case) = cases.iter().find(is_its) else {
+                bail!("{other}: {}", record.args.join(" "));
             };
-            let flags = flags_of(record);
-            let known =
-                |case: &&Case| case.flags == flags && case.position.name() == position.name();
+            let kind = self.kind(&case.program)?;
             ensure!(
-                cases.iter().any(|case| known(&case)),
-                "it was made by another plan or with other options: {}",
-                position.name()
+                case.args(kind) == record.args,
+                "{other}: {} {}",
+                record.program,
+                record.args.join(" ")
             );
-            if record.error.is_none() && !record.partial {
-                let program = record.benchmark.clone();
-                self.done
-                    .insert((program, flags, position.round, position.twin));
-            }
+            let place = (record.case, record.x, record.round, record.twin);
+            self.done.insert(place);
         }
-        if let Some(position) = records.first().and_then(|record| record.plan.as_ref()) {
-            self.run = position.run;
-            self.command = position.command.clone().unwrap_or_default();
-        }
-        self.records = records;
+        self.header = header.clone();
+        self.records = earlier.records;
         Ok(self)
     }
 
-    /// Waits until no other runner measures on this machine, and keeps others from it as long as
-    /// this run lives; a signal ends the wait.
+    /// Waits until no other runner measures on this machine, and keeps others from it as long as this
+    /// run lives; a signal ends the wait.
     pub fn await_turn(&mut self) {
         self.turn = Turn::take();
     }
 
-    /// Runs these rounds of the cases that have them. Each record is stored as soon as it exists.
-    /// A signal ends it early, and the run under way is stored as a partial record.
+    /// What a program follows; it is asked once.
+    fn kind(&mut self, program: &str) -> anyhow::Result<Kind> {
+        if let Some(kind) = self.kinds.get(program) {
+            return Ok(*kind);
+        }
+        let kind = self.programs.kind(program)?;
+        self.kinds.insert(program.to_owned(), kind);
+        Ok(kind)
+    }
+
+    /// Runs these rounds of the cases that have them. Each process is stored as soon as it has ended.
+    /// A signal ends it early, and the process under way is stored as interrupted.
     ///
     /// # Errors
-    /// When a program cannot be started or a record cannot be stored, and nothing was measured;
-    /// where something was, [`Rounds::conclude`] tells the error, when that is printed. A program
-    /// that fails is a record with an error.
+    /// When nothing can be stored and nothing was measured; where something was,
+    /// [`Rounds::conclude`] tells the error, when that is printed. A program that fails is a record
+    /// with an error.
     pub fn run(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
         if self.failure.is_some() {
             return Ok(());
@@ -120,79 +140,76 @@ impl Rounds {
     }
 
     fn run_all(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
-        let left = self.left(cases, &rounds);
+        let own = |case: &Case| case.rounds.min(rounds.end).saturating_sub(rounds.start) as usize;
+        let all: usize = cases.iter().map(own).sum();
+        let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
+        let is_in = |place: &&Place| rounds.contains(&place.2);
+        let left = all.saturating_sub(self.done.iter().filter(is_in).count());
         let mut progress = Progress::new(left, rounds.end);
-        for (round, order, case) in schedule(cases, rounds, self.seed) {
-            if signals::received().is_some() {
-                break;
+        for round in rounds.start..rounds.end.min(last) {
+            for (order, case) in shuffled(cases, round, self.header.seed) {
+                if signals::received().is_some() {
+                    return Ok(());
+                }
+                if self.done.contains(&(case.index, case.x, round, case.twin)) {
+                    continue;
+                }
+                progress.show(round, &case.cell.name());
+                let process = self.one(case);
+                self.keep(case, process, round, order)?;
+                progress.advance();
             }
-            if self.done.contains(&place(case, round)) {
-                continue;
-            }
-            progress.show(round, &case.position.name());
-            let record = self.one(case, round, order)?;
-            self.store.append(&record)?;
-            self.records.push(record);
-            progress.advance();
         }
         Ok(())
     }
 
-    /// Number of runs that are left in these rounds.
-    fn left(&self, cases: &[Case], rounds: &Range<u32>) -> usize {
-        let all = |case: &Case| case.rounds.min(rounds.end).saturating_sub(rounds.start) as usize;
-        let is_one = |done: &&Place| {
-            let round = done.2;
-            let is_of = |case: &Case| round < case.rounds && place(case, round) == **done;
-            rounds.contains(&round) && cases.iter().any(is_of)
-        };
-        let done = self.done.iter().filter(is_one).count();
-        cases.iter().map(all).sum::<usize>().saturating_sub(done)
-    }
-
     /// Runs a case once.
-    fn one(&self, case: &Case, round: u32, order: u32) -> anyhow::Result<Record> {
-        let mut flags = case.flags.clone();
-        flags.extend(OUTPUT.map(str::to_owned));
-        let mut record = match self.programs.missing(&case.program) {
-            Some(why) => not_run(&case.program, flags, &why),
-            None => {
-                let path = self.programs.path(&case.program)?;
-                match execute::run(&path, &flags, self.timeout)? {
-                    Outcome::Measured(record) => *record,
-                    Outcome::Failed(reason) => failed(&case.program, flags, reason),
-                }
-            }
+    fn one(&mut self, case: &Case) -> Process {
+        let started = match self.programs.missing(&case.program) {
+            Some(why) => Err(format!("{NOT_RUN}{why}")),
+            None => self
+                .programs
+                .path(&case.program)
+                .and_then(|path| Ok((path, self.kind(&case.program)?)))
+                .map_err(|e| format!("{e:#}")),
         };
-        record.plan = Some(PlanPosition {
-            round,
-            order,
-            ..self.position(case)
-        });
-        Ok(record)
+        match started {
+            Ok((path, kind)) => execute::run(&path, kind, case, &self.options),
+            Err(why) => failed(case, why),
+        }
     }
 
-    fn position(&self, case: &Case) -> PlanPosition {
-        PlanPosition {
-            run: self.run,
-            command: Some(self.command.clone()),
-            ..case.position.clone()
+    /// Puts a process into its place in the run, and stores it.
+    fn keep(
+        &mut self,
+        case: &Case,
+        mut process: Process,
+        round: u32,
+        order: u32,
+    ) -> anyhow::Result<()> {
+        if self.records.is_empty() {
+            self.store.begin(&self.header)?;
         }
+        process.run = self.header.id;
+        process.case = case.index;
+        (process.round, process.order) = (round, order);
+        (process.twin, process.x) = (case.twin, case.x);
+        self.store.append(&process)?;
+        let record = Record::new(self.header.clone(), process).map_err(anyhow::Error::msg)?;
+        self.records.push(record);
+        Ok(())
     }
 
     /// Stores that a case is not run, and why, so that the file tells what is missing.
     ///
     /// # Errors
-    /// When the record cannot be stored.
+    /// When it cannot be stored.
     pub fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
         if self.failure.is_some() {
             return Ok(());
         }
-        let mut record = not_run(&case.program, case.flags.clone(), reason);
-        record.plan = Some(self.position(case));
-        self.store.append(&record)?;
-        self.records.push(record);
-        Ok(())
+        let process = failed(case, format!("{NOT_RUN}{reason}"));
+        self.keep(case, process, 0, 0)
     }
 
     /// Makes sure that there is something to print.
@@ -207,13 +224,11 @@ impl Rounds {
     /// Says where the records are, and whether there should have been more.
     ///
     /// # Errors
-    /// When every case failed, or what has ended the run before its time.
+    /// When every case failed, when the file has gone, or what has ended the run before its time.
     pub fn conclude(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
-            let (runs, s) = (
-                self.records.len(),
-                if self.records.len() == 1 { "" } else { "s" },
-            );
+            let runs = self.records.len();
+            let s = if runs == 1 { "" } else { "s" };
             console::say(format_args!("interrupted after {runs} run{s}"));
         }
         let kept = self.store.ensure_kept();
@@ -228,10 +243,8 @@ impl Rounds {
             return Ok(());
         }
         let is_missing = |record: &Record| {
-            let reason = record
-                .error
-                .as_deref()
-                .and_then(|e| e.strip_prefix(NOT_RUN));
+            let error = record.error.as_deref();
+            let reason = error.and_then(|e| e.strip_prefix(NOT_RUN));
             reason.is_some_and(|why| why.starts_with(goroutines::NO_TOOLCHAIN))
         };
         let mut tried = self.records.iter().filter(|r| !is_missing(r)).peekable();
@@ -253,40 +266,37 @@ impl Rounds {
     }
 }
 
-/// The runs of some rounds with their place in the round, shuffled. A round's order depends on the
-/// seed and the round alone, so that a run that is resumed keeps it. A round is made when it comes:
-/// there may be billions.
-fn schedule(
-    cases: &[Case],
-    rounds: Range<u32>,
-    seed: u64,
-) -> impl Iterator<Item = (u32, u32, &Case)> {
-    rounds.flat_map(move |round| {
-        let mut order: Vec<&Case> = cases.iter().filter(|case| round < case.rounds).collect();
-        let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(u64::from(round) << 32));
-        rng.shuffle(&mut order);
-        (0..)
-            .zip(order)
-            .map(move |(place, case)| (round, place, case))
-    })
+/// The cases of one round with their order in it. It depends on the seed and the round alone, so that
+/// a run that is resumed keeps it.
+fn shuffled(cases: &[Case], round: u32, seed: u64) -> Vec<(u32, &Case)> {
+    let mut order: Vec<&Case> = cases.iter().filter(|case| round < case.rounds).collect();
+    let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(u64::from(round) << 32));
+    rng.shuffle(&mut order);
+    (0..).zip(order).collect()
 }
 
-fn place(case: &Case, round: u32) -> Place {
-    let program = case.program.clone();
-    (program, case.flags.clone(), round, case.position.twin)
+/// The header's part about the cases, in the order of their places.
+fn plan(cases: &[Case]) -> Plan {
+    let mut in_order: Vec<&Case> = cases.iter().collect();
+    in_order.sort_by_key(|case| case.index);
+    let mut plan = Plan::default();
+    for case in in_order {
+        // A filter leaves gaps.
+        while plan.cases.len() < case.index as usize {
+            plan.cases.push(record::Case {
+                section: case.section.title.clone(),
+                ..record::Case::default()
+            });
+        }
+        if plan.cases.len() == case.index as usize {
+            plan.put(&case.section, &case.cell);
+        }
+    }
+    plan
 }
 
-/// The flags of the case that a record was made by.
-fn flags_of(record: &Record) -> Vec<String> {
-    let flags = record.command_line.get(1..).unwrap_or_default();
-    flags
-        .strip_suffix(&OUTPUT.map(str::to_owned))
-        .unwrap_or(flags)
-        .to_vec()
-}
-
-/// What was typed behind the runner's name, without the files that it writes to.
-fn command_line() -> String {
+/// Words typed behind the runner's name, without the files that it writes to.
+pub(crate) fn command_line() -> String {
     let mut words = Vec::new();
     let mut args = std::env::args_os().skip(1);
     while let Some(arg) = args.next() {
@@ -301,73 +311,59 @@ fn command_line() -> String {
     words.join(" ")
 }
 
-/// A record of a run that was not tried, and why.
-fn not_run(program: &str, flags: Vec<String>, why: &str) -> Record {
-    Record {
-        // This runner's own build says nothing about it.
-        build: Build::default(),
-        ..failed(program, flags, format!("{NOT_RUN}{why}"))
-    }
-}
-
-/// A record of a run that left none. Of its parameters it has the numbers, so that a point of a
-/// curve is still known as the one it is.
-fn failed(program: &str, flags: Vec<String>, reason: String) -> Record {
-    let number = |pair: &[String]| {
-        let name = pair[0].strip_prefix("--")?.replace('-', "_");
-        Some((name, pair[1].parse::<u64>().ok()?.into()))
-    };
-    let params = flags.windows(2).filter_map(number).collect();
-    let mut command_line = vec![program.to_owned()];
-    command_line.extend(flags);
-    Record {
-        params,
-        machine: Machine::read(),
-        build: Build::current(),
+/// A process that never ran.
+fn failed(case: &Case, reason: String) -> Process {
+    Process {
         error: Some(reason),
-        ..Record::empty(program, command_line)
+        ..Process::of(&case.program, case.flags.clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
 
     fn cases() -> Vec<Case> {
-        Plan::built_in().unwrap().cases(false, 1)
+        crate::plan::Plan::built_in().unwrap().cases(false)
     }
 
     #[test]
     fn a_round_has_every_case_once_in_an_order_of_its_own() {
         let cases = cases();
-        let names = |round| -> Vec<String> {
-            let runs: Vec<_> = schedule(&cases, round..round + 1, 5).collect();
-            assert_eq!(runs.iter().map(|r| r.1).max(), Some(runs.len() as u32 - 1));
-            runs.iter()
-                .map(|(_, _, case)| format!("{:?}", case.flags))
-                .collect()
+        let order = |round| -> Vec<(u32, Option<u64>)> {
+            let order = shuffled(&cases, round, 5);
+            assert_eq!(order.last().unwrap().0 as usize, order.len() - 1);
+            order.iter().map(|(_, case)| (case.index, case.x)).collect()
         };
-        let (first, second) = (names(0), names(1));
+        let (first, second) = (order(0), order(1));
         assert_ne!(first, second);
-        let sorted = |mut names: Vec<String>| {
-            names.sort();
-            names
+        let sorted = |mut order: Vec<(u32, Option<u64>)>| {
+            order.sort_unstable();
+            order
         };
         assert_eq!(sorted(first.clone()), sorted(second));
         assert_eq!(first.len(), cases.len());
         // The same seed gives the same order again, whatever was run before.
-        assert_eq!(first, names(0));
+        assert_eq!(first, order(0));
     }
 
     #[test]
     fn a_case_runs_in_as_many_rounds_as_it_has() {
         let cases = cases();
-        let runs = schedule(&cases, 0..10, 5);
-        assert_eq!(
-            runs.count() as u32,
-            cases.iter().map(|case| case.rounds).sum::<u32>()
-        );
+        let runs: usize = (0..100).map(|round| shuffled(&cases, round, 5).len()).sum();
+        let rounds: u32 = cases.iter().map(|case| case.rounds).sum();
+        assert_eq!(runs, rounds as usize);
+    }
+
+    #[test]
+    fn the_header_names_each_case_at_its_place() {
+        let cases = cases();
+        let some: Vec<Case> = cases.iter().filter(|c| c.index % 3 == 1).cloned().collect();
+        let plan = plan(&some);
+        for case in &some {
+            let (section, cell) = plan.get(case.index).unwrap();
+            assert_eq!((section, cell), (&*case.section, &*case.cell));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 pub mod plan;
 
-use harness::record::{Metric, Record};
+use record::{Metric, Record};
 use serde::Serialize;
 
 use crate::cases::{Cases, Key, Runs};
@@ -38,10 +38,10 @@ pub fn reaches(cases: &Cases<'_>) -> Vec<Reach> {
     let mut reaches: Vec<Reach> = Vec::new();
     // Each record is in the cases of three metrics: once is enough.
     let of_scale = cases.in_order().into_iter().filter(|(_, runs)| {
-        runs.position.metric == Metric::Scale && runs.view.metric == Metric::SetUp
+        runs.place.section.metric == Metric::Scale && runs.view.metric == Metric::SetUp
     });
     for (key, runs) in of_scale {
-        let name = runs.position.name();
+        let name = runs.place.case.name();
         match reaches.iter_mut().find(|reach| reach.name == name) {
             Some(reach) => reach.go_on(key, runs),
             None => {
@@ -87,11 +87,11 @@ impl Reach {
         *self = Reach {
             tasks,
             runs: runs.all.len(),
-            setup: mean(&|r| time(r.setup)),
-            first_iteration: mean(&|r| time(r.first_iteration)),
-            teardown: mean(&|r| time(r.teardown)),
+            setup: mean(&|r| time(r.setup_ns)),
+            first_iteration: mean(&|r| time(r.first_ns)),
+            teardown: mean(&|r| time(r.teardown_ns)),
             user: each(mean(&memory::user_gain)),
-            kernel: each(mean(&Record::kernel_gain)),
+            kernel: each(mean(&|r| r.kernel_gain())),
             stopped_by: (runs.all.iter().any(|r| r.partial)).then(|| "interrupted".to_owned()),
             ..Reach::none(std::mem::take(&mut self.name))
         };

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use harness::record::Record;
-use harness::signals;
+use record::{Process, Run};
+
+use crate::signals;
 use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -130,13 +131,24 @@ impl Store {
         &self.path
     }
 
-    /// Appends a record in one write, so that a reader never sees a part of it unless the machine
+    /// Appends a process in one write, so that a reader never sees a part of it unless the machine
     /// stops. Where the disk is full, what fitted is taken back.
     ///
     /// # Errors
     /// What the system reports.
-    pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+    pub fn append(&mut self, process: &Process) -> anyhow::Result<()> {
+        self.write(serde_json::to_vec(process)?)
+    }
+
+    /// Appends the header of a run, as [`Store::append`] does a process.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn begin(&mut self, run: &Run) -> anyhow::Result<()> {
+        self.write(serde_json::to_vec(run)?)
+    }
+
+    fn write(&mut self, mut line: Vec<u8>) -> anyhow::Result<()> {
         line.push(b'\n');
         let before = self.length();
         let written = match before {

@@ -3,7 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use harness::record::{Metric, PlanPosition};
+use std::sync::Arc;
+
+use record::{Metric, Section};
 
 use crate::plan::Case;
 use crate::probe::Answer;
@@ -32,11 +34,9 @@ pub struct Sweep {
     pub hops: u64,
     /// How often each point is measured, each time in a fresh process.
     pub rounds: u32,
-    /// The seed of the shuffled order.
-    pub seed: u64,
 }
 
-/// One curve: a program in one placement, over one transport.
+/// One curve: a program, pinned or not, over one transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     /// The program, with flags of its own.
@@ -45,6 +45,8 @@ pub struct Series {
     pub variant: String,
     /// The flags that make the variant.
     pub flags: Vec<String>,
+    /// Whether it is pinned to one CPU.
+    pub pin: bool,
 }
 
 /// The cases of a sweep, and what is left out of it.
@@ -104,72 +106,62 @@ impl Sweep {
     }
 
     fn case(&self, series: &Series, x: u64, index: u32) -> Case {
+        let program = &series.subject.program;
+        let metric = metric(program);
         let mut flags = self.flags.clone();
         flags.extend(series.subject.flags.iter().cloned());
         flags.extend(series.flags.iter().cloned());
-        let program = &series.subject.program;
-        flags.extend([format!("--{}", self.over), format!("{x}{}", self.unit)]);
-        let mut add = |name: &str, value: u64| {
-            flags.extend([format!("--{name}"), value.to_string()]);
-        };
+        let iters = take(&mut flags, "--iters");
+        let warmup = take(&mut flags, "--warmup");
         let given = |name: &str| match canonical(program, &self.over) == name {
             true => Some(x),
-            false => value_of(program, &self.flags, name)
-                .or_else(|| value_of(program, &series.subject.flags, name)),
+            false => value_text(program, &flags, name)?.parse().ok(),
         };
         let tasks = given("tasks");
-        if tasks.is_none() {
-            add("tasks", TASKS);
-        }
         let iterations = Iterations::of(
             tasks.unwrap_or(TASKS),
             given("tokens").unwrap_or(1),
-            metric(&series.subject.program),
+            &metric,
             self.hops,
         );
-        for (name, value) in [("iters", iterations.timed), ("warmups", iterations.warmups)] {
-            if given(name).is_none() {
-                add(name, value);
-            }
+        flags.extend([format!("--{}", self.over), format!("{x}{}", self.unit)]);
+        if tasks.is_none() {
+            flags.extend(["--tasks".to_owned(), TASKS.to_string()]);
         }
+        let title = self.title(&metric);
         Case {
-            program: series.subject.program.clone(),
+            program: program.clone(),
             flags,
+            iters: iters.unwrap_or(iterations.timed),
+            warmup: warmup.unwrap_or(iterations.warmup),
+            pin: series.pin,
             rounds: self.rounds,
-            extensible: false,
-            position: self.position(series, index),
-        }
-    }
-
-    fn position(&self, series: &Series, index: u32) -> PlanPosition {
-        let metric = metric(&series.subject.program);
-        PlanPosition {
-            section: self.title(metric),
-            metric,
-            row: series.subject.to_string(),
-            column: series.variant.clone(),
-            also: Vec::new(),
-            baseline: None,
-            versus: None,
-            over: Some(canonical(&series.subject.program, &self.over).replace('-', "_")),
-            twin: false,
             index,
-            round: 0,
-            order: 0,
-            seed: self.seed,
-            run: 0,
-            command: None,
+            x: Some(x),
+            section: Arc::new(Section {
+                title: title.clone(),
+                metric,
+                also: Vec::new(),
+            }),
+            cell: Arc::new(record::Case {
+                section: title,
+                row: series.subject.to_string(),
+                column: series.variant.clone(),
+                over: Some(canonical(program, &self.over).replace('-', "_")),
+                ..record::Case::default()
+            }),
+            ..Case::default()
         }
     }
 
-    fn title(&self, metric: Metric) -> String {
+    fn title(&self, metric: &Metric) -> String {
         let what = metric.unit();
         let mut fixed = self.flags.clone();
         // Where a program sets its own, its name says so.
         let mut subjects = self.series.iter().map(|series| &series.subject);
         let by_all = subjects.all(|subject| {
             let program = &subject.program;
-            let of = |flags| value_of(program, flags, "tasks").is_some();
+            let of = |flags| value_text(program, flags, "tasks").is_some();
             canonical(program, &self.over) == "tasks" || of(&subject.flags) || of(&self.flags)
         });
         if !by_all {
@@ -187,48 +179,58 @@ impl Sweep {
     }
 }
 
-/// The curves of some programs in each placement, over each transport. A program that lacks one of
-/// these flags, as `has` tells, is measured without it, once.
+/// The curves of some programs, pinned to one CPU or not, over each transport. A program that lacks
+/// the flag for that, as `has` tells, is measured without it, once.
 ///
 /// # Errors
 /// Those of `has`.
 pub fn series(
     subjects: &[Subject],
-    placements: &[String],
+    pins: &[bool],
     transports: &[String],
     has: impl Fn(&str, &str) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Vec<Series>> {
     let mut all = Vec::new();
     for subject in subjects {
-        let mut variants = vec![(Vec::new(), Vec::new())];
-        for (flag, values) in [("--placement", placements), ("--transport", transports)] {
-            let name = flag.trim_start_matches('-');
-            let is_its_own = value_text(&subject.program, &subject.flags, name).is_some();
-            if values.is_empty() || is_its_own || !has(&subject.program, flag)? {
-                continue;
-            }
-            let with = |(names, flags): &(Vec<String>, Vec<String>), value: &String| {
-                let mut names = names.clone();
-                // One value for all is said by no name, unless it is a placement.
-                if values.len() > 1 || flag == "--placement" {
-                    names.push(value.clone());
-                }
-                let mut flags = flags.clone();
-                flags.extend([flag.to_owned(), value.clone()]);
-                (names, flags)
-            };
-            variants = variants
-                .iter()
-                .flat_map(|variant| values.iter().map(|value| with(variant, value)))
-                .collect();
+        let is_its_own = value_text(&subject.program, &subject.flags, "transport").is_some();
+        let mut over: Vec<Option<&String>> = vec![None];
+        if !transports.is_empty() && !is_its_own && has(&subject.program, "--transport")? {
+            over = transports.iter().map(Some).collect();
         }
-        all.extend(variants.into_iter().map(|(names, flags)| Series {
-            subject: subject.clone(),
-            variant: names.join(", "),
-            flags,
-        }));
+        for &pin in pins {
+            for &transport in &over {
+                let mut names = vec![if pin { "pinned" } else { "unpinned" }];
+                // One value for all needs no name.
+                names.extend(transport.filter(|_| over.len() > 1).map(String::as_str));
+                let flag = |value: &String| ["--transport".to_owned(), value.clone()];
+                all.push(Series {
+                    subject: subject.clone(),
+                    variant: names.join(", "),
+                    flags: transport.map(flag).into_iter().flatten().collect(),
+                    pin,
+                });
+            }
+        }
     }
     Ok(all)
+}
+
+/// Removes a flag with its number from others; the last one counts.
+pub(crate) fn take(flags: &mut Vec<String>, name: &str) -> Option<u64> {
+    let mut number = None;
+    while let Some(at) = flags.iter().position(|flag| {
+        let flag = flag.split('=').next().unwrap_or(flag);
+        flag == name || flag == format!("{name}s")
+    }) {
+        let flag = flags.remove(at);
+        let value = match flag.split_once('=') {
+            Some((_, value)) => value.to_owned(),
+            None if at < flags.len() => flags.remove(at),
+            None => String::new(),
+        };
+        number = value.parse().ok();
+    }
+    number
 }
 
 impl Cut {
@@ -253,7 +255,7 @@ impl Cut {
 pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
     let mut lines: Vec<(&str, String)> = Vec::new();
     for cut in cuts {
-        let name = cut.cases.first().map_or("", |case| &case.position.row);
+        let name = cut.cases.first().map_or("", |case| &case.cell.row);
         let line = (name, cut.what(over));
         if !lines.contains(&line) {
             lines.push(line);
@@ -277,13 +279,13 @@ pub fn metric(program: &str) -> Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Iterations {
     timed: u64,
-    warmups: u64,
+    warmup: u64,
 }
 
 impl Iterations {
     /// So many that about `hops` hops (or tasks) are timed: a matter of the point alone, and never
     /// of what was measured.
-    fn of(tasks: u64, tokens: u64, metric: Metric, hops: u64) -> Self {
+    fn of(tasks: u64, tokens: u64, metric: &Metric, hops: u64) -> Self {
         let each = match metric {
             Metric::Hop => tasks.saturating_add(1).saturating_mul(tokens),
             _ => tasks,
@@ -291,14 +293,9 @@ impl Iterations {
         let timed = hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
         Iterations {
             timed,
-            warmups: timed.div_ceil(10),
+            warmup: timed.div_ceil(10),
         }
     }
-}
-
-/// The number that a flag of a program is given, as `--name 5` or `--name=5`.
-fn value_of(program: &str, flags: &[String], name: &str) -> Option<u64> {
-    value_text(program, flags, name)?.parse().ok()
 }
 
 /// What a flag of a program is given.

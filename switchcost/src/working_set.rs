@@ -5,9 +5,9 @@
 //! are full at these counts or later, as far as user memory goes; what the kernel touches for a
 //! hop (stacks, descriptors, buffers) is not in it.
 
-use harness::machine::Cache;
-use harness::record::Record;
-use harness::units::{self, Bytes};
+use contract::units::{self, Bytes};
+use record::Record;
+use record::machine::Cache;
 use serde::Serialize;
 use stats::Interval;
 
@@ -51,7 +51,7 @@ impl Held {
     pub fn of(name: &str, runs: &[&Record]) -> Option<Self> {
         let (tasks, gains): (Vec<f64>, Vec<f64>) = runs
             .iter()
-            .filter_map(|r| Some((r.tasks()? as f64, r.resident_gain()? as f64)))
+            .filter_map(|r| Some((r.tasks? as f64, r.resident_gain()? as f64)))
             .unzip();
         let per_task = stats::fit_line(&tasks, &gains, CONFIDENCE)?.slope;
         (per_task.low > 0.0).then(|| Held {
@@ -59,7 +59,7 @@ impl Held {
             per_task,
             caches: runs
                 .first()
-                .map_or_else(Vec::new, |r| data_caches(&r.machine.caches)),
+                .map_or_else(Vec::new, |r| data_caches(&r.machine().caches)),
         })
     }
 
@@ -163,8 +163,8 @@ fn size(bytes: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use harness::record::MemoryChange;
-    use harness::usage::Memory;
+    use record::Memory;
+    use record::MemoryChange;
 
     fn cache(level: u8, kind: &str, kib: u64) -> Cache {
         Cache {

@@ -1,6 +1,6 @@
 //! What has become of one case.
 
-use harness::record::Quantity;
+use record::Quantity;
 use serde::Serialize;
 use stats::{Estimate, Interval, Line as Fit};
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use harness::record::Record;
+use record::{Record, Run};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Source;
 use crate::cases::{Cases, Runs};
+use crate::notes::runs;
 
 /// What sets a further file apart from the first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,8 +59,14 @@ pub(super) fn of(sources: &[Source<'_>], cases: &[Cases<'_>]) -> Vec<Mark> {
     let mut marks = Vec::new();
     for ((file, source), new) in (1..).zip(&sources[1..]).zip(&cases[1..]) {
         for (subject, facts) in [
-            (Subject::Machine, machines(first.records, source.records)),
-            (Subject::Build, builds(first.records, source.records)),
+            (
+                Subject::Machine,
+                machines(&runs(first.records), &runs(source.records)),
+            ),
+            (
+                Subject::Build,
+                builds(&runs(first.records), &runs(source.records)),
+            ),
             (Subject::Flags, flags(old, new)),
         ] {
             if !facts.is_empty() {
@@ -74,8 +81,8 @@ pub(super) fn of(sources: &[Source<'_>], cases: &[Cases<'_>]) -> Vec<Mark> {
     marks
 }
 
-/// The facts of their machines by which any new record differs from the first old one.
-pub(crate) fn machines(old: &[Record], new: &[Record]) -> Vec<Fact> {
+/// The facts of their machines by which any new run differs from the first old one.
+pub(crate) fn machines(old: &[&Run], new: &[&Run]) -> Vec<Fact> {
     differing(
         old,
         new,
@@ -85,7 +92,7 @@ pub(crate) fn machines(old: &[Record], new: &[Record]) -> Vec<Fact> {
 }
 
 /// The same of their builds.
-pub(crate) fn builds(old: &[Record], new: &[Record]) -> Vec<Fact> {
+pub(crate) fn builds(old: &[&Run], new: &[&Run]) -> Vec<Fact> {
     differing(
         old,
         new,
@@ -94,13 +101,12 @@ pub(crate) fn builds(old: &[Record], new: &[Record]) -> Vec<Fact> {
     )
 }
 
-/// Each fact by which any new record differs from the first old one. (That the records of one file
-/// differ among themselves is in its warnings.)
+/// Each fact by which any new run differs from the first old one.
 fn differing(
-    old: &[Record],
-    new: &[Record],
-    names: impl Fn(&Record, &Record) -> Vec<&'static str>,
-    facts: impl Fn(&Record) -> serde_json::Result<Value>,
+    old: &[&Run],
+    new: &[&Run],
+    names: impl Fn(&Run, &Run) -> Vec<&'static str>,
+    facts: impl Fn(&Run) -> serde_json::Result<Value>,
 ) -> Vec<Fact> {
     let Some(old) = old.first() else {
         return Vec::new();
@@ -111,7 +117,7 @@ fn differing(
             if differing.iter().any(|fact| fact.name == name) {
                 continue;
             }
-            // A record is read from JSON, so it can be written as JSON.
+            // A header is read from JSON, so it can be written as JSON.
             let value = |record| facts(record).map_or(Value::Null, |mut all| all[name].take());
             let (old, new) = unequal_parts(value(old), value(new));
             differing.push(Fact {
@@ -174,14 +180,43 @@ fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
 
 /// What a case was run with, its program among it.
 fn params(runs: &Runs<'_>) -> Option<Map<String, Value>> {
-    let record = runs.all.first()?;
-    let mut params = record.params.clone();
+    let record: &Record = runs.all.first()?;
+    let mut params = flags_of(&record.args);
     if runs.view.metric.is_slope() {
         // A slope is made of runs with different counts.
         params.remove("tasks");
     }
-    params.insert("program".to_owned(), record.benchmark.clone().into());
+    let iterations = record.samples.as_ref().map(|samples| samples.count);
+    for (name, value) in [
+        ("program", Value::from(record.program.clone())),
+        ("iterations", iterations.into()),
+        ("policy", record.policy.clone().into()),
+        ("pinned", record.cpus.is_some().into()),
+    ] {
+        params.insert(name.to_owned(), value);
+    }
     Some(params)
+}
+
+/// Flags by name. A word behind a flag that is none itself is taken for its value.
+fn flags_of(args: &[String]) -> Map<String, Value> {
+    let mut flags = Map::new();
+    let mut args = args.iter().peekable();
+    while let Some(arg) = args.next() {
+        let Some(flag) = arg.strip_prefix("--") else {
+            flags.insert(arg.clone(), true.into());
+            continue;
+        };
+        let (name, value) = match flag.split_once('=') {
+            Some((name, value)) => (name, Value::from(value)),
+            None => match args.next_if(|next| !next.starts_with("--")) {
+                Some(value) => (flag, Value::from(value.as_str())),
+                None => (flag, true.into()),
+            },
+        };
+        flags.insert(name.to_owned(), value);
+    }
+    flags
 }
 
 /// What two sets of flags do not share. A flag that one of the programs did not know yet counts

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use harness::record::Metric;
-use harness::units::{Nanos, bytes, bytes_like};
+use contract::units::{Nanos, bytes, bytes_like};
+use record::Metric;
 use stats::{Estimate, Interval};
 
 use super::figures::{bracketed, first_line, value};
@@ -91,11 +91,11 @@ pub fn answer(analysis: &Analysis) -> Vec<Paragraph> {
         },
     });
     // What is told of scale is how far each program gets.
-    let is_phase = |metric| {
+    let is_phase = |metric: &Metric| {
         let phases = [Metric::SetUp, Metric::FirstIteration, Metric::Teardown];
-        phases.contains(&metric)
+        phases.contains(metric)
     };
-    let curves = analysis.curves.iter().filter(|c| !is_phase(c.metric));
+    let curves = analysis.curves.iter().filter(|c| !is_phase(&c.metric));
     let curves = curves.map(|curve| Paragraph {
         title: curve.title.clone(),
         sentences: course(curve),
@@ -158,10 +158,10 @@ struct Saying {
     /// Such as `costs`; the figure follows.
     verb: &'static str,
     /// What follows it, such as ` per hop`.
-    tail: &'static str,
+    tail: String,
 }
 
-fn saying(metric: Metric) -> Saying {
+fn saying(metric: &Metric) -> Saying {
     let (verb, tail) = match metric {
         Metric::Hop | Metric::FirstIteration => ("costs", " per hop"),
         Metric::Task | Metric::SetUp | Metric::Teardown | Metric::Scale => ("costs", " per task"),
@@ -178,18 +178,17 @@ fn saying(metric: Metric) -> Saying {
         Metric::Peak => ("takes up to", " of resident memory"),
         Metric::PeakPerTask => ("takes up to", " of resident memory per task"),
         Metric::Memory | Metric::SystemPerTask => ("holds", " of the system's memory per task"),
-        Metric::Alive => ("has up to", " tasks alive at once"),
-        Metric::LateP50 => ("wakes", " late in the median"),
-        Metric::LateP99 => ("wakes", " late at the 99th percentile"),
-        Metric::LateMax => ("wakes", " late at most"),
-        Metric::HeartbeatP50 => ("delays a heartbeat by", " in the median"),
-        Metric::HeartbeatP99 => ("delays a heartbeat by", " at the 99th percentile"),
-        Metric::HeartbeatMax => ("delays a heartbeat by", " at most"),
-        Metric::EchoP50 => ("lets an echo take", " in the median"),
-        Metric::EchoP99 => ("lets an echo take", " at the 99th percentile"),
-        Metric::EchoMax => ("lets an echo take", " at most"),
+        Metric::Extra { .. } => {
+            return Saying {
+                verb: "shows",
+                tail: format!(" ({})", metric.label()),
+            };
+        }
     };
-    Saying { verb, tail }
+    Saying {
+        verb,
+        tail: tail.to_owned(),
+    }
 }
 
 fn times(table: &Table) -> Vec<Sentence> {
@@ -248,7 +247,7 @@ fn cost(table: &Table, row: &Row) -> Option<Sentence> {
     if costs.is_empty() {
         return None;
     }
-    let Saying { verb, tail } = saying(table.metric);
+    let Saying { verb, tail } = saying(&table.metric);
     let mut sentence = Sentence::default()
         .words(capitalised(&subject(&row.name)))
         .words(format!(" {verb} "))
@@ -348,14 +347,12 @@ fn comparison(table: &Table, row: &Row) -> Option<Sentence> {
     if ratios.is_empty() {
         return None;
     }
-    let mut sentence =
-        Sentence::default()
-            .words("That is ")
-            .list(ratios)
-            .words(match saying(table.metric).verb {
-                "costs" => format!(" what {} costs", subject(versus)),
-                _ => format!(" the figure of {}", subject(versus)),
-            });
+    let mut sentence = Sentence::default().words("That is ").list(ratios).words(
+        match saying(&table.metric).verb {
+            "costs" => format!(" what {} costs", subject(versus)),
+            _ => format!(" the figure of {}", subject(versus)),
+        },
+    );
     let net = columns(table, row, |reading| reading.net_ratio, say);
     if !net.is_empty() {
         sentence = sentence.words("; both less their own I/O, ").list(net);
@@ -484,7 +481,7 @@ fn course(curve: &Curve) -> Vec<Sentence> {
         let (first, at_first) = known.next()?;
         let (last, at_last) = known.next_back()?;
         let over = curve.over.replace('_', "-");
-        let Saying { verb, tail } = saying(curve.metric);
+        let Saying { verb, tail } = saying(&curve.metric);
         let opening = format!("{} {verb} ", capitalised(&subject(&series.name)));
         let mut sentence = Sentence::default().words(opening);
         sentence.0.extend(at_first.0);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use harness::units;
+use contract::units;
 use stats::{Estimate, MIN_ROUNDS};
 
 use super::figures::{bracketed, first_line, headline};

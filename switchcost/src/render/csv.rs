@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use harness::record::Record;
+use record::Record;
 use stats::{Estimate, Interval};
 
 use super::plainly;
@@ -112,10 +112,7 @@ const NET: [&str; 3] = ["net", "net_low", "net_high"];
 const RATIO: [&str; 3] = ["ratio", "ratio_low", "ratio_high"];
 
 fn lines<'a>(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Vec<Line<'a>> {
-    let metric = serde_json::to_value(runs.view.metric)
-        .ok()
-        .and_then(|metric| Some(metric.as_str()?.to_owned()))
-        .unwrap_or_default();
+    let metric = runs.view.metric.to_string();
     match analysis::cell(cases, key, runs) {
         Cell::Reading(reading) => {
             let mut line = Line::new(key, runs, metric);

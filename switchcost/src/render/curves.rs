@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use harness::record::Quantity;
-use harness::units;
+use contract::units;
+use record::Quantity;
 
 use super::evidence;
 use super::figures::{first_line, headline};
@@ -331,7 +331,7 @@ mod tests {
     use super::*;
     use crate::cases::Reading;
     use crate::{bend, working_set};
-    use harness::record::Metric;
+    use record::Metric;
     use stats::{Estimate, Interval};
 
     fn interval(value: f64) -> Interval {

@@ -53,7 +53,7 @@ pub(super) fn lines(table: &Table) -> Vec<String> {
     if !lines.is_empty() {
         lines.insert(
             0,
-            "Switches per hop: voluntary ones, + those of threads that had to make way.".to_owned(),
+            "Switches per hop: voluntary ones, + involuntary (preempted).".to_owned(),
         );
     }
     if !crossing.is_empty() {
@@ -120,16 +120,14 @@ fn rows(table: &Table, names: &[String]) -> String {
 }
 
 /// What a verdict says.
-fn words(verdict: Verdict) -> String {
+pub(super) fn words(verdict: Verdict) -> String {
     match verdict {
         Verdict::Switches => "Each hop is one switch by the kernel".to_owned(),
-        Verdict::StaysOnCpu => {
-            "No hop is a switch by the kernel, though each spends time there".to_owned()
-        }
+        Verdict::StaysOnCpu => "System calls, but no context switch".to_owned(),
         Verdict::NeverInKernel => "No hop enters the kernel".to_owned(),
         Verdict::SharedSwitches => "A switch serves several hops".to_owned(),
         Verdict::WorkersSleep => {
-            "The runtime's workers wait for each other, and that is part of the figure: threads sleep and are woken"
+            "The runtime's workers sleep and wake each other, which is part of the figure"
                 .to_owned()
         }
         Verdict::TooFewSwitches => {
@@ -146,9 +144,9 @@ fn words(verdict: Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use harness::record::{Metric, PlanPosition, Record};
     use harness::recorder::Recorder;
-    use harness::usage::{Interference, Usage};
+    use record::{Interference, Usage};
+    use record::{Metric, PlanPosition, Record};
     use std::time::Duration;
 
     use crate::{analysis, render};

@@ -1,7 +1,7 @@
 //! Estimates as people read them.
 
-use harness::record::Quantity;
-use harness::units;
+use contract::units;
+use record::Quantity;
 use stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 use super::evidence;

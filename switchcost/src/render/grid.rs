@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use crate::console::plain_line;
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
-use harness::plain::plain_line;
 
 use super::html::{Escaped, Figure};
 use super::markdown::escaped;

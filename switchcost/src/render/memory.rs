@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use harness::record::Metric;
-use harness::units;
+use contract::units;
+use record::Metric;
 
 use super::figures::{bracketed, case, factor_in, first_line, unmeasured};
 use super::grid::Grid;
@@ -224,12 +224,6 @@ pub fn write_outlook(
         out,
         "The sizes are the lines of user and kernel memory together, drawn out to these counts.{room}"
     )?;
-    if outlooks.iter().any(|outlook| outlook.pipe_pages > 0) {
-        writeln!(
-            out,
-            "Those with pipes have a page for each pipe besides, which no counter above shows."
-        )?;
-    }
     let raise = outlooks
         .iter()
         .any(|o| matches!(o.verdict, Verdict::NeedsRaise { .. }));
@@ -253,7 +247,6 @@ mod tests {
             name: "thread".to_owned(),
             tasks,
             bytes,
-            pipe_pages: 0,
             verdict,
         };
         let limits = ["open files (hard limit)", "kernel.pid_max"].map(|name| Shortage {

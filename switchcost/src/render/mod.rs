@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 
-use harness::machine::Build;
-use harness::plain::plain;
-use harness::record::{Metric, Record};
+use crate::console::plain;
+use record::Build;
+use record::{Metric, Record, Run};
 
 use crate::analysis::{Analysis, Cell, Row, Table};
 use crate::cases::Reading;
 use crate::compare as comparison;
 use crate::memory::{Fit, Slopes};
+use crate::notes;
 
 pub mod answer;
 pub mod compare;
@@ -25,6 +26,7 @@ mod markdown;
 pub mod memory;
 mod plot;
 pub mod scale;
+pub mod stat;
 pub mod svg;
 
 pub use csv::csv;
@@ -137,52 +139,47 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
 
 /// Where the records come from; first of all, what should not have been put together.
 fn provenance(records: &[Record]) -> Vec<String> {
-    let Some(first) = records.first() else {
+    let runs = notes::runs(records);
+    let Some(first) = runs.first() else {
         return Vec::new();
     };
-    let rounds = records
-        .iter()
-        .filter_map(|r| r.plan.as_ref())
-        .map(|p| p.round.saturating_add(1));
-    let seed = first.plan.as_ref().map_or(0, |p| p.seed);
-    // A program in Go knows of neither.
     let known = |fact: fn(&Build) -> Option<&String>| {
-        let known = records.iter().find_map(|record| fact(&record.build));
+        let known = runs.iter().find_map(|run| fact(&run.build));
         known.map(String::as_str)
     };
-    let tokio = known(|build| build.tokio.as_ref()).unwrap_or("of unknown version");
     let rustc = known(|build| build.rustc.as_ref()).unwrap_or("rustc of unknown version");
-    let mut lines = comparison::pooled(records);
-    let others = records
-        .iter()
-        .filter(|record| !first.machine.same_machine(&record.machine).is_empty());
-    let machines = comparison::machines([first].into_iter().chain(others));
+    let mut lines = comparison::pooled(&runs);
+    let differing = |run: &&&Run| !first.machine.same_machine(&run.machine).is_empty();
+    let others = runs.iter().filter(differing).copied();
+    let machines = comparison::machines([*first].into_iter().chain(others));
     lines.push(machines.join("; and "));
     let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let rounds = records.iter().map(|r| r.round.saturating_add(1)).max();
     lines.push(format!(
-        "{} in {} (seed {seed}), Tokio {tokio}, {rustc}{}",
+        "{} in {} (seed {}), {rustc}{}",
         many(records.len(), "run"),
-        many(rounds.max().unwrap_or(1) as usize, "round"),
-        go(records).map_or_else(String::new, |version| format!(", Go {version}")),
+        many(rounds.unwrap_or(1) as usize, "round"),
+        first.seed,
+        runtimes(records),
     ));
     lines
 }
 
-/// The version of Go, where some program is written in it.
-fn go(records: &[Record]) -> Option<&str> {
-    let mut runtimes = records.iter().filter_map(|record| record.runtime.as_ref());
-    let version = runtimes
-        .find(|runtime| runtime.name == "go")?
-        .version
-        .as_ref()?;
-    Some(version.strip_prefix("go").unwrap_or(version))
-}
-
-/// The first record of which it is known what it was built from; else the first of all.
-fn built(records: &[Record]) -> Option<&Record> {
-    let mut all = records.iter();
-    let known = all.find(|record| record.build.rustc.is_some());
-    known.or(records.first())
+/// The runtimes with their versions, each behind a comma.
+fn runtimes(records: &[Record]) -> String {
+    let mut names: Vec<String> = records
+        .iter()
+        .filter_map(|record| record.runtime.as_ref())
+        .map(|runtime| {
+            let version = runtime.version.as_deref().unwrap_or("of unknown version");
+            // Go's has its name in it.
+            let version = version.strip_prefix(&runtime.name).unwrap_or(version);
+            format!(", {} {version}", runtime.name)
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.concat()
 }
 
 /// Writes text that a terminal may be shown, whatever the records hold: see [`plain`].
@@ -336,39 +333,4 @@ fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
                 false => format!("{}, not distinguishable", memory::slope(fit)),
             }),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use harness::record::Runtime;
-
-    use super::*;
-
-    #[test]
-    fn a_program_in_go_hides_no_build() {
-        let mut go = Record::empty("goroutine-brigade", Vec::new());
-        go.runtime = Some(Runtime {
-            name: "go".to_owned(),
-            version: Some("go1.26.8".to_owned()),
-            flavor: "goroutines".to_owned(),
-            workers: 2,
-        });
-        let mut rust = Record::empty("thread-brigade", Vec::new());
-        rust.build.rustc = Some("rustc 1.95.0".to_owned());
-        rust.build.tokio = Some("1.54.1".to_owned());
-        let line = |records: &[Record]| provenance(records).pop().unwrap();
-        let expected = "2 runs in 1 round (seed 0), Tokio 1.54.1, rustc 1.95.0, Go 1.26.8";
-        assert_eq!(line(&[go.clone(), rust.clone()]), expected);
-        assert_eq!(
-            line(&[rust.clone()]),
-            expected
-                .replace("2 runs", "1 run")
-                .replace(", Go 1.26.8", "")
-        );
-        assert_eq!(
-            built(&[go.clone(), rust]).unwrap().benchmark,
-            "thread-brigade"
-        );
-        assert_eq!(built(&[go]).unwrap().benchmark, "goroutine-brigade");
-    }
 }

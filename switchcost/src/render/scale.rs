@@ -1,6 +1,6 @@
 //! How far each program got, as a table.
 
-use harness::units::{self, Nanos};
+use contract::units::{self, Nanos};
 
 use super::Grid;
 use super::figures::first_line;

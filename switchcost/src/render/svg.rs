@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io;
 
-use harness::plain::plain_line;
-use harness::record::Metric;
+use crate::console::plain_line;
+use record::Metric;
 
 use super::html::Escaped;
 use super::memory;

@@ -1,15 +1,17 @@
 //! Which numbers of tasks are tried, as cases for the runner.
 
-use harness::BadUsage;
-use harness::record::{Metric, PlanPosition};
+use std::sync::Arc;
+
+use crate::console::BadUsage;
+use record::{Metric, Section};
 
 use crate::plan::Case;
 use crate::probe::{Answer, Shortage};
 use crate::subject::Subject;
 use crate::sweep::value_text;
 
-/// Iterations of each process: the first one, and two to see that it was the first.
-const ITERATIONS: [&str; 4] = ["--iters", "3", "--warmups", "0"];
+/// Iterations of each process: the very first one, which is the warm-up, and one that is timed.
+const ITERATIONS: u64 = 1;
 
 /// Of the memory that is free, so much is left alone: others need some meanwhile.
 const SHARE_OF_MEMORY: f64 = 0.95;
@@ -23,8 +25,6 @@ pub struct Plan {
     pub to: u32,
     /// How often each is measured, each time in a fresh process.
     pub rounds: u32,
-    /// The seed of the shuffled order.
-    pub seed: u64,
     /// Flags that every program is given.
     pub flags: Vec<String>,
 }
@@ -43,7 +43,7 @@ pub struct Planned {
 /// # Errors
 /// Names the flag.
 pub fn check_flags(program: &str, flags: &[String]) -> Result<(), String> {
-    let own = ["tasks", "iters", "warmups"];
+    let own = ["tasks", "iters", "warmup", "warmups"];
     match own
         .iter()
         .find(|name| value_text(program, flags, name).is_some())
@@ -99,34 +99,33 @@ impl Plan {
     fn case(&self, subject: &Subject, index: u32, tasks: u32) -> Case {
         let mut flags = subject.flags.clone();
         flags.extend(self.flags.iter().cloned());
-        flags.extend(ITERATIONS.map(str::to_owned));
         flags.extend(["--tasks".to_owned(), tasks.to_string()]);
         let with = match self.flags.is_empty() {
             true => String::new(),
             false => format!(", {}", self.flags.join(" ")),
         };
+        let title = format!("At scale{with}");
         Case {
             program: subject.program.clone(),
             flags,
+            iters: ITERATIONS,
+            warmup: ITERATIONS,
             rounds: self.rounds,
-            extensible: false,
-            position: PlanPosition {
-                section: format!("At scale{with}"),
+            index,
+            x: Some(tasks.into()),
+            section: Arc::new(Section {
+                title: title.clone(),
                 metric: Metric::Scale,
                 also: Vec::new(),
+            }),
+            cell: Arc::new(record::Case {
+                section: title,
                 row: subject.program.clone(),
                 column: subject.flags.join(" "),
-                baseline: None,
-                versus: None,
                 over: Some("tasks".to_owned()),
-                twin: false,
-                index,
-                round: 0,
-                order: 0,
-                seed: self.seed,
-                run: 0,
-                command: None,
-            },
+                ..record::Case::default()
+            }),
+            ..Case::default()
         }
     }
 }
@@ -162,7 +161,6 @@ mod tests {
             from: 1000,
             to: 20_000,
             rounds: 1,
-            seed: 1,
             flags: Vec::new(),
         }
     }

@@ -1,5 +1,5 @@
-use harness::record::{MemoryChange, PlanPosition, Record};
-use harness::usage::Memory;
+use record::Memory;
+use record::{MemoryChange, PlanPosition, Record};
 
 use super::*;
 use crate::analysis;

@@ -1,44 +1,40 @@
-//! Records that parse and cannot be true. What no clock and no counter can have shown would
-//! otherwise become a figure, or spoil an interval, without a word.
+//! Lines that parse and cannot be true. What no clock and no counter can have shown would otherwise
+//! become a figure, or spoil an interval.
 
-use harness::machine::{CpuQuota, Machine};
-use harness::record::{MemoryChange, Record};
-use harness::recorder::Summary;
-use harness::usage::Memory;
+use contract::message::Distribution;
+use record::machine::CpuQuota;
+use record::{Machine, MemoryChange, Metric, Process, Run};
 
 /// No run lasts a year, in ns.
 const LONGEST: u64 = 365 * 24 * 3600 * 1_000_000_000;
 
-/// No process and no machine has more: the widest address space has 57 bits.
+/// No process and no machine has more memory: the widest address space has 57 bits.
 const LARGEST: u64 = 1 << 57;
 
-/// How far two ways to compute the same mean may differ, as a share of it.
+/// Difference allowed between two ways to compute the same mean, as a share of it.
 const ROUNDING: f64 = 1e-6;
 
-/// Nobody has the time for more rounds. What is resumed takes its number of rounds from the file.
+/// Nobody has the time for more rounds. A resumed run takes its number of rounds from the file.
 const MOST_ROUNDS: u32 = 1_000_000;
 
-/// Says of a record what cannot be true of it, if anything.
+/// Checks a process.
 ///
 /// # Errors
 /// The first thing found, with its values.
-pub(super) fn check(record: &Record) -> Result<(), String> {
-    if let Some(samples) = &record.samples {
+pub(super) fn process(process: &Process) -> Result<(), String> {
+    if let Some(samples) = &process.samples {
         summary("samples", samples)?;
-        counts(record, samples)?;
-        derived(record, samples)?;
+        counts(process, samples.count)?;
     }
-    for (name, distribution) in &record.distributions {
-        summary(name, distribution)?;
+    for (name, distribution) in &process.extra {
+        let metric = format!("extra.{name}.max").parse::<Metric>();
+        ensure(metric.is_ok(), || format!("extra.{name}: no name"))?;
+        summary(&format!("extra.{name}"), distribution)?;
     }
-    times(record)?;
-    if let Some(round) = record.plan.as_ref().map(|position| position.round) {
-        ensure(round < MOST_ROUNDS, || format!("plan.round: {round}"))?;
-    }
-    if let Some(memory) = &record.memory {
-        sizes(memory)?;
-    }
-    machine(&record.machine)
+    times(process)?;
+    let round = process.round;
+    ensure(round < MOST_ROUNDS, || format!("round: {round}"))?;
+    process.memory.as_ref().map_or(Ok(()), sizes)
 }
 
 fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
@@ -48,17 +44,14 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String>
     }
 }
 
-/// What holds of any distribution that a recorder has summed up.
-fn summary(name: &str, s: &Summary) -> Result<(), String> {
-    ensure(s.count > 0, || {
-        format!("{name}: a summary of no samples at all")
-    })?;
+/// What holds of any distribution.
+fn summary(name: &str, s: &Distribution) -> Result<(), String> {
+    ensure(s.count > 0, || format!("{name}: a summary of no samples"))?;
     let ordered = [
         ("min", s.min),
         ("p50", s.p50),
         ("p90", s.p90),
         ("p99", s.p99),
-        ("p999", s.p999),
         ("max", s.max),
     ];
     for pair in ordered.windows(2) {
@@ -67,8 +60,8 @@ fn summary(name: &str, s: &Summary) -> Result<(), String> {
             format!("{name}: {low} {less} is more than {high} {more}")
         })?;
     }
-    ensure(s.max < LONGEST, || {
-        format!("{name}: max {} ns is more than a year", s.max)
+    ensure(s.max < LARGEST, || {
+        format!("{name}: max {} is too large", s.max)
     })?;
     let (min, max) = (s.min as f64, s.max as f64);
     let slack = max * ROUNDING;
@@ -86,79 +79,39 @@ fn summary(name: &str, s: &Summary) -> Result<(), String> {
             "{name}: stddev {:?} is impossible between min {} and max {}",
             s.stddev, s.min, s.max
         )
-    })?;
-    let batch = s.series.batch;
-    ensure(batch > 0, || format!("{name}: a series in batches of none"))?;
-    let elements = s.series.sums.len() as u64;
-    ensure(elements == s.count.div_ceil(batch), || {
-        format!(
-            "{name}: {} samples in batches of {batch} do not make a series of {elements}",
-            s.count
-        )
     })
 }
 
-/// How many there are of what a time is divided by.
-fn counts(record: &Record, samples: &Summary) -> Result<(), String> {
-    if let Some(asked) = record.param("iters") {
-        ensure(samples.count <= asked, || {
-            format!("{} samples of {asked} iterations", samples.count)
-        })?;
-    }
+/// Divisors of times.
+fn counts(process: &Process, samples: u64) -> Result<(), String> {
     for (name, count) in [
-        ("hops", record.hops),
-        ("tasks", record.tasks()),
-        ("tokens", record.param("tokens")),
+        ("hops", process.hops),
+        ("tasks", process.tasks),
+        ("tokens", Some(process.tokens)),
     ] {
         ensure(count != Some(0), || format!("{name}: none"))?;
     }
-    let passed = record.hops.unwrap_or(1).checked_mul(samples.count);
-    ensure(passed.is_some(), || {
-        format!(
-            "hops: {} in each of {} iterations are more than 2^64",
-            record.hops.unwrap_or(1),
-            samples.count
-        )
+    let hops = process.hops.unwrap_or(1);
+    ensure(hops.checked_mul(samples).is_some(), || {
+        format!("hops: {hops} in each of {samples} iterations are more than 2^64")
     })
 }
 
-/// Figures that are said twice: in the record, and by its samples and counts.
-fn derived(record: &Record, samples: &Summary) -> Result<(), String> {
-    let per_task = record
-        .tasks()
-        .map(|tasks| tasks as f64 * record.param("tokens").unwrap_or(1) as f64);
-    for (name, figure, parts) in [
-        ("per_hop", record.per_hop, record.hops.map(|n| n as f64)),
-        ("per_task", record.per_task, per_task),
-    ] {
-        let (Some(figure), Some(parts)) = (figure, parts) else {
-            continue;
-        };
-        let agrees = (figure * parts - samples.mean).abs() <= samples.mean * ROUNDING;
-        ensure(agrees, || {
-            format!(
-                "{name}: {figure:?} is not the mean, {:?}, divided by {parts}",
-                samples.mean
-            )
-        })?;
-    }
-    Ok(())
-}
-
-fn times(record: &Record) -> Result<(), String> {
-    let usage = record.usage.unwrap_or_default();
-    let interference = record.interference.unwrap_or_default();
-    let counters = record.counters.as_ref();
+fn times(process: &Process) -> Result<(), String> {
+    let usage = process.usage.unwrap_or_default();
+    let interference = process.interference.unwrap_or_default();
+    let counters = process.counters.as_ref();
     for (name, time) in [
-        ("setup", record.setup),
-        ("teardown", record.teardown),
-        ("usage.user", Some(usage.user)),
-        ("usage.system", Some(usage.system)),
+        ("samples.max", process.samples.as_ref().map(|s| s.max)),
+        ("setup_ns", process.setup_ns),
+        ("first_ns", process.first_ns),
+        ("teardown_ns", process.teardown_ns),
+        ("usage.user_ns", Some(usage.user_ns)),
+        ("usage.system_ns", Some(usage.system_ns)),
         ("interference.steal", interference.steal),
+        ("interference.idle", interference.idle),
         ("interference.throttled", interference.throttled),
         ("counters.time", counters.map(|c| c.time)),
-        ("counters.idle", counters.and_then(|c| c.idle)),
-        ("counters.steal", counters.and_then(|c| c.steal)),
     ] {
         // A hundred CPUs together reach a year in days; nothing reaches a century.
         let time = time.unwrap_or(0);
@@ -166,9 +119,8 @@ fn times(record: &Record) -> Result<(), String> {
             format!("{name}: {time} ns are more than a century")
         })?;
     }
-    let line = record.cache_line.iter();
+    let line = process.cache_line.iter();
     for time in line.flat_map(|line| [line.before, line.after]).flatten() {
-        // The measurement ends after some ms.
         ensure(time > 0.0 && time < 1e9, || {
             format!("cache_line: a round trip of {time:?} ns")
         })?;
@@ -177,27 +129,40 @@ fn times(record: &Record) -> Result<(), String> {
 }
 
 fn sizes(change: &MemoryChange) -> Result<(), String> {
-    let of = |when: &str, m: &Memory| {
-        let sizes = [
+    for (when, m) in [("before", Some(change.before)), ("held", change.held)] {
+        let m = m.unwrap_or_default();
+        for (name, size) in [
             ("resident", m.resident),
-            ("proportional", m.proportional),
+            ("pss", m.pss),
             ("anonymous", m.anonymous),
             ("huge", m.huge),
-            ("virtual_size", m.virtual_size),
             ("page_tables", m.page_tables),
+            ("pipe_pages", m.pipe_pages),
+            ("peak_resident", m.peak_resident),
             ("system_kernel_stacks", m.system_kernel_stacks),
             ("system_page_tables", m.system_page_tables),
             ("system_slab", m.system_slab),
-        ];
-        sizes.into_iter().try_for_each(|(name, size)| {
+        ] {
             let size = size.unwrap_or(0);
             ensure(size < LARGEST, || {
                 format!("memory.{when}.{name}: {size} bytes are more than any address space")
-            })
-        })
-    };
-    of("before", &change.before)?;
-    change.at_rest.as_ref().map_or(Ok(()), |m| of("at_rest", m))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks a header.
+///
+/// # Errors
+/// As [`process`].
+pub(super) fn run(run: &Run) -> Result<(), String> {
+    for (index, case) in (0..).zip(&run.plan.cases) {
+        ensure(run.plan.get(index).is_some(), || {
+            format!("plan: case '{}' is in no section", case.name())
+        })?;
+    }
+    machine(&run.machine)
 }
 
 fn machine(machine: &Machine) -> Result<(), String> {
@@ -217,8 +182,10 @@ fn machine(machine: &Machine) -> Result<(), String> {
     }
     let read = machine.clock_read_ns.unwrap_or(0.0);
     ensure(read >= 0.0, || format!("machine.clock_read_ns: {read}"))?;
-    let quota = machine.cpu_quota;
-    let has_period = !matches!(quota, Some(CpuQuota::Limited { period_us: 0, .. }));
+    let has_period = !matches!(
+        machine.cpu_quota,
+        Some(CpuQuota::Limited { period_us: 0, .. })
+    );
     ensure(has_period, || {
         "machine.cpu_quota: a period of 0 µs".to_owned()
     })

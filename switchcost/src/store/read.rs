@@ -3,15 +3,17 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::console;
 use anyhow::{Context, bail};
-use harness::console;
-use harness::record::{Record, SCHEMA};
+use record::{Kind, Process, Record, Run, SCHEMA};
+use serde::Deserialize;
 
 use super::absurd;
 
-/// No record is longer than this: with its 10,000 samples one takes some 200 KB. A file that is no
-/// file of records must not take the memory of its longest line.
+/// No line is longer than this: with 10,000 samples one takes some 200 KB. A file that is no results
+/// file must not take the memory of its longest line.
 const LONGEST_LINE: u64 = 64 << 20;
 
 /// How much of a fault is told: it may quote the line.
@@ -20,7 +22,9 @@ const LONGEST_FAULT: usize = 200;
 /// What a file holds.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// The records in the file's order.
+    /// Headers in the file's order.
+    pub runs: Vec<Arc<Run>>,
+    /// Processes in the file's order.
     pub records: Vec<Record>,
     /// Lines that are no record, or one that cannot be true: their number, from 1, and what is
     /// wrong.
@@ -81,19 +85,52 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
                 Err(format!("it is longer than {} MiB", LONGEST_LINE >> 20))
             }
             _ if line.trim_ascii().is_empty() => continue,
-            _ => record(line.trim_ascii(), is_whole),
+            _ => take(line.trim_ascii(), is_whole, &mut contents),
         };
-        match parsed {
-            Ok(record) => contents.records.push(record),
-            Err(fault) => contents.faults.push((number, shortened(fault))),
+        if let Err(fault) = parsed {
+            contents.faults.push((number, shortened(fault)));
         }
     }
     Ok(contents)
 }
 
-/// The record of a line, or what is wrong with it.
-fn record(line: &[u8], is_whole: bool) -> Result<Record, String> {
-    let record: Record = serde_json::from_slice(line).map_err(|e| {
+/// Takes a line, or says what is wrong with it.
+fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), String> {
+    let head: Head = parsed(line, is_whole)?;
+    match (head.schema, head.kind) {
+        (SCHEMA, Some(Kind::Run)) => {
+            let run: Run = parsed(line, is_whole)?;
+            absurd::run(&run).map_err(|what| format!("it cannot be true: {what}"))?;
+            contents.runs.push(Arc::new(run));
+        }
+        (SCHEMA, Some(Kind::Process)) => {
+            let process: Process = parsed(line, is_whole)?;
+            absurd::process(&process).map_err(|what| format!("it cannot be true: {what}"))?;
+            let run = contents.runs.iter().rfind(|run| run.id == process.run);
+            let run = run.ok_or("the header of its run is not above it")?;
+            contents.records.push(Record::new(run.clone(), process)?);
+        }
+        (SCHEMA, None) => return Err("it has no kind: run or process".to_owned()),
+        (1, _) => return Err("measured by the first edition: measure again".to_owned()),
+        (other, _) => {
+            return Err(format!(
+                "it has schema {other}, and this program reads {SCHEMA}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The part that tells what a line is.
+#[derive(Deserialize)]
+struct Head {
+    schema: u32,
+    #[serde(default)]
+    kind: Option<Kind>,
+}
+
+fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8], is_whole: bool) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|e| {
         // Each line is a text of its own to the parser, so that its line number is always 1.
         let place = format!(" at line {} column {}", e.line(), e.column());
         let what = e.to_string().replace(&place, "");
@@ -101,15 +138,7 @@ fn record(line: &[u8], is_whole: bool) -> Result<Record, String> {
             true => "it is cut short: the disk was full, or the writer was stopped".to_owned(),
             false => format!("{what} (column {})", e.column()),
         }
-    })?;
-    if record.schema != SCHEMA {
-        return Err(format!(
-            "it has schema {}, and this program reads {SCHEMA}",
-            record.schema
-        ));
-    }
-    absurd::check(&record).map_err(|what| format!("it cannot be true: {what}"))?;
-    Ok(record)
+    })
 }
 
 fn shortened(mut fault: String) -> String {
@@ -142,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_record_is_told_by_its_number() {
-        let faults = faults(b"\n{\"schema\":1}\nnonsense\n\xff\xfe\n \t \n{\"schema\"");
+        let faults =
+            faults(b"\n{\"schema\":2,\"kind\":\"process\"}\nnonsense\n\xff\xfe\n \t \n{\"schema\"");
         let lines: Vec<_> = faults.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [2, 3, 4, 6]);
         assert!(faults[0].1.contains("missing field"), "{faults:?}");

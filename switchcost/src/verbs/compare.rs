@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use crate::console;
 use anyhow::{Context, bail, ensure};
-use harness::console;
 
 use super::report::Format;
 use crate::args;
@@ -44,8 +44,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         let contents = store::read(path)?;
         store::tell(path, &contents);
         ensure!(
-            contents.records.iter().any(|record| record.plan.is_some()),
-            "{} holds no record of a plan: only `switchcost` itself writes those",
+            !contents.records.is_empty(),
+            "{} holds no measured process",
             path.display()
         );
         files.push(contents.records);

@@ -2,9 +2,9 @@
 
 use std::io::{Read, Write};
 
+use crate::console;
 use anyhow::{Context, ensure};
-use harness::console;
-use harness::units;
+use contract::units;
 
 use crate::analysis::CONFIDENCE;
 

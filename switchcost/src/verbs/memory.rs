@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
+use crate::console::{self, BadUsage};
 use anyhow::{Context, bail};
-use harness::limits::{Limits, Resource};
-use harness::record::Record;
-use harness::units::Bytes;
-use harness::{BadUsage, console};
+use contract::units::Bytes;
+use observe::limits::{Limits, Resource};
+use record::Record;
 use serde::Serialize;
 
 use super::report::{self, Format};
@@ -14,7 +14,7 @@ use super::run::{Keep, drawn_seed};
 use crate::analysis::{self, Analysis, Cell};
 use crate::fits::{self, Outlook};
 use crate::plan::{COUNTS_OF_A_SLOPE, Plan, Row};
-use crate::probe::{self, Answer};
+use crate::probe::Answer;
 use crate::programs::Programs;
 use crate::range::{Range, Spacing};
 use crate::render;
@@ -70,7 +70,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
         section.rows = kept;
     }
-    let mut cases = plan.cases(false, seed);
+    let mut cases = plan.cases(false);
     if cases.is_empty() {
         bail!("the limits of this system leave too few task counts for any slope");
     }
@@ -78,7 +78,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         case.rounds = args.rounds;
     }
     let store = Store::open(args.keep.out.as_deref())?;
-    let mut rounds = Rounds::new(programs.clone(), store, seed, args.keep.patience.timeout);
+    let options = args.keep.measure.options();
+    let mut rounds = Rounds::new(programs.clone(), store, seed, options, &cases)?;
     rounds.await_turn();
     rounds.run(&cases, 0..args.rounds)?;
     let records = rounds.records();
@@ -86,7 +87,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let analysis = analysis::analyse(records);
     let room = room();
     let room_bytes = room.as_ref().map(|(room, _)| *room);
-    let outlook = outlook(&analysis, records, &plan, &programs, room_bytes)?;
+    let outlook = outlook(&analysis, &plan, &programs, room_bytes)?;
     print(args.keep.format, &analysis, records, &outlook, room)?;
     rounds.conclude()
 }
@@ -166,21 +167,24 @@ fn within_limits(mut row: Row, programs: &Programs) -> anyhow::Result<Option<Row
 fn ask(row: &Row, tasks: u64, programs: &Programs) -> anyhow::Result<Answer> {
     let mut flags = row.flags.clone();
     flags.extend(["--tasks".to_owned(), tasks.to_string()]);
-    probe::ask(&programs.path(&row.program)?, &flags)
+    programs.ask(&row.program, &flags)
 }
 
 /// How much more memory may be used, and what bounds it.
 fn room() -> Option<(u64, String)> {
     let limits = Limits::read();
-    let memory = limits.iter().filter(|l| l.resource == Resource::Memory);
-    let least = memory.min_by_key(|limit| limit.room())?;
-    Some((least.room(), least.name.clone()))
+    let memory = limits
+        .statuses()
+        .iter()
+        .filter(|l| l.resource == Resource::Memory);
+    memory
+        .filter_map(|limit| Some((limit.room?, limit.name.clone())))
+        .min()
 }
 
 /// Every kind of task in every number that people ask for.
 fn outlook(
     analysis: &Analysis,
-    records: &[Record],
     plan: &Plan,
     programs: &Programs,
     room: Option<u64>,
@@ -193,36 +197,20 @@ fn outlook(
             Cell::Memory(slopes) => Some(slopes),
             _ => None,
         });
-        let page = page_of_a_pipe(row, records);
         for tasks in ASKED_FOR {
-            let pipe_pages = fits::pipe_pages(tasks, page);
             let bytes = slopes
                 .filter(|slopes| !slopes.void())
-                .and_then(|slopes| Some(slopes.all.as_ref()?.at(tasks) + pipe_pages as f64));
+                .and_then(|slopes| Some(slopes.all.as_ref()?.at(tasks)));
             let answer = ask(row, tasks, programs)?;
             all.push(Outlook {
                 name: row.name.clone(),
                 tasks,
                 bytes,
-                pipe_pages,
                 verdict: fits::verdict(bytes, room, &answer),
             });
         }
     }
     Ok(all)
-}
-
-/// The size of the page that each link keeps, if the row's links are pipes.
-fn page_of_a_pipe(row: &Row, records: &[Record]) -> u64 {
-    let has_pipes = records
-        .iter()
-        .filter(|record| record.benchmark == row.program)
-        .any(|record| record.params.get("transport").is_some_and(|t| t == "pipe"));
-    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
-    match (has_pipes, page) {
-        (true, Ok(Some(page))) => page.unsigned_abs(),
-        _ => 0,
-    }
 }
 
 fn print(
@@ -241,7 +229,7 @@ fn print(
         .context("cannot print the result");
     }
     report::print(analysis, records, format)?;
-    let total = records.iter().find_map(|r| r.machine.memory_total_bytes);
+    let total = records.iter().find_map(|r| r.machine().memory_total_bytes);
     let room = room.map(|(room, name)| match total {
         Some(total) => (room, format!("{name}, of {} in all", Bytes(total))),
         None => (room, name),

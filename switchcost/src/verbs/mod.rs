@@ -3,10 +3,10 @@
 pub(crate) mod compare;
 pub(crate) mod fit;
 pub(crate) mod limits;
-pub(crate) mod list;
 pub(crate) mod memory;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod shell;
+pub(crate) mod stat;
 pub(crate) mod sweep;

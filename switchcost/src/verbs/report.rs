@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::console::{self, BadUsage};
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
-use harness::record::Record;
-use harness::{BadUsage, console};
+use record::Record;
 
 use crate::analysis::{self, Analysis};
 use crate::{render, replace, store};

@@ -2,23 +2,24 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::console::{self, BadUsage, plain_line};
+use crate::signals;
+use anyhow::Context;
 use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
-use harness::record::Record;
-use harness::{BadUsage, console, signals};
 
-use super::list;
 use super::report::{self, Format};
-use crate::args::Patience;
+use crate::args::Measure;
 use crate::extension::{self, Goal, Pace};
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
 use crate::programs::Programs;
 use crate::rounds::Rounds;
-use crate::store::{self, Store};
+use crate::store::{self, Contents, Store};
 use crate::{analysis, args};
 
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,7 @@ pub(crate) struct Args {
     budget: Option<Duration>,
 
     #[command(flatten)]
-    patience: Patience,
+    measure: Measure,
 
     /// How to print the tables
     #[arg(long, value_enum, default_value = "text")]
@@ -73,7 +74,7 @@ pub(super) struct Keep {
     pub(super) seed: Option<u64>,
 
     #[command(flatten)]
-    pub(super) patience: Patience,
+    pub(super) measure: Measure,
 
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
@@ -95,7 +96,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
 
-    /// Only cases whose section, row or column contains this text, in any case of letters
+    /// Only cases whose section, row or column contains this text, case-insensitive
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     filter: Option<String>,
 
@@ -106,8 +107,8 @@ pub(crate) struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// The plan, and its cases to be shuffled by `seed`.
-    pub(crate) fn cases(&self, seed: u64) -> anyhow::Result<(Plan, Vec<Case>)> {
+    /// The plan and its cases.
+    fn cases(&self) -> anyhow::Result<(Plan, Vec<Case>)> {
         let mut plan = match &self.plan {
             None => Plan::built_in()?,
             Some(plan) => named(plan)?,
@@ -118,7 +119,7 @@ impl PlanArgs {
         if let Some(rounds) = self.rounds {
             plan = plan.with_rounds(rounds);
         }
-        let mut cases = plan.cases(self.quick, seed);
+        let mut cases = plan.cases(self.quick);
         if let Some(filter) = &self.filter {
             cases.retain(|case| case.matches(filter));
             if cases.is_empty() {
@@ -177,22 +178,22 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if args.list {
-        return list::print(&args.plan);
+        return list(&args.plan);
     }
     let earlier = match &args.resume {
         Some(path) => earlier(path)?,
-        None => Vec::new(),
+        None => Contents::default(),
     };
-    let seed = earlier.iter().find_map(|r| Some(r.plan.as_ref()?.seed));
+    let seed = earlier.runs.last().map(|run| run.seed);
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
-    let (plan, mut cases) = args.plan.cases(seed)?;
+    let (plan, mut cases) = args.plan.cases()?;
     // The file first: nothing may be measured that cannot be kept.
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     let path = store.path().to_owned();
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
-    signals::install("switchcost")?;
     let programs = Programs::up_to_date(cases.iter().map(|case| case.program.as_str()))?;
-    let mut rounds = Rounds::new(programs, store, seed, args.patience.timeout)
+    let options = args.measure.options();
+    let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
 
@@ -221,18 +222,33 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     conclude(&mut rounds, &cases, args.format, goal)
 }
 
+/// Prints one line for each case.
+fn list(plan: &PlanArgs) -> anyhow::Result<()> {
+    let (_, cases) = plan.cases()?;
+    console::print(|out| {
+        for case in &cases {
+            let twin = if case.twin { " (A/A)" } else { "" };
+            let name = case.cell.name();
+            let line = format!("{name}{twin}: {} x {}", case.rounds, case.command());
+            writeln!(out, "{}", plain_line(&line))?;
+        }
+        Ok(())
+    })
+    .context("cannot print the cases")
+}
+
 /// The records of a run that is to go on.
-fn earlier(path: &Path) -> anyhow::Result<Vec<Record>> {
+fn earlier(path: &Path) -> anyhow::Result<Contents> {
     let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
     if path == Path::new("-") {
         return Err(fault("a run can only go on in a file".to_owned()));
     }
     let contents = store::read_any(path)?;
-    if contents.records.is_empty() && !contents.faults.is_empty() {
+    if contents.runs.is_empty() && !contents.faults.is_empty() {
         return Err(fault("it holds no record".to_owned()));
     }
     store::tell(path, &contents);
-    Ok(contents.records)
+    Ok(contents)
 }
 
 /// Runs as many rounds more as the plan's rounds ask for and the budget allows. Where a resumed

@@ -1,12 +1,11 @@
 //! `switchcost scale`: more and more tasks, as far as the limits of this system go.
 
+use crate::console::{self, BadUsage};
 use anyhow::bail;
-use harness::{BadUsage, console};
 
 use super::report;
 use super::run::{Keep, drawn_seed};
 use crate::analysis;
-use crate::probe;
 use crate::programs::Programs;
 use crate::rounds::Rounds;
 use crate::scale::plan::{Plan, Planned, check_flags};
@@ -41,7 +40,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     keep: Keep,
 
-    /// Flags for every program, such as --placement one-cpu
+    /// Flags for every program, such as --transport socketpair
     #[arg(last = true, value_name = "FLAGS")]
     flags: Vec<String>,
 }
@@ -52,20 +51,16 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         from: args.from,
         to: args.to,
         rounds: args.rounds,
-        seed: args.keep.seed.unwrap_or_else(drawn_seed),
         flags: args.flags.clone(),
     };
     let programs = Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()))?;
     let mut planned = Vec::new();
     for (index, subject) in (0..).zip(&args.program) {
-        let path = programs.path(&subject.program)?;
-        planned.push(plan.cases(subject, index, |flags| probe::ask(&path, flags))?);
+        let ask = |flags: &[String]| programs.ask(&subject.program, flags);
+        planned.push(plan.cases(subject, index, ask)?);
     }
     for (case, reason) in planned.iter().filter_map(|p| p.beyond.as_ref()) {
-        console::say(format_args!(
-            "switchcost: {}: {reason}",
-            case.position.name()
-        ));
+        console::say(format_args!("switchcost: {}: {reason}", case.cell.name()));
     }
     let cases: Vec<_> = planned.iter().flat_map(|p| p.cases.clone()).collect();
     if cases.is_empty() {
@@ -75,7 +70,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         );
     }
     let store = Store::open(args.keep.out.as_deref())?;
-    let mut rounds = Rounds::new(programs, store, plan.seed, args.keep.patience.timeout);
+    let seed = args.keep.seed.unwrap_or_else(drawn_seed);
+    let options = args.keep.measure.options();
+    let beyond = planned.iter().filter_map(|p| Some(&p.beyond.as_ref()?.0));
+    let all: Vec<_> = cases.iter().chain(beyond).cloned().collect();
+    let mut rounds = Rounds::new(programs, store, seed, options, &all)?;
     rounds.await_turn();
     rounds.run(&cases, 0..plan.rounds)?;
     rounds.ensure_any()?;

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::console;
 use anyhow::Context;
 use clap::Command;
 use clap_complete::Shell;
-use harness::console;
 
 use crate::replace;
 

@@ -1,15 +1,14 @@
 //! `switchcost sweep`: one flag over a range.
 
+use crate::console::{self, BadUsage};
 use clap::{ArgGroup, ValueEnum};
-use harness::placement::Placement;
-use harness::units::{Bytes, Span};
-use harness::{BadUsage, console};
+use contract::units::{Bytes, Span};
 
 use super::report;
 use super::run::{Keep, drawn_seed};
 use crate::analysis;
 use crate::plan::Case;
-use crate::probe::{self, Answer};
+use crate::probe::Answer;
 use crate::programs::Programs;
 use crate::range::{Range, Spacing};
 use crate::rounds::Rounds;
@@ -61,8 +60,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
     program: Vec<Subject>,
 
-    /// How to lay the threads over the CPUs; give it several times for several
-    #[arg(long, value_enum, default_values = ["free", "one-cpu"])]
+    /// Where each process may run: on every CPU, or pinned to one; give it twice for both
+    #[arg(long, value_enum, default_values = ["unpinned", "pinned"])]
     placement: Vec<Placement>,
 
     /// What links are made of, for programs that have them, such as pipe or futex; give it several
@@ -85,6 +84,15 @@ pub(crate) struct Args {
     /// Flags for every program, such as --tasks 500
     #[arg(last = true, value_name = "FLAGS")]
     flags: Vec<String>,
+}
+
+/// Where a process may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Placement {
+    /// on every CPU that the runner may use
+    Unpinned,
+    /// on the first of them
+    Pinned,
 }
 
 /// A range of sizes in bytes.
@@ -161,7 +169,7 @@ impl Args {
         Ok(swept)
     }
 
-    fn plan(&self, programs: &Programs, seed: u64) -> anyhow::Result<Sweep> {
+    fn plan(&self, programs: &Programs) -> anyhow::Result<Sweep> {
         let Swept { flag, range, unit } = self.swept()?;
         let spacing = match self.linear {
             true => Spacing::Linear,
@@ -175,44 +183,27 @@ impl Args {
             flags: self.flags.clone(),
             hops: self.hops,
             rounds: self.rounds,
-            seed,
         })
     }
 
     fn series(&self, programs: &Programs) -> anyhow::Result<Vec<Series>> {
         let transports = distinct(&self.transport);
+        let pins = self.placement.iter().map(|&at| at == Placement::Pinned);
+        let pins: Vec<bool> = pins.collect();
         let has = |program: &str, flag: &str| {
             // Whether it takes the value is told when the points are asked for.
-            let value = match (flag, transports.first()) {
-                ("--transport", Some(transport)) => transport,
-                _ => "free",
-            };
+            let value = transports.first().map_or("", String::as_str);
             let flags = [flag, value].map(str::to_owned);
-            let answer = probe::ask(&programs.path(program)?, &flags)?;
-            let lacks = matches!(answer, Answer::NoFlag(_));
-            if lacks && flag == "--transport" {
+            let lacks = matches!(programs.ask(program, &flags)?, Answer::NoFlag(_));
+            if lacks {
                 console::say(format_args!(
                     "switchcost: {program} has no {flag}: it is measured once, without"
                 ));
             }
             Ok(!lacks)
         };
-        sweep::series(
-            &distinct(&self.program),
-            &names(&self.placement),
-            &transports,
-            has,
-        )
+        sweep::series(&distinct(&self.program), &distinct(&pins), &transports, has)
     }
-}
-
-/// Values of a flag as they are written, each once.
-fn names(values: &[impl ValueEnum]) -> Vec<String> {
-    let names: Vec<String> = values
-        .iter()
-        .filter_map(|value| Some(value.to_possible_value()?.get_name().to_owned()))
-        .collect();
-    distinct(&names)
 }
 
 fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
@@ -246,8 +237,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let seed = args.keep.seed.unwrap_or_else(drawn_seed);
     let programs = Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()))?;
-    let plan = args.plan(&programs, seed)?;
-    let planned = plan.plan(|program, flags| probe::ask(&programs.path(program)?, flags))?;
+    let plan = args.plan(&programs)?;
+    let planned = plan.plan(|program, flags| programs.ask(program, flags))?;
     for line in sweep::lines(&planned.cuts, &over) {
         console::say(format_args!("switchcost: {line}"));
     }
@@ -256,7 +247,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     check_transports(&args.transport, &planned)?;
     let store = Store::open(args.keep.out.as_deref())?;
-    let mut rounds = Rounds::new(programs, store, seed, args.keep.patience.timeout);
+    let options = args.keep.measure.options();
+    let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
+    let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
+    let mut rounds = Rounds::new(programs, store, seed, options, &all)?;
     rounds.await_turn();
     rounds.run(&planned.cases, 0..plan.rounds)?;
     rounds.ensure_any()?;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use harness::record::{PlanPosition, Record};
+use record::{Record, Run};
 
 use super::markup::{Escaped, Figure};
 use crate::cases::{Cases, Key, Reading, Runs};
+use crate::notes;
 
 /// The columns of the table of cases, after the names; the last only where a case ran twice in a
 /// round.
@@ -17,7 +18,7 @@ const HEAD: [&str; 9] = [
 /// A case's name with its place on a curve.
 fn name(key: &Key, runs: &Runs<'_>) -> String {
     let name = key.name();
-    match (&runs.position.over, key.x) {
+    match (&runs.place.case.over, key.x) {
         (Some(over), Some(x)) => format!("{name}, {} = {x}", over.replace('_', " ")),
         _ => name,
     }
@@ -121,11 +122,7 @@ fn line(name: &str, reading: &Reading, head: &[&str], out: &mut impl Write) -> i
 fn failed<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
     records
         .iter()
-        .filter(|record| record.error.is_some() || record.partial)
-        .filter(|record| {
-            let position = record.plan.as_ref();
-            position.is_some_and(|position| key.is_of(position, record))
-        })
+        .filter(|record| !record.is_whole() && key.is_of(record))
         .collect()
 }
 
@@ -138,10 +135,7 @@ fn failures(
 ) -> io::Result<()> {
     let mut reasons: Vec<(&str, Vec<u32>)> = Vec::new();
     for record in failed {
-        let round = record
-            .plan
-            .as_ref()
-            .map_or(0, |plan| plan.round.saturating_add(1));
+        let round = record.round.saturating_add(1);
         let reason = record.error.as_deref().unwrap_or("interrupted");
         match reasons.iter_mut().find(|(other, _)| *other == reason) {
             Some((_, rounds)) => rounds.push(round),
@@ -167,40 +161,28 @@ fn failures(
 /// The commands that made the records, one for each run, with the seed that it shuffled by and, for
 /// a plan, as many rounds as it came to.
 pub(super) fn runs(records: &[Record]) -> Vec<String> {
-    let mut runs: Vec<(&PlanPosition, u32)> = Vec::new();
-    for position in records.iter().filter_map(|record| record.plan.as_ref()) {
-        let rounds = position.round.saturating_add(1);
-        let same = |p: &PlanPosition| (p.run, p.seed) == (position.run, position.seed);
-        match runs.iter_mut().find(|(known, _)| same(known)) {
-            Some((_, most)) => *most = rounds.max(*most),
-            None => runs.push((position, rounds)),
-        }
-    }
-    let command = |(position, rounds): &(&PlanPosition, u32)| {
-        let mut line = format!(
-            "cargo run --release -- {}",
-            position.command.as_deref().unwrap_or("run")
-        );
+    let command = |run: &Run| {
+        let words = match run.command.as_str() {
+            "" => "run",
+            words => words,
+        };
+        let mut line = format!("cargo run --release -- {words}");
         let mut add = |flag: &str, value: String| {
             if !line.contains(flag) {
                 line += &format!(" {flag} {value}");
             }
         };
-        add("--seed", position.seed.to_string());
-        let of_plan = |verb: &str| !matches!(verb, "sweep" | "memory");
-        if of_plan(
-            position
-                .command
-                .as_deref()
-                .and_then(|c| c.split(' ').next())
-                .unwrap_or(""),
-        ) {
-            add("--rounds", rounds.to_string());
+        add("--seed", run.seed.to_string());
+        let verb = words.split(' ').next().unwrap_or_default();
+        if !matches!(verb, "sweep" | "memory" | "scale") {
+            let own = records.iter().filter(|record| record.run == run.id);
+            let rounds = own.map(|record| record.round.saturating_add(1)).max();
+            add("--rounds", rounds.unwrap_or(1).to_string());
             add("--budget", "0s".to_owned());
         }
         line
     };
-    runs.iter().map(command).collect()
+    notes::runs(records).into_iter().map(command).collect()
 }
 
 /// Every case's command lines, each once, with the case's name as a comment before them.
@@ -212,11 +194,8 @@ pub(super) fn commands(records: &[Record]) -> String {
     for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
         let commands: BTreeSet<Vec<String>> = records
             .iter()
-            .filter(|record| {
-                let position = record.plan.as_ref();
-                position.is_some_and(|position| key.is_of(position, record))
-            })
-            .map(|record| bare(&record.command_line))
+            .filter(|record| key.is_of(record))
+            .map(command)
             .collect();
         if section != Some(&key.section) {
             let gap = if section.is_some() { "\n" } else { "" };
@@ -243,13 +222,23 @@ fn first_line(text: &str) -> &str {
     crate::render::figures::first_line(text).trim()
 }
 
-/// A command line without the folder of its program, which means nothing elsewhere.
-fn bare(words: &[String]) -> Vec<String> {
-    let mut words = words.to_vec();
-    if let Some(program) = words.first_mut()
-        && let Some((_, name)) = program.rsplit_once('/')
+/// The command line that runs a process again by hand.
+fn command(record: &Record) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
+    if let Some(cpus) = &record.cpus {
+        add(&["taskset", "-c", cpus]);
+    }
+    if let Some(policy) = &record.policy {
+        let priority = if policy == "fifo" { "1" } else { "0" };
+        add(&["chrt", &format!("--{policy}"), priority]);
+    }
+    add(&[&record.program]);
+    words.extend(record.args.iter().cloned());
+    if let Some(samples) = &record.samples
+        && !record.args.iter().any(|word| word == "--iters")
     {
-        *program = name.to_owned();
+        words.extend(["--iters".to_owned(), samples.count.to_string()]);
     }
     words
 }
@@ -279,7 +268,5 @@ mod tests {
         ] {
             assert_eq!(quoted(word), text);
         }
-        let words = ["/a/b/thread-brigade".to_owned(), "--tasks".to_owned()];
-        assert_eq!(bare(&words), ["thread-brigade", "--tasks"]);
     }
 }

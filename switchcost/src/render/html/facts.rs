@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use harness::machine::Machine;
-use harness::record::Record;
-use harness::units::bytes;
+use contract::units::bytes;
+use record::Machine;
+use record::Record;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use harness::record::Metric;
+use record::Metric;
 
 use super::markup::Escaped;
 use crate::analysis::{Cell, Curve, Table};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use harness::plain::plain;
+use crate::console::plain;
 
 use crate::render::answer::{Sentence, Span};
 

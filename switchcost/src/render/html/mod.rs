@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use harness::record::Record;
 use jiff::Timestamp;
+use record::Record;
 
 mod details;
 mod facts;
@@ -48,8 +48,8 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
     if let Some(first) = records.first() {
         machine(first, out)?;
     }
-    if let Some(built) = super::built(records) {
-        build(built, records, out)?;
+    if let Some(first) = records.first() {
+        build(first, records, out)?;
     }
     warnings(analysis, out)?;
     repeat(records, out)?;
@@ -125,8 +125,8 @@ fn list(facts: &[(String, String)], out: &mut impl Write) -> io::Result<()> {
 
 fn machine(first: &Record, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>The machine</h2>")?;
-    list(&facts::facts(&first.machine), out)?;
-    let mitigations = facts::mitigations(&first.machine);
+    list(&facts::facts(first.machine()), out)?;
+    let mitigations = facts::mitigations(first.machine());
     if !mitigations.is_empty() {
         writeln!(
             out,
@@ -144,7 +144,7 @@ fn machine(first: &Record, out: &mut impl Write) -> io::Result<()> {
 
 fn build(first: &Record, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>The build</h2>")?;
-    let mut facts = facts::facts(&first.build);
+    let mut facts = facts::facts(first.build());
     for runtime in facts::runtimes(records) {
         facts.push(("Runtime".to_owned(), runtime));
     }

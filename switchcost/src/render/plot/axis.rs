@@ -1,6 +1,6 @@
 //! Axes: where a value lies, and which values are named.
 
-use harness::record::Quantity;
+use record::Quantity;
 
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use harness::plain::plain_line;
+use crate::console::plain_line;
 use plotters::prelude::{DrawingBackend, RGBColor, SVGBackend, ShapeStyle};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, IntoTextStyle};

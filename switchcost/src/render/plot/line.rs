@@ -2,8 +2,8 @@
 
 use std::io;
 
-use harness::record::Quantity;
 use plotters::style::text_anchor::HPos;
+use record::Quantity;
 
 use super::axis::Axis;
 use super::canvas::{Canvas, SMALL, Shape, Size, draw, text_width};

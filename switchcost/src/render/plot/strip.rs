@@ -2,8 +2,8 @@
 
 use std::io;
 
-use harness::record::Metric;
 use plotters::style::text_anchor::HPos;
+use record::Metric;
 
 use super::axis::Axis;
 use super::canvas::{Canvas, SMALL, Shape, Size, TEXT, draw, fitting};
@@ -43,7 +43,7 @@ pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<S
     let bottom: i32 = table.rows.iter().map(height).sum();
     let title = format!("{}: every process mean, with intervals", table.title);
     let svg = draw(size, bottom + FOOT, &title, |canvas| {
-        foot(canvas, &axis, table.metric, right, bottom);
+        foot(canvas, &axis, &table.metric, right, bottom);
         let mut top = 0;
         for row in &table.rows {
             draw_row(canvas, &axis, row, top, right);
@@ -85,7 +85,7 @@ fn draw_row(canvas: &mut Canvas<'_>, axis: &Axis, row: &Row, top: i32, right: i3
     }
 }
 
-fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: Metric, right: i32, bottom: i32) {
+fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: &Metric, right: i32, bottom: i32) {
     for (value, label) in &axis.ticks {
         let x = axis.place(*value, LEFT, right);
         canvas.label(label, (x, bottom + 8), right + GUTTER);

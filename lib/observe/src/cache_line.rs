@@ -1,0 +1,179 @@
+//! Round trip of a cache line between two CPUs.
+//!
+//! Whatever crosses CPUs waits for it, and on a virtual machine it changes within seconds. The runner
+//! measures it before a program starts and after it has ended.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::{Pid, gettid};
+use record::CacheLine;
+
+/// Round trips between two readings of the clock.
+const BATCH: u32 = 500;
+
+/// Batches, of which the median counts: an interrupted one does no harm.
+const BATCHES: usize = 9;
+
+/// Longest time for the batches. A thread whose CPU is taken by a higher priority never answers.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Word that ends the answering thread.
+const STOP: u32 = u32::MAX;
+
+/// A word alone in its cache line, and in the lines that a CPU fetches along with it.
+#[repr(align(256))]
+struct Line(AtomicU32);
+
+/// Measures between the first two CPUs that a run may use, before it starts; `None` where it may use
+/// one only.
+pub fn measure(cpus: &[usize]) -> Option<CacheLine> {
+    let &[one, other, ..] = cpus else {
+        return None;
+    };
+    Some(CacheLine {
+        cpus: [u32::try_from(one).ok()?, u32::try_from(other).ok()?],
+        before: round_trip(one, other),
+        after: None,
+    })
+}
+
+/// Measures between the same CPUs, after the run.
+pub fn measure_again(line: &mut CacheLine) {
+    let [one, other] = line.cpus.map(|cpu| cpu as usize);
+    line.after = round_trip(one, other);
+}
+
+/// Median round trip in ns; `None` where a CPU may not be used, or a thread on it does not answer in
+/// time.
+fn round_trip(one: usize, other: usize) -> Option<f64> {
+    let home = sched_getaffinity(Pid::from_raw(0)).ok()?;
+    let line = Line(AtomicU32::new(0));
+    let threads = [AtomicI32::new(0), AtomicI32::new(0)];
+    let deadline = Instant::now() + PATIENCE;
+    thread::scope(|scope| {
+        let spawn = || thread::Builder::new().name("cache-line".to_owned());
+        let asker = spawn().spawn_scoped(scope, || {
+            let time = pin(one, &threads[0]).and_then(|()| ask(&line.0, deadline));
+            line.0.store(STOP, Ordering::Relaxed);
+            time
+        });
+        let answerer = spawn().spawn_scoped(scope, || {
+            if pin(other, &threads[1]).is_some() {
+                answer(&line.0, deadline);
+            }
+        });
+        let (asker, answerer) = (asker.ok()?, answerer.ok()?);
+        while !asker.is_finished() || !answerer.is_finished() {
+            thread::sleep(Duration::from_millis(1));
+            if Instant::now() > deadline + PATIENCE {
+                // A thread must run to end: on any CPU, if it cannot run on its own.
+                for thread in &threads {
+                    let _ = sched_setaffinity(Pid::from_raw(thread.load(Ordering::Relaxed)), &home);
+                }
+            }
+        }
+        asker.join().ok()?
+    })
+}
+
+/// Binds the calling thread to a CPU, after it has told its number.
+fn pin(cpu: usize, thread: &AtomicI32) -> Option<()> {
+    thread.store(gettid().as_raw(), Ordering::Relaxed);
+    let mut set = CpuSet::new();
+    set.set(cpu).ok()?;
+    sched_setaffinity(Pid::from_raw(0), &set).ok()
+}
+
+/// Sends the line to and fro: median time of a round trip in ns.
+fn ask(line: &AtomicU32, deadline: Instant) -> Option<f64> {
+    let mut word = 0;
+    // The first batch finds the other thread on its way to its CPU.
+    batch(line, &mut word, deadline)?;
+    let mut times: Vec<u64> = Vec::with_capacity(BATCHES);
+    while times.len() < BATCHES
+        && let Some(time) = batch(line, &mut word, deadline)
+    {
+        times.push(time.as_nanos() as u64);
+    }
+    times.sort_unstable();
+    let median = *times.get(times.len() / 2)?;
+    Some(median as f64 / f64::from(BATCH))
+}
+
+/// Round trips of a batch: an odd word out, an even one back. `None` after the deadline.
+fn batch(line: &AtomicU32, word: &mut u32, deadline: Instant) -> Option<Duration> {
+    let clock = Instant::now();
+    for _ in 0..BATCH {
+        line.store(*word + 1, Ordering::Release);
+        *word += 2;
+        wait(deadline, || line.load(Ordering::Acquire) == *word)?;
+    }
+    Some(clock.elapsed())
+}
+
+/// Answers each odd word by the even one after it.
+fn answer(line: &AtomicU32, deadline: Instant) {
+    let mut expected = 1;
+    loop {
+        let mut word = 0;
+        let arrived = wait(deadline, || {
+            word = line.load(Ordering::Acquire);
+            word == expected || word == STOP
+        });
+        if arrived.is_none() || word == STOP {
+            return;
+        }
+        line.store(expected + 1, Ordering::Release);
+        expected += 2;
+    }
+}
+
+/// Spins until something has happened; `None` after the deadline.
+fn wait(deadline: Instant, mut happened: impl FnMut() -> bool) -> Option<()> {
+    let mut looks = 0u32;
+    while !happened() {
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(1024) && Instant::now() > deadline {
+            return None;
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed() -> Vec<usize> {
+        let set = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let cpus = 0..CpuSet::count();
+        cpus.filter(|&cpu| set.is_set(cpu).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_line_travels_between_two_cpus() {
+        let cpus = allowed();
+        let Some(mut line) = measure(&cpus) else {
+            assert_eq!(cpus.len(), 1);
+            return;
+        };
+        measure_again(&mut line);
+        // Under load a thread may not get its CPU in time, which is no error.
+        for time in line.before.into_iter().chain(line.after) {
+            assert!(time > 0.0 && time < 20e6, "{time} ns");
+        }
+        assert_eq!(allowed(), cpus);
+    }
+
+    #[test]
+    fn one_cpu_has_no_other_and_an_absent_one_does_not_hang() {
+        assert_eq!(measure(&[3]), None);
+        assert_eq!(measure(&[]), None);
+        let (cpu, absent) = (allowed()[0], CpuSet::count() - 1);
+        assert_eq!(round_trip(cpu, absent), None);
+        assert_eq!(round_trip(absent, cpu), None);
+    }
+}

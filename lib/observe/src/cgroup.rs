@@ -1,0 +1,216 @@
+//! Control groups of this process, of version 1 and 2.
+//!
+//! A limit of any ancestor holds for all groups below it. What lies above the mount point, as in a
+//! container, cannot be seen.
+
+use procfs::ProcessCGroups;
+use procfs::process::MountInfo;
+
+use crate::source::Source;
+
+/// Groups that a controller counts this process in.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// The process's own group first, then its ancestors.
+    pub(crate) folders: Vec<String>,
+    pub(crate) version_2: bool,
+    /// The files cannot be written to.
+    pub(crate) read_only: bool,
+    /// The first folder is the process's own group. Otherwise that group is out of sight, and the
+    /// only folder is the mount point, which may show a neighbour or an ancestor.
+    pub(crate) is_own: bool,
+}
+
+/// Groups of one controller, or why they are unknown.
+pub(crate) fn groups(source: &Source, controller: &str) -> Result<Groups, String> {
+    let ProcessCGroups(memberships) = source.parse("/proc/self/cgroup")?;
+    // A controller is in one hierarchy at a time: where version 1 has it, version 2 does not.
+    let version_1 = memberships
+        .iter()
+        .find(|group| group.controllers.iter().any(|name| name == controller));
+    let version_2 = memberships
+        .iter()
+        .find(|group| group.controllers.is_empty());
+    let is_2 = version_1.is_none();
+    let group = version_1
+        .or(version_2)
+        .ok_or_else(|| format!("/proc/self/cgroup names no group of {controller}"))?;
+    let holds = |mount: &MountInfo| match is_2 {
+        true => mount.fs_type == "cgroup2",
+        false => mount.fs_type == "cgroup" && mount.super_options.contains_key(controller),
+    };
+    let mounts = source.read("/proc/self/mountinfo")?;
+    let mounts: Vec<Mount> = mounts
+        .lines()
+        .filter_map(|line| MountInfo::from_line(line).ok())
+        .filter(holds)
+        .filter_map(|mount| Mount::new(&mount))
+        .collect();
+    let unseen = || format!("the {controller} controller is mounted nowhere in sight");
+    // Of several mounts, the one that shows most ancestors.
+    let inside = mounts
+        .iter()
+        .filter_map(|mount| Some((mount, below(&mount.root, &group.pathname)?)))
+        .max_by_key(|(_, rest)| rest.len())
+        .filter(|(mount, rest)| source.exists(&format!("{}/{rest}", mount.point)));
+    let (mount, rest) = match inside {
+        Some(found) => found,
+        None => (mounts.first().ok_or_else(unseen)?, ""),
+    };
+    Ok(Groups {
+        folders: mount.ancestors(rest),
+        version_2: is_2,
+        read_only: mount.read_only,
+        is_own: inside.is_some(),
+    })
+}
+
+/// The facts about a mount that matter.
+struct Mount {
+    /// Folder of the hierarchy that is seen at the mount point.
+    root: String,
+    point: String,
+    read_only: bool,
+}
+
+impl Mount {
+    fn new(mount: &MountInfo) -> Option<Self> {
+        let point = unescaped(mount.mount_point.to_str()?);
+        // A path with a line break could end a comment in a shell.
+        if !point.starts_with('/') || point.contains(char::is_control) {
+            return None;
+        }
+        Some(Mount {
+            root: unescaped(&mount.root),
+            point: point.trim_end_matches('/').to_owned(),
+            read_only: mount.mount_options.contains_key("ro"),
+        })
+    }
+
+    /// The folder `rest` below the mount point and each folder above it.
+    fn ancestors(&self, rest: &str) -> Vec<String> {
+        let mut folders = Vec::new();
+        let mut rest = rest;
+        while !rest.is_empty() {
+            folders.push(format!("{}/{rest}", self.point));
+            rest = rest.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+        folders.push(self.point.clone());
+        folders
+    }
+}
+
+/// `path` with `root` taken off its front; `None` if it is not below `root`.
+fn below<'a>(root: &str, path: &'a str) -> Option<&'a str> {
+    if path.split('/').any(|part| part == "..") {
+        return None;
+    }
+    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
+}
+
+/// Undoes the kernel's octal escapes of blanks and backslashes in mountinfo.
+fn unescaped(field: &str) -> String {
+    let mut text = field.to_owned();
+    for (escape, plain) in [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ] {
+        text = text.replace(escape, plain);
+    }
+    text
+}
+
+/// `/proc/sys` is mounted read-only, as in containers.
+pub(crate) fn sysctl_is_read_only(source: &Source) -> bool {
+    let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
+    let mounts: Vec<MountInfo> = mounts
+        .lines()
+        .filter_map(|line| MountInfo::from_line(line).ok())
+        .collect();
+    let last = |point: &str| {
+        mounts
+            .iter()
+            .rfind(|mount| mount.mount_point.to_str() == Some(point))
+    };
+    last("/proc/sys")
+        .or_else(|| last("/proc"))
+        .is_some_and(|mount| mount.mount_options.contains_key("ro"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::fixtures::Root;
+
+    const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    /// Folders of the pids controller, and whether the first is the process's own.
+    fn found(cgroup: &str, mounts: &str, folders: &[&str]) -> Result<(Vec<String>, bool), String> {
+        let root = Root::new("");
+        root.write("/proc/self/cgroup", cgroup);
+        root.write("/proc/self/mountinfo", mounts);
+        for folder in folders {
+            root.write(&format!("{folder}/x"), "");
+        }
+        groups(&root.source(), "pids").map(|groups| (groups.folders, groups.is_own))
+    }
+
+    #[test]
+    fn groups_go_up_to_the_mount_point() {
+        let own = "/sys/fs/cgroup/user.slice/a b.scope";
+        let (folders, is_own) = found("0::/user.slice/a b.scope\n", V2, &[own]).unwrap();
+        let parent = "/sys/fs/cgroup/user.slice";
+        assert_eq!(
+            (folders.as_slice(), is_own),
+            (
+                &[own, parent, "/sys/fs/cgroup"].map(str::to_owned)[..],
+                true
+            )
+        );
+        let (folders, is_own) = found("0::/gone\n", V2, &[]).unwrap();
+        assert_eq!(
+            (folders, is_own),
+            (vec!["/sys/fs/cgroup".to_owned()], false)
+        );
+    }
+
+    #[test]
+    fn version_1_is_taken_where_it_has_the_controller() {
+        let mounts = "36 31 0:32 / /m\\040x rw,relatime shared:5 - cgroup cgroup rw,memory\n\
+                      40 31 0:36 /docker/abc /p ro - cgroup cgroup rw,pids\n\
+                      41 31 0:38 / /u rw - cgroup2 cgroup2 rw\n";
+        for (path, folders, is_own) in [
+            ("/docker/abc/in", &["/p/in", "/p"][..], true),
+            ("/docker/abc", &["/p"], true),
+            ("/", &["/p"], false),
+            ("/docker/abcd", &["/p"], false),
+            ("/../../system.slice", &["/p"], false),
+        ] {
+            let cgroup = format!("9:name=systemd:/x\n8:pids:{path}\n4:memory:/\n0::/\n");
+            let expected = folders.iter().map(|&folder| folder.to_owned()).collect();
+            assert_eq!(found(&cgroup, mounts, &["/p/in"]), Ok((expected, is_own)));
+        }
+    }
+
+    #[test]
+    fn the_mount_that_shows_most_ancestors_is_taken() {
+        let mounts = "1 2 0:36 /a/b /mnt/part rw - cgroup2 cgroup2 rw\n\
+                      3 2 0:36 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let own = "/sys/fs/cgroup/a/b";
+        let (folders, _) = found("0::/a/b\n", mounts, &[own, "/mnt/part"]).unwrap();
+        assert_eq!(folders, [own, "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_has_a_reason() {
+        assert!(found("0::/\n", "", &[]).unwrap_err().contains("nowhere"));
+        assert!(
+            found("8:cpu:/\n", V2, &[])
+                .unwrap_err()
+                .contains("no group")
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! Totals of what the rest of the system does.
+
+use std::time::Duration;
+
+use procfs::{CurrentSI, KernelStats};
+use record::Interference;
+
+use crate::cgroup;
+use crate::source::{Source, pressure, word_after};
+
+/// Totals since the system booted. Subtract those read before with [`Interference::since`].
+pub fn totals() -> Interference {
+    let cpus = KernelStats::current().map(|stats| stats.total);
+    let cpus = cpus.as_ref().ok();
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).ok();
+    let source = Source::system();
+    Interference {
+        steal: cpus.and_then(|cpus| cpus.steal_duration()).and_then(ns),
+        // Waiting for I/O is idle time too.
+        idle: cpus.and_then(|cpus| ns(cpus.idle_duration() + cpus.iowait_duration()?)),
+        ..read(&source)
+    }
+}
+
+fn read(source: &Source) -> Interference {
+    let interrupts = source.read("/proc/interrupts").unwrap_or_default();
+    let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
+    Interference {
+        throttled: throttled(source),
+        // By their description: RES and CAL on x86, IPI0 and IPI1 on arm64 and RISC-V. A wake-up on
+        // an idle CPU counts under the second where the scheduler queues it there
+        // (ttwu_queue_wakelist, kernel/sched/core.c).
+        rescheduling: interrupt(&interrupts, "Rescheduling interrupts"),
+        function_calls: interrupt(&interrupts, "Function call interrupts"),
+        cpu_pressure: waited("cpu"),
+        memory_pressure: waited("memory"),
+        io_pressure: waited("io"),
+        ..Interference::default()
+    }
+}
+
+/// Sum over all CPUs of an interrupt's line.
+fn interrupt(interrupts: &str, description: &str) -> Option<u64> {
+    let line = interrupts
+        .lines()
+        .find(|line| line.trim_end().ends_with(description))?;
+    let (_, counts) = line.split_once(':')?;
+    let counts = counts.split_whitespace();
+    let mut counts = counts.map_while(|word| word.parse().ok()).peekable();
+    counts.peek()?;
+    counts.try_fold(0, u64::checked_add)
+}
+
+/// Longest time, in ns, for which a quota of the process's group or of an ancestor stopped it. Each
+/// counts its own quota alone, and the times overlap.
+fn throttled(source: &Source) -> Option<u64> {
+    let groups = cgroup::groups(source, "cpu")
+        .ok()
+        .filter(|groups| groups.is_own)?;
+    let time = |folder: &String| {
+        let text = source.text(&format!("{folder}/cpu.stat"))?;
+        match groups.version_2 {
+            true => word_after::<u64>(&text, "throttled_usec ")?.checked_mul(1000),
+            false => word_after(&text, "throttled_time "),
+        }
+    };
+    groups.folders.iter().filter_map(time).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::fixtures::Root;
+
+    const X86: &str = "\
+           CPU0       CPU1
+  8:          0          7  IO-APIC   8-edge      rtc0
+RES:      41572      36206  Rescheduling interrupts
+CAL:     145879     128572  Function call interrupts
+ERR:          0
+";
+
+    const ARM64: &str = "\
+           CPU0       CPU1       CPU2       CPU3
+IPI0:       100        200        300        400       Rescheduling interrupts
+IPI1:         1          2          3          4       Function call interrupts
+IPI2:         9          9          9          9       CPU stop interrupts
+";
+
+    #[test]
+    fn interrupts_are_known_by_their_description() {
+        for (text, rescheduling, function_calls) in [
+            (X86, Some(41572 + 36206), Some(145_879 + 128_572)),
+            (ARM64, Some(1000), Some(10)),
+            ("RES: Rescheduling interrupts", None, None),
+            ("CAL: x 3 Function call interrupts\n", None, None),
+        ] {
+            assert_eq!(interrupt(text, "Rescheduling interrupts"), rescheduling);
+            assert_eq!(interrupt(text, "Function call interrupts"), function_calls);
+        }
+    }
+
+    #[test]
+    fn pressure_is_a_total() {
+        let line = "/proc/pressure/cpu: some avg10=0.14 avg60=0.11 avg300=0.07 total=3230228";
+        let found = read(&Root::new(line).source());
+        assert_eq!(found.cpu_pressure, Some(3_230_228_000));
+        assert_eq!(found.io_pressure, None);
+    }
+
+    #[test]
+    fn the_longest_throttling_counts() {
+        let throttled = |lines| read(&Root::new(lines).source()).throttled;
+        let version_2 = "\
+/proc/self/cgroup: 0::/a/b
+/proc/self/mountinfo: 31 23 0:28 / /g rw shared:4 - cgroup2 cgroup2 rw
+/g/cpu.stat: usage_usec 5
+/g/a/cpu.stat: throttled_usec 70
+/g/a/b/cpu.stat: throttled_usec 0";
+        assert_eq!(throttled(version_2), Some(70_000));
+        let version_1 = "\
+/proc/self/cgroup: 1:cpu,cpuacct:/b
+/proc/self/mountinfo: 32 31 0:29 / /g rw - cgroup cgroup rw,cpu,cpuacct
+/g/b/cpu.stat: throttled_time 12";
+        assert_eq!(throttled(version_1), Some(12));
+    }
+
+    #[test]
+    fn this_system_tells_its_idle_time() {
+        let before = totals();
+        assert!(totals().since(before).idle.is_some(), "{before:?}");
+    }
+}

@@ -1,0 +1,216 @@
+//! Machines made of files.
+
+use record::machine::Topology;
+
+use super::*;
+use crate::source::fixtures::{GARBAGE, Root};
+
+/// Two CPUs of a rented server.
+const X86_VM: &str = "\
+/proc/sys/kernel/osrelease: 6.18.44
+/proc/sys/kernel/version: #1 SMP PREEMPT_DYNAMIC @0
+/proc/sys/kernel/arch: x86_64
+/proc/sys/kernel/perf_event_paranoid: -1
+/proc/cmdline: quiet preempt=none preempt=full panic=1
+/proc/cpuinfo: processor	: 0
+/proc/cpuinfo: model name	: AMD EPYC 9R45
+/proc/cpuinfo: flags		: fpu vme tsc ht constant_tsc hypervisor lahf_lm
+/proc/meminfo: MemTotal:       24684096 kB
+/proc/meminfo: SwapTotal:             0 kB
+/proc/loadavg: 0.14 0.11 1.07 2/83 5640
+/proc/pressure/io: some avg10=0.94 avg60=0.24 avg300=0.10 total=2
+/proc/pressure/io: full avg10=9.00
+/proc/self/status: Cpus_allowed_list:	0-1
+/proc/self/status: Seccomp:	0
+/proc/self/limits: Max stack size            8388608              unlimited            bytes
+/proc/self/timerslack_ns: 50000
+/etc/os-release: PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"
+/sys/kernel/debug/sched/preempt: none voluntary full (lazy)
+/sys/kernel/mm/transparent_hugepage/enabled: always [madvise] never
+/sys/kernel/mm/transparent_hugepage/defrag: always defer [defer+madvise] never
+/sys/devices/system/node/online: 0
+/sys/devices/system/clocksource/clocksource0/current_clocksource: tsc
+/sys/devices/system/clocksource/clocksource0/available_clocksource: tsc kvm-clock
+/sys/devices/system/cpu/online: 0-1
+/sys/devices/system/cpu/smt/active: 0
+/sys/devices/system/cpu/vulnerabilities/meltdown: Not affected
+/sys/devices/system/cpu/cpu0/topology/physical_package_id: 0
+/sys/devices/system/cpu/cpu0/topology/core_siblings_list: 0-1
+/sys/devices/system/cpu/cpu0/topology/thread_siblings_list: 0
+/sys/devices/system/cpu/cpu1/topology/thread_siblings_list: 1
+/sys/devices/system/cpu/cpu0/cache/index0/level: 1
+/sys/devices/system/cpu/cpu0/cache/index0/size: 48K
+/sys/devices/system/cpu/cpu0/cache/index1/level: 3
+/sys/devices/system/cpu/cpu0/cache/index1/size: 32MB";
+
+fn read(lines: &str) -> Machine {
+    read_under(Root::new(lines).path())
+}
+
+fn text(value: &Option<String>) -> &str {
+    value.as_deref().unwrap_or("unknown")
+}
+
+#[test]
+fn a_virtual_machine() {
+    let machine = read(X86_VM);
+    for (fact, expected) in [
+        (&machine.kernel_release, "6.18.44"),
+        (&machine.preemption, "PREEMPT_DYNAMIC"),
+        (&machine.preemption_mode, "lazy"),
+        (&machine.preemption_boot, "full"),
+        (&machine.architecture, "x86_64"),
+        (&machine.distribution, "Debian GNU/Linux 12 (bookworm)"),
+        (&machine.cpu_model, "AMD EPYC 9R45"),
+        (&machine.virtualisation, "KVM"),
+        (&machine.affinity, "0-1"),
+        (&machine.clock_source, "tsc"),
+        (&machine.thp_enabled, "madvise"),
+        (&machine.thp_defrag, "defer+madvise"),
+        (&machine.governor, "unknown"),
+    ] {
+        assert_eq!(text(fact), expected);
+    }
+    let topology = Topology {
+        sockets: Some(1),
+        cores: Some(2),
+        threads_per_core: Some(1),
+    };
+    assert_eq!(machine.topology, topology);
+    assert_eq!(machine.seccomp, Some(false));
+    assert_eq!(machine.smt_active, Some(false));
+    assert_eq!(machine.numa_nodes, Some(1));
+    let sizes: Vec<_> = machine
+        .caches
+        .iter()
+        .map(|cache| cache.size_bytes)
+        .collect();
+    assert_eq!(sizes, [Some(48 << 10), None], "MB is no unit of sysfs");
+    assert_eq!(machine.mitigations["meltdown"], "Not affected");
+    assert_eq!(machine.perf_event_paranoid, Some(-1));
+    assert_eq!(machine.timer_slack_ns, Some(50_000));
+    assert_eq!(machine.load_average, Some([0.14, 0.11, 1.07]));
+    assert_eq!(machine.pressure.io, Some(0.94));
+    assert_eq!(machine.pressure.memory, None);
+    assert_eq!(machine.swap_total_bytes, Some(0));
+    let stack = machine.rlimits.stack.unwrap();
+    assert_eq!(
+        (stack.soft, stack.hard),
+        (Bound::At(8 << 20), Bound::Unlimited)
+    );
+}
+
+const AARCH64: &str = "\
+/proc/cpuinfo: processor	: 0
+/proc/cpuinfo: CPU implementer	: 0x41
+/proc/cpuinfo: CPU part	: 0xd0c
+/proc/cpuinfo: CPU implementer	: 0x61
+/proc/cpuinfo: CPU part	: 0x022
+/proc/sys/kernel/version: #1 SMP Thu Jan 1 00:00:00 UTC 2026
+/sys/devices/system/cpu/online: 0-3
+/sys/devices/system/cpu/cpu0/topology/core_siblings_list: 0-1
+/sys/devices/system/cpu/cpu2/topology/core_siblings_list: 2-3
+/sys/devices/system/cpu/cpufreq/policy0/scaling_governor: performance
+/sys/devices/system/cpu/cpufreq/policy3/scaling_governor: schedutil
+/sys/devices/system/cpu/intel_pstate/no_turbo: 1";
+
+#[test]
+fn a_server_of_another_architecture() {
+    let machine = |vendor, product, package| {
+        let (dmi, cpu) = ("/sys/class/dmi/id", "/sys/devices/system/cpu/cpu0");
+        read(&format!(
+            "{AARCH64}\n{dmi}/sys_vendor: {vendor}\n{dmi}/product_name: {product}\n\
+             {cpu}/topology/physical_package_id: {package}"
+        ))
+    };
+    let metal = machine("Amazon EC2", "m6g.metal", 36);
+    let cores = "Arm Neoverse-N1 (0x41/0xd0c) + implementer 0x61 part 0x022";
+    assert_eq!(text(&metal.cpu_model), cores);
+    assert_eq!(text(&metal.preemption), "none or voluntary");
+    assert_eq!(text(&metal.virtualisation), "none");
+    assert_eq!(text(&metal.hardware), "Amazon EC2 m6g.metal");
+    assert_eq!(text(&metal.governor), "performance,schedutil");
+    assert_eq!(metal.boost, Some(false));
+    assert_eq!(metal.topology.sockets, Some(2));
+
+    let virtual_one = machine("Amazon EC2", "m6g.large", 36);
+    assert_eq!(text(&virtual_one.virtualisation), "Amazon EC2");
+    // Neither a flag nor a known name proves anything.
+    let unknown = machine("Ampere", "m6g.large", -1);
+    assert_eq!(
+        (unknown.virtualisation, unknown.topology.sockets),
+        (None, None)
+    );
+}
+
+#[test]
+fn a_hypervisor_shows_in_several_places() {
+    for (file, name) in [
+        ("/proc/cpuinfo: flags	: fpu vme", "none"),
+        ("/proc/cpuinfo: flags	: fpu hypervisor", "unnamed"),
+        ("/sys/hypervisor/type: xen", "Xen"),
+    ] {
+        assert_eq!(text(&read(file).virtualisation), name);
+    }
+}
+
+#[test]
+fn the_tightest_group_decides() {
+    let version_2 = "\
+/proc/self/mountinfo: 31 23 0:28 / /g rw - cgroup2 cgroup2 rw
+/g/a/cpu.max: 200000 400000
+/g/a/memory.max: 4096
+/g/a/b/cpu.max: max 100000
+/g/a/b/memory.max: max
+/g/a/b/c/cpu.max: 90000 100000
+/g/odd/cpu.max: lots 100000";
+    let limited = |quota_us, period_us| {
+        Some(CpuQuota::Limited {
+            quota_us,
+            period_us,
+        })
+    };
+    for (path, quota, memory) in [
+        ("/a/b/c", limited(200_000, 400_000), Some(Bound::At(4096))),
+        ("/", Some(CpuQuota::Unlimited), Some(Bound::Unlimited)),
+        ("/odd", None, Some(Bound::Unlimited)),
+        ("/gone", None, None),
+    ] {
+        let machine = read(&format!("{version_2}\n/proc/self/cgroup: 0::{path}"));
+        assert_eq!((machine.cpu_quota, machine.memory_limit), (quota, memory));
+    }
+    let version_1 = "\
+/proc/self/cgroup: 1:cpu,cpuacct:/b
+/proc/self/mountinfo: 32 31 0:29 / /g rw - cgroup cgroup rw,cpu,cpuacct
+/g/b/cpu.cfs_quota_us: -1
+/g/b/cpu.cfs_period_us: 100000
+/g/cpu.cfs_quota_us: 50000
+/g/cpu.cfs_period_us: 100000";
+    assert_eq!(read(version_1).cpu_quota, limited(50_000, 100_000));
+}
+
+#[test]
+fn garbage_is_unknown_and_never_a_panic() {
+    assert_eq!(read(""), Machine::default());
+    let infinite = "/proc/loadavg: NaN inf NaN\n/proc/pressure/cpu: some avg10=inf avg60=0";
+    assert_eq!(read(infinite), Machine::default());
+    let root = Root::new(X86_VM);
+    for text in GARBAGE {
+        for file in root.files() {
+            root.write(&file, text);
+        }
+        let machine = read_under(root.path());
+        assert_eq!(machine.memory_total_bytes, None);
+        assert_eq!(machine.load_average, None);
+        assert_eq!(machine.topology, Topology::default());
+        assert_eq!(machine.rlimits, Rlimits::default());
+    }
+}
+
+#[test]
+fn this_machine_can_be_read() {
+    let machine = super::read();
+    assert!(machine.kernel_release.is_some() && machine.architecture.is_some());
+    assert!(machine.memory_total_bytes.is_some_and(|bytes| bytes > 0));
+    assert!(machine.clock_step_ns.is_some());
+}

@@ -1,0 +1,160 @@
+//! Memory of processes, and of the kernel.
+//!
+//! Resident sizes come from `smaps_rollup`. The counters behind VmRSS and statm lag: each thread keeps
+//! its own until it has 64 pages to add (Documentation/filesystems/proc.rst).
+
+use std::collections::BTreeSet;
+
+use procfs::process::{FDTarget, Process};
+use procfs::{Current, Meminfo, ProcResult};
+use record::Memory;
+
+/// Memory of all of these processes together, and of the kernel. A figure that one of them does not
+/// give is absent.
+pub fn of(pids: &[i32]) -> Memory {
+    let each: Option<Vec<Memory>> = pids
+        .iter()
+        .map(|&pid| of_one(pid, pids.len()).ok())
+        .collect();
+    // Without processes the sums are unknown, not 0.
+    let each = each.unwrap_or_default();
+    let sum = |part: fn(&Memory) -> Option<u64>| {
+        let first = each.first().and_then(part)?;
+        each[1..]
+            .iter()
+            .try_fold(first, |all, one| Some(all + part(one)?))
+    };
+    Memory {
+        // Of several processes each shared page counts once.
+        resident: match each.len() {
+            1 => each[0].resident,
+            _ => sum(|memory| memory.pss),
+        },
+        pss: sum(|memory| memory.pss),
+        anonymous: sum(|memory| memory.anonymous),
+        huge: sum(|memory| memory.huge),
+        page_tables: sum(|memory| memory.page_tables),
+        peak_resident: sum(|memory| memory.peak_resident),
+        pipe_pages: pipes(pids)
+            .ok()
+            .filter(|_| !each.is_empty())
+            .map(|pipes| pipes * procfs::page_size()),
+        ..system()
+    }
+}
+
+/// Kernel memory of the whole system: what to subtract, where it is read before a program starts.
+pub fn system() -> Memory {
+    let Ok(info) = Meminfo::current() else {
+        return Memory::default();
+    };
+    Memory {
+        system_kernel_stacks: info.kernel_stack,
+        system_page_tables: info.page_tables,
+        system_slab: info.s_unreclaim,
+        ..Memory::default()
+    }
+}
+
+fn of_one(pid: i32, processes: usize) -> ProcResult<Memory> {
+    let process = Process::new(pid)?;
+    let status = process.status()?;
+    let maps = process.smaps_rollup()?.memory_map_rollup;
+    let sizes = maps.into_iter().next().map(|map| map.extension.map);
+    let size = |name: &str| sizes.as_ref()?.get(name).copied();
+    // A child shares its parent's anonymous pages until one of them writes (Pss_Anon: Linux 5.4).
+    let anonymous = match processes {
+        1 => "Anonymous",
+        _ => "Pss_Anon",
+    };
+    let bytes = |kib: Option<u64>| kib?.checked_mul(1024);
+    Ok(Memory {
+        resident: size("Rss"),
+        pss: size("Pss"),
+        anonymous: size(anonymous),
+        huge: size("AnonHugePages"),
+        page_tables: bytes(status.vmpte),
+        peak_resident: bytes(status.vmhwm),
+        ..Memory::default()
+    })
+}
+
+/// Number of pipes that these processes hold, and this one does not: its own are the other ends of
+/// their standard streams, and what they inherited. A pipe that was used keeps one page, which no
+/// counter shows.
+fn pipes(pids: &[i32]) -> ProcResult<u64> {
+    let own = std::process::id() as i32;
+    let mut theirs = BTreeSet::new();
+    for &pid in pids {
+        theirs.extend(pipes_of(pid)?);
+    }
+    if !pids.contains(&own) {
+        for inode in pipes_of(own)? {
+            theirs.remove(&inode);
+        }
+    }
+    Ok(theirs.len() as u64)
+}
+
+/// Inodes of the pipes that a process holds besides its standard streams.
+fn pipes_of(pid: i32) -> ProcResult<BTreeSet<u64>> {
+    let descriptors = Process::new(pid)?.fd()?;
+    // One may be closed while the folder is read.
+    let inodes = descriptors.flatten().filter(|descriptor| descriptor.fd > 2);
+    let inodes = inodes.filter_map(|descriptor| match descriptor.target {
+        FDTarget::Pipe(inode) => Some(inode),
+        _ => None,
+    });
+    Ok(inodes.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn this_process_and_the_kernel_have_memory() {
+        let own = std::process::id() as i32;
+        let memory = of(&[own]);
+        let resident = memory.resident.unwrap();
+        assert!(resident > 100 << 10, "{memory:?}");
+        assert!(memory.peak_resident.unwrap() > 100 << 10, "{memory:?}");
+        assert!(memory.page_tables.unwrap() > 0 && memory.page_tables.unwrap() < 1 << 30);
+        assert!(
+            memory.kernel().unwrap() > f64::from(100 << 10),
+            "{memory:?}"
+        );
+        assert_eq!(system().resident, None);
+        assert_eq!(of(&[]).resident, None);
+        assert_eq!(of(&[]).pipe_pages, None);
+    }
+
+    #[test]
+    fn processes_add_up_and_one_that_has_ended_makes_the_sum_unknown() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let (own, other) = (std::process::id() as i32, child.id() as i32);
+        let (one, both) = (of(&[own]), of(&[own, other]));
+        assert!(both.page_tables > one.page_tables, "{one:?} {both:?}");
+        assert!(both.pss.is_some() && both.anonymous.is_some());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let gone = of(&[own, other]);
+        assert_eq!((gone.resident, gone.pipe_pages), (None, None));
+    }
+
+    #[test]
+    fn a_pipe_with_two_ends_counts_once_and_standard_streams_do_not() {
+        let inherited = nix::unistd::pipe().unwrap();
+        let mut command = Command::new("cat");
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let with_ours = pipes(&[child.id() as i32]).unwrap();
+        drop(inherited);
+        let alone = pipes(&[child.id() as i32]).unwrap();
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!((with_ours, alone), (0, 1));
+    }
+}

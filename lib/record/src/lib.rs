@@ -1,0 +1,31 @@
+//! The contents of a results file. Every type here is data: nothing in this crate reads the system.
+//!
+//! A fact that could not be read is absent, never a guess and never 0. Times are in ns and sizes in
+//! bytes.
+
+pub mod build;
+pub mod cache_line;
+pub mod counters;
+pub mod interference;
+pub mod machine;
+pub mod memory;
+pub mod metric;
+pub mod record;
+pub mod samples;
+
+pub use build::Build;
+pub use cache_line::CacheLine;
+pub use counters::{Absent, Counters, Scope};
+pub use interference::Interference;
+pub use machine::Machine;
+pub use memory::Memory;
+pub use metric::{Metric, Quantity, Stat};
+pub use record::{
+    Also, Case, Kind, MemoryChange, Place, Plan, Process, Record, Run, SCHEMA, Section,
+};
+pub use samples::{Samples, Thirds, distribution};
+
+/// Both facts are known and unequal.
+fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+    matches!((one, other), (Some(one), Some(other)) if one != other)
+}

@@ -1,0 +1,385 @@
+//! Metrics: the figure that a table shows of a process, and its kind of quantity.
+
+use std::fmt;
+use std::str::FromStr;
+
+use contract::message::Distribution;
+use contract::units::{Nanos, bytes, bytes_like, significant};
+use serde::{Deserialize, Serialize};
+
+use crate::Record;
+
+/// Nanoseconds in a second.
+const SECOND: f64 = 1e9;
+
+/// The figure that a table shows of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Metric {
+    /// Time per hop.
+    #[default]
+    Hop,
+    /// Time per task.
+    Task,
+    /// Bytes per task, as a slope over the number of tasks: a figure of many processes.
+    Memory,
+    /// Time of set-up per task.
+    SetUp,
+    /// Time of the very first iteration per hop, or per task where nothing is handed over.
+    FirstIteration,
+    /// Time of teardown per task.
+    Teardown,
+    /// The last three, each by itself.
+    Scale,
+    /// Time of an iteration.
+    Iteration,
+    /// Time of an iteration with one task and one token.
+    RoundTrip,
+    /// Time of an iteration divided by its tokens.
+    Message,
+    /// Tokens that come out per second.
+    Rate,
+    /// Bytes handed over per second, end to end.
+    Throughput,
+    /// CPU time in user mode per iteration.
+    User,
+    /// CPU time in the kernel per iteration.
+    System,
+    /// CPU time divided by elapsed time: the number of busy CPUs.
+    CpuShare,
+    /// Context switches, voluntary and involuntary, per hop, or per task where nothing is handed
+    /// over.
+    Switches,
+    /// Page faults, minor and major, per iteration.
+    Faults,
+    /// Largest resident set of the process (VmHWM).
+    Peak,
+    /// The same, less the memory before the tasks, per task.
+    PeakPerTask,
+    /// Memory of the process and of the kernel with every task at rest, less that before, per task.
+    SystemPerTask,
+    /// A distribution that the program measured: `extra.NAME.STAT`, such as `extra.echo.p99`.
+    Extra {
+        /// Name of the distribution. It ends in its unit where that is not ns.
+        name: String,
+        /// Which of its figures.
+        stat: Stat,
+    },
+}
+
+/// A figure of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stat {
+    /// Arithmetic mean.
+    Mean,
+    /// Least sample.
+    Min,
+    /// Median.
+    P50,
+    /// 90th percentile.
+    P90,
+    /// 99th percentile.
+    P99,
+    /// Greatest sample.
+    Max,
+}
+
+/// Kind of a quantity, which sets how it is shown and what is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// In ns.
+    Time,
+    /// In bytes.
+    Bytes,
+    /// Per second.
+    Rate,
+    /// In bytes per second.
+    Throughput,
+    /// A number of things, or their mean.
+    Count,
+    /// In whole CPUs.
+    Share,
+}
+
+/// Each metric with its name in plans and results, and with its label.
+static NAMED: [(Metric, &str, &str); 20] = [
+    (Metric::Hop, "hop", "time per hop"),
+    (Metric::Task, "task", "time per task"),
+    (Metric::Memory, "memory", "bytes per task"),
+    (Metric::SetUp, "set-up", "time per task"),
+    (Metric::FirstIteration, "first-iteration", "time per hop"),
+    (Metric::Teardown, "teardown", "time per task"),
+    (Metric::Scale, "scale", "time per task"),
+    (Metric::Iteration, "iteration", "time per iteration"),
+    (Metric::RoundTrip, "round-trip", "time per round trip"),
+    (Metric::Message, "message", "time per message"),
+    (Metric::Rate, "rate", "round trips or messages per second"),
+    (
+        Metric::Throughput,
+        "throughput",
+        "bytes handed over per second",
+    ),
+    (Metric::User, "user", "time in user mode per iteration"),
+    (Metric::System, "system", "time in the kernel per iteration"),
+    (Metric::CpuShare, "cpu-share", "busy CPUs"),
+    (Metric::Switches, "switches", "switches per hop or task"),
+    (Metric::Faults, "faults", "page faults per iteration"),
+    (Metric::Peak, "peak", "peak resident memory"),
+    (
+        Metric::PeakPerTask,
+        "peak-per-task",
+        "peak resident memory per task",
+    ),
+    (
+        Metric::SystemPerTask,
+        "system-per-task",
+        "memory of process and kernel per task",
+    ),
+];
+
+/// Figures of a distribution by name, with the words for a label.
+const STATS: [(Stat, &str, &str); 6] = [
+    (Stat::Mean, "mean", "mean"),
+    (Stat::Min, "min", "minimum"),
+    (Stat::P50, "p50", "median"),
+    (Stat::P90, "p90", "90th percentile"),
+    (Stat::P99, "p99", "99th percentile"),
+    (Stat::Max, "max", "maximum"),
+];
+
+impl FromStr for Metric {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some((metric, ..)) = NAMED.iter().find(|(_, name, _)| *name == text) {
+            return Ok(metric.clone());
+        }
+        let extra = text
+            .strip_prefix("extra.")
+            .and_then(|rest| rest.rsplit_once('.'));
+        if let Some((name, stat)) = extra.filter(|(name, _)| !name.is_empty()) {
+            let stat = STATS.iter().find(|(_, word, _)| *word == stat);
+            if let Some(&(stat, ..)) = stat {
+                let name = name.to_owned();
+                return Ok(Metric::Extra { name, stat });
+            }
+        }
+        let names: Vec<&str> = NAMED.iter().map(|(_, name, _)| *name).collect();
+        Err(format!(
+            "'{text}' is no metric: write one of {}, or extra.NAME.STAT with a STAT of mean, min, p50, \
+             p90, p99, max",
+            names.join(", ")
+        ))
+    }
+}
+
+impl TryFrom<String> for Metric {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> String {
+        metric.to_string()
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Metric::Extra { name, stat } => write!(f, "extra.{name}.{}", stat.word().0),
+            named => f.write_str(named.words().0),
+        }
+    }
+}
+
+impl Stat {
+    fn word(self) -> (&'static str, &'static str) {
+        let found = STATS.iter().find(|(stat, ..)| *stat == self);
+        found.map_or(("", ""), |&(_, name, words)| (name, words))
+    }
+
+    /// The figure of a distribution.
+    pub fn of(self, distribution: &Distribution) -> f64 {
+        match self {
+            Stat::Mean => distribution.mean,
+            Stat::Min => distribution.min as f64,
+            Stat::P50 => distribution.p50 as f64,
+            Stat::P90 => distribution.p90 as f64,
+            Stat::P99 => distribution.p99 as f64,
+            Stat::Max => distribution.max as f64,
+        }
+    }
+}
+
+impl Metric {
+    /// Name and label of a metric that is no [`Metric::Extra`].
+    fn words(&self) -> (&'static str, &'static str) {
+        let found = NAMED.iter().find(|(metric, ..)| metric == self);
+        found.map_or(("", ""), |&(_, name, label)| (name, label))
+    }
+
+    /// Label for an axis or a heading.
+    pub fn label(&self) -> String {
+        match self {
+            Metric::Extra { name, stat } => format!("{name}, {}", stat.word().1),
+            named => named.words().1.to_owned(),
+        }
+    }
+
+    /// The figure of a process, in the unit of its [`Quantity`]. `None` where the record does not
+    /// have it, and for [`Metric::Memory`] and [`Metric::Scale`], which are no single figure.
+    pub fn figure(&self, record: &Record) -> Option<f64> {
+        let tasks = || Some(record.tasks? as f64);
+        let samples = || record.samples.as_ref();
+        let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
+        let figure = match self {
+            Metric::Hop
+            | Metric::Task
+            | Metric::Iteration
+            | Metric::RoundTrip
+            | Metric::Message => samples()?.mean / self.divisor(record)?,
+            Metric::Memory | Metric::Scale => return None,
+            Metric::SetUp => record.setup_ns? as f64 / tasks()?,
+            Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
+            Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
+            Metric::Rate => SECOND * record.tokens as f64 / samples()?.mean,
+            Metric::Throughput => SECOND * record.bytes? as f64 / samples()?.mean,
+            Metric::User => per_iteration(record.usage?.user_ns)?,
+            Metric::System => per_iteration(record.usage?.system_ns)?,
+            Metric::CpuShare => {
+                let used = record.usage?.user_ns as f64 + record.usage?.system_ns as f64;
+                used / (samples()?.mean * samples()?.count as f64)
+            }
+            Metric::Switches => {
+                let usage = record.usage?;
+                let all = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
+                all / (record.repeats()?.0 as f64 * samples()?.count as f64)
+            }
+            Metric::Faults => {
+                let usage = record.usage?;
+                per_iteration(usage.minor_faults)? + per_iteration(usage.major_faults)?
+            }
+            Metric::Peak => record.peak_resident()? as f64,
+            Metric::PeakPerTask => record.peak_gain()? as f64 / tasks()?,
+            Metric::SystemPerTask => record.system_gain()? / tasks()?,
+            Metric::Extra { name, stat } => stat.of(record.extra.get(name)?),
+        };
+        figure.is_finite().then_some(figure)
+    }
+
+    /// Divisor of an iteration's time, where the figure is a part of that time: its percentiles are
+    /// those of the iteration, divided alike. `None` for any other figure.
+    pub fn divisor(&self, record: &Record) -> Option<f64> {
+        let tokens = record.tokens;
+        match self {
+            Metric::Hop => Some(record.hops? as f64),
+            Metric::Task => Some(record.tasks? as f64 * tokens as f64),
+            Metric::Iteration => Some(1.0),
+            Metric::RoundTrip => (record.tasks? == 1 && tokens == 1).then_some(1.0),
+            Metric::Message => Some(tokens as f64),
+            _ => None,
+        }
+    }
+
+    /// Kind of the quantity.
+    pub fn quantity(&self) -> Quantity {
+        match self {
+            Metric::Memory | Metric::Peak | Metric::PeakPerTask | Metric::SystemPerTask => {
+                Quantity::Bytes
+            }
+            Metric::Rate => Quantity::Rate,
+            Metric::Throughput => Quantity::Throughput,
+            Metric::CpuShare => Quantity::Share,
+            Metric::Switches | Metric::Faults => Quantity::Count,
+            Metric::Extra { name, .. } if name.ends_with("_bytes") => Quantity::Bytes,
+            Metric::Extra { name, .. } if name.ends_with("_tasks") || name.ends_with("_count") => {
+                Quantity::Count
+            }
+            _ => Quantity::Time,
+        }
+    }
+
+    /// Whether it is a slope over the number of tasks, and so no figure of any single process.
+    pub fn is_slope(&self) -> bool {
+        *self == Metric::Memory
+    }
+
+    /// Unit of work that its times are for: `hop` or `task`.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Metric::Hop | Metric::FirstIteration => "hop",
+            _ => "task",
+        }
+    }
+}
+
+impl Quantity {
+    /// Name in JSON and CSV.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Time => "time",
+            Quantity::Bytes => "bytes",
+            Quantity::Rate => "rate",
+            Quantity::Throughput => "throughput",
+            Quantity::Count => "count",
+            Quantity::Share => "share",
+        }
+    }
+
+    /// Heading of a column that has no name of its own.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Quantity::Bytes => "memory",
+            Quantity::Count => "number",
+            Quantity::Share => "CPUs",
+            other => other.name(),
+        }
+    }
+
+    /// A figure with four significant figures, in the unit that suits its size.
+    pub fn show(self, figure: f64) -> String {
+        match self {
+            Quantity::Time => Nanos(figure).to_string(),
+            Quantity::Bytes => bytes(figure),
+            _ => format!("{}{}", self.like(figure, figure), self.scale(figure).1),
+        }
+    }
+
+    /// Another figure in the unit and with the decimals that `model` is shown with, but without the
+    /// unit's name: for the bounds of an interval.
+    pub fn like(self, figure: f64, model: f64) -> String {
+        match self {
+            Quantity::Time => Nanos(model).like(figure),
+            Quantity::Bytes => bytes_like(figure, model),
+            _ => {
+                let (size, _) = self.scale(model);
+                let decimals = match self {
+                    Quantity::Count if model.fract() == 0.0 && figure.fract() == 0.0 => 0,
+                    _ => significant(model / size),
+                };
+                format!("{:.decimals$}", figure / size)
+            }
+        }
+    }
+
+    /// Size and name of the unit that suits a figure.
+    fn scale(self, figure: f64) -> (f64, &'static str) {
+        match (self, figure.abs()) {
+            (Quantity::Rate, a) if a < 999.95 => (1.0, " /s"),
+            (Quantity::Rate, a) if a < 999.95e3 => (1e3, " k/s"),
+            (Quantity::Rate, a) if a < 999.95e6 => (1e6, " M/s"),
+            (Quantity::Rate, _) => (1e9, " G/s"),
+            // One unit for all, so that rows can be compared at a glance.
+            (Quantity::Throughput, _) => (f64::from(1 << 20), " MiB/s"),
+            (Quantity::Share, _) => (1.0, " CPUs"),
+            _ => (1.0, ""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::{Build, Machine, Plan, Process, Run};
+
+fn of(process: Process) -> Record {
+    let run = Run::begin(
+        String::new(),
+        1,
+        Machine::default(),
+        Build::default(),
+        Plan::default(),
+    );
+    Record {
+        header: Arc::new(run),
+        process,
+    }
+}
+
+/// A process whose every field has a value of its own, so that no figure comes out right by chance.
+fn record(tasks: u64, tokens: u64) -> Record {
+    let memory = |resident: u64, kernel: u64| {
+        json!({
+            "resident": resident, "system_kernel_stacks": kernel, "system_page_tables": 2 * kernel,
+            "system_slab": 3 * kernel, "peak_resident": 9_000_000,
+        })
+    };
+    let process = json!({
+        "schema": 2, "kind": "process", "run": 1, "case": 0, "round": 0, "order": 0, "started": 0,
+        "program": "p", "args": [], "tasks": tasks, "tokens": tokens,
+        "hops": (tasks + 1) * tokens, "bytes": 3 << 20,
+        "samples": {
+            "count": 40, "mean": 12_000.0, "stddev": 10.0, "min": 11_000, "p50": 11_900,
+            "p90": 12_100, "p99": 12_500, "max": 13_000,
+        },
+        "usage": {
+            "user_ns": 80_000, "system_ns": 640_000, "voluntary_switches": 900,
+            "involuntary_switches": 60, "minor_faults": 200, "major_faults": 10,
+        },
+        "memory": {"before": memory(3_000_000, 50_000), "held": memory(7_000_000, 150_000)},
+        "setup_ns": 4_000, "first_ns": 24_000, "teardown_ns": 8_000,
+        "extra": {
+            "echo": {"count": 7, "mean": 99.5, "stddev": 1.0, "min": 90, "p50": 100, "p90": 101,
+                "p99": 102, "max": 104},
+            "alive_tasks": {"count": 1, "mean": 5.0, "stddev": 0.0, "min": 5, "p50": 5, "p90": 5,
+                "p99": 5, "max": 5},
+        },
+    });
+    of(serde_json::from_value(process).unwrap())
+}
+
+/// Every metric with its figure of four tasks and two tokens, worked out by hand from the fields
+/// above, and as it is shown.
+const FIGURES: [(&str, Option<f64>, &str); 27] = [
+    ("hop", Some(1_200.0), "1.200µs"),
+    ("task", Some(1_500.0), "1.500µs"),
+    ("memory", None, ""),
+    ("set-up", Some(1_000.0), "1.000µs"),
+    ("first-iteration", Some(2_400.0), "2.400µs"),
+    ("teardown", Some(2_000.0), "2.000µs"),
+    ("scale", None, ""),
+    ("iteration", Some(12_000.0), "12.00µs"),
+    // Of one task and one token alone: see below.
+    ("round-trip", None, ""),
+    ("message", Some(6_000.0), "6.000µs"),
+    ("rate", Some(1e9 * 2.0 / 12_000.0), "166.7 k/s"),
+    // 3 MiB in 12 µs.
+    ("throughput", Some(3_145_728.0 / 12e-6), "250000 MiB/s"),
+    ("user", Some(2_000.0), "2.000µs"),
+    ("system", Some(16_000.0), "16.00µs"),
+    // 720 µs in 40 iterations of 12 µs.
+    ("cpu-share", Some(1.5), "1.500 CPUs"),
+    // 960 in 40 iterations of ten hops.
+    ("switches", Some(2.4), "2.400"),
+    ("faults", Some(5.25), "5.250"),
+    ("peak", Some(9e6), "8.583 MiB"),
+    ("peak-per-task", Some(1.5e6), "1.431 MiB"),
+    // 4,000,000 of its own and 6 x 100,000 of the kernel's.
+    ("system-per-task", Some(1.15e6), "1.097 MiB"),
+    ("extra.echo.mean", Some(99.5), "99.50ns"),
+    ("extra.echo.min", Some(90.0), "90.00ns"),
+    ("extra.echo.p50", Some(100.0), "100.0ns"),
+    ("extra.echo.p90", Some(101.0), "101.0ns"),
+    ("extra.echo.p99", Some(102.0), "102.0ns"),
+    ("extra.echo.max", Some(104.0), "104.0ns"),
+    ("extra.alive_tasks.max", Some(5.0), "5"),
+];
+
+#[test]
+fn each_metric_has_its_figure_and_reads_as_its_quantity() {
+    let record = record(4, 2);
+    for (name, expected, text) in FIGURES {
+        let metric: Metric = name.parse().unwrap();
+        assert_eq!(metric.to_string(), name);
+        let figure = metric.figure(&record);
+        match (figure, expected) {
+            (Some(figure), Some(expected)) => {
+                assert!((figure / expected - 1.0).abs() < 1e-12, "{name}: {figure}");
+                assert_eq!(metric.quantity().show(figure), text, "{name}");
+            }
+            _ => assert_eq!(figure, expected, "{name}"),
+        }
+        // A part of an iteration is a time of the iteration.
+        if let (Some(divisor), Some(figure)) = (metric.divisor(&record), figure) {
+            assert!((figure * divisor - 12_000.0).abs() < 1e-9, "{name}");
+        }
+        assert!(!metric.label().is_empty());
+    }
+    for (metric, name, _) in &NAMED {
+        assert_eq!(name.parse().as_ref(), Ok(metric));
+    }
+    for text in [
+        "",
+        "hops",
+        "extra.echo",
+        "extra..p99",
+        "extra.echo.p100",
+        "extra.",
+    ] {
+        assert!(text.parse::<Metric>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_round_trip_is_of_one_task_and_one_token() {
+    assert_eq!(Metric::RoundTrip.figure(&record(1, 1)), Some(12_000.0));
+    assert_eq!(Metric::RoundTrip.figure(&record(1, 2)), None);
+    assert_eq!(Metric::RoundTrip.figure(&record(2, 1)), None);
+}
+
+#[test]
+fn without_hops_switches_are_per_task() {
+    let mut record = record(4, 1);
+    record.hops = None;
+    assert_eq!(Metric::Switches.figure(&record), Some(960.0 / 160.0));
+    assert_eq!(Metric::Hop.figure(&record), None);
+}
+
+#[test]
+fn what_a_record_does_not_have_is_no_figure() {
+    let mut empty = of(Process::of("p", Vec::new()));
+    for (name, ..) in FIGURES {
+        assert_eq!(
+            name.parse::<Metric>().unwrap().figure(&empty),
+            None,
+            "{name}"
+        );
+    }
+    // Iterations of no length have no rate, and no share of any CPU.
+    empty.samples = record(1, 1).process.samples;
+    empty.samples.as_mut().unwrap().distribution.mean = 0.0;
+    (empty.bytes, empty.usage) = (Some(1), record(1, 1).usage);
+    for metric in [Metric::Rate, Metric::Throughput, Metric::CpuShare] {
+        assert_eq!(metric.figure(&empty), None, "{metric}");
+    }
+}
+
+#[test]
+fn bounds_are_shown_in_the_unit_of_their_estimate() {
+    for (quantity, estimate, bound, shown, like) in [
+        (Quantity::Time, 1_795.0, 950.0, "1.795µs", "0.950"),
+        (Quantity::Bytes, 9_728.0, 512.0, "9.500 KiB", "0.500"),
+        (Quantity::Rate, 4.31e6, 999.0, "4.310 M/s", "0.001"),
+        (Quantity::Rate, 999.96, 1.0, "1.000 k/s", "0.001"),
+        (Quantity::Rate, 12.5, 1e3, "12.50 /s", "1000.00"),
+        (Quantity::Rate, 2e9, 1e9, "2.000 G/s", "1.000"),
+        (
+            Quantity::Throughput,
+            1_048_576.0,
+            524_288.0,
+            "1.000 MiB/s",
+            "0.500",
+        ),
+        (Quantity::Share, 1.84, 1.9, "1.840 CPUs", "1.900"),
+        (Quantity::Count, 10_000.0, 9_999.0, "10000", "9999"),
+        (Quantity::Count, 0.0, 0.0, "0", "0"),
+        (Quantity::Count, 1.0, 0.996, "1", "0.996"),
+        (Quantity::Count, 0.004, -0.001, "0.004", "-0.001"),
+    ] {
+        assert_eq!(quantity.show(estimate), shown);
+        assert_eq!(quantity.like(bound, estimate), like);
+    }
+}

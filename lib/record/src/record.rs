@@ -1,0 +1,449 @@
+//! A results file: one header line for a run, one line for each of its processes.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use contract::message::{Claim, Extra, Runtime, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::{Build, CacheLine, Counters, Interference, Machine, Memory, Metric, Samples};
+
+/// Version of the layout of a results file.
+pub const SCHEMA: u32 = 2;
+
+/// Kind of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A [`Run`].
+    Run,
+    /// A [`Process`].
+    Process,
+}
+
+/// Header of a run: all that its processes share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// [`Kind::Run`].
+    pub kind: Kind,
+    /// Identity of the run, which each of its processes repeats.
+    pub id: u64,
+    /// Start of the run, in ms since 1970.
+    pub started: u64,
+    /// Command line of the runner, without its own name.
+    pub command: String,
+    /// Seed that the rounds were shuffled by.
+    pub seed: u64,
+    /// Machine that it ran on.
+    pub machine: Machine,
+    /// Build of the programs.
+    pub build: Build,
+    /// Cases that it was made of.
+    pub plan: Plan,
+}
+
+/// Cases of a run, as its tables show them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Tables.
+    pub sections: Vec<Section>,
+    /// Cells of the tables, in their order; a process names its own by its place here.
+    pub cases: Vec<Case>,
+}
+
+/// One table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    /// Heading.
+    pub title: String,
+    /// Figure of each process that the table shows.
+    pub metric: Metric,
+    /// Figures of the same processes in further columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Also>,
+}
+
+/// A further column of a section: another metric of the same processes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Also {
+    /// Heading.
+    pub name: String,
+    /// Figure that it shows.
+    pub metric: Metric,
+}
+
+impl Also {
+    /// Its heading beside the column that it belongs to.
+    pub fn heading(&self, column: &str) -> String {
+        match column {
+            "" => self.name.clone(),
+            column => format!("{column}: {}", self.name),
+        }
+    }
+}
+
+/// One cell of a table, or one curve of a sweep.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// Title of its section.
+    pub section: String,
+    /// Row.
+    pub row: String,
+    /// Column; empty where there is one alone.
+    #[serde(default)]
+    pub column: String,
+    /// Row that is subtracted from this one in each round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
+    /// Row that this one is divided by in each round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus: Option<String>,
+    /// Flag that is swept, without its dashes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
+}
+
+impl Case {
+    /// Name for people.
+    pub fn name(&self) -> String {
+        match self.column.as_str() {
+            "" => self.row.clone(),
+            column => format!("{}, {column}", self.row),
+        }
+    }
+}
+
+impl Plan {
+    /// Adds a case in a section, which is added with its first case.
+    pub fn put(&mut self, section: &Section, case: &Case) {
+        if !self.sections.iter().any(|s| s.title == section.title) {
+            self.sections.push(section.clone());
+        }
+        self.cases.push(case.clone());
+    }
+
+    /// A case and its section.
+    pub fn get(&self, index: u32) -> Option<(&Section, &Case)> {
+        let case = self.cases.get(index as usize)?;
+        let section = self.sections.iter().find(|s| s.title == case.section)?;
+        Some((section, case))
+    }
+}
+
+impl Run {
+    /// The header of a run that begins now.
+    pub fn begin(command: String, seed: u64, machine: Machine, build: Build, plan: Plan) -> Self {
+        let now = milliseconds(SystemTime::now());
+        Run {
+            schema: SCHEMA,
+            kind: Kind::Run,
+            id: now,
+            started: now,
+            command,
+            seed,
+            machine,
+            build,
+            plan,
+        }
+    }
+}
+
+/// One process of a run. Times are in ns and sizes in bytes, unrounded; what is unknown is absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Process {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// [`Kind::Process`].
+    pub kind: Kind,
+    /// Identity of its run.
+    pub run: u64,
+    /// Place of its case in the plan.
+    pub case: u32,
+    /// Round, from 0.
+    pub round: u32,
+    /// Number of processes before it in the round.
+    pub order: u32,
+    /// Whether it is the second of two equal processes of a round, made to learn the noise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub twin: bool,
+    /// Value of the flag that is swept; times in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<u64>,
+    /// Start, in ms since 1970.
+    pub started: u64,
+    /// Name of the program.
+    pub program: String,
+    /// Version of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its flags.
+    pub args: Vec<String>,
+    /// CPUs that it was restricted to, as a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// Scheduling policy that it was started with, where that is not the runner's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Number of tasks.
+    #[serde(default)]
+    pub tasks: Option<u64>,
+    /// Tokens in flight.
+    #[serde(default = "one")]
+    pub tokens: u64,
+    /// Hops per iteration; absent where nothing is handed over.
+    #[serde(default)]
+    pub hops: Option<u64>,
+    /// Bytes that an iteration hands over, end to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Nature of a hop.
+    #[serde(default)]
+    pub claim: Option<Claim>,
+    /// Async runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Runtime>,
+    /// Timed iterations.
+    #[serde(default)]
+    pub samples: Option<Samples>,
+    /// CPU time, switches and faults of the timed iterations.
+    #[serde(default)]
+    pub usage: Option<Usage>,
+    /// What the rest of the system did meanwhile.
+    #[serde(default)]
+    pub interference: Option<Interference>,
+    /// Memory before the process and with all tasks at rest.
+    #[serde(default)]
+    pub memory: Option<MemoryChange>,
+    /// Events of a further, untimed run (`--counters`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
+    /// Round trip of a cache line between two of its CPUs; absent where it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_line: Option<CacheLine>,
+    /// From the start of building until all tasks ran.
+    #[serde(default)]
+    pub setup_ns: Option<u64>,
+    /// The very first iteration.
+    #[serde(default)]
+    pub first_ns: Option<u64>,
+    /// From the start of taking down until the last task was joined.
+    #[serde(default)]
+    pub teardown_ns: Option<u64>,
+    /// Other distributions that the program measured.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+    /// Whether it was interrupted.
+    #[serde(default)]
+    pub partial: bool,
+    /// Cause of its failure.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Memory at two points of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryChange {
+    /// Before anything was built; of a program that is looked at from outside, the system's alone.
+    pub before: Memory,
+    /// With every task alive and at rest.
+    pub held: Option<Memory>,
+}
+
+impl Process {
+    /// A process of which nothing is known yet.
+    pub fn of(program: &str, args: Vec<String>) -> Self {
+        Process {
+            schema: SCHEMA,
+            kind: Kind::Process,
+            run: 0,
+            case: 0,
+            round: 0,
+            order: 0,
+            twin: false,
+            x: None,
+            started: milliseconds(SystemTime::now()),
+            program: program.to_owned(),
+            version: None,
+            args,
+            cpus: None,
+            policy: None,
+            tasks: None,
+            tokens: 1,
+            hops: None,
+            bytes: None,
+            claim: None,
+            runtime: None,
+            samples: None,
+            usage: None,
+            interference: None,
+            memory: None,
+            counters: None,
+            cache_line: None,
+            setup_ns: None,
+            first_ns: None,
+            teardown_ns: None,
+            extra: Extra::new(),
+            partial: false,
+            error: None,
+        }
+    }
+
+    /// Whether it measured all that it should.
+    pub fn is_whole(&self) -> bool {
+        self.error.is_none() && !self.partial
+    }
+
+    /// Mean time of a hop, in ns.
+    pub fn per_hop(&self) -> Option<f64> {
+        Some(self.samples.as_ref()?.mean / self.hops? as f64)
+    }
+
+    /// Number and name of what an iteration repeats: hops, or tasks where nothing is handed over.
+    pub fn repeats(&self) -> Option<(u64, &'static str)> {
+        match self.hops {
+            Some(hops) => Some((hops, "hop")),
+            None => Some((self.tasks?, "task")),
+        }
+    }
+
+    /// The same for all timed iterations together.
+    pub fn timed(&self) -> Option<(u64, &'static str)> {
+        let (repeats, unit) = self.repeats()?;
+        let all = repeats.checked_mul(self.samples.as_ref()?.count)?;
+        (all > 0).then_some((all, unit))
+    }
+
+    /// The same for the iterations in which events were counted.
+    pub fn counted(&self) -> Option<(u64, &'static str)> {
+        let (repeats, unit) = self.repeats()?;
+        let all = repeats.checked_mul(self.counters.as_ref()?.iterations)?;
+        (all > 0).then_some((all, unit))
+    }
+
+    /// Interrupts between CPUs per hop or task; of the whole system.
+    pub fn wakeup_interrupts(&self) -> Option<f64> {
+        let interrupts = self.interference?.wakeup_interrupts()?;
+        Some(interrupts as f64 / self.timed()?.0 as f64)
+    }
+
+    fn held(&self) -> Option<Memory> {
+        self.memory?.held
+    }
+
+    /// Resident memory of the process before its tasks: 0 where nobody could look.
+    fn resident_before(&self) -> u64 {
+        let before = self.memory.and_then(|memory| memory.before.resident);
+        before.unwrap_or(0)
+    }
+
+    /// Resident memory at rest that was not there before, in bytes.
+    pub fn resident_gain(&self) -> Option<u64> {
+        self.held()?.resident?.checked_sub(self.resident_before())
+    }
+
+    /// Largest resident set, in bytes.
+    pub fn peak_resident(&self) -> Option<u64> {
+        self.held()?.peak_resident
+    }
+
+    /// Largest resident set less that before the tasks, in bytes.
+    pub fn peak_gain(&self) -> Option<u64> {
+        self.peak_resident()?.checked_sub(self.resident_before())
+    }
+
+    /// Kernel memory at rest that was not there before, in bytes, as far as it follows the number of
+    /// tasks. It is negative where others freed more meanwhile.
+    pub fn kernel_gain(&self) -> Option<f64> {
+        Some(self.held()?.kernel()? - self.memory?.before.kernel()?)
+    }
+
+    /// Memory of the process and the kernel at rest that was not there before, in bytes.
+    pub fn system_gain(&self) -> Option<f64> {
+        let user = self.held()?.resident? as f64 - self.resident_before() as f64;
+        Some(user + self.kernel_gain()?)
+    }
+}
+
+/// A process together with the header of its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Header, shared by all processes of the run.
+    pub header: Arc<Run>,
+    /// The process itself.
+    pub process: Process,
+}
+
+impl Deref for Record {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl DerefMut for Record {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
+}
+
+impl Record {
+    /// Joins a process to its run.
+    ///
+    /// # Errors
+    /// Where the plan has no such case.
+    pub fn new(header: Arc<Run>, process: Process) -> Result<Self, String> {
+        if header.plan.get(process.case).is_none() {
+            return Err(format!(
+                "case {}: the plan of its run has none",
+                process.case
+            ));
+        }
+        Ok(Record { header, process })
+    }
+
+    /// Machine of its run.
+    pub fn machine(&self) -> &Machine {
+        &self.header.machine
+    }
+
+    /// Build of its run.
+    pub fn build(&self) -> &Build {
+        &self.header.build
+    }
+
+    /// Its place in the plan; `None` where the plan has no such case.
+    pub fn place(&self) -> Option<Place<'_>> {
+        let (section, case) = self.header.plan.get(self.case)?;
+        Some(Place {
+            section,
+            case,
+            index: self.case,
+        })
+    }
+}
+
+/// Place of a process in the plan of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// Table.
+    pub section: &'a Section,
+    /// Cell.
+    pub case: &'a Case,
+    /// Number of the cell, from 0.
+    pub index: u32,
+}
+
+/// A point of time in ms since 1970.
+pub fn milliseconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| d.as_millis() as u64)
+}

@@ -1,0 +1,172 @@
+//! The timed iterations of one process, summed up.
+
+use std::ops::Deref;
+
+use contract::message::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// Summary of the timed iterations, in ns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Samples {
+    /// Count, moments and percentiles.
+    #[serde(flatten)]
+    pub distribution: Distribution,
+    /// Beginning and end of the run; absent under nine samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thirds: Option<Thirds>,
+    /// Each sample in order (`--keep-samples`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<Vec<u64>>,
+}
+
+/// Means of the first and of the last third of the samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Thirds {
+    /// Mean of the first third, in ns.
+    pub first: f64,
+    /// Mean of the last third, in ns.
+    pub last: f64,
+    /// Standard error of their difference, from the means of ten batches in each: neighbouring
+    /// samples are alike, and an error that takes them for independent is far too small.
+    pub error: f64,
+}
+
+impl Thirds {
+    /// Change from the first third to the last, as a share of the first.
+    pub fn change(&self) -> f64 {
+        self.last / self.first - 1.0
+    }
+
+    /// Whether the change is within three standard errors.
+    pub fn is_steady(&self) -> bool {
+        (self.last - self.first).abs() <= 3.0 * self.error
+    }
+
+    /// `None` under nine samples.
+    pub fn of(samples: &[u64]) -> Option<Self> {
+        let third = samples.len() / 3;
+        if third < 3 {
+            return None;
+        }
+        let (first, first_error) = mean_and_error(&samples[..third]);
+        let (last, last_error) = mean_and_error(&samples[samples.len() - third..]);
+        Some(Thirds {
+            first,
+            last,
+            error: first_error.hypot(last_error),
+        })
+    }
+}
+
+/// Mean of the batch means, and its standard error. The last batch may have fewer samples; it
+/// counts like the others.
+fn mean_and_error(samples: &[u64]) -> (f64, f64) {
+    let batches: Vec<f64> = samples
+        .chunks(samples.len().div_ceil(10))
+        .map(|batch| batch.iter().map(|&ns| ns as f64).sum::<f64>() / batch.len() as f64)
+        .collect();
+    let n = batches.len() as f64;
+    let mean = batches.iter().sum::<f64>() / n;
+    let variance = batches.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}
+
+impl Samples {
+    /// Summary of samples in their order; `None` where there are none.
+    pub fn of(samples: &[u64]) -> Option<Self> {
+        Some(Samples {
+            distribution: distribution(samples)?,
+            thirds: Thirds::of(samples),
+            each: None,
+        })
+    }
+}
+
+/// Samples are read as their distribution.
+impl Deref for Samples {
+    type Target = Distribution;
+
+    fn deref(&self) -> &Distribution {
+        &self.distribution
+    }
+}
+
+/// Exact summary of samples: sums in integers, percentiles by nearest rank. `None` where there are
+/// none.
+pub fn distribution(samples: &[u64]) -> Option<Distribution> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    let (&min, &max) = (sorted.first()?, sorted.last()?);
+    let count = sorted.len() as u64;
+    let percentile = |percent: u64| {
+        let rank = (count * percent).div_ceil(100).max(1);
+        sorted[rank as usize - 1]
+    };
+    let sum: u128 = sorted.iter().map(|&ns| u128::from(ns)).sum();
+    let mean = sum as f64 / count as f64;
+    Some(Distribution {
+        count,
+        mean,
+        stddev: stddev(&sorted, sum),
+        min,
+        p50: percentile(50),
+        p90: percentile(90),
+        p99: percentile(99),
+        max,
+    })
+}
+
+/// Population standard deviation, `sqrt(n Σx² - (Σx)²) / n`. The difference is taken in integers,
+/// where it loses nothing, unless the products exceed 128 bits.
+fn stddev(samples: &[u64], sum: u128) -> f64 {
+    let n = samples.len() as u128;
+    let squares = samples
+        .iter()
+        .try_fold(0_u128, |all, &ns| all.checked_add(u128::from(ns).pow(2)));
+    let exact = || n.checked_mul(squares?)?.checked_sub(sum.checked_mul(sum)?);
+    if let Some(difference) = exact() {
+        return (difference as f64).sqrt() / n as f64;
+    }
+    let mean = sum as f64 / n as f64;
+    let squares: f64 = samples.iter().map(|&ns| (ns as f64 - mean).powi(2)).sum();
+    (squares / n as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_and_percentiles_of_one_to_a_thousand() {
+        let samples: Vec<u64> = (1..=1000).rev().collect();
+        let s = Samples::of(&samples).unwrap();
+        // (n + 1) / 2 and sqrt((n² - 1) / 12): the discrete uniform distribution.
+        assert_eq!(s.mean, 500.5);
+        assert!((s.stddev - (999_999.0_f64 / 12.0).sqrt()).abs() < 1e-9);
+        assert_eq!(
+            (s.min, s.p50, s.p90, s.p99, s.max),
+            (1, 500, 900, 990, 1000)
+        );
+        assert_eq!(distribution(&[7]).map(|d| (d.p50, d.p99)), Some((7, 7)));
+        assert_eq!(Samples::of(&[]), None);
+    }
+
+    #[test]
+    fn the_deviation_keeps_its_digits_beside_a_large_mean() {
+        let s =
+            distribution(&[10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]).unwrap();
+        assert_eq!(s.mean, 10_000_000_000_002.0);
+        assert!((s.stddev - (2.0_f64 / 3.0).sqrt()).abs() < 1e-9);
+        assert!((distribution(&[0, u64::MAX]).unwrap().stddev / 2_f64.powi(63) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn drift_is_seen_and_noise_is_not() {
+        let noise = |i: u64| 1000 + i * 7919 % 13;
+        let thirds = |samples: Vec<u64>| Thirds::of(&samples);
+        assert!(thirds((0..300).map(noise).collect()).unwrap().is_steady());
+        let rising = thirds((0..300).map(|i| noise(i) + i).collect()).unwrap();
+        assert!(!rising.is_steady() && rising.change() > 0.15);
+        assert_eq!(thirds((1..9).collect()), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! Standard output, standard error, and text that a terminal only shows.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::io::{self, ErrorKind, Write};
+
+/// A command line that cannot be followed. Ends the program with status 2.
+#[derive(Debug)]
+pub struct BadUsage(String);
+
+impl BadUsage {
+    /// An error with a message that names the flag, the limit and the remedy.
+    #[expect(clippy::new_ret_no_self, reason = "callers return it as an error")]
+    pub fn new(message: impl Into<String>) -> anyhow::Error {
+        anyhow::Error::new(BadUsage(message.into()))
+    }
+}
+
+impl fmt::Display for BadUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadUsage {}
+
+/// Writes to standard output in one go. A reader that has gone away is no error.
+pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(&text).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Writes a line to standard error, as [`plain`] text: messages quote files and other programs.
+pub(crate) fn say(text: fmt::Arguments<'_>) {
+    let text = text.to_string();
+    // Where nobody listens, nothing is left to be done.
+    let _ = writeln!(io::stderr(), "{}", plain(&text));
+}
+
+/// The text with every character that would move, colour or hide something written as Rust writes it
+/// in a literal, such as `\u{1b}`. Newlines and tabs stay.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// The same for what must stay on one line: newlines and tabs are escaped, too.
+pub fn plain_line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_command)
+}
+
+/// Whether a terminal obeys a character instead of showing it: the control characters of ASCII and of
+/// ISO 6429 (C1), and those of Unicode that turn the direction of what follows.
+pub(crate) fn is_command(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_unwanted) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_unwanted(c) {
+            true => write!(plain, "{}", c.escape_default()).unwrap_or_default(),
+            false => plain.push(c),
+        }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_a_terminal_obeys_are_escaped() {
+        for (text, shown, line) in [
+            ("thread, ÷ 2 µs", "thread, ÷ 2 µs", "thread, ÷ 2 µs"),
+            ("a\x1b[2Jb", "a\\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("a\tb\n", "a\tb\n", "a\\tb\\n"),
+            ("\u{202e}x\u{9b}", "\\u{202e}x\\u{9b}", "\\u{202e}x\\u{9b}"),
+        ] {
+            assert_eq!((&*plain(text), &*plain_line(text)), (shown, line));
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! A program that is measured: started, asked, ended.
+//!
+//! It runs in a process group of its own, with the CPUs and the policy that a case asks for, and
+//! never longer than it may. Its end takes the whole group with it.
+
+#![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::setting::Setting;
+use crate::{oom, scratch, signals};
+
+/// Time between SIGTERM and SIGKILL.
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
+
+/// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
+const LONGEST_LINE: usize = 16 << 20;
+
+/// Part of a program's standard error that is told, in bytes: its end.
+const LONGEST_WORDS: u64 = 2_000;
+
+/// A program that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    /// Becomes readable when the program has ended (pidfd_open(2)).
+    end: OwnedFd,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    stderr: File,
+    /// Output that no line was made of yet, and how much of it has no newline.
+    buffer: Vec<u8>,
+    searched: usize,
+    timeout: Duration,
+    deadline: Instant,
+    stage: Stage,
+    /// Requests to stop that it was told of.
+    told: u32,
+    kills: oom::Kills,
+    is_over: bool,
+}
+
+/// What was done to end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing: its time is not up.
+    Free,
+    /// The runner was interrupted, and it got SIGTERM.
+    Interrupted,
+    /// Its time was up, and it got SIGTERM.
+    Overdue,
+    /// It got SIGKILL after the one or the other.
+    Killed,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Its status.
+    pub(crate) status: ExitStatus,
+    /// Why it ended from outside, if it did.
+    pub(crate) fault: Option<String>,
+    /// The end of what it said on standard error.
+    pub(crate) words: String,
+}
+
+impl Running {
+    /// Starts a program. It is ended after `timeout`.
+    ///
+    /// # Errors
+    /// When it cannot be started; names the setting that was refused.
+    pub(crate) fn start(
+        program: &Path,
+        args: &[String],
+        setting: &Setting,
+        timeout: Duration,
+    ) -> anyhow::Result<Self> {
+        let stderr = scratch::file()?;
+        let mut command = Command::new(program);
+        if let Some(name) = program.file_name() {
+            // In which folder this user builds is nobody's business.
+            command.arg0(name);
+        }
+        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::from(stderr.try_clone()?))
+            .process_group(0);
+        let asked = setting;
+        let setting = setting.clone();
+        let kills = oom::Kills::now();
+        let parent = Pid::this();
+        // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if Pid::parent() != parent {
+                    // The runner died before the call.
+                    return Err(Errno::ESRCH.into());
+                }
+                setting.apply()
+            });
+        }
+        let mut child = command
+            .spawn()
+            .map_err(|e| match asked.explain(&e) {
+                Some(what) => anyhow::Error::new(e).context(what),
+                None => e.into(),
+            })
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let end = match (end_of(&child), stdout) {
+            (Ok(end), Some(stdout)) => not_blocking(&stdout).map(|()| (end, stdout)),
+            (Err(e), _) => Err(e),
+            (_, None) => Err(io::Error::other("it has no standard output")),
+        };
+        let (end, stdout) = match end {
+            Ok(ends) => ends,
+            Err(e) => {
+                kill(&child, Signal::SIGKILL);
+                child.wait()?;
+                return Err(e).context("cannot watch a child: it takes Linux 5.3 (pidfd_open(2))");
+            }
+        };
+        Ok(Running {
+            child,
+            end,
+            stdin,
+            stdout,
+            stderr,
+            buffer: Vec::new(),
+            searched: 0,
+            timeout,
+            deadline: Instant::now() + timeout.min(Duration::from_secs(1 << 32)),
+            stage: Stage::Free,
+            told: 0,
+            kills,
+            is_over: false,
+        })
+    }
+
+    /// Sends a line. One that has ended is found out by [`Running::line`].
+    ///
+    /// # Errors
+    /// Any but a closed pipe.
+    pub(crate) fn send(&mut self, line: &str) -> io::Result<()> {
+        let Some(stdin) = &mut self.stdin else {
+            return Ok(());
+        };
+        match stdin.write_all(format!("{line}\n").as_bytes()) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Closes its standard input.
+    pub(crate) fn close_input(&mut self) {
+        self.stdin = None;
+    }
+
+    /// The next line of its standard output; `None` where it has ended without one.
+    ///
+    /// # Errors
+    /// A line that is too long, and what the system reports.
+    pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            let fresh = &self.buffer[self.searched..];
+            if let Some(end) = fresh.iter().position(|&b| b == b'\n') {
+                let mut line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
+                self.searched = 0;
+                line.pop();
+                return Ok(Some(line));
+            }
+            self.searched = self.buffer.len();
+            if self.searched > LONGEST_LINE {
+                return Err(io::Error::other(format!(
+                    "it printed a line of more than {} MiB",
+                    LONGEST_LINE >> 20
+                )));
+            }
+            if !self.fill()? {
+                // A last line may lack its newline.
+                self.searched = 0;
+                let rest = std::mem::take(&mut self.buffer);
+                return Ok((!rest.is_empty()).then_some(rest));
+            }
+        }
+    }
+
+    /// Waits for output; false where there is no more.
+    fn fill(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 1 << 16];
+        loop {
+            let has_ended = self.wait(true)?;
+            match self.stdout.read(&mut bytes) {
+                Ok(0) => return Ok(false),
+                Ok(n) => {
+                    self.buffer.extend_from_slice(&bytes[..n]);
+                    return Ok(true);
+                }
+                // Others of the group may hold the pipe open.
+                Err(e) if e.kind() == ErrorKind::WouldBlock && has_ended => return Ok(false),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Sleeps until the program has ended (true), or, where output is wanted, until there is some.
+    /// Ends it when its time is up, or when the runner is to stop.
+    fn wait(&mut self, for_output: bool) -> io::Result<bool> {
+        loop {
+            // In this order: a request that comes after the look leaves its byte in the pipe.
+            signals::drain();
+            self.press()?;
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            let ms = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
+            let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
+            let mut fds = vec![watch(self.end.as_fd())];
+            fds.extend(for_output.then(|| watch(self.stdout.as_fd())));
+            fds.extend(signals::descriptor().map(watch));
+            match poll(
+                &mut fds,
+                PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX),
+            ) {
+                Ok(_) => {}
+                Err(Errno::EINTR) => continue,
+                Err(e) => return Err(e.into()),
+            }
+            let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
+            let has_ended = is_ready(&fds[0]);
+            if has_ended || for_output && is_ready(&fds[1]) {
+                return Ok(has_ended);
+            }
+        }
+    }
+
+    /// Does what is due to end it.
+    fn press(&mut self) -> io::Result<()> {
+        let requests = signals::requests();
+        if requests > self.told {
+            self.told = requests;
+            match requests {
+                1 => self.ask(Stage::Interrupted),
+                _ => self.force(),
+            }
+        }
+        if Instant::now() < self.deadline {
+            return Ok(());
+        }
+        match self.stage {
+            Stage::Free => self.ask(Stage::Overdue),
+            Stage::Interrupted | Stage::Overdue => self.force(),
+            Stage::Killed => {
+                return Err(io::Error::other(
+                    "it does not end by SIGKILL: it waits in the kernel",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, stage: Stage) {
+        kill(&self.child, Signal::SIGTERM);
+        self.stage = stage;
+        self.deadline = Instant::now() + GRACE;
+    }
+
+    fn force(&mut self) {
+        kill(&self.child, Signal::SIGKILL);
+        self.stage = match self.stage {
+            // The second signal of an impatient user.
+            Stage::Free | Stage::Interrupted if signals::requests() > 0 => Stage::Interrupted,
+            _ => Stage::Killed,
+        };
+        self.deadline = Instant::now() + GRACE;
+    }
+
+    /// Closes its standard input, waits for its end, and ends whatever it has left behind.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub(crate) fn finish(mut self) -> io::Result<Ended> {
+        self.close_input();
+        let mut bytes = [0; 1 << 16];
+        while !self.wait(true)? {
+            match self.stdout.read(&mut bytes) {
+                Ok(0) => {
+                    // It has closed its output and goes on.
+                    self.wait(false)?;
+                    break;
+                }
+                Ok(_) => {}
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        let status = self.reap()?;
+        Ok(Ended {
+            status,
+            fault: self.fault(status),
+            words: self.words()?,
+        })
+    }
+
+    /// Asks it to end, for a reason of the runner's own.
+    pub(crate) fn give_up(&mut self) {
+        if self.stage == Stage::Free {
+            kill(&self.child, Signal::SIGTERM);
+            self.deadline = self.deadline.min(Instant::now() + GRACE);
+        }
+    }
+
+    /// Ends the group and takes the status. Until that is taken, the number of the group is nobody
+    /// else's.
+    fn reap(&mut self) -> io::Result<ExitStatus> {
+        kill(&self.child, Signal::SIGKILL);
+        self.is_over = true;
+        self.child.wait()
+    }
+
+    fn fault(&self, status: ExitStatus) -> Option<String> {
+        let too_long = format!(
+            "timed out: it had not ended after {:?} (--timeout)",
+            self.timeout
+        );
+        match self.stage {
+            Stage::Overdue => return Some(format!("{too_long}, and was ended by SIGTERM")),
+            Stage::Killed => {
+                return Some(format!(
+                    "{too_long}, nor within {GRACE:?} of SIGTERM, and was killed"
+                ));
+            }
+            Stage::Free | Stage::Interrupted => {}
+        }
+        let number = status.signal()?;
+        let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
+        let killed = format!("killed by signal {number} ({name})");
+        let out_of_memory = oom::Kills::now().since(self.kills.clone());
+        Some(
+            match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
+                Some(cause) => format!("{killed}: {cause}"),
+                None if signals::received().is_some() => format!("{killed} after an interrupt"),
+                None => killed,
+            },
+        )
+    }
+
+    fn words(&mut self) -> io::Result<String> {
+        let length = self.stderr.seek(SeekFrom::End(0))?;
+        let start = length.saturating_sub(LONGEST_WORDS);
+        self.stderr.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        // Others that it has started may still write to it.
+        Read::by_ref(&mut self.stderr)
+            .take(LONGEST_WORDS)
+            .read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // Nobody is left to be told of what fails here.
+            let _ = self.reap();
+        }
+    }
+}
+
+impl Ended {
+    /// Why it printed no answer: what ended it, its last words, or its status.
+    pub(crate) fn reason(&self) -> String {
+        match (&self.fault, self.words.as_str()) {
+            (Some(fault), "") => fault.clone(),
+            (Some(fault), words) => format!("{fault}; it says: {words}"),
+            (None, "") => format!("it printed no answer and ended with {}", self.status),
+            (None, words) => format!("{words} ({})", self.status),
+        }
+    }
+}
+
+/// Sends a signal to a child's group. It can only fail where the group has ended.
+fn kill(child: &Child, signal: Signal) {
+    let _ = killpg(Pid::from_raw(child.id() as i32), signal);
+}
+
+fn not_blocking(output: &ChildStdout) -> io::Result<()> {
+    fcntl(output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(())
+}
+
+/// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec.
+fn end_of(child: &Child) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes two numbers and touches no memory.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+    let fd = Errno::result(fd)? as i32;
+    // SAFETY: the call has just made this descriptor, and nobody else knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, timeout: Duration) -> Running {
+        let args = ["-c".to_owned(), script.to_owned()];
+        Running::start(Path::new("/bin/sh"), &args, &Setting::default(), timeout).unwrap()
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn line(running: &mut Running) -> Option<String> {
+        let line = running.line().unwrap()?;
+        Some(String::from_utf8(line).unwrap())
+    }
+
+    #[test]
+    fn lines_go_back_and_forth() {
+        let mut echo = sh(
+            "while read x; do echo got $x; done; printf last; echo bye >&2; exit 3",
+            LONG,
+        );
+        echo.send("one").unwrap();
+        assert_eq!(line(&mut echo).as_deref(), Some("got one"));
+        echo.send("two").unwrap();
+        assert_eq!(line(&mut echo).as_deref(), Some("got two"));
+        echo.close_input();
+        assert_eq!(line(&mut echo).as_deref(), Some("last"));
+        assert_eq!(line(&mut echo), None);
+        let ended = echo.finish().unwrap();
+        assert_eq!((ended.status.code(), ended.fault.as_ref()), (Some(3), None));
+        assert!(ended.reason().starts_with("bye ("), "{}", ended.reason());
+    }
+
+    #[test]
+    fn a_child_that_takes_too_long_is_ended_with_its_whole_group() {
+        for (script, fault) in [
+            ("sleep 1000 & echo $!; wait", "ended by SIGTERM"),
+            ("sleep 1000 & echo $!; cat", "ended by SIGTERM"),
+        ] {
+            let mut child = sh(script, Duration::from_millis(300));
+            let other: i32 = line(&mut child).unwrap().parse().unwrap();
+            assert_eq!(line(&mut child), None);
+            let ended = child.finish().unwrap();
+            assert!(ended.fault.as_ref().unwrap().contains(fault), "{ended:?}");
+            // Somebody else reaps it.
+            let gone = || {
+                let stat = std::fs::read_to_string(format!("/proc/{other}/stat"));
+                stat.map_or(true, |stat| stat.contains(") Z "))
+            };
+            let begun = Instant::now();
+            while !gone() {
+                assert!(begun.elapsed() < LONG, "{other} lives");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+
+    #[test]
+    fn the_signal_that_ended_it_is_named() {
+        let mut child = sh("kill -SEGV $$", LONG);
+        assert_eq!(line(&mut child), None);
+        let ended = child.finish().unwrap();
+        assert_eq!(
+            ended.fault.as_deref(),
+            Some("killed by signal 11 (SIGSEGV)")
+        );
+    }
+
+    #[test]
+    fn what_has_ended_while_others_hold_its_output_is_seen() {
+        let mut child = sh("sleep 1000 & echo x", LONG);
+        assert_eq!(line(&mut child).as_deref(), Some("x"));
+        assert_eq!(line(&mut child), None);
+        assert!(child.finish().unwrap().status.success());
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let mut child = sh("exec tr '\\0' x </dev/zero", LONG);
+        assert!(child.line().unwrap_err().to_string().contains("16 MiB"));
+    }
+}

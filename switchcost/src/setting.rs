@@ -1,0 +1,196 @@
+//! CPUs, scheduling policy and timer slack that a program is started with.
+
+#![expect(unsafe_code, reason = "nix has no sched_setscheduler(2)")]
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use contract::units::Span;
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::Pid;
+use serde::Deserialize;
+
+/// Setting of a program's process, inherited where it says nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// CPUs that it may use.
+    pub cpus: Option<Cpus>,
+    /// Scheduling policy.
+    pub policy: Option<Policy>,
+    /// Timer slack, in ns.
+    pub timer_slack: Option<u64>,
+}
+
+/// A set of CPUs; reads and displays as a list such as `0-3,8`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(Vec<u32>);
+
+/// Scheduling policy (sched(7)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// SCHED_OTHER: what everything runs under
+    Other,
+    /// SCHED_BATCH: woken threads do not preempt
+    Batch,
+    /// SCHED_FIFO, priority 1: real time; takes a right
+    Fifo,
+}
+
+impl Policy {
+    /// Name on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Other => "other",
+            Policy::Batch => "batch",
+            Policy::Fifo => "fifo",
+        }
+    }
+}
+
+impl Cpus {
+    /// CPUs that this process may use.
+    ///
+    /// # Errors
+    /// What sched_getaffinity(2) reports.
+    pub fn allowed() -> nix::Result<Self> {
+        let set = sched_getaffinity(Pid::from_raw(0))?;
+        let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
+        let cpus = (0..CpuSet::count()).filter(is_in);
+        Ok(Cpus(
+            cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect(),
+        ))
+    }
+
+    /// The first one alone.
+    #[must_use]
+    pub fn first(&self) -> Self {
+        Cpus(self.0.iter().take(1).copied().collect())
+    }
+
+    /// The CPUs in ascending order.
+    pub fn list(&self) -> &[u32] {
+        &self.0
+    }
+
+    fn set(&self) -> nix::Result<CpuSet> {
+        let mut set = CpuSet::new();
+        self.0.iter().try_for_each(|&cpu| set.set(cpu as usize))?;
+        Ok(set)
+    }
+}
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut cpus = record::machine::cpu_list(text)
+            .filter(|cpus| !cpus.is_empty())
+            .ok_or_else(|| format!("'{text}' is no list of CPUs: write one such as 0,2-3"))?;
+        cpus.sort_unstable();
+        cpus.dedup();
+        let cpus = Cpus(cpus);
+        match cpus.set() {
+            Ok(_) => Ok(cpus),
+            Err(_) => Err(format!("'{text}': no CPU has so large a number")),
+        }
+    }
+}
+
+impl fmt::Display for Cpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for &cpu in &self.0 {
+            match ranges.last_mut() {
+                Some((_, end)) if *end + 1 == cpu => *end = cpu,
+                _ => ranges.push((cpu, cpu)),
+            }
+        }
+        let texts = ranges.iter().map(|(start, end)| match start == end {
+            true => start.to_string(),
+            false => format!("{start}-{end}"),
+        });
+        f.write_str(&texts.collect::<Vec<_>>().join(","))
+    }
+}
+
+impl Setting {
+    /// Applies it to the calling thread, between fork and exec: system calls alone.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub(crate) fn apply(&self) -> io::Result<()> {
+        if let Some(cpus) = &self.cpus {
+            sched_setaffinity(Pid::from_raw(0), &cpus.set()?)?;
+        }
+        if let Some(slack) = self.timer_slack {
+            nix::sys::prctl::set_timerslack(slack)?;
+        }
+        // What the runner ignores or handles is nothing to the program.
+        // SAFETY: no handler is set.
+        unsafe { signal(Signal::SIGXFSZ, SigHandler::SigDfl) }?;
+        self.policy.map_or(Ok(()), set_policy)
+    }
+
+    /// The refused part, where starting a program failed by this error.
+    pub(crate) fn explain(&self, error: &io::Error) -> Option<String> {
+        match (error.raw_os_error(), &self.cpus, self.policy) {
+            (Some(libc::EPERM), _, Some(Policy::Fifo)) => Some(
+                "policy fifo: it takes CAP_SYS_NICE or a real-time priority (`ulimit -r 1`), and a \
+                 control group with real-time bandwidth"
+                    .to_owned(),
+            ),
+            (Some(libc::EINVAL), Some(cpus), _) => {
+                Some(format!("CPUs {cpus}: none of them may be used here"))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn set_policy(policy: Policy) -> io::Result<()> {
+    let (number, sched_priority) = match policy {
+        Policy::Other => (libc::SCHED_OTHER, 0),
+        Policy::Batch => (libc::SCHED_BATCH, 0),
+        Policy::Fifo => (libc::SCHED_FIFO, 1),
+    };
+    let param = libc::sched_param { sched_priority };
+    // SAFETY: the call reads `param`, which outlives it, and changes the calling thread alone.
+    Errno::result(unsafe { libc::sched_setscheduler(0, number, &raw const param) })?;
+    Ok(())
+}
+
+/// A timer slack as a flag: the kernel takes 0 for "the usual value".
+pub(crate) fn timer_slack(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        Span(0) => Err("the kernel knows no timer slack of 0: the least is 1ns".to_owned()),
+        span => Ok(span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_read_as_they_print() {
+        for (text, shown) in [("0", "0"), ("3,0-1", "0-1,3"), ("1,1,2", "1-2")] {
+            assert_eq!(text.parse::<Cpus>().unwrap().to_string(), shown);
+        }
+        for text in ["", "x", "1-", "2-1", "99999"] {
+            assert!(text.parse::<Cpus>().is_err(), "{text}");
+        }
+        let allowed = Cpus::allowed().unwrap();
+        assert!(!allowed.list().is_empty());
+        assert_eq!(allowed.first().list().len(), 1);
+    }
+
+    #[test]
+    fn a_timer_slack_of_nothing_cannot_be_asked_for() {
+        assert!(timer_slack("0s").is_err());
+        assert_eq!(timer_slack("1ns"), Ok(Span(1)));
+    }
+}

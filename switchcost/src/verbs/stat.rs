@@ -1,0 +1,217 @@
+//! `switchcost stat`: one run of one program, with all that can be observed.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use contract::units::Span;
+use observe::limits::Limits;
+use record::{Metric, Plan, Process, Record, Run, Section};
+use serde::Serialize;
+
+use crate::args::Measure;
+use crate::console::{self, BadUsage};
+use crate::evidence::{Evidence, Verdict};
+use crate::execute::{self, Options};
+use crate::lock::Turn;
+use crate::notes::Note;
+use crate::plan::Case;
+use crate::probe::{self, Kind};
+use crate::programs::Programs;
+use crate::setting::{self, Cpus, Policy, Setting};
+use crate::{render, signals, sweep};
+
+/// Runs a program once and prints all that can be observed of it. Options stand before PROGRAM; what
+/// follows it is the program's own
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// CPUs that it may use, such as 0,2-3 [default: those of this process]
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<Cpus>,
+
+    /// Scheduling policy
+    #[arg(long, value_enum)]
+    policy: Option<Policy>,
+
+    /// How much later than asked the kernel may wake a sleeping thread, such as 1ns
+    #[arg(long, value_name = "TIME", value_parser = setting::timer_slack)]
+    timer_slack: Option<Span>,
+
+    /// Count events (perf_event_open(2)) in a further run that is not timed
+    #[arg(long)]
+    counters: bool,
+
+    /// Raise the limits that are too low, and put the kernel's parameters back afterwards
+    #[arg(long)]
+    raise_limits: bool,
+
+    /// Timed iterations
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    iters: u64,
+
+    #[command(flatten)]
+    measure: Measure,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// The program, by its name or its path, and its flags
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<String>,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// for a terminal
+    Text,
+    /// for programs
+    Json,
+}
+
+/// The answer for programs.
+#[derive(Serialize)]
+struct Answer<'a> {
+    run: &'a Run,
+    process: &'a Process,
+    verdict: Option<Verdict>,
+    notes: Vec<String>,
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let (program, flags) = args.program.split_first().context("no program is named")?;
+    let path = find(program)?;
+    let kind = probe::kind(&path)?;
+    let case = args.case(&path, flags);
+    signals::install()?;
+    let _turn = Turn::take();
+    if signals::received().is_some() {
+        bail!("interrupted before it began");
+    }
+    let undo = match args.raise_limits {
+        true => raise(&path, kind, &case)?,
+        false => None,
+    };
+    let options = Options {
+        counters: args.counters,
+        ..args.measure.options()
+    };
+    let process = execute::run(&path, kind, &case, &options);
+    for refused in undo.into_iter().flat_map(observe::limits::Undo::put_back) {
+        console::say(format_args!(
+            "switchcost: {} could not be put back: {}",
+            refused.name, refused.why
+        ));
+    }
+    let record = record(&case, process)?;
+    print(&record, args.format)?;
+    match &record.error {
+        Some(error) => bail!("{program}: {error}"),
+        None => Ok(()),
+    }
+}
+
+/// The path of a program: beside this one where a name has no folder.
+fn find(program: &str) -> anyhow::Result<PathBuf> {
+    match program.contains('/') {
+        true => Ok(PathBuf::from(program)),
+        false => Programs::up_to_date([program])?.path(program),
+    }
+}
+
+impl Args {
+    fn case(&self, path: &Path, flags: &[String]) -> Case {
+        let mut flags = flags.to_owned();
+        let iters = sweep::take(&mut flags, "--iters").unwrap_or(self.iters);
+        let warmup = sweep::take(&mut flags, "--warmup");
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Case {
+            program: name.to_string_lossy().into_owned(),
+            flags,
+            iters,
+            warmup: warmup.unwrap_or(iters.div_ceil(10)),
+            setting: Setting {
+                cpus: self.cpus.clone(),
+                policy: self.policy,
+                timer_slack: self.timer_slack.map(|Span(ns)| ns),
+            },
+            ..Case::default()
+        }
+    }
+}
+
+/// Raises what is too low for a case.
+fn raise(path: &Path, kind: Kind, case: &Case) -> anyhow::Result<Option<observe::limits::Undo>> {
+    if kind == Kind::FirstEdition {
+        return Err(BadUsage::new(
+            "--raise-limits: the program does not say what it needs (--describe)",
+        ));
+    }
+    let description = probe::describe(path, &case.flags)?;
+    let limits = Limits::read();
+    let report = limits.report(&description.needs, description.tasks);
+    if report.is_enough() {
+        return Ok(None);
+    }
+    let applied = limits.apply(&report);
+    for raised in &applied.raised {
+        console::say(format_args!(
+            "switchcost: {} raised from {} to {}",
+            raised.name, raised.from, raised.to
+        ));
+    }
+    for refused in &applied.refused {
+        console::say(format_args!(
+            "switchcost: {} could not be raised: {}",
+            refused.name, refused.why
+        ));
+    }
+    Ok(Some(applied.undo))
+}
+
+/// The process as the only one of a run.
+fn record(case: &Case, mut process: Process) -> anyhow::Result<Record> {
+    let section = Section {
+        title: case.program.clone(),
+        metric: Metric::Hop,
+        also: Vec::new(),
+    };
+    let cell = record::Case {
+        section: section.title.clone(),
+        row: case.program.clone(),
+        ..record::Case::default()
+    };
+    let mut plan = Plan::default();
+    plan.put(&section, &cell);
+    let (machine, build) = (observe::machine::read(), observe::build::current());
+    let run = Run::begin(crate::rounds::command_line(), 0, machine, build, plan);
+    process.run = run.id;
+    Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)
+}
+
+fn print(record: &Record, format: Format) -> anyhow::Result<()> {
+    let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
+    let notes = Note::of(record).iter().map(ToString::to_string).collect();
+    console::print(|out| match format {
+        Format::Text => render::stat::text(record, verdict, out),
+        Format::Json => {
+            let answer = Answer {
+                run: &record.header,
+                process: &record.process,
+                verdict,
+                notes,
+            };
+            serde_json::to_writer(&mut *out, &answer)?;
+            writeln!(out)
+        }
+    })
+    .context("cannot print the result")
+}
