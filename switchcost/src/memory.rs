@@ -168,6 +168,7 @@ impl Fit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
     use record::MemoryChange;
 
     /// A run in which each task holds 100 bytes of its own, 30 of stack, 20 of page tables and 10
@@ -186,11 +187,10 @@ mod tests {
             system_slab: Some(70_000 + 10 * tasks),
             ..Memory::default()
         };
-        let mut record = Record::empty("p", Vec::new());
-        record.params.insert("tasks".to_owned(), tasks.into());
+        let mut record = testing::record("p", tasks, &[1]);
         record.memory = Some(MemoryChange {
             before: memory(0, 0),
-            at_rest: Some(memory(tasks, own)),
+            held: Some(memory(tasks, own)),
         });
         record
     }

@@ -163,8 +163,9 @@ fn size(bytes: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Memory;
-    use record::MemoryChange;
+    use crate::testing;
+    use record::{Memory, MemoryChange, Run};
+    use std::sync::Arc;
 
     fn cache(level: u8, kind: &str, kib: u64) -> Cache {
         Cache {
@@ -191,13 +192,14 @@ mod tests {
             resident: Some(resident),
             ..Memory::default()
         };
-        let mut record = Record::empty("p", Vec::new());
-        record.params.insert("tasks".to_owned(), tasks.into());
+        let mut record = testing::record("p", tasks, &[1]);
         record.memory = Some(MemoryChange {
             before: memory(2 << 20),
-            at_rest: Some(memory((3 << 20) + tasks * each)),
+            held: Some(memory((3 << 20) + tasks * each)),
         });
-        record.machine.caches = machine();
+        let mut run = Run::clone(&record.header);
+        run.machine.caches = machine();
+        record.header = Arc::new(run);
         record
     }
 

@@ -3,18 +3,18 @@ use super::*;
 #[test]
 fn the_built_in_plan_is_sound() {
     let plan = Plan::built_in().unwrap();
-    let cases = plan.cases(false, 1);
+    let cases = plan.cases(false);
     assert!(cases.len() > 10);
     let quick = plan.clone().quickened();
     assert!(quick.rounds >= 5, "an interval needs five rounds");
-    assert_eq!(quick.cases(true, 1).len(), cases.len());
+    assert_eq!(quick.cases(true).len(), cases.len());
 }
 
 #[test]
 fn every_plan_with_a_name_is_sound() {
     for plan in BUILT_IN {
         assert!(
-            plan.plan().unwrap().cases(false, 1).len() > 10,
+            plan.plan().unwrap().cases(false).len() > 10,
             "{}",
             plan.name
         );
@@ -28,9 +28,9 @@ fn every_plan_with_a_name_is_sound() {
 #[test]
 fn the_built_in_plan_of_memory_is_sound() {
     let plan = Plan::memory().unwrap();
-    let cases = plan.cases(false, 1);
+    let cases = plan.cases(false);
     assert_eq!(cases.len(), 7 * COUNTS_OF_A_SLOPE);
-    assert!(cases.iter().all(|c| c.position.metric == Metric::Memory));
+    assert!(cases.iter().all(|c| c.section.metric == Metric::Memory));
 }
 
 #[test]
@@ -43,33 +43,29 @@ fn a_row_becomes_a_command_line() {
         metric = "hop"
         [[section.column]]
         name = "one CPU"
-        flags = ["--placement", "one-cpu"]
+        pin = true
+        policy = "batch"
         [[section.row]]
         name = "r"
         program = "thread-brigade"
         flags = ["--tasks", "5"]
         iters = 3
-        warmups = 1
+        warmup = 1
         "#,
     )
     .unwrap();
-    let [case] = &plan.cases(false, 7)[..] else {
+    let [case] = &plan.cases(false)[..] else {
         panic!("one case expected")
     };
+    assert_eq!(case.flags, ["--tasks", "5"]);
+    assert_eq!((case.iters, case.rounds, case.pin), (3, 2, true));
+    assert_eq!(case.setting.policy, Some(Policy::Batch));
+    let args = |kind| case.args(kind).join(" ");
+    assert_eq!(args(Kind::Contract), "--tasks 5 --warmup 1");
     assert_eq!(
-        case.flags,
-        [
-            "--tasks",
-            "5",
-            "--placement",
-            "one-cpu",
-            "--iters",
-            "3",
-            "--warmups",
-            "1"
-        ]
+        args(Kind::FirstEdition),
+        "--tasks 5 --iters 3 --warmups 1 --format json"
     );
-    assert_eq!((case.rounds, case.position.seed), (2, 7));
 }
 
 #[test]
@@ -81,12 +77,12 @@ fn the_columns_may_name_the_programs() {
             title = "t",
             metric = "hop",
             column = [{ name = "a", program = "p" }, { name = "b", program = "q" }],
-            row = [{ name = "r", iters = 1, warmups = 0 }],
+            row = [{ name = "r", iters = 1, warmup = 0 }],
         }]
         "#,
     )
     .unwrap();
-    let cases = plan.cases(false, 7);
+    let cases = plan.cases(false);
     let programs: Vec<&str> = cases.iter().map(|c| c.program.as_str()).collect();
     assert_eq!(programs, ["p", "q"]);
 }
@@ -103,7 +99,7 @@ const WIDE: &str = r#"
     metric = "rate"
     [[section.also]]
     name = "late, p99"
-    metric = "late-p99"
+    metric = "extra.late.p99"
     [[section.column]]
     name = "free"
     [[section.column]]
@@ -112,34 +108,31 @@ const WIDE: &str = r#"
     name = "r"
     program = "p"
     iters = 1
-    warmups = 0
+    warmup = 0
 "#;
 
 #[test]
 fn further_columns_are_of_the_same_runs() {
     let plan = Plan::parse(WIDE).unwrap();
-    let cases = plan.cases(false, 1);
+    let cases = plan.cases(false);
     assert_eq!(cases.len(), 2);
     for case in &cases {
-        let also = &case.position.also;
-        let headings: Vec<String> = also
-            .iter()
-            .map(|a| a.heading(&case.position.column))
-            .collect();
-        let column = &case.position.column;
+        let also = &case.section.also;
+        let column = &case.cell.column;
+        let headings: Vec<String> = also.iter().map(|a| a.heading(column)).collect();
         assert_eq!(
             headings,
             [format!("{column}: rate"), format!("{column}: late, p99")]
         );
-        assert_eq!(also[1].metric, Metric::LateP99);
+        assert_eq!(also[1].metric.to_string(), "extra.late.p99");
     }
-    assert_eq!(cases[0].position.also[0].heading(""), "rate");
+    assert_eq!(cases[0].section.also[0].heading(""), "rate");
 }
 
 #[test]
 fn a_section_may_have_rounds_of_its_own_and_is_not_extended() {
     let rounds = |plan: &Plan| -> Vec<(u32, bool)> {
-        let cases = plan.cases(false, 1);
+        let cases = plan.cases(false);
         cases
             .iter()
             .map(|case| (case.rounds, case.extensible))
@@ -158,10 +151,10 @@ fn a_section_may_have_rounds_of_its_own_and_is_not_extended() {
 #[test]
 fn a_slope_takes_each_task_count_as_often_as_its_section_says() {
     let section = "rounds = 7\n[[section]]\ntitle = 't'\nmetric = 'memory'\n";
-    let row = "[[section.row]]\nname = 'r'\nprogram = 'p'\niters = 1\nwarmups = 0\n\
+    let row = "[[section.row]]\nname = 'r'\nprogram = 'p'\niters = 1\nwarmup = 0\n\
                tasks = [1, 2, 3, 4, 5, 6, 7, 8]\n";
     let rounds = |text: &str, quick| {
-        let cases = Plan::parse(text).unwrap().cases(quick, 1);
+        let cases = Plan::parse(text).unwrap().cases(quick);
         assert!(cases.iter().all(|case| !case.extensible));
         cases.iter().map(|case| case.rounds).max()
     };
@@ -186,10 +179,10 @@ fn a_faulty_further_column_is_refused_with_its_reason() {
         ),
         (
             "metric = \"rate\"",
-            "metric = \"late-p99\"",
+            "metric = \"extra.late.p99\"",
             "has a column of this metric",
         ),
-        ("metric = \"rate\"", "metric = \"speed\"", "unknown variant"),
+        ("metric = \"rate\"", "metric = \"speed\"", "is no metric"),
         ("metric = \"rate\"", "", "missing field"),
         (
             "metric = \"rate\"",
@@ -237,7 +230,7 @@ fn a_faulty_further_column_is_refused_with_its_reason() {
 
 #[test]
 fn a_faulty_plan_is_refused_with_its_reason() {
-    let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmups=0\n";
+    let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmup=0\n";
     let section = format!("[[section]]\ntitle='t'\nmetric='hop'\n{row}");
     for (text, reason) in [
         ("".to_owned(), "rounds"),
@@ -261,6 +254,10 @@ fn a_faulty_plan_is_refused_with_its_reason() {
             "refers to 'r'",
         ),
         (format!("rounds = 1\n{section}speed=3"), "unknown field"),
+        (
+            format!("rounds = 1\n{section}flags=['--controlled']"),
+            "the runner's own",
+        ),
         (
             format!("rounds = 1\n{section}tasks=[1,2]"),
             "only for the metric",

@@ -144,57 +144,56 @@ pub(super) fn words(verdict: Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use harness::recorder::Recorder;
-    use record::{Interference, Usage};
-    use record::{Metric, PlanPosition, Record};
-    use std::time::Duration;
+    use contract::message::{Claim, Usage};
+    use record::{Build, Case, Interference, Machine, Metric, Plan, Record, Run, Section};
+    use std::sync::Arc;
 
-    use crate::{analysis, render};
+    use crate::{analysis, render, testing};
+
+    fn header() -> Arc<Run> {
+        let mut plan = Plan::default();
+        let section = Section {
+            title: "t".to_owned(),
+            metric: Metric::Hop,
+            also: Vec::new(),
+        };
+        for row in ["thread", "sleepy"] {
+            let case = Case {
+                section: "t".to_owned(),
+                row: row.to_owned(),
+                ..Case::default()
+            };
+            plan.put(&section, &case);
+        }
+        let run = Run::begin(String::new(), 1, Machine::default(), Build::default(), plan);
+        Arc::new(run)
+    }
 
     /// A hundred iterations of ten hops, with so many switches and wake-up interrupts.
-    fn record(row: &str, program: &str, round: u32, switches: u64, wakeups: u64) -> Record {
-        let mut record = Record::empty(program, vec![program.to_owned()]);
-        let mut recorder = Recorder::new(100);
-        (0..100).for_each(|_| recorder.record(Duration::from_micros(20)));
-        record.params.insert("tasks".to_owned(), 9.into());
-        record.samples = recorder.summary();
+    fn record(header: &Arc<Run>, case: u32, round: u32, switches: u64, wakeups: u64) -> Record {
+        let mut record = testing::record("p", 9, &[20_000; 100]);
+        record.header = header.clone();
+        (record.run, record.case, record.round) = (header.id, case, round);
         record.hops = Some(10);
-        record.per_hop = Some(2000.0);
-        record.partial = false;
+        record.claim = Some([Claim::KernelSwitch, Claim::UserSwitch][case as usize]);
         record.usage = Some(Usage {
             voluntary_switches: switches,
             ..Usage::default()
         });
         record.interference = Some(Interference {
-            wakeup_interrupts: Some(wakeups),
+            function_calls: Some(wakeups),
             ..Interference::default()
-        });
-        record.plan = Some(PlanPosition {
-            section: "t".to_owned(),
-            metric: Metric::Hop,
-            row: row.to_owned(),
-            column: String::new(),
-            also: Vec::new(),
-            baseline: None,
-            versus: None,
-            over: None,
-            twin: false,
-            index: u32::from(row == "sleepy"),
-            round,
-            order: 0,
-            seed: 1,
-            run: 1,
-            command: None,
         });
         record
     }
 
     #[test]
     fn a_figure_that_its_counters_contradict_is_marked_everywhere() {
+        let header = header();
         let records: Vec<Record> = (0..5)
             .flat_map(|round| {
-                let thread = record("thread", "thread-brigade", round, 1000, 350);
-                [thread, record("sleepy", "async-brigade", round, 900, 0)]
+                let thread = record(&header, 0, round, 1000, 350);
+                [thread, record(&header, 1, round, 900, 0)]
             })
             .collect();
         let analysis = analysis::analyse(&records);

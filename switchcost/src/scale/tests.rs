@@ -1,9 +1,8 @@
-use record::Memory;
-use record::{MemoryChange, PlanPosition, Record};
+use record::{Case, Memory, MemoryChange, Process, Record};
 
 use super::*;
 use crate::analysis;
-use crate::render;
+use crate::{render, testing};
 
 /// A run with so many tasks: 2 us each to build, 1 us a hop to pass through, 3 us each to take
 /// down, 1000 + 4096 bytes each.
@@ -19,36 +18,27 @@ fn record(tasks: u64, error: Option<&str>) -> Record {
             ..Memory::default()
         }
     };
-    let mut record = Record::empty("thread-creation", vec!["thread-creation".to_owned()]);
-    record.params.insert("tasks".to_owned(), tasks.into());
-    record.error = error.map(str::to_owned);
-    record.partial = error.is_some();
-    record.hops = Some(tasks);
-    record.setup = Some(tasks * 2000);
-    record.first_iteration = Some(tasks * 1000);
-    record.teardown = Some(tasks * 3000);
-    record.memory = Some(MemoryChange {
-        before: memory(true),
-        at_rest: Some(memory(false)),
-    });
-    record.plan = Some(PlanPosition {
+    let process = Process {
+        tasks: Some(tasks),
+        x: Some(tasks),
+        hops: Some(tasks),
+        setup_ns: Some(tasks * 2000),
+        first_ns: Some(tasks * 1000),
+        teardown_ns: Some(tasks * 3000),
+        memory: Some(MemoryChange {
+            before: memory(true),
+            held: Some(memory(false)),
+        }),
+        error: error.map(str::to_owned),
+        ..Process::of("thread-creation", Vec::new())
+    };
+    let case = Case {
         section: "At scale".to_owned(),
-        metric: Metric::Scale,
         row: "thread-creation".to_owned(),
-        column: String::new(),
-        also: Vec::new(),
-        baseline: None,
-        versus: None,
         over: Some("tasks".to_owned()),
-        twin: false,
-        index: 0,
-        round: 0,
-        order: 0,
-        seed: 1,
-        run: 1,
-        command: None,
-    });
-    record
+        ..Case::default()
+    };
+    testing::in_case(Metric::Scale, case, process)
 }
 
 #[test]
@@ -89,7 +79,7 @@ fn each_phase_has_a_curve_of_its_own() {
         .iter()
         .map(|curve| {
             let values: Vec<f64> = curve.series[0].measured().iter().map(|p| p.value).collect();
-            (curve.title.as_str(), curve.metric, values)
+            (curve.title.as_str(), curve.metric.clone(), values)
         })
         .collect();
     let expected = [

@@ -8,13 +8,13 @@ fn sweep(over: &str, points: &[u64], flags: &[&str]) -> Sweep {
         points: points.to_vec(),
         series: vec![Series {
             subject: "thread-brigade".parse().unwrap(),
-            variant: "free".to_owned(),
-            flags: vec!["--placement".to_owned(), "free".to_owned()],
+            variant: "pinned".to_owned(),
+            flags: Vec::new(),
+            pin: true,
         }],
         flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
         hops: 100_000,
         rounds: 5,
-        seed: 7,
     }
 }
 
@@ -24,30 +24,28 @@ fn fits(_: &str, _: &[String]) -> anyhow::Result<Answer> {
 
 fn commands(sweep: &Sweep) -> Vec<String> {
     let planned = sweep.plan(fits).unwrap();
-    planned.cases.iter().map(|c| c.flags.join(" ")).collect()
+    let command = |c: &Case| format!("{} x {} {}", c.warmup, c.iters, c.flags.join(" "));
+    planned.cases.iter().map(command).collect()
 }
 
 #[test]
 fn iterations_follow_from_the_point_alone() {
     assert_eq!(
         commands(&sweep("tasks", &[9, 100_000], &[])),
-        [
-            "--placement free --tasks 9 --iters 10000 --warmups 1000",
-            "--placement free --tasks 100000 --iters 3 --warmups 1",
-        ]
+        ["1000 x 10000 --tasks 9", "1 x 3 --tasks 100000",]
     );
     assert_eq!(
         commands(&sweep("tokens", &[1, 10], &["--threads", "99"])),
         [
-            "--threads 99 --placement free --tokens 1 --iters 1000 --warmups 100",
-            "--threads 99 --placement free --tokens 10 --iters 100 --warmups 10",
+            "100 x 1000 --threads 99 --tokens 1",
+            "10 x 100 --threads 99 --tokens 10",
         ]
     );
     assert_eq!(
-        Iterations::of(1000, 1, Metric::Task, 100_000),
+        Iterations::of(1000, 1, &Metric::Task, 100_000),
         Iterations {
             timed: 100,
-            warmups: 10
+            warmup: 10
         }
     );
 }
@@ -55,12 +53,16 @@ fn iterations_follow_from_the_point_alone() {
 #[test]
 fn what_is_given_is_not_given_twice() {
     assert_eq!(
-        commands(&sweep("iters", &[5], &["--tasks=9", "--warmups", "0"])),
-        ["--tasks=9 --warmups 0 --placement free --iters 5"]
+        commands(&sweep(
+            "tokens",
+            &[5],
+            &["--iters=7", "--tasks=9", "--warmups", "0"]
+        )),
+        ["0 x 7 --tasks=9 --tokens 5"]
     );
     assert_eq!(
         commands(&sweep("stack-size", &[65536], &[])),
-        ["--placement free --stack-size 65536 --tasks 500 --iters 200 --warmups 20"]
+        ["20 x 200 --stack-size 65536 --tasks 500"]
     );
 }
 
@@ -68,15 +70,16 @@ fn what_is_given_is_not_given_twice() {
 fn a_case_knows_the_curve_it_belongs_to() {
     let sweep = sweep("stack-size", &[65536, 131072], &[]);
     let planned = sweep.plan(fits).unwrap();
-    let position = &planned.cases[1].position;
-    assert_eq!(position.over.as_deref(), Some("stack_size"));
+    let case = &planned.cases[1];
+    assert_eq!(case.cell.over.as_deref(), Some("stack_size"));
+    assert_eq!((case.x, case.pin), (Some(131_072), true));
     assert_eq!(
-        position.section,
+        case.section.title,
         "Time per hop over --stack-size, --tasks 500"
     );
     assert_eq!(
-        (position.name().as_str(), position.index),
-        ("thread-brigade, free", 0)
+        (case.cell.name().as_str(), case.index),
+        ("thread-brigade, pinned", 0)
     );
     assert_eq!(metric("async-creation"), Metric::Task);
 }
@@ -89,12 +92,12 @@ fn a_time_is_typed_with_its_unit_and_stands_in_ns() {
     };
     assert_eq!(
         commands(&sweep)[1],
-        "--tasks 50 --placement free --length 10000000ns --iters 1961 --warmups 197"
+        "197 x 1961 --tasks 50 --length 10000000ns"
     );
-    let position = &sweep.plan(fits).unwrap().cases[1].position;
-    assert_eq!(position.over.as_deref(), Some("length"));
+    let case = &sweep.plan(fits).unwrap().cases[1];
+    assert_eq!(case.cell.over.as_deref(), Some("length"));
     assert_eq!(
-        position.section,
+        case.section.title,
         "Time per hop over --length in ns, --tasks 50"
     );
 }
@@ -106,30 +109,31 @@ fn threads_are_tasks_unless_they_are_a_flag_of_their_own() {
             subject: program.parse().unwrap(),
             variant: String::new(),
             flags: Vec::new(),
+            pin: false,
         }],
-        ..sweep("threads", &[8, 16], &["--iters", "9", "--warmups", "1"])
+        ..sweep("threads", &[8, 16], &["--iters", "9", "--warmup", "1"])
     };
     let own = of("blocking-strategies");
-    assert_eq!(
-        commands(&own)[0],
-        "--iters 9 --warmups 1 --threads 8 --tasks 500"
-    );
-    let over = |sweep: &Sweep| sweep.plan(fits).unwrap().cases[0].position.over.clone();
+    assert_eq!(commands(&own)[0], "1 x 9 --threads 8 --tasks 500");
+    let over = |sweep: &Sweep| sweep.plan(fits).unwrap().cases[0].cell.over.clone();
     assert_eq!(over(&own).as_deref(), Some("threads"));
     let alias = of("thread-brigade");
-    assert_eq!(commands(&alias)[0], "--iters 9 --warmups 1 --threads 8");
+    assert_eq!(commands(&alias)[0], "1 x 9 --threads 8");
     assert_eq!(over(&alias).as_deref(), Some("tasks"));
     let batch = ["--batch", "7"].map(str::to_owned);
-    assert_eq!(value_of("blocking-strategies", &batch, "tasks"), Some(7));
+    assert_eq!(
+        value_text("blocking-strategies", &batch, "tasks"),
+        Some("7")
+    );
 }
 
 #[test]
 fn every_program_has_each_variant_that_it_knows() {
     let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
-    let has = |program: &str, flag: &str| Ok(program == "pipes" || flag == "--placement");
+    let has = |program: &str, _: &str| Ok(program == "pipes");
     let all = series(
         &["pipes", "channels"].map(|name| name.parse().unwrap()),
-        &names(&["free", "one-cpu"]),
+        &[false, true],
         &names(&["pipe", "socketpair"]),
         has,
     )
@@ -141,12 +145,12 @@ fn every_program_has_each_variant_that_it_knows() {
     assert_eq!(
         all,
         [
-            "pipes: free, pipe: --placement free --transport pipe",
-            "pipes: free, socketpair: --placement free --transport socketpair",
-            "pipes: one-cpu, pipe: --placement one-cpu --transport pipe",
-            "pipes: one-cpu, socketpair: --placement one-cpu --transport socketpair",
-            "channels: free: --placement free",
-            "channels: one-cpu: --placement one-cpu",
+            "pipes: unpinned, pipe: --transport pipe",
+            "pipes: unpinned, socketpair: --transport socketpair",
+            "pipes: pinned, pipe: --transport pipe",
+            "pipes: pinned, socketpair: --transport socketpair",
+            "channels: unpinned: ",
+            "channels: pinned: ",
         ]
     );
 }
@@ -156,7 +160,7 @@ fn a_program_may_be_swept_with_flags_of_its_own() {
     let subjects = ["pipes", "pipes --transport socketpair --tasks 9"];
     let all = series(
         &subjects.map(|name| name.parse().unwrap()),
-        &["free".to_owned()],
+        &[false],
         &["pipe".to_owned()],
         |_, _| Ok(true),
     );
@@ -167,20 +171,21 @@ fn a_program_may_be_swept_with_flags_of_its_own() {
     assert_eq!(
         commands(&sweep),
         [
-            "--placement free --transport pipe --tokens 2 --tasks 500 --iters 200 --warmups 20",
-            "--transport socketpair --tasks 9 --placement free --tokens 2 --iters 11112 --warmups 1112",
+            "20 x 200 --transport pipe --tokens 2 --tasks 500",
+            "1112 x 11112 --transport socketpair --tasks 9 --tokens 2",
         ]
     );
     let planned = sweep.plan(fits).unwrap();
-    let names: Vec<_> = planned.cases.iter().map(|c| c.position.name()).collect();
-    assert_eq!(names[1], "pipes --transport socketpair --tasks 9, free");
+    let names: Vec<_> = planned.cases.iter().map(|c| c.cell.name()).collect();
+    assert_eq!(names[1], "pipes --transport socketpair --tasks 9, unpinned");
 }
 
 #[test]
 fn points_that_the_limits_forbid_are_one_cut() {
     let sweep = sweep("tasks", &[10, 1000, 2000], &[]);
     let ask = |_: &str, flags: &[String]| {
-        let tasks = value_of("thread-brigade", flags, "tasks").unwrap();
+        let tasks = value_text("thread-brigade", flags, "tasks").unwrap();
+        let tasks: u64 = tasks.parse().unwrap();
         Ok(match tasks > 500 {
             false => Answer::Fits,
             true => Answer::TooMuch {

@@ -7,7 +7,7 @@ use contract::units::{Bytes, Span};
 use super::report;
 use super::run::{Keep, drawn_seed};
 use crate::analysis;
-use crate::plan::Case;
+use crate::plan::{Case, OWN};
 use crate::probe::Answer;
 use crate::programs::Programs;
 use crate::range::{Range, Spacing};
@@ -129,6 +129,9 @@ fn named(text: &str) -> Result<Swept, String> {
     let of_flag = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if name.is_empty() || !name.chars().all(of_flag) {
         return Err(format!("'{name}' is not the name of a flag"));
+    }
+    if OWN.contains(&format!("--{name}").as_str()) {
+        return Err(format!("--{name} is the runner's own"));
     }
     match Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0)) {
         // Of times without a unit nobody could tell which was meant.
