@@ -41,7 +41,7 @@ pub struct ChainFlags {
     pub shuffle: Option<u64>,
 }
 
-fn token_size(text: &str) -> Result<Bytes, String> {
+pub(crate) fn token_size(text: &str) -> Result<Bytes, String> {
     match text.parse()? {
         Bytes(0) => Err("a token has one byte at least, its number".to_owned()),
         size if size > LARGEST_TOKEN => Err(format!("at most {LARGEST_TOKEN}")),
@@ -49,7 +49,7 @@ fn token_size(text: &str) -> Result<Bytes, String> {
     }
 }
 
-fn set_size(text: &str) -> Result<Bytes, String> {
+pub(crate) fn set_size(text: &str) -> Result<Bytes, String> {
     match text.parse()? {
         size if size > LARGEST_SET => Err("that is more than the address space".to_owned()),
         size => Ok(size),
@@ -127,17 +127,8 @@ impl ChainFlags {
         needs: Needs,
     ) -> Description {
         Description {
-            contract: VERSION,
-            program: program.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            tasks: flags.tasks.into(),
-            tokens: self.tokens.into(),
-            bytes: Some(self.payload()),
             hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
-            claim,
-            passes: vec![PassKind::main()],
-            needs,
-            runtime: None,
+            ..describe(program, flags, claim, needs, (self.tokens, self.bytes))
         }
     }
 
@@ -202,6 +193,30 @@ impl ChainFlags {
                 "--tokens {tokens} of {size} bytes is more than {holds} (at most {most}): lower it"
             ),
         }))
+    }
+}
+
+/// Description of a brigade with so many tokens of such a size; how many hops that is depends on the
+/// brigade.
+pub(crate) fn describe(
+    program: &str,
+    flags: &Flags,
+    claim: Claim,
+    needs: Needs,
+    (tokens, size): (u32, Bytes),
+) -> Description {
+    Description {
+        contract: VERSION,
+        program: program.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        tasks: flags.tasks.into(),
+        tokens: tokens.into(),
+        bytes: Some(size.0 * u64::from(tokens)),
+        hops: None,
+        claim,
+        passes: vec![PassKind::main()],
+        needs,
+        runtime: None,
     }
 }
 

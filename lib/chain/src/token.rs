@@ -29,7 +29,8 @@ impl Pattern {
         }
     }
 
-    fn bytes(size: usize) -> Self {
+    /// Tokens of so many bytes.
+    pub(crate) fn bytes(size: usize) -> Self {
         Pattern {
             sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(),
             stride: 1,
@@ -73,24 +74,35 @@ impl Pattern {
     /// # Errors
     /// Says which token is wrong, and where.
     pub fn verify(&self, tokens: &[u8], start: u8, tasks: u32) -> anyhow::Result<()> {
-        for (k, token) in tokens.chunks(self.size).enumerate() {
-            let number = start.wrapping_add(k as u8);
-            let sent = self.token(number);
-            let expected = number.wrapping_add(tasks as u8);
-            ensure!(
-                token[0] == expected,
-                "token {k} came out as {}, expected {expected}: it did not visit each of the {tasks} tasks once",
-                token[0]
+        let mut tokens = tokens.chunks(self.size).enumerate();
+        tokens.try_for_each(|(k, token)| {
+            self.verify_token(k, token, start.wrapping_add(k as u8), tasks)
+        })
+    }
+
+    /// Checks the `k`th token, which set out with `number`.
+    pub(crate) fn verify_token(
+        &self,
+        k: usize,
+        token: &[u8],
+        number: u8,
+        tasks: u32,
+    ) -> anyhow::Result<()> {
+        let sent = self.token(number);
+        let expected = number.wrapping_add(tasks as u8);
+        ensure!(
+            token[0] == expected,
+            "token {k} came out as {}, expected {expected}: it did not visit each of the {tasks} tasks once",
+            token[0]
+        );
+        // Slices are compared faster than bytes are.
+        if token[1..] != sent[1..] {
+            let mut pairs = token.iter().zip(sent).skip(1);
+            let at = pairs.position(|(came, sent)| came != sent);
+            bail!(
+                "byte {} of token {k} is not what set out: bytes were lost, doubled or swapped",
+                at.map_or(token.len(), |at| at + 1)
             );
-            // Slices are compared faster than bytes are.
-            if token[1..] != sent[1..] {
-                let mut pairs = token.iter().zip(sent).skip(1);
-                let at = pairs.position(|(came, sent)| came != sent);
-                bail!(
-                    "byte {} of token {k} is not what set out: bytes were lost, doubled or swapped",
-                    at.map_or(token.len(), |at| at + 1)
-                );
-            }
         }
         Ok(())
     }

@@ -1,0 +1,366 @@
+//! Tokens that are handed on in memory, a number or a buffer that begins with one, and the side that
+//! puts them into the chain.
+
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::ensure;
+use clap::ValueEnum;
+use contract::message::{Claim, Description, Need, Needs};
+use contract::units::Bytes;
+use contract::{BadUsage, Flags};
+
+use crate::Pattern;
+use crate::flags::{self, set_size, token_size};
+
+/// Tokens of a brigade whose links are in memory.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct MemoryFlags {
+    /// Tokens in flight at once
+    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub tokens: u32,
+
+    /// Size of a token: 1 is a number, more is a buffer, which is handed on and not copied
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = token_size)]
+    pub bytes: Bytes,
+
+    /// Side that puts the tokens of an iteration in
+    #[arg(long, value_enum, default_value_t = Injector::Driver)]
+    pub feed: Injector,
+
+    /// Memory that a task reads and writes at each hop, one word a cache line
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "0", value_parser = set_size, help_heading = "Advanced")]
+    pub touch: Bytes,
+
+    /// Visit the tasks in another order than that of their creation
+    #[arg(
+        long,
+        value_name = "SEED",
+        allow_negative_numbers = true,
+        help_heading = "Advanced"
+    )]
+    pub shuffle: Option<u64>,
+}
+
+/// Side that puts the tokens of an iteration into the chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Injector {
+    /// the driver, before it takes one out: the links have to hold all of them
+    #[default]
+    Driver,
+    /// the first task, when the driver sends it the first token; with --tasks 1 a stream from one
+    /// producer to one consumer
+    FirstTask,
+}
+
+impl MemoryFlags {
+    /// Whether a token is a number alone.
+    pub fn is_number(&self) -> bool {
+        self.bytes.0 == 1
+    }
+
+    /// Checks that the tokens find room in the links, which hold `most`: a driver that puts all of them
+    /// in takes none out meanwhile. `remedy` is another thing to do about it.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error that names the largest number that fits.
+    pub fn check_room(&self, most: u64, remedy: &str) -> anyhow::Result<()> {
+        if self.feed == Injector::FirstTask || u64::from(self.tokens) <= most {
+            return Ok(());
+        }
+        Err(BadUsage::new(format!(
+            "--tokens {} is more than the links hold (at most {most}): lower it, {remedy}, or use --feed first-task",
+            self.tokens
+        )))
+    }
+
+    /// Needs of the links, of so many bytes each, the tokens and the working sets.
+    pub fn needs(&self, link: u64) -> Needs {
+        let set = self.touch.0.next_multiple_of(64);
+        let tokens = u64::from(self.tokens);
+        // A token with its place in the driver's list, twice over where there is a backlog.
+        let token = (self.bytes.0 + 48).saturating_mul(tokens);
+        // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
+        let is_map = |bytes| u64::from(bytes >= 128 << 10);
+        Needs {
+            maps: Need::new(
+                64 + is_map(self.bytes.0) * tokens,
+                is_map(set) + is_map(link),
+            ),
+            bytes: Need::new(
+                token.saturating_add(self.bytes.0 + link + (4 << 20)),
+                link.saturating_add(set),
+            ),
+            ..Needs::default()
+        }
+    }
+
+    /// Description of a brigade.
+    pub fn describe(
+        &self,
+        program: &str,
+        flags: &Flags,
+        claim: Claim,
+        needs: Needs,
+    ) -> Description {
+        Description {
+            hops: Some(self.hops(flags.tasks)),
+            ..flags::describe(program, flags, claim, needs, (self.tokens, self.bytes))
+        }
+    }
+
+    fn hops(&self, tasks: u32) -> u64 {
+        let (tasks, tokens) = (u64::from(tasks), u64::from(self.tokens));
+        match self.feed {
+            Injector::Driver => (tasks + 1) * tokens,
+            Injector::FirstTask => tasks * tokens + 1,
+        }
+    }
+
+    /// Backlog of the first task, where it puts the tokens in.
+    pub fn backlog<M>(&self) -> Option<Backlog<M>> {
+        (self.feed == Injector::FirstTask).then(Backlog::default)
+    }
+}
+
+/// A token in memory. It is handed on and never copied.
+pub trait MemoryToken: Default + Send + Sync + 'static {
+    /// A token of so many bytes.
+    fn sized(bytes: usize) -> Self;
+
+    /// Gives it the number that it sets out with.
+    fn set_out(&mut self, number: usize, pattern: &Pattern);
+
+    /// The same token with one added to its number.
+    #[must_use]
+    fn passed(self) -> Self;
+
+    /// Changes its bytes, as a fault does.
+    fn change(&mut self, change: impl FnOnce(&mut [u8]));
+
+    /// Checks the `k`th token that came out of a chain of `tasks` tasks, which set out with `number`.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    fn verify(&self, k: usize, number: usize, tasks: u32, pattern: &Pattern) -> anyhow::Result<()>;
+}
+
+/// The number alone.
+impl MemoryToken for usize {
+    fn sized(_: usize) -> Self {
+        0
+    }
+
+    fn set_out(&mut self, number: usize, _: &Pattern) {
+        *self = number;
+    }
+
+    #[inline]
+    fn passed(self) -> Self {
+        self + 1
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut [u8])) {
+        let mut bytes = self.to_le_bytes();
+        change(&mut bytes);
+        *self = usize::from_le_bytes(bytes);
+    }
+
+    fn verify(&self, k: usize, number: usize, tasks: u32, _: &Pattern) -> anyhow::Result<()> {
+        let expected = number + tasks as usize;
+        ensure!(
+            *self == expected,
+            "token {k} came out as {self}, expected {expected}: it did not visit each of the {tasks} tasks once"
+        );
+        Ok(())
+    }
+}
+
+/// Bytes, the first of which is the number. An empty one is no allocation.
+#[derive(Debug, Default)]
+pub struct Buffer(Box<[u8]>);
+
+impl MemoryToken for Buffer {
+    fn sized(bytes: usize) -> Self {
+        Buffer(vec![0; bytes].into())
+    }
+
+    fn set_out(&mut self, number: usize, pattern: &Pattern) {
+        self.0.copy_from_slice(pattern.token(number as u8));
+    }
+
+    #[inline]
+    fn passed(mut self) -> Self {
+        if let Some(number) = self.0.first_mut() {
+            *number = number.wrapping_add(1);
+        }
+        self
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut [u8])) {
+        change(&mut self.0);
+    }
+
+    fn verify(&self, k: usize, number: usize, tasks: u32, pattern: &Pattern) -> anyhow::Result<()> {
+        pattern.verify_token(k, &self.0, number as u8, tasks)
+    }
+}
+
+/// Tokens of an iteration, as the driver has them.
+#[derive(Debug)]
+pub struct Tokens<M> {
+    all: Vec<M>,
+    pattern: Pattern,
+    backlog: Option<Backlog<M>>,
+}
+
+impl<M: MemoryToken> Tokens<M> {
+    /// Makes them.
+    pub fn new(flags: &MemoryFlags, backlog: Option<Backlog<M>>) -> Self {
+        let size = flags.bytes.0 as usize;
+        Tokens {
+            all: (0..flags.tokens).map(|_| M::sized(size)).collect(),
+            pattern: Pattern::bytes(size),
+            backlog,
+        }
+    }
+
+    /// Makes them ready for an iteration, the `k`th with the number `iteration + k`. Returns how many
+    /// of them the driver sends itself, and all: those that it sends, and room for what comes out.
+    pub fn set_out(&mut self, iteration: u64) -> (usize, &mut [M]) {
+        for (k, token) in self.all.iter_mut().enumerate() {
+            token.set_out(iteration as usize + k, &self.pattern);
+        }
+        let sent = match &self.backlog {
+            None => self.all.len(),
+            Some(backlog) => {
+                backlog.fill(&mut self.all);
+                1
+            }
+        };
+        (sent, &mut self.all)
+    }
+
+    /// Checks what came out of a chain of `tasks` tasks in an iteration.
+    ///
+    /// # Errors
+    /// Says which token is wrong.
+    pub fn verify(&self, iteration: u64, tasks: u32) -> anyhow::Result<()> {
+        let mut tokens = self.all.iter().enumerate();
+        tokens.try_for_each(|(k, token)| {
+            token.verify(k, iteration as usize + k, tasks, &self.pattern)
+        })
+    }
+}
+
+/// Tokens that the first task passes on after the one that it was sent. The driver fills it before
+/// each iteration.
+#[derive(Debug)]
+pub struct Backlog<M>(Arc<Mutex<Vec<M>>>);
+
+impl<M> Backlog<M> {
+    /// Takes all that is there, the last one first, and leaves an empty vector.
+    pub fn take(&self, into: &mut Vec<M>) {
+        mem::swap(
+            into,
+            &mut self.0.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+}
+
+impl<M: Default> Backlog<M> {
+    /// Puts in all tokens but the first one.
+    fn fill(&self, tokens: &mut [M]) {
+        let mut backlog = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        backlog.extend(tokens.iter_mut().skip(1).rev().map(mem::take));
+    }
+}
+
+impl<M> Default for Backlog<M> {
+    fn default() -> Self {
+        Backlog(Arc::default())
+    }
+}
+
+impl<M> Clone for Backlog<M> {
+    fn clone(&self) -> Self {
+        Backlog(Arc::clone(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(tokens: u32, bytes: u64, feed: Injector) -> MemoryFlags {
+        MemoryFlags {
+            tokens,
+            bytes: Bytes(bytes),
+            feed,
+            touch: Bytes(0),
+            shuffle: None,
+        }
+    }
+
+    /// A token that went through so many tasks, the last byte of which may be inverted.
+    fn through<M: MemoryToken>(bytes: u64, tasks: u32, corrupt: bool) -> anyhow::Result<()> {
+        let mut tokens = Tokens::<M>::new(&flags(1, bytes, Injector::Driver), None);
+        let (_, all) = tokens.set_out(300);
+        for _ in 0..3 {
+            all[0] = mem::take(&mut all[0]).passed();
+        }
+        if corrupt {
+            all[0].change(|bytes| bytes[bytes.len() - 1] ^= 0xff);
+        }
+        tokens.verify(300, tasks)
+    }
+
+    #[test]
+    fn a_token_that_skipped_a_task_or_was_changed_is_wrong() {
+        assert!(through::<usize>(1, 3, false).is_ok());
+        assert!(through::<Buffer>(2, 3, false).is_ok());
+        assert!(through::<Buffer>(4096, 3, false).is_ok());
+        let wrong = [
+            through::<usize>(1, 4, false),
+            through::<Buffer>(2, 4, false),
+            through::<usize>(1, 3, true),
+            through::<Buffer>(4096, 3, true),
+        ];
+        assert!(wrong.iter().all(Result::is_err), "{wrong:?}");
+    }
+
+    #[test]
+    fn the_start_of_a_stream_is_one_hop() {
+        assert_eq!(flags(10, 1, Injector::Driver).hops(3), 40);
+        assert_eq!(flags(10, 1, Injector::FirstTask).hops(3), 31);
+    }
+
+    #[test]
+    fn only_a_driver_that_puts_all_in_needs_room_for_them() {
+        let check = |tokens, feed| flags(tokens, 1, feed).check_room(4, "raise --tasks");
+        assert!(check(4, Injector::Driver).is_ok());
+        assert!(check(5, Injector::FirstTask).is_ok());
+        let error = check(5, Injector::Driver).unwrap_err().to_string();
+        for words in ["--tokens 5", "at most 4", "raise --tasks", "--feed"] {
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_backlog_comes_out_in_order_after_the_token_that_was_sent() {
+        let flags = flags(3, 1, Injector::FirstTask);
+        let backlog = flags.backlog::<usize>().unwrap();
+        let mut tokens = Tokens::new(&flags, Some(backlog.clone()));
+        for iteration in [5, 8] {
+            let (sent, all) = tokens.set_out(iteration);
+            let mut came = all[..sent].to_vec();
+            let mut rest = Vec::new();
+            backlog.take(&mut rest);
+            came.extend(rest.into_iter().rev());
+            for (k, token) in came.into_iter().enumerate() {
+                all[k] = token.passed();
+            }
+            assert!(tokens.verify(iteration, 1).is_ok() && tokens.verify(iteration, 2).is_err());
+        }
+    }
+}
