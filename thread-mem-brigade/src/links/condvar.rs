@@ -4,36 +4,33 @@ use std::io;
 use std::mem;
 use std::sync::{self, Arc, Mutex, MutexGuard, PoisonError};
 
-use harness::link_ended;
-
-use super::{Link, Put, Take};
+use super::{Link, Put, Take, ended};
 
 /// A slot behind a mutex, with a condition variable for its changes.
 #[derive(Debug)]
 pub(crate) struct Condvar;
 
-/// Where messages go in.
+/// End to put tokens into.
 #[derive(Debug)]
 pub(crate) struct Sender<M>(Arc<Shared<M>>);
 
-/// Where messages come out.
+/// End to take tokens from.
 #[derive(Debug)]
 pub(crate) struct Receiver<M>(Arc<Shared<M>>);
 
 #[derive(Debug)]
 struct Shared<M> {
     slot: Mutex<Slot<M>>,
-    /// One for both ends: at most one of them waits, the sender for room or the receiver for a
-    /// message.
+    /// For both ends: at most one of them waits, the sender for room or the receiver for a token.
     changed: sync::Condvar,
 }
 
 #[derive(Debug)]
 struct Slot<M> {
-    message: Option<M>,
-    /// One of the ends waits, or is about to.
+    token: Option<M>,
+    /// An end waits, or is about to.
     awaited: bool,
-    /// One of the ends is gone.
+    /// An end is gone.
     closed: bool,
 }
 
@@ -43,7 +40,7 @@ impl<M: Send + 'static> Link<M> for Condvar {
 
     fn link(_: u32) -> (Sender<M>, Receiver<M>) {
         let slot = Slot {
-            message: None,
+            token: None,
             awaited: false,
             closed: false,
         };
@@ -61,10 +58,10 @@ impl<M> Shared<M> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a message is there, or until there is none, or an end is gone.
+    /// Waits until a token is there (`full`) or there is none, or until an end is gone.
     fn wait_until(&self, full: bool) -> MutexGuard<'_, Slot<M>> {
         let mut slot = self.lock();
-        while slot.message.is_some() != full && !slot.closed {
+        while slot.token.is_some() != full && !slot.closed {
             slot.awaited = true;
             let woken = self.changed.wait(slot);
             slot = woken.unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +69,7 @@ impl<M> Shared<M> {
         slot
     }
 
-    /// Gives the slot back, and wakes the other end if it waits.
+    /// Unlocks the slot, and wakes the other end if it waits.
     fn leave(&self, mut slot: MutexGuard<'_, Slot<M>>) {
         let awaited = mem::take(&mut slot.awaited);
         drop(slot);
@@ -89,12 +86,12 @@ impl<M> Shared<M> {
 }
 
 impl<M: Send + 'static> Put<M> for Sender<M> {
-    fn put(&mut self, message: M) -> io::Result<()> {
+    fn put(&mut self, token: M) -> io::Result<()> {
         let mut slot = self.0.wait_until(false);
         if slot.closed {
-            return Err(link_ended(()));
+            return Err(ended());
         }
-        slot.message = Some(message);
+        slot.token = Some(token);
         self.0.leave(slot);
         Ok(())
     }
@@ -103,9 +100,9 @@ impl<M: Send + 'static> Put<M> for Sender<M> {
 impl<M: Send + 'static> Take<M> for Receiver<M> {
     fn take(&mut self) -> Option<M> {
         let mut slot = self.0.wait_until(true);
-        let message = slot.message.take();
+        let token = slot.token.take();
         self.0.leave(slot);
-        message
+        token
     }
 }
 

@@ -1,8 +1,8 @@
-//! Sleeping by futex(2).
+//! Sleep by futex(2).
 
 use std::sync::atomic::AtomicU32;
 
-use harness::futex;
+use threads::futex;
 
 use super::Link;
 use super::slot::{self, Receiver, Sender, Side, Sleep};

@@ -1,10 +1,9 @@
-//! What joins two threads in memory: a link that holds one message, or as many as a channel has
-//! room for.
+//! Links between threads in memory: each holds one token, or as many as a channel has room for.
 //!
-//! Each kind is a type of its own, so that the loop over it is compiled for it alone and decides
-//! nothing.
+//! Each kind is a type, so that the loop over it is compiled for it alone.
 
 mod condvar;
+mod faulty;
 mod futex;
 mod mpsc;
 mod park;
@@ -12,74 +11,78 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-use std::io;
+use std::io::{self, ErrorKind};
 
-use harness::feed::Stock;
-use harness::wiring::Post;
+use chain::{Backlog, Station};
 
 pub(crate) use condvar::Condvar;
+pub(crate) use faulty::Faulty;
 pub(crate) use futex::Futex;
 pub(crate) use mpsc::Mpsc;
 pub(crate) use park::Park;
 
-/// A kind of link, for such messages.
+/// A kind of link, for tokens of a type.
 pub(crate) trait Link<M> {
-    /// Where messages go in.
+    /// End to put tokens into.
     type Sender: Put<M>;
-    /// Where they come out.
+    /// End to take tokens from.
     type Receiver: Take<M>;
 
-    /// Makes one with room for so many messages, where that can be chosen. An end stays with the
-    /// thread that first uses it.
+    /// Makes a link with room for so many tokens, where that can be chosen. An end stays with the
+    /// thread that uses it first.
     fn link(capacity: u32) -> (Self::Sender, Self::Receiver);
 }
 
-/// The end of a link where messages go in. When it is dropped, the receiver gets what is in the
-/// link, and then the end.
+/// End of a link to put tokens into. When it is dropped, the receiver gets what is in the link, and then
+/// the end.
 pub(crate) trait Put<M>: Send + 'static {
-    /// Puts a message in; sleeps while there is no room.
+    /// Puts a token in; sleeps while there is no room.
     ///
     /// # Errors
-    /// `BrokenPipe` when the receiver is gone: the message is lost.
-    fn put(&mut self, message: M) -> io::Result<()>;
+    /// `BrokenPipe` when the receiver is gone: the token is lost.
+    fn put(&mut self, token: M) -> io::Result<()>;
 }
 
-/// The end of a link where messages come out. When it is dropped, putting becomes an error.
+/// End of a link to take tokens from. When it is dropped, putting one in becomes an error.
 pub(crate) trait Take<M>: Send + 'static {
-    /// Takes a message out; sleeps while there is none. `None` when the sender is gone.
+    /// Takes a token out; sleeps while there is none. `None` when the sender is gone.
     fn take(&mut self) -> Option<M>;
 }
 
-/// Where the first task takes its messages from that feeds the others in: one that it is sent, then
-/// those in stock, and so on.
-pub(crate) struct Stocked<R, M> {
+/// Error of a sender whose receiver is gone.
+fn ended() -> io::Error {
+    io::Error::new(ErrorKind::BrokenPipe, "the next task is gone")
+}
+
+/// End from which the first task takes a token that it was sent, then those of the backlog.
+pub(crate) struct WithBacklog<R, M> {
     link: R,
-    stock: Stock<M>,
+    backlog: Backlog<M>,
     rest: Vec<M>,
 }
 
-impl<R, M> Stocked<R, M> {
-    /// The post with such an end to take from.
-    pub(crate) fn at<S>(post: Post<R, S>, stock: Stock<M>) -> Post<Self, S> {
-        Post {
-            place: post.place,
-            upstream: Stocked {
-                link: post.upstream,
-                stock,
+impl<R, M> WithBacklog<R, M> {
+    /// The station with such an end to take from.
+    pub(crate) fn at<S>(station: Station<R, S>, backlog: &Backlog<M>) -> Station<Self, S> {
+        Station {
+            place: station.place,
+            upstream: WithBacklog {
+                link: station.upstream,
+                backlog: backlog.clone(),
                 rest: Vec::new(),
             },
-            downstream: post.downstream,
+            downstream: station.downstream,
         }
     }
 }
 
-impl<R: Take<M>, M: Send + 'static> Take<M> for Stocked<R, M> {
+impl<R: Take<M>, M: Send + 'static> Take<M> for WithBacklog<R, M> {
     fn take(&mut self) -> Option<M> {
-        if let Some(message) = self.rest.pop() {
-            return Some(message);
+        if let Some(token) = self.rest.pop() {
+            return Some(token);
         }
         let first = self.link.take()?;
-        self.stock.take(&mut self.rest);
+        self.backlog.take(&mut self.rest);
         Some(first)
     }
 }

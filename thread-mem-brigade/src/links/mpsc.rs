@@ -3,11 +3,9 @@
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use harness::link_ended;
+use super::{Link, Put, Take, ended};
 
-use super::{Link, Put, Take};
-
-/// `std::sync::mpsc::sync_channel`; without room a sender waits until its message is taken.
+/// `std::sync::mpsc::sync_channel`; without room a sender waits until its token is taken.
 #[derive(Debug)]
 pub(crate) struct Mpsc;
 
@@ -21,8 +19,8 @@ impl<M: Send + 'static> Link<M> for Mpsc {
 }
 
 impl<M: Send + 'static> Put<M> for SyncSender<M> {
-    fn put(&mut self, message: M) -> io::Result<()> {
-        SyncSender::send(self, message).map_err(link_ended)
+    fn put(&mut self, token: M) -> io::Result<()> {
+        SyncSender::send(self, token).map_err(|_| ended())
     }
 }
 

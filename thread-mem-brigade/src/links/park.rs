@@ -1,4 +1,4 @@
-//! Sleeping by `std::thread::park`.
+//! Sleep by `std::thread::park`.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,8 +7,8 @@ use std::thread::{self, Thread};
 use super::Link;
 use super::slot::{self, Receiver, Sender, Side, Sleep};
 
-/// A word whose threads sleep by `park`. Each end leaves its thread here when it sleeps for the
-/// first time, and has to stay with it.
+/// A word whose threads sleep by `park`. An end leaves its thread here when it sleeps for the first
+/// time, and stays with it.
 #[derive(Debug, Default)]
 pub(crate) struct Park {
     sender: OnceLock<Thread>,

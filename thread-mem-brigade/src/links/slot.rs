@@ -1,36 +1,35 @@
-//! The slot of a link as a word in memory: who sleeps on it, and how, is for others to say.
+//! The slot of a link as a word in memory; how its ends sleep is a type.
 //!
-//! The word tells the whole state, and each end changes it by compare and exchange from the state
-//! that it has seen. An end that has to wait first leaves that in the word, so that the other one
-//! makes the system call that wakes only where somebody sleeps. That is more than a saving: to find
-//! that nobody sleeps on a word, the kernel looks through all that sleep on words of the same hash
-//! (`futex_wake` in its kernel/futex/waitwake.c), a good part of the chain.
+//! The word has the whole state, and each end changes it by compare and exchange from the state that it
+//! has seen. An end that has to wait first says so in the word, so that the other one makes the system
+//! call that wakes only where somebody sleeps. To find that nobody sleeps on a word, the kernel searches
+//! all sleepers on words of the same hash (`futex_wake`, kernel/futex/waitwake.c), a good part of the
+//! chain.
 
-#![expect(unsafe_code, reason = "the word tells whose the message is")]
+#![expect(unsafe_code, reason = "the word says whose the token is")]
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use harness::berth::Berth;
-use harness::link_ended;
+use threads::HandoffCell;
 
-use super::{Put, Take};
+use super::{Put, Take, ended};
 
-/// The slot holds a message.
+/// The slot holds a token.
 const FULL: u32 = 1;
-/// The end that waits for a change sleeps: the sender of a full slot, the receiver of an empty one.
+/// The end that waits for a change sleeps: the sender at a full slot, the receiver at an empty one.
 const AWAITED: u32 = 2;
-/// One of the ends is gone.
+/// An end is gone.
 const CLOSED: u32 = 4;
 
-/// How the threads of a link sleep.
+/// A way for the threads of a link to sleep.
 pub(crate) trait Sleep: Default + Send + Sync + 'static {
     /// Called by an end before the word says that it sleeps.
     fn prepare(&self, side: Side);
 
     /// Puts the calling thread, which is at the end `side`, to sleep if the word is still
-    /// `expected`. It may return with no reason.
+    /// `expected`. It may return without a reason.
     fn sleep(&self, side: Side, word: &AtomicU32, expected: u32);
 
     /// Wakes the thread at the end `side`.
@@ -47,16 +46,16 @@ pub(crate) enum Side {
 #[derive(Debug)]
 struct Slot<S, M> {
     word: AtomicU32,
-    /// The sender's while the word does not say that it is full, else the receiver's.
-    message: Berth<M>,
+    /// The sender's while the word does not say that the slot is full, else the receiver's.
+    token: HandoffCell<M>,
     sleep: S,
 }
 
-/// Where messages go in.
+/// End to put tokens into.
 #[derive(Debug)]
 pub(crate) struct Sender<S: Sleep, M>(Arc<Slot<S, M>>);
 
-/// Where messages come out.
+/// End to take tokens from.
 #[derive(Debug)]
 pub(crate) struct Receiver<S: Sleep, M>(Arc<Slot<S, M>>);
 
@@ -64,33 +63,33 @@ pub(crate) struct Receiver<S: Sleep, M>(Arc<Slot<S, M>>);
 pub(super) fn link<S: Sleep, M>() -> (Sender<S, M>, Receiver<S, M>) {
     let slot = Arc::new(Slot {
         word: AtomicU32::new(0),
-        message: Berth::default(),
+        token: HandoffCell::default(),
         sleep: S::default(),
     });
     (Sender(Arc::clone(&slot)), Receiver(slot))
 }
 
 impl<S: Sleep, M: Send + 'static> Put<M> for Sender<S, M> {
-    fn put(&mut self, message: M) -> io::Result<()> {
+    fn put(&mut self, token: M) -> io::Result<()> {
         let slot = &*self.0;
         let mut state = slot.word.load(Ordering::Acquire);
         while state & (FULL | CLOSED) == FULL {
             state = slot.wait(Side::Sender, state);
         }
         if state & CLOSED != 0 {
-            return Err(link_ended(()));
+            return Err(ended());
         }
-        // SAFETY: the word says that it is empty, and the sender alone fills it. `change` tells.
-        unsafe { slot.message.put(message) };
+        // SAFETY: the word says that it is empty, and the sender alone fills it. `change` says so.
+        unsafe { slot.token.put(token) };
         while state & CLOSED == 0 {
             match slot.change(Side::Sender, state, FULL) {
                 Ok(()) => return Ok(()),
                 Err(now) => state = now,
             }
         }
-        // SAFETY: it has just been put there, and nobody was told.
-        drop(unsafe { slot.message.take() });
-        Err(link_ended(()))
+        // SAFETY: it has just been put there, and the receiver does not know of it.
+        drop(unsafe { slot.token.take() });
+        Err(ended())
     }
 }
 
@@ -104,18 +103,20 @@ impl<S: Sleep, M: Send + 'static> Take<M> for Receiver<S, M> {
             }
             state = slot.wait(Side::Receiver, state);
         }
-        // SAFETY: the word says that it is full, and the receiver alone empties it. `change` tells.
-        let message = unsafe { slot.message.take() };
+        // SAFETY: the word says that it is full, and the receiver alone empties it. `change` says so.
+        let token = unsafe { slot.token.take() };
         while let Err(now) = slot.change(Side::Receiver, state, state & CLOSED) {
             state = now;
         }
-        Some(message)
+        Some(token)
     }
 }
 
 impl<S: Sleep, M> Slot<S, M> {
-    /// Changes the word on behalf of the end `side` and wakes the other one if it sleeps. Returns
-    /// the word where it was no longer `state`.
+    /// Changes the word for the end `side`, and wakes the other end if it sleeps.
+    ///
+    /// # Errors
+    /// The word, where it was no longer `state`.
     fn change(&self, side: Side, state: u32, next: u32) -> Result<(), u32> {
         self.word
             .compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire)?;
@@ -154,7 +155,7 @@ impl<S: Sleep, M> Slot<S, M> {
 
     fn close(&self, side: Side) {
         let before = self.word.fetch_or(CLOSED, Ordering::AcqRel);
-        // Where the other end is gone already, the word still tells that this one has slept.
+        // Where the other end is gone already, the word may still say that this one slept.
         if before & CLOSED == 0 {
             self.wake_other(side, before);
         }
@@ -165,7 +166,7 @@ impl<S, M> Drop for Slot<S, M> {
     fn drop(&mut self) {
         if *self.word.get_mut() & FULL != 0 {
             // SAFETY: the word says that it is full, and both ends are gone.
-            drop(unsafe { self.message.take() });
+            drop(unsafe { self.token.take() });
         }
     }
 }

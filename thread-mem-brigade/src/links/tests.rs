@@ -142,33 +142,33 @@ fn an_end_at_any_moment_is_seen() {
     each!(test);
 }
 
-/// A message that tells when it is dropped.
-struct Told(Arc<AtomicU32>);
+/// A token that tells when it is dropped.
+struct Counted(Arc<AtomicU32>);
 
-impl Drop for Told {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 #[test]
-fn a_message_that_nobody_takes_is_dropped_once() {
-    fn test<L: Link<Told>>() {
+fn a_token_that_nobody_takes_is_dropped_once() {
+    fn test<L: Link<Counted>>() {
         let dropped = Arc::new(AtomicU32::new(0));
-        let message = || Told(Arc::clone(&dropped));
+        let token = || Counted(Arc::clone(&dropped));
         let times = || dropped.load(Ordering::Relaxed);
 
         let (mut sender, receiver) = L::link(1);
-        sender.put(message()).unwrap();
+        sender.put(token()).unwrap();
         drop((sender, receiver));
         assert_eq!(times(), 1);
 
         let (mut sender, mut receiver) = L::link(1);
-        sender.put(message()).unwrap();
+        sender.put(token()).unwrap();
         drop(receiver.take());
         drop(receiver);
         assert_eq!(times(), 2);
-        sender.put(message()).unwrap_err();
+        sender.put(token()).unwrap_err();
         assert_eq!(times(), 3);
     }
     ends("futex", test::<Futex>);
@@ -178,7 +178,7 @@ fn a_message_that_nobody_takes_is_dropped_once() {
 }
 
 #[test]
-fn without_room_a_message_is_handed_from_hand_to_hand() {
+fn without_room_a_token_is_handed_from_hand_to_hand() {
     ends("mpsc without room", || {
         let (mut sender, mut receiver) = <Mpsc as Link<usize>>::link(0);
         let thread = thread::spawn(move || (0..100).try_for_each(|n| sender.put(n)));
@@ -188,22 +188,27 @@ fn without_room_a_message_is_handed_from_hand_to_hand() {
 }
 
 #[test]
-fn the_first_task_takes_what_is_in_stock_after_what_it_was_sent() {
-    let stock = Stock::default();
+fn the_first_task_takes_the_backlog_after_the_token_that_it_was_sent() {
+    let flags = <chain::MemoryFlags as clap::FromArgMatches>::from_arg_matches(
+        &<chain::MemoryFlags as clap::Args>::augment_args(clap::Command::new("brigade"))
+            .get_matches_from(["brigade", "--tokens", "3", "--feed", "first-task"]),
+    )
+    .unwrap();
+    let backlog = flags.backlog::<usize>().unwrap();
+    let mut tokens = chain::Tokens::new(&flags, Some(backlog.clone()));
     let (mut sender, receiver) = <Futex as Link<usize>>::link(1);
-    let post = Post {
+    let station = Station {
         place: 0,
         upstream: receiver,
         downstream: (),
     };
-    let mut stocked = Stocked::at(post, stock.clone()).upstream;
+    let mut first = WithBacklog::at(station, &backlog).upstream;
     for start in [10, 20] {
-        let mut tokens = [start, start + 1, start + 2];
-        stock.fill(&mut tokens);
-        sender.put(tokens[0]).unwrap();
-        let taken = [(); 3].map(|()| stocked.take());
-        assert_eq!(taken, [0, 1, 2].map(|k| Some(start + k)));
+        let (_, all) = tokens.set_out(start);
+        sender.put(all[0]).unwrap();
+        let taken = [(); 3].map(|()| first.take());
+        assert_eq!(taken, [0, 1, 2].map(|k| Some(start as usize + k)));
     }
     drop(sender);
-    assert_eq!(stocked.take(), None);
+    assert_eq!(first.take(), None);
 }
