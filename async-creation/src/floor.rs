@@ -1,11 +1,11 @@
-//! The least that creating a task can cost: a future in a box, with no runtime at all.
+//! A lower bound of creating a task: a future in a box, without a runtime.
 //!
-//! One iteration: box N futures, one after the other, each of which returns its own number when it
-//! is polled. Timed: the N allocations, and the moves of what is allocated to its place in a list, as
-//! the handles of tasks have one. Left out: polling each future once and dropping it, which follows,
-//! as awaiting a task and its end do in `main.rs`. What a runtime adds is missing: a header with
-//! state, references and a vtable, a place in its list of all tasks and in a queue, and waking a
-//! thread that would run it. Nothing here could ever be woken.
+//! One iteration: N futures are boxed, each of which returns its own number when it is polled. Timed:
+//! the N allocations, and the move of each box to its place in a list, as the handle of a task has
+//! one. Left out: polling each future once and dropping it.
+//!
+//! Not to be taken for a task: it has no header with state, references and a vtable, no place in a
+//! runtime's list of tasks or in a queue, and nothing could wake it.
 
 use std::future::{Future, pending};
 use std::hint::black_box;
@@ -13,45 +13,45 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
-use harness::delays::Delays;
-use harness::laps::Laps;
-use harness::ready::Muster;
-use harness::{Session, signals};
-
-use crate::Cli;
+use anyhow::{bail, ensure};
+use chain::StartLatch;
+use contract::{Pass, Run, Step};
+use creation::SpawnTimes;
 
 /// A future as a runtime has it: of any kind, and ready to be sent to another thread.
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What `measure` does after the check of the limits, with futures alone.
-pub(crate) fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
-    let n = cli.run.tasks;
-    let mut laps = session.laps();
-    let result = create(n, &mut laps);
-    session.timed(laps);
-    result?;
-
-    let mut delays = Delays::new(&cli.run);
-    let result = create_stamped(n, &mut delays);
-    delays.report(session);
-    // Its memory is not the futures'.
-    drop(delays);
-    result?;
-
-    hold(n, session)
+pub(crate) fn measure(n: u32, run: &mut Run) -> anyhow::Result<()> {
+    let mut tasks = Vec::with_capacity(n as usize);
+    while let Some(step) = run.next_step()? {
+        match step {
+            Step::Hold => {
+                let held = hold(n)?;
+                run.held()?;
+                drop(held);
+            }
+            Step::Pass(mut pass) => {
+                let result = match pass.is(SpawnTimes::PASS) {
+                    true => create_stamped(n, &mut pass),
+                    false => create(n, &mut pass, &mut tasks),
+                };
+                run.finish(*pass)?;
+                result?;
+            }
+        }
+    }
+    Ok(())
 }
 
-/// Boxes N futures in each lap and times that.
-fn create(n: u32, laps: &mut Laps) -> anyhow::Result<()> {
-    let mut tasks: Vec<Boxed<u32>> = Vec::with_capacity(n as usize);
-    while let Some(_lap) = laps.advance()? {
+/// Boxes N futures in each iteration, and times that.
+fn create(n: u32, pass: &mut Pass, tasks: &mut Vec<Boxed<u32>>) -> anyhow::Result<()> {
+    while pass.next_iteration().is_some() {
         let clock = Instant::now();
         for k in 0..n {
             // Else the compiler might see that nobody needs it to be on the heap.
             tasks.push(black_box(Box::pin(async move { k })));
         }
-        laps.record(clock.elapsed());
+        pass.record(clock.elapsed());
 
         for (k, task) in (0..).zip(tasks.drain(..)) {
             let returned = poll_once(task);
@@ -61,49 +61,51 @@ fn create(n: u32, laps: &mut Laps) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Boxes as many again, reading the clock between the calls and first thing in each future.
-fn create_stamped(n: u32, delays: &mut Delays) -> anyhow::Result<()> {
+/// The same with a clock reading after each box, and one first thing in each future.
+fn create_stamped(n: u32, pass: &mut Pass) -> anyhow::Result<()> {
     let mut tasks: Vec<Boxed<Duration>> = Vec::with_capacity(n as usize);
-    while delays.advance() {
-        let mut called = Instant::now();
+    let mut to_body = Vec::with_capacity(n as usize);
+    let mut times = SpawnTimes::new(n);
+    while pass.next_iteration().is_some() {
+        times.begin(pass.is_timed());
+        let clock = Instant::now();
+        let mut called = clock;
         for _ in 0..n {
             tasks.push(black_box(Box::pin(async move { called.elapsed() })));
-            called = delays.returned(called);
+            called = times.returned(called);
         }
+        pass.record(called - clock);
+
         for task in tasks.drain(..) {
-            let Poll::Ready(to_body) = poll_once(task) else {
-                anyhow::bail!("a task waits that has nothing to wait for");
+            let Poll::Ready(delay) = poll_once(task) else {
+                bail!("a task waits that has nothing to wait for");
             };
-            delays.began(to_body);
+            to_body.push(delay);
         }
+        times.end(to_body.drain(..));
     }
+    times.add_to(&mut pass.extra);
     Ok(())
 }
 
-/// Holds N futures at once, each of which has begun, for the look at the memory and the user's
-/// command.
-fn hold(n: u32, session: &mut Session) -> anyhow::Result<()> {
-    if signals::received().is_some() {
-        return Ok(());
-    }
-    let begun = Instant::now();
-    let mut muster = Muster::of(n);
+/// N futures at once, each of which has begun.
+fn hold(n: u32) -> anyhow::Result<Vec<Boxed<()>>> {
+    let mut latch = StartLatch::new(n);
     let mut tasks: Vec<Boxed<()>> = Vec::with_capacity(n as usize);
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..n {
-        let arrival = muster.arrival();
+        let guard = latch.guard(None);
         let mut task: Boxed<()> = black_box(Box::pin(async move {
-            arrival.arrive();
-            pending::<()>().await;
+            if guard.started().is_ok() {
+                pending::<()>().await;
+            }
         }));
         let polled = task.as_mut().poll(&mut context);
         ensure!(polled.is_pending(), "a task ended that should have waited");
         tasks.push(task);
     }
-    ensure!(muster.complete()?, "a task was polled and has not begun");
-    session.built(begun.elapsed());
-    session.at_rest();
-    Ok(())
+    ensure!(latch.is_open()?, "a task was polled and has not begun");
+    Ok(tasks)
 }
 
 /// Polls a future and drops it.

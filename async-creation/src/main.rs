@@ -1,22 +1,21 @@
-//! What it takes to create Tokio tasks.
+//! Tokio tasks are created, N in a row.
 //!
-//! One iteration: spawn N tasks, one after the other, each of which returns its own number at
-//! once. Timed: the N calls of `tokio::spawn` (allocating the task and queueing it), from a task
-//! that runs on the same runtime. Left out: awaiting them, which follows.
+//! One iteration: a task on the same runtime spawns N tasks, each of which returns its own number at
+//! once, and awaits them.
 //!
-//! The same number of iterations is then repeated with one more clock reading for each task, which
-//! gives two distributions, apart so that those readings (some 20 ns each, no small part of a
-//! spawn) burden no sample:
-//! - `creation`: one call of `spawn`, with one reading;
-//! - `spawn_to_body`: from that call to the first instruction of the task's body. On the
-//!   current-thread scheduler no task runs before the last one is spawned, and this shows it.
+//! Timed: the N calls of `tokio::spawn`: the allocation of each task, and its place in a queue. Left
+//! out: awaiting the tasks, and the check of their numbers.
 //!
-//! The memory is that of N tasks alive at once that have nothing to wait for but their end.
+//! The pass `single` reads the clock once more for each task, which takes some 20 ns. It adds two
+//! distributions: `creation`, one call of `spawn` with one reading, and `spawn_to_body`, from that call
+//! to the first instruction of the task. On the current-thread scheduler no task runs before the last
+//! one is spawned. For `hold` N tasks wait for nothing but their end.
 //!
-//! `--floor` leaves out the runtime: see `floor.rs`, which has a loop of its own. So has `--sleep`, with
-//! tasks that sleep and are joined within the timed span: see `sleepers.rs`.
-
-extern crate old_runtime as runtime;
+//! `--floor` is the creation without a runtime (`floor.rs`); `--sleep` times tasks that sleep until the
+//! last one is joined (`sleepers.rs`).
+//!
+//! Not to be taken for the cost of a task's whole life, which contains its polls, its join and the
+//! release of its memory.
 
 mod floor;
 mod sleepers;
@@ -26,167 +25,196 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use chain::StartLatch;
 use clap::Parser;
-use harness::args::{Defaults, Run};
-use harness::delays::Delays;
-use harness::laps::Laps;
-use harness::limits::Demand;
-use harness::placement::{Layout, Place};
-use harness::ready::Muster;
-use harness::sleepers::Sleep;
-use harness::timer_slack::TimerSlack;
-use harness::{Program, Session, signals};
-use runtime::{Flavor, Plan, Workers};
-use serde::Serialize;
-use tokio::task::yield_now;
+use clap::builder::ArgPredicate;
+use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
+use contract::{Defaults, Flags, Pass, Program, Run, Step};
+use creation::{SleepFlags, SpawnTimes};
+use runtime::RuntimeFlags;
+use tokio::task::{JoinHandle, yield_now};
 
 /// Time the creation of Tokio tasks
-#[derive(Parser, Serialize)]
+#[derive(Parser)]
 #[command(version)]
+#[command(mut_arg("iters", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "1")))]
+#[command(mut_arg("warmup", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "0")))]
 struct Cli {
     #[command(flatten)]
-    #[serde(flatten)]
-    run: Run,
+    flags: Flags,
     #[command(flatten)]
-    #[serde(flatten)]
-    place: Place,
-    /// Tokio's scheduler
-    #[arg(long, value_enum, default_value = "multi-thread")]
-    flavor: Flavor,
-    #[command(flatten)]
-    #[serde(flatten)]
-    workers: Workers,
-    /// Create futures in boxes, each polled once and dropped, with no runtime: the least that a task
-    /// can cost. Nothing could wake them
-    #[arg(long, conflicts_with_all = ["flavor", "workers", "sleep"])]
+    runtime: RuntimeFlags,
+    /// Create boxed futures without a runtime, each polled once and dropped: a lower bound
+    #[arg(long, conflicts_with_all = ["flavor", "workers", "placement", "sleep"])]
     floor: bool,
     #[command(flatten)]
-    #[serde(flatten)]
-    sleep: Sleep,
-    #[command(flatten)]
-    #[serde(flatten)]
-    timer_slack: TimerSlack,
+    sleep: SleepFlags,
 }
+
+/// Upper bound of the bytes of a task, its places in the driver's lists included.
+const TASK_BYTES: u64 = 512;
+
+/// Bytes of the process besides its tasks.
+const FIXED_BYTES: u64 = 4 << 20;
 
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults {
         tasks: 10_000,
         iters: 100,
-        warmups: 10,
+        warmup: 10,
     };
 
-    fn run(&self) -> &Run {
-        &self.run
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        let mut passes = vec![PassKind::main()];
+        match self.sleep.sleep {
+            Some(_) => passes[0].settle = 0,
+            None => passes.push(SpawnTimes::pass()),
+        }
+        let tasks = Description {
+            contract: VERSION,
+            program: "async-creation".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            tasks: self.flags.tasks.into(),
+            tokens: 1,
+            bytes: None,
+            hops: None,
+            claim: match self.floor {
+                true => Claim::NoSwitch,
+                false => Claim::UserSwitch,
+            },
+            passes,
+            needs: Needs {
+                bytes: Need::new(FIXED_BYTES, TASK_BYTES),
+                ..Needs::default()
+            },
+            runtime: None,
+        };
+        match self.floor {
+            true => Ok(tasks),
+            false => self.runtime.describe(tasks),
+        }
     }
 }
 
 fn main() -> ExitCode {
-    harness::main(measure)
+    contract::main(measure)
 }
 
-fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
-    cli.sleep.check(cli.timer_slack.timer_slack)?;
-    cli.timer_slack.set()?;
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let n = cli.flags.tasks;
     if cli.floor {
-        cli.place.confine(Layout::Single)?;
-        session.require(&Demand::bare_tasks())?;
-        return floor::measure(cli, session);
+        return floor::measure(n, run);
     }
-    let plan = Plan::new(cli.flavor, cli.workers, cli.place.confine(Layout::Chain)?)?;
-    session.runs_on(plan.describe());
-    if let Some(time) = cli.sleep.sleep {
-        return sleepers::measure(cli, time, plan, session);
+    if let Some(sleep) = cli.sleep.sleep {
+        return sleepers::measure(cli, sleep.into(), run);
     }
-    session.require(&(Demand::bare_tasks() + plan.demand()))?;
-    plan.build(false)?.block_on(async {
-        let n = cli.run.tasks;
-        let mut laps = session.laps();
-        let creation = tokio::spawn(async move {
-            let result = create(n, &mut laps).await;
-            Ok((laps, result))
-        });
-        let (laps, result) = runtime::join(creation).await?;
-        session.timed(laps);
-        result?;
-
-        let mut delays = Delays::new(&cli.run);
-        let creation = tokio::spawn(async move {
-            let result = create_stamped(n, &mut delays).await;
-            Ok((delays, result))
-        });
-        let (delays, result) = runtime::join(creation).await?;
-        delays.report(session);
-        // Its memory is not the tasks'.
-        drop(delays);
-        result?;
-
-        hold(n, session).await
-    })
-}
-
-/// Spawns N tasks in each lap and times that.
-async fn create(n: u32, laps: &mut Laps) -> anyhow::Result<()> {
+    let runtime = cli.runtime.build(false)?;
     let mut tasks = Vec::with_capacity(n as usize);
-    while let Some(_lap) = laps.advance()? {
-        let clock = Instant::now();
-        for k in 0..n {
-            tasks.push(tokio::spawn(async move { k }));
-        }
-        laps.record(clock.elapsed());
-
-        for (k, task) in (0..).zip(tasks.drain(..)) {
-            let returned = task.await.context("a task died")?;
-            ensure!(returned == k, "task {k} returned {returned}");
-        }
+    while let Some(step) = run.next_step()? {
+        let (pass, result) = match step {
+            Step::Hold => {
+                let held = runtime.block_on(hold(n))?;
+                run.held()?;
+                runtime.block_on(release(held))?;
+                continue;
+            }
+            // The driver waits for a request outside the runtime, where it holds no worker.
+            Step::Pass(pass) if pass.is(SpawnTimes::PASS) => {
+                runtime.block_on(runtime.spawn(create_stamped(n, *pass)))?
+            }
+            Step::Pass(pass) => {
+                let driver = runtime.spawn(create(n, *pass, tasks));
+                let (pass, result);
+                (pass, result, tasks) = runtime.block_on(driver)?;
+                (pass, result)
+            }
+        };
+        run.finish(pass)?;
+        result?;
     }
     Ok(())
 }
 
-/// Spawns as many again, reading the clock between the calls and first thing in each task.
-async fn create_stamped(n: u32, delays: &mut Delays) -> anyhow::Result<()> {
-    let mut tasks = Vec::with_capacity(n as usize);
-    while delays.advance() {
-        let mut called = Instant::now();
-        for _ in 0..n {
-            tasks.push(tokio::spawn(async move { called.elapsed() }));
-            called = delays.returned(called);
+/// Spawns N tasks in each iteration, and times that.
+async fn create(
+    n: u32,
+    mut pass: Pass,
+    mut tasks: Vec<JoinHandle<u32>>,
+) -> (Pass, anyhow::Result<()>, Vec<JoinHandle<u32>>) {
+    let result = async {
+        while pass.next_iteration().is_some() {
+            let clock = Instant::now();
+            for k in 0..n {
+                tasks.push(tokio::spawn(async move { k }));
+            }
+            pass.record(clock.elapsed());
+
+            for (k, task) in (0..).zip(tasks.drain(..)) {
+                let returned = task.await.context("a task died")?;
+                ensure!(returned == k, "task {k} returned {returned}");
+            }
         }
-        for task in tasks.drain(..) {
-            delays.began(task.await.context("a task died")?);
-        }
-    }
-    Ok(())
+        Ok(())
+    };
+    let result = result.await;
+    (pass, result, tasks)
 }
 
-/// Holds N tasks at once for the look at the memory and the user's command.
-async fn hold(n: u32, session: &mut Session) -> anyhow::Result<()> {
-    if signals::received().is_some() {
-        return Ok(());
-    }
-    let begun = Instant::now();
-    let mut muster = Muster::of(n);
+/// The same with a clock reading after each spawn, and one first thing in each task.
+async fn create_stamped(n: u32, mut pass: Pass) -> (Pass, anyhow::Result<()>) {
+    let result = async {
+        let mut tasks = Vec::with_capacity(n as usize);
+        let mut to_body = Vec::with_capacity(n as usize);
+        let mut times = SpawnTimes::new(n);
+        while pass.next_iteration().is_some() {
+            times.begin(pass.is_timed());
+            let clock = Instant::now();
+            let mut called = clock;
+            for _ in 0..n {
+                tasks.push(tokio::spawn(async move { called.elapsed() }));
+                called = times.returned(called);
+            }
+            pass.record(called - clock);
+
+            for task in tasks.drain(..) {
+                to_body.push(task.await.context("a task died")?);
+            }
+            times.end(to_body.drain(..));
+        }
+        times.add_to(&mut pass.extra);
+        Ok(())
+    };
+    let result = result.await;
+    (pass, result)
+}
+
+/// N tasks alive at once.
+async fn hold(n: u32) -> anyhow::Result<Vec<JoinHandle<()>>> {
+    let mut latch = StartLatch::new(n);
     let mut tasks = Vec::with_capacity(n as usize);
     for _ in 0..n {
-        let arrival = muster.arrival();
+        let guard = latch.guard(None);
         tasks.push(tokio::spawn(async move {
-            arrival.arrive();
-            pending::<()>().await;
+            if guard.started().is_ok() {
+                pending::<()>().await;
+            }
         }));
     }
-    while !muster.complete()? {
+    while !latch.is_open()? {
         yield_now().await;
     }
-    session.built(begun.elapsed());
-    session.at_rest();
-    for task in &tasks {
-        task.abort();
-    }
+    Ok(tasks)
+}
+
+async fn release(tasks: Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+    tasks.iter().for_each(JoinHandle::abort);
     for task in tasks {
-        let ended = task.await;
-        ensure!(
-            ended.is_err_and(|e| e.is_cancelled()),
-            "a task ended that should have waited"
-        );
+        let is_cancelled = task.await.is_err_and(|e| e.is_cancelled());
+        ensure!(is_cancelled, "a task ended that should have waited");
     }
     Ok(())
 }

@@ -1,17 +1,15 @@
 //! Tasks that sleep: the comparison that circulates, with ten thousand of them or a million.
 //!
-//! One iteration: spawn N tasks, one after the other, from a task on the same runtime; each sleeps for
-//! `--sleep` as soon as it runs; and await all of them, the oldest first. Timed: all of that, until the
-//! last one is joined. With `--gate` each task waits until all have begun before it sleeps, and that is
-//! timed too.
+//! One iteration: a task on the same runtime spawns N tasks, each of which sleeps for `--sleep` as soon
+//! as it runs, and awaits all of them, the oldest first. With `--gate` each task waits until all have
+//! begun before it sleeps. Timed: all of that, until the last one is joined. The distribution `late` is
+//! by how much each task woke late, `alive_count` the most tasks that were alive at once.
 //!
-//! Tokio's timers count whole milliseconds and round up: a task is late by half of one on average
-//! even where nobody is in its way.
+//! Tokio's timers count whole milliseconds and round up: a task is late by half of one on average even
+//! where it need not wait for a CPU.
 //!
-//! The lists of the driver, a handle and a time of 8 bytes each for a task, are part of the resident
-//! memory. That at rest, which is also what `--command` sees, is of one more iteration, which is not timed:
-//! with the gate when all tasks wait at it, without when the last one has been spawned. On the
-//! current-thread scheduler none has begun by then.
+//! For `hold` all tasks wait at a gate, also without `--gate`. The driver's lists, a handle and a time
+//! of 8 bytes each for a task, are part of the resident memory.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -20,207 +18,159 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use harness::laps::Laps;
-use harness::limits::{Demand, Passing, Room};
-use harness::ready::{Arrival, Muster};
-use harness::sleepers::{Life, Sleepers, late};
-use harness::units::Span;
-use harness::{Session, signals, usage};
-use runtime::Plan;
+use chain::{StartGuard, StartLatch};
+use contract::{Pass, Run, Step};
+use creation::{Alive, Sleepers, lateness};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time;
 
 use crate::Cli;
 
-/// What a task takes at most, with its place in the driver's lists; measured, and rounded up.
-const BYTES: u64 = 512;
-
-/// What `measure` does once the scheduler is settled, with tasks of this kind.
-pub(crate) fn measure(
-    cli: &Cli,
-    sleep: Span,
-    plan: Plan,
-    session: &mut Session,
-) -> anyhow::Result<()> {
-    let alive = Demand::memory_tasks(BYTES) + plan.demand();
-    let passing = Passing {
-        // A task's memory is given back when its handle is.
-        ended: alive.per_task,
-        alive,
-        tasks: u64::from(cli.run.tasks),
+pub(crate) fn measure(cli: &Cli, sleep: Duration, run: &mut Run) -> anyhow::Result<()> {
+    let runtime = cli.runtime.build_with(|builder| {
+        builder.enable_time();
+    })?;
+    let (count, is_gated) = (cli.flags.tasks, cli.sleep.gate);
+    let crowd = move || Crowd {
+        count,
+        sleep,
+        sleepers: Sleepers::new(count),
+        tasks: VecDeque::with_capacity(count as usize),
     };
-    let room = match cli.sleep.gate {
-        true => {
-            session.require(&passing.alive)?;
-            Room::for_all(cli.run.tasks)
+    while let Some(step) = run.next_step()? {
+        match step {
+            Step::Hold => {
+                let mut crowd = crowd();
+                let gate = Gate::new(sleep);
+                runtime.block_on(crowd.come_to(&gate))?;
+                run.held()?;
+                gate.open(Order::Leave);
+                runtime.block_on(crowd.join())?;
+            }
+            Step::Pass(pass) => {
+                let driver = runtime.spawn(drive(crowd(), is_gated, *pass));
+                let (pass, result) = runtime.block_on(driver)?;
+                run.finish(pass)?;
+                result?;
+            }
         }
-        false => session.require_passing(&passing)?,
-    };
-    let mut crowd = Crowd {
-        count: cli.run.tasks,
-        is_gated: cli.sleep.gate,
-        sleepers: Sleepers::new(sleep, room, &cli.run),
-        tasks: VecDeque::with_capacity(room.unjoined as usize),
-        asleep: None,
-    };
-    let mut laps = session.laps();
-    plan.timers().build(false)?.block_on(async {
-        let driver = tokio::spawn(async move {
-            let result = create(&mut crowd, &mut laps).await;
-            Ok((crowd, laps, result))
-        });
-        let (mut crowd, laps, result) = runtime::join(driver).await?;
-        session.timed(laps);
-        crowd.sleepers.report(session, &passing);
-        result?;
-        rest(&mut crowd, session).await
-    })
-}
-
-/// Lets N tasks sleep in each lap, and times that.
-async fn create(crowd: &mut Crowd, laps: &mut Laps) -> anyhow::Result<()> {
-    while let Some(_lap) = laps.advance()? {
-        let gate = crowd.gate();
-        crowd.begin(laps.is_timed());
-        let clock = Instant::now();
-        for _ in 0..crowd.count {
-            crowd.spawn(gate.as_ref()).await?;
-        }
-        crowd.fall_asleep(gate).await?;
-        while crowd.join_oldest().await? {}
-        laps.record(clock.elapsed());
-
-        crowd.sleepers.record();
     }
     Ok(())
 }
 
-/// Spawns N tasks once more, for the look at the memory and the user's command.
-async fn rest(crowd: &mut Crowd, session: &mut Session) -> anyhow::Result<()> {
-    if signals::received().is_some() {
-        return Ok(());
-    }
-    usage::trim();
-    let gate = crowd.gate();
-    crowd.begin(false);
-    let begun = Instant::now();
-    for _ in 0..crowd.count {
-        crowd.spawn(gate.as_ref()).await?;
-    }
-    if let Some((gate, mut muster)) = gate {
-        all_here(&mut muster).await?;
-        session.built(begun.elapsed());
-        session.at_rest();
-        gate.open(Word::Leave);
-    } else {
-        session.at_rest();
-        crowd.asleep = Some(Instant::now());
-    }
-    while crowd.join_oldest().await? {}
-    Ok(())
+/// Lets N tasks sleep in each iteration, and times that.
+async fn drive(mut crowd: Crowd, is_gated: bool, mut pass: Pass) -> (Pass, anyhow::Result<()>) {
+    let result = async {
+        while pass.next_iteration().is_some() {
+            let gate = is_gated.then(|| Gate::new(crowd.sleep));
+            let clock = Instant::now();
+            match gate {
+                None => crowd.spawn(|sleep, alive| tokio::spawn(body(alive, sleep)))?,
+                Some(gate) => {
+                    crowd.come_to(&gate).await?;
+                    gate.open(Order::Sleep);
+                }
+            }
+            crowd.sleep_on().await?;
+            crowd.join().await?;
+            pass.record(clock.elapsed());
+
+            crowd.sleepers.end(pass.is_timed());
+        }
+        crowd.sleepers.add_to(&mut pass.extra);
+        Ok(())
+    };
+    let result = result.await;
+    (pass, result)
 }
 
-/// What a task does.
+/// A task that sleeps.
 #[expect(
     clippy::manual_async_fn,
-    reason = "a function that is async keeps what it is given twice, and so would each task"
+    reason = "an async function keeps its arguments twice, and so would each task"
 )]
-fn body(life: Life, sleep: Duration) -> impl Future<Output = u64> {
+fn body(alive: Alive, sleep: Duration) -> impl Future<Output = u64> {
     async move {
         let mut timer = pin!(time::sleep(sleep));
         timer.as_mut().await;
-        let late = late(timer.deadline().into_std());
-        drop(life);
+        let late = lateness(timer.deadline().into_std());
+        drop(alive);
         late
     }
 }
 
-/// What a task does where there is a gate.
+/// A task that waits at the gate before it sleeps.
 #[expect(clippy::manual_async_fn, reason = "as above")]
-fn body_at_gate(life: Life, arrival: Arrival, gate: Arc<Gate>) -> impl Future<Output = u64> {
+fn body_at_gate(alive: Alive, guard: StartGuard, gate: Arc<Gate>) -> impl Future<Output = u64> {
     async move {
         {
             // It will be woken from now on, also by an opening before it is polled.
             let opened = gate.opened.notified();
-            arrival.arrive();
-            opened.await;
+            if guard.started().is_ok() {
+                opened.await;
+            }
         }
         let late = match gate.is_for_sleep.load(Ordering::Relaxed) {
             true => {
                 let mut timer = pin!(time::sleep(gate.sleep));
                 timer.as_mut().await;
-                late(timer.deadline().into_std())
+                lateness(timer.deadline().into_std())
             }
             false => 0,
         };
-        drop(life);
+        drop(alive);
         late
     }
 }
 
-/// The tasks that are not joined. Those that are left in it end with their runtime.
+/// The sleepers of a pass. Those that are not joined end with their runtime.
 struct Crowd {
     count: u32,
-    is_gated: bool,
+    sleep: Duration,
     sleepers: Sleepers,
     tasks: VecDeque<JoinHandle<u64>>,
-    /// When the last of them was spawned, or let through the gate.
-    asleep: Option<Instant>,
 }
 
 impl Crowd {
-    fn begin(&mut self, is_timed: bool) {
-        self.sleepers.begin(is_timed);
-        self.asleep = None;
-    }
-
-    /// A gate that is shut, where one is asked for, and who is to come to it.
-    fn gate(&self) -> Option<(Arc<Gate>, Muster)> {
-        let gate = || Gate {
-            opened: Notify::new(),
-            is_for_sleep: AtomicBool::new(false),
-            sleep: self.sleepers.sleep(),
-        };
-        self.is_gated
-            .then(|| (Arc::new(gate()), Muster::of(self.count)))
-    }
-
-    /// Spawns a task.
-    async fn spawn(&mut self, gate: Option<&(Arc<Gate>, Muster)>) -> anyhow::Result<()> {
-        while !self.sleepers.has_room(self.tasks.len()) {
-            self.join_oldest().await?;
+    /// Spawns all tasks.
+    fn spawn(&mut self, task: impl Fn(Duration, Alive) -> JoinHandle<u64>) -> anyhow::Result<()> {
+        for _ in 0..self.count {
+            let alive = self.sleepers.spawning()?;
+            self.tasks.push_back(task(self.sleep, alive));
         }
-        let life = self.sleepers.spawning()?;
-        self.tasks.push_back(match gate {
-            None => tokio::spawn(body(life, self.sleepers.sleep())),
-            Some((gate, muster)) => {
-                tokio::spawn(body_at_gate(life, muster.arrival(), Arc::clone(gate)))
-            }
-        });
         Ok(())
     }
 
-    /// All are there: lets them through the gate, if there is one.
-    async fn fall_asleep(&mut self, gate: Option<(Arc<Gate>, Muster)>) -> anyhow::Result<()> {
-        if let Some((gate, mut muster)) = gate {
-            all_here(&mut muster).await?;
-            gate.open(Word::Sleep);
+    /// Spawns all tasks, and waits until each stands at the gate.
+    async fn come_to(&mut self, gate: &Arc<Gate>) -> anyhow::Result<()> {
+        let mut latch = StartLatch::new(self.count);
+        self.spawn(|_, alive| {
+            tokio::spawn(body_at_gate(alive, latch.guard(None), Arc::clone(gate)))
+        })?;
+        while !latch.is_open()? {
+            time::sleep(Duration::from_millis(1)).await;
         }
-        self.asleep = Some(Instant::now());
         Ok(())
     }
 
-    /// Awaits the oldest task; false if there is none.
-    async fn join_oldest(&mut self) -> anyhow::Result<bool> {
-        while self.sleepers.look_later(self.tasks.len(), self.asleep)? {
+    /// Waits until the last task is about to wake, or one has ended.
+    async fn sleep_on(&self) -> anyhow::Result<()> {
+        let since = Instant::now();
+        while Sleepers::wakes_late(since, self.sleep)?
+            && Sleepers::alive() >= self.tasks.len() as u64
+        {
             time::sleep(Sleepers::LOOK).await;
         }
-        let Some(task) = self.tasks.pop_front() else {
-            return Ok(false);
-        };
-        self.sleepers.joined(task.await.context("a task died")?);
-        Ok(true)
+        Ok(())
+    }
+
+    /// Awaits all tasks, the oldest first.
+    async fn join(&mut self) -> anyhow::Result<()> {
+        while let Some(task) = self.tasks.pop_front() {
+            self.sleepers.joined(task.await.context("a task died")?);
+        }
+        Ok(())
     }
 }
 
@@ -233,27 +183,27 @@ struct Gate {
     sleep: Duration,
 }
 
-/// What tasks are told that pass the gate.
+/// What tasks do that pass the gate.
 #[derive(Clone, Copy, PartialEq)]
-enum Word {
-    /// To end at once.
+enum Order {
+    /// End at once.
     Leave,
-    /// To sleep.
+    /// Sleep.
     Sleep,
 }
 
 impl Gate {
-    fn open(&self, word: Word) {
+    fn new(sleep: Duration) -> Arc<Self> {
+        Arc::new(Gate {
+            opened: Notify::new(),
+            is_for_sleep: AtomicBool::new(false),
+            sleep,
+        })
+    }
+
+    fn open(&self, order: Order) {
         self.is_for_sleep
-            .store(word == Word::Sleep, Ordering::Relaxed);
+            .store(order == Order::Sleep, Ordering::Relaxed);
         self.opened.notify_waiters();
     }
-}
-
-/// Awaits that every task stands at the gate.
-async fn all_here(muster: &mut Muster) -> anyhow::Result<()> {
-    while !muster.complete()? {
-        time::sleep(Duration::from_millis(1)).await;
-    }
-    Ok(())
 }

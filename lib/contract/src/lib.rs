@@ -212,7 +212,7 @@ fn conclude_alone(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<Exit
     }
     console::say(&format!(
         "interrupted after {} of {} iterations",
-        run.iterations().saturating_sub(run.flags().warmup),
+        run.result.as_ref().map_or(0, |pass| pass.samples.count()),
         run.flags().iters
     ));
     Ok(ExitCode::from(128 + signal as u8))

@@ -31,6 +31,14 @@ impl Samples {
         Samples::Summed(Box::default())
     }
 
+    /// Number of samples.
+    pub fn count(&self) -> u64 {
+        match self {
+            Samples::Each(samples) => samples.len() as u64,
+            Samples::Summed(recorder) => recorder.count(),
+        }
+    }
+
     /// Takes one sample.
     pub fn record(&mut self, sample: Duration) {
         let ns = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
