@@ -51,7 +51,7 @@ impl Program for Cli {
         runtime::check_transport(self.chain.transport)?;
         self.chain.check_room(Needed::Along(self.flags.tasks))?;
         self.fault.check(self.flags.tasks)?;
-        let needs = self.chain.needs(self.read_buffer.size(&self.chain)?);
+        let needs = self.chain.needs(self.read_buffer.size(&self.chain)?) + runtime::io_needs();
         let chain = self
             .chain
             .describe("async-brigade", &self.flags, Claim::UserSwitch, needs);

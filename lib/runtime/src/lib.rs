@@ -50,7 +50,15 @@ const WORKER_BYTES: u64 = 100 << 10;
 
 /// Bytes of a task that waits on a link, its registrations with epoll and the kernel's share of these
 /// included; more than was seen.
-const TASK_BYTES: u64 = 4 << 10;
+const IO_TASK_BYTES: u64 = 4 << 10;
+
+/// Needs of tasks that wait on links of the kernel's.
+pub fn io_needs() -> Needs {
+    Needs {
+        bytes: Need::new(0, IO_TASK_BYTES),
+        ..Needs::default()
+    }
+}
 
 /// Checks that tasks can wait on a link of this kind.
 ///
@@ -91,11 +99,11 @@ impl RuntimeFlags {
         Ok((workers, cpus))
     }
 
-    /// Description of a chain of tasks with the runtime that they run on.
+    /// The description of tasks, with the runtime that they run on and its own needs.
     ///
     /// # Errors
     /// As [`RuntimeFlags::build`].
-    pub fn describe(&self, chain: Description) -> anyhow::Result<Description> {
+    pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         let (workers, _) = self.count()?;
         let flavor = self.flavor.to_possible_value();
         let runtime = message::Runtime {
@@ -111,13 +119,13 @@ impl RuntimeFlags {
         let needs = Needs {
             threads: Need::new(threads, 0),
             maps: Need::new(threads * 4, 0),
-            bytes: Need::new(threads * WORKER_BYTES, TASK_BYTES),
+            bytes: Need::new(threads * WORKER_BYTES, 0),
             ..Needs::default()
         };
         Ok(Description {
-            needs: chain.needs + needs,
+            needs: tasks.needs + needs,
             runtime: Some(runtime),
-            ..chain
+            ..tasks
         })
     }
 
@@ -126,6 +134,18 @@ impl RuntimeFlags {
     /// # Errors
     /// What the system reports, and a [`BadUsage`] error where flags do not go together.
     pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
+        self.build_with(|builder| {
+            if io {
+                builder.enable_io();
+            }
+        })
+    }
+
+    /// Builds the runtime with what `enable` adds to it.
+    ///
+    /// # Errors
+    /// As [`RuntimeFlags::build`].
+    pub fn build_with(&self, enable: impl FnOnce(&mut Builder)) -> anyhow::Result<Runtime> {
         let (workers, cpus) = self.count()?;
         let mut builder = match self.flavor {
             Flavor::CurrentThread => Builder::new_current_thread(),
@@ -142,9 +162,7 @@ impl RuntimeFlags {
                 }
             });
         }
-        if io {
-            builder.enable_io();
-        }
+        enable(&mut builder);
         or_end(|| builder.build()).context("cannot build the runtime")
     }
 }

@@ -1,0 +1,185 @@
+//! Tasks that sleep: how many are alive at once, and how late each wakes.
+//!
+//! A task is alive from just before it is spawned until the last thing that it does. The spawner alone
+//! adds to the count, so that the greatest value that it sees is the greatest there was. In the timed
+//! span that takes an atomic addition and a look for a signal at each spawn, and an atomic subtraction
+//! at each end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use contract::message::Extra;
+use contract::samples::Recorder;
+use contract::units::Span;
+use contract::{Interrupted, signals};
+
+use crate::single::nanos;
+
+/// Flags of tasks that sleep.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct SleepFlags {
+    /// Let each task sleep as soon as it runs, and time from the first spawn to the last join
+    /// [default: --iters 1 --warmup 0]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = sleep_time)]
+    pub sleep: Option<Span>,
+
+    /// Hold each sleeper at a gate until all are alive
+    #[arg(long, requires = "sleep")]
+    pub gate: bool,
+}
+
+/// Longest sleep: a day.
+const LONGEST: Span = Span(86_400 * 1_000_000_000);
+
+fn sleep_time(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        Span(0) => Err("drop --sleep for tasks that do not sleep".to_owned()),
+        span if span > LONGEST => Err("at most a day, 86400s".to_owned()),
+        span => Ok(span),
+    }
+}
+
+/// Tasks alive now. One count for the process, so that a task carries nothing for it.
+static ALIVE: AtomicU64 = AtomicU64::new(0);
+
+/// Mark of a task that is alive. A task that is aborted, or never runs, gives it back as well.
+#[derive(Debug)]
+pub struct Alive(());
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Lateness of a task that was to wake at `due` and has just done so, in ns.
+pub fn lateness(due: Instant) -> u64 {
+    nanos(due.elapsed())
+}
+
+/// Counts of the sleepers of one pass.
+#[derive(Debug)]
+pub struct Sleepers {
+    most: u64,
+    /// Lateness of each task of this iteration.
+    late: Vec<u64>,
+    late_all: Recorder,
+    most_all: Recorder,
+}
+
+impl Sleepers {
+    /// Longest wait that is not interrupted by a signal.
+    const SOON: Duration = Duration::from_secs(1);
+
+    /// Interval at which a longer wait looks for a signal.
+    pub const LOOK: Duration = Duration::from_millis(10);
+
+    /// Sleepers of iterations with so many tasks each. The list of their times is touched here.
+    pub fn new(tasks: u32) -> Self {
+        // Not zeros, which the allocator takes from pages that are not there yet.
+        let mut late = vec![u64::MAX; tasks as usize];
+        late.clear();
+        Sleepers {
+            most: 0,
+            late,
+            late_all: Recorder::default(),
+            most_all: Recorder::default(),
+        }
+    }
+
+    /// Counts a task that is about to be spawned.
+    ///
+    /// # Errors
+    /// At a signal.
+    #[inline]
+    pub fn spawning(&mut self) -> Result<Alive, Interrupted> {
+        if signals::received().is_some() {
+            return Err(Interrupted);
+        }
+        let alive = ALIVE.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most = self.most.max(alive);
+        Ok(Alive(()))
+    }
+
+    /// Whether the last of the sleepers, asleep since `since`, wakes so late that a signal has to be
+    /// looked for meanwhile: a join cannot be interrupted.
+    ///
+    /// # Errors
+    /// At a signal.
+    pub fn wakes_late(since: Instant, sleep: Duration) -> Result<bool, Interrupted> {
+        let late = since.elapsed() + Self::SOON < sleep;
+        match late && signals::received().is_some() {
+            true => Err(Interrupted),
+            false => Ok(late),
+        }
+    }
+
+    /// Tasks alive now.
+    pub fn alive() -> u64 {
+        ALIVE.load(Ordering::Acquire)
+    }
+
+    /// Takes the lateness that a task returned.
+    #[inline]
+    pub fn joined(&mut self, late: u64) {
+        self.late.push(late);
+    }
+
+    /// Ends an iteration, outside the timed span; the counts of one that is not timed are dropped.
+    pub fn end(&mut self, is_timed: bool) {
+        if is_timed {
+            self.late.iter().for_each(|&ns| self.late_all.record(ns));
+            self.most_all.record(self.most);
+        }
+        self.late.clear();
+        self.most = 0;
+    }
+
+    /// Adds the distributions of the lateness and of the most tasks that were alive at once.
+    pub fn add_to(&self, extra: &mut Extra) {
+        for (name, recorder) in [("late", &self.late_all), ("alive_count", &self.most_all)] {
+            if let Some(distribution) = recorder.distribution() {
+                extra.insert(name.to_owned(), distribution);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The only test that counts: the count is the process's.
+    #[test]
+    fn the_most_that_were_alive_at_once_are_counted() {
+        let mut sleepers = Sleepers::new(4);
+        let mut alive: Vec<Alive> = (0..3).map(|_| sleepers.spawning().unwrap()).collect();
+        alive.pop();
+        alive.push(sleepers.spawning().unwrap());
+        assert_eq!(Sleepers::alive(), 3);
+        drop(alive);
+        assert_eq!(Sleepers::alive(), 0);
+        let mut extra = Extra::new();
+        for is_timed in [true, false] {
+            (1..=4).for_each(|late| sleepers.joined(late));
+            sleepers.end(is_timed);
+        }
+        sleepers.add_to(&mut extra);
+        let [alive, late] = ["alive_count", "late"].map(|name| extra[name]);
+        assert_eq!((alive.count, alive.max), (1, 3));
+        assert_eq!((late.count, late.min, late.max), (4, 1, 4));
+    }
+
+    #[test]
+    fn what_wakes_early_is_not_late() {
+        let second = Duration::from_secs(1);
+        assert_eq!(lateness(Instant::now() + 60 * second), 0);
+        assert!(lateness(Instant::now() - second) >= 1_000_000_000);
+    }
+
+    #[test]
+    fn a_sleep_is_some_time_and_not_for_ever() {
+        assert!(sleep_time("0s").is_err() && sleep_time("86401s").is_err());
+        assert_eq!(sleep_time("86400s"), Ok(LONGEST));
+    }
+}
