@@ -1,0 +1,240 @@
+//! A fixed pool of threads, and the queue by which async tasks hand their operations to it.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, anyhow};
+use chain::{StartGuard, StartLatch};
+use clap::ValueEnum;
+use contract::console;
+use crossbeam_channel::{Receiver, Sender};
+use threads::CpuAssignment;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// Operations that the queue holds and no thread has taken yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Bound {
+    /// any number of operations may wait for a thread
+    Unbounded,
+    /// as many operations as the pool has threads may wait for one; a task that finds no room awaits
+    /// it and blocks no worker
+    Bounded,
+}
+
+/// One operation for a thread of the pool.
+struct Job {
+    run: Box<dyn FnOnce() + Send>,
+    /// Its place in a bounded queue.
+    room: Option<OwnedSemaphorePermit>,
+}
+
+/// The tasks' end of the queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    jobs: Sender<Job>,
+    /// Room that is left in a bounded queue. A full queue of crossbeam blocks the thread that sends;
+    /// this lets the task wait instead.
+    room: Option<Arc<Semaphore>>,
+}
+
+/// The threads, and an end of their queue.
+#[derive(Debug)]
+pub struct Pool {
+    queue: Queue,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+impl Pool {
+    /// Starts all threads, and waits until they run.
+    ///
+    /// # Errors
+    /// What keeps a thread from starting.
+    pub fn start(threads: u32, bound: Bound, cpus: &CpuAssignment) -> anyhow::Result<Self> {
+        let (jobs, taken) = match bound {
+            Bound::Unbounded => crossbeam_channel::unbounded(),
+            Bound::Bounded => crossbeam_channel::bounded(threads as usize),
+        };
+        let room = (bound == Bound::Bounded).then(|| Arc::new(Semaphore::new(threads as usize)));
+        let mut pool = Pool {
+            queue: Queue { jobs, room },
+            threads: Vec::with_capacity(threads as usize),
+        };
+        let mut latch = StartLatch::new(threads);
+        let started = (0..threads).try_for_each(|k| {
+            let (taken, guard, cpus) = (taken.clone(), latch.guard(None), cpus.clone());
+            let thread = thread::Builder::new().spawn(move || {
+                // A CPU can be taken offline between the check and this.
+                if let Err(e) = cpus.pin(k, threads) {
+                    console::say(&format!("cannot pin a thread of the pool: {e}"));
+                }
+                serve(&taken, guard)
+            });
+            let thread =
+                thread.with_context(|| format!("cannot start thread {k} of --pool: lower it"))?;
+            pool.threads.push(thread);
+            Ok(())
+        });
+        match started.and_then(|()| latch.wait()) {
+            Ok(()) => Ok(pool),
+            Err(e) => Err(pool.join().err().unwrap_or(e)),
+        }
+    }
+
+    /// Another end of the queue.
+    pub fn queue(&self) -> Queue {
+        self.queue.clone()
+    }
+
+    /// Waits until all operations are done and the threads have ended. They end when the last
+    /// [`Queue`] is dropped.
+    ///
+    /// # Errors
+    /// A panic of one of the threads.
+    pub fn join(self) -> anyhow::Result<()> {
+        drop(self.queue);
+        let mut outcome = Ok(());
+        for thread in self.threads {
+            let ended = match thread.join() {
+                Ok(ended) => ended.map_err(anyhow::Error::new),
+                Err(panic) => Err(console::panic_error(&*panic)),
+            };
+            outcome = outcome.and(ended);
+        }
+        outcome
+    }
+}
+
+/// A thread of the pool: does one job after the other until nobody can send any more.
+fn serve(jobs: &Receiver<Job>, guard: StartGuard) -> io::Result<()> {
+    guard.started()?;
+    for job in jobs {
+        drop(job.room);
+        (job.run)();
+    }
+    Ok(())
+}
+
+impl Queue {
+    /// Hands an operation to the pool and awaits what it returns.
+    ///
+    /// # Errors
+    /// Its panic, and the end of the pool.
+    pub async fn dispatch<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce() -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let room = match &self.room {
+            Some(room) => Some(Arc::clone(room).acquire_owned().await?),
+            None => None,
+        };
+        let (tell, told) = oneshot::channel();
+        let run = Box::new(move || {
+            let outcome = catch_unwind(AssertUnwindSafe(operation));
+            // Nobody listens where the whole run is over.
+            let _ = tell.send(outcome);
+        });
+        // A bounded queue has room: that is what was awaited.
+        self.jobs
+            .try_send(Job { run, room })
+            .map_err(|e| anyhow!("the pool takes nothing: {e}"))?;
+        let outcome = told.await.context("the pool has ended")?;
+        outcome.map_err(|panic| console::panic_error(&*panic))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use threads::Placement;
+    use tokio::runtime::{Builder, Runtime};
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    fn pool(threads: u32, bound: Bound) -> Pool {
+        let cpus = CpuAssignment::new(Placement::Free).unwrap();
+        Pool::start(threads, bound, &cpus).unwrap()
+    }
+
+    impl Queue {
+        fn room(&self) -> Option<usize> {
+            self.room.as_ref().map(|room| room.available_permits())
+        }
+    }
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().build().unwrap()
+    }
+
+    #[test]
+    fn what_is_dispatched_comes_back_from_the_pools_threads() {
+        for bound in [Bound::Unbounded, Bound::Bounded] {
+            let pool = pool(3, bound);
+            let queue = pool.queue();
+            let here = thread::current().id();
+            runtime().block_on(async {
+                for k in 0..100 {
+                    let job = move || (k * k, thread::current().id());
+                    let (square, there) = queue.dispatch(job).await.unwrap();
+                    assert_eq!(square, k * k);
+                    assert_ne!(there, here);
+                }
+            });
+            drop(queue);
+            pool.join().unwrap();
+        }
+    }
+
+    /// One thread, so one place: one job is under way, one waits, and the third task waits itself.
+    #[test]
+    fn a_task_awaits_the_room_in_a_bounded_queue() {
+        let pool = pool(1, Bound::Bounded);
+        let queue = pool.queue();
+        let gate = Arc::new(Barrier::new(2));
+        runtime().block_on(async {
+            let first = tokio::spawn({
+                let (queue, gate) = (queue.clone(), Arc::clone(&gate));
+                async move { queue.dispatch(move || gate.wait().is_leader()).await }
+            });
+            let others = [1, 2].map(|k| {
+                let queue = queue.clone();
+                tokio::spawn(async move { queue.dispatch(move || k).await })
+            });
+            // The first is taken out of the queue by its thread, and the second fills it.
+            while queue.room() != Some(0) || queue.jobs.len() != 1 {
+                yield_now().await;
+            }
+            for _ in 0..100 {
+                yield_now().await;
+                assert_eq!((queue.room(), queue.jobs.len()), (Some(0), 1));
+            }
+            assert!(others.iter().all(|task| !task.is_finished()));
+            gate.wait();
+            first.await.unwrap().unwrap();
+            for (task, k) in others.into_iter().zip(1..) {
+                assert_eq!(task.await.unwrap().unwrap(), k);
+            }
+            assert_eq!(queue.room(), Some(1));
+        });
+        drop(queue);
+        pool.join().unwrap();
+    }
+
+    #[test]
+    fn a_panic_is_the_tasks_error_and_the_thread_goes_on() {
+        let pool = pool(1, Bound::Unbounded);
+        let queue = pool.queue();
+        runtime().block_on(async {
+            let error = queue.dispatch(|| panic!("out of luck")).await;
+            let error: anyhow::Result<()> = error;
+            let text = error.unwrap_err().to_string();
+            assert!(text.contains("out of luck"), "{text}");
+            assert_eq!(queue.dispatch(|| 5).await.unwrap(), 5);
+        });
+        drop(queue);
+        pool.join().unwrap();
+    }
+}

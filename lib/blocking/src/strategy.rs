@@ -1,0 +1,277 @@
+//! Strategies: where an async program does what blocks.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+use contract::BadUsage;
+use contract::message::{Description, Need, Needs};
+use runtime::{Flavor, RuntimeFlags};
+use threads::{CpuAssignment, Placement};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::task::{block_in_place, spawn_blocking};
+
+use crate::pool::{Bound, Pool, Queue};
+
+/// Strategy of a run.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct BlockingFlags {
+    /// Where each operation is done
+    #[arg(long, value_enum, default_value = "direct")]
+    pub strategy: Strategy,
+
+    /// Operations that may wait for a thread of --strategy dispatch [default: unbounded]
+    #[arg(long, value_enum, help_heading = "Advanced")]
+    pub queue: Option<Bound>,
+}
+
+/// Where operations are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Strategy {
+    /// in the task, on the worker that polls it
+    Direct,
+    /// in the task, by block_in_place, with a permit of a semaphore: one for each thread that is no
+    /// worker
+    Permit,
+    /// on a fixed pool of threads; the answer comes by a oneshot
+    Dispatch,
+    /// on Tokio's own pool, by spawn_blocking
+    SpawnBlocking,
+}
+
+/// Most workers beside threads that may block.
+const MOST_WORKERS: u32 = 4;
+
+/// Time after which Tokio ends an idle thread that is no worker: longer than any run.
+const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Bytes that a thread holds: its stack as far as it is used, and the kernel's share.
+const THREAD_BYTES: u64 = 100 << 10;
+
+/// The threads of a run besides the main one. Their number is the same for each strategy.
+#[derive(Clone, Copy, Debug)]
+pub struct Threads {
+    runtime: RuntimeFlags,
+    all: u32,
+    /// Threads that the runtime may start besides its workers.
+    of_runtime: u32,
+    of_pool: u32,
+    bound: Bound,
+}
+
+impl BlockingFlags {
+    /// Divides so many threads: workers alone for `direct`, else up to four workers (at most half) and
+    /// others that may block.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error where flags do not go together.
+    pub fn divide(self, all: u32, placement: Placement) -> anyhow::Result<Threads> {
+        if self.queue.is_some() && self.strategy != Strategy::Dispatch {
+            return Err(BadUsage::new(
+                "--queue: only a pool of the program's own has one: drop it, or use --strategy dispatch",
+            ));
+        }
+        let workers = match self.strategy {
+            Strategy::Direct => all,
+            _ => MOST_WORKERS.min(all / 2),
+        };
+        let of_runtime = match self.strategy {
+            Strategy::Direct | Strategy::Dispatch => 0,
+            Strategy::Permit | Strategy::SpawnBlocking => all - workers,
+        };
+        let runtime = RuntimeFlags {
+            flavor: Flavor::MultiThread,
+            workers: Some(workers),
+            placement,
+        };
+        Ok(Threads {
+            runtime,
+            all,
+            of_runtime,
+            of_pool: all - workers - of_runtime,
+            bound: self.queue.unwrap_or(Bound::Unbounded),
+        })
+    }
+}
+
+impl Threads {
+    /// The description of tasks, with the runtime that they run on and all threads.
+    ///
+    /// # Errors
+    /// As [`Threads::build`].
+    pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
+        let described = self.runtime.describe(tasks)?;
+        let others = u64::from(self.of_runtime + self.of_pool);
+        let needs = Needs {
+            threads: Need::new(others, 0),
+            maps: Need::new(others * 4, 0),
+            bytes: Need::new(others * THREAD_BYTES, 0),
+            ..Needs::default()
+        };
+        Ok(Description {
+            needs: described.needs + needs,
+            ..described
+        })
+    }
+
+    /// Builds the runtime with I/O, and with what `enable` adds to it. Its threads start when they are
+    /// needed, and none ends before the runtime.
+    ///
+    /// # Errors
+    /// As [`RuntimeFlags::build`].
+    pub fn build(&self, enable: impl FnOnce(&mut Builder)) -> anyhow::Result<Runtime> {
+        self.runtime.build_with(|builder| {
+            // Tokio takes no 0. Where there are to be none, nothing asks for one.
+            builder.max_blocking_threads(self.of_runtime.max(1) as usize);
+            builder.thread_keep_alive(KEEP_ALIVE);
+            builder.enable_io();
+            enable(builder);
+        })
+    }
+
+    /// Semaphore of [`Strategy::Permit`].
+    pub fn permits(&self) -> Permit {
+        Permit(Arc::new(Semaphore::new(self.of_runtime as usize)))
+    }
+
+    /// Starts the threads of [`Strategy::Dispatch`].
+    ///
+    /// # Errors
+    /// As [`Pool::start`].
+    pub fn start_pool(&self) -> anyhow::Result<Pool> {
+        let cpus = CpuAssignment::new(self.runtime.placement)?;
+        Pool::start(self.of_pool, self.bound, &cpus)
+    }
+
+    /// Checks that there are no more threads than were asked for. None has ended yet.
+    ///
+    /// # Errors
+    /// Where there are.
+    pub fn check_count(&self) -> anyhow::Result<()> {
+        let threads = fs::read_dir("/proc/self/task").context("cannot count the threads")?;
+        let others = threads.count().saturating_sub(1);
+        ensure!(
+            others <= self.all as usize,
+            "there are {others} threads besides the main one, where --pool allows {}",
+            self.all
+        );
+        Ok(())
+    }
+}
+
+/// A strategy that is ready for any number of tasks. Programs are generic over it, so that none pays for
+/// the others.
+pub trait Offload: Clone + Send + Sync + 'static {
+    /// Has an operation done, and returns what it returned.
+    ///
+    /// # Errors
+    /// Its panic, where it is not the task's own, and the end of the pool.
+    fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = anyhow::Result<T>> + Send;
+}
+
+/// [`Strategy::Direct`].
+#[derive(Clone, Copy, Debug)]
+pub struct Direct;
+
+/// [`Strategy::Permit`].
+#[derive(Clone, Debug)]
+pub struct Permit(Arc<Semaphore>);
+
+/// [`Strategy::SpawnBlocking`].
+#[derive(Clone, Copy, Debug)]
+pub struct SpawnBlocking;
+
+impl Offload for Direct {
+    async fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce() -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        Ok(operation())
+    }
+}
+
+impl Offload for Permit {
+    async fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce() -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let _permit = self.0.acquire().await?;
+        Ok(block_in_place(operation))
+    }
+}
+
+impl Offload for Queue {
+    async fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce() -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        self.dispatch(operation).await
+    }
+}
+
+impl Offload for SpawnBlocking {
+    async fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce() -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        runtime::join(spawn_blocking(|| Ok(operation()))).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn every_strategy_has_the_same_number_of_threads() {
+        for all in [2, 3, 8, 44, 32768] {
+            for &strategy in Strategy::value_variants() {
+                let flags = BlockingFlags {
+                    strategy,
+                    queue: None,
+                };
+                let threads = flags.divide(all, Placement::Free).unwrap();
+                let others = threads.of_runtime + threads.of_pool;
+                assert_eq!(threads.runtime.workers, Some(all - others), "{strategy:?}");
+                assert_eq!(others == 0, strategy == Strategy::Direct, "{strategy:?}");
+            }
+        }
+    }
+
+    /// Runs operations by a strategy, and checks on which thread, and that a panic is an error.
+    fn check(runtime: &Runtime, offload: impl Offload, is_here: bool) {
+        let task = runtime.spawn(async move {
+            let here = thread::current().id();
+            let there = offload.run(|| thread::current().id()).await?;
+            assert_eq!(here == there, is_here);
+            let panics = || -> u32 { panic!("out of luck") };
+            offload.run(panics).await
+        });
+        let error = runtime.block_on(runtime::join(task)).unwrap_err();
+        assert!(error.to_string().contains("out of luck"), "{error}");
+    }
+
+    #[test]
+    fn an_operation_is_done_where_its_strategy_says() {
+        let cpus = CpuAssignment::new(Placement::Free).unwrap();
+        let pool = Pool::start(1, Bound::Unbounded, &cpus).unwrap();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap();
+        check(&runtime, Direct, true);
+        check(&runtime, Permit(Arc::new(Semaphore::new(1))), true);
+        check(&runtime, SpawnBlocking, false);
+        check(&runtime, pool.queue(), false);
+        drop(runtime);
+        pool.join().unwrap();
+    }
+}
