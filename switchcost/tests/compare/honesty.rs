@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use harness::record::Record;
+use record::Record;
 use serde_json::json;
 use stats::{Estimate, Interval};
 use switchcost::analysis::CONFIDENCE;
 use switchcost::compare::Verdict;
+use switchcost::execute::Options;
 use switchcost::plan::Plan;
 use switchcost::programs::Programs;
 use switchcost::rounds::Rounds;
@@ -121,7 +122,7 @@ fn a_delay_in_a_real_program_is_recovered() {
     let said = text(&comparison);
     assert_eq!(verdicts(&comparison), [Verdict::Slower], "{said}");
     assert_eq!(comparison.worse_than(0.05).len(), 1);
-    let doctored = "test_busy_wait of 'I/O': none → 20000";
+    let doctored = "test-busy-wait of 'I/O': none → 20000";
     assert!(said.contains(doctored), "{said}");
 
     let hop = |records: &[Record]| -> Vec<f64> {
@@ -129,7 +130,7 @@ fn a_delay_in_a_real_program_is_recovered() {
         records.iter().map(each).collect()
     };
     let difference = Estimate::unpaired_difference(&hop(&new), &hop(&old), CONFIDENCE).unwrap();
-    let clock = new[0].machine.clock_read_ns.unwrap_or(0.0);
+    let clock = new[0].machine().clock_read_ns.unwrap_or(0.0);
     let allowance = 0.05 * DELAY + 5.0 * clock;
     let found = difference.interval.unwrap();
     println!("recovered {found:?} of {DELAY} ns, allowance {allowance:.0} ns");
@@ -157,17 +158,23 @@ fn run(programs: &Programs, path: &Path, flags: &[&str]) -> Vec<Record> {
         program = "one-thread-brigade"
         flags = {}
         iters = 400
-        warmups = 20
+        warmup = 20
         "#,
         json!([&["--tasks", "4"], flags].concat())
     ))
     .unwrap();
     let store = Store::append_to(path).unwrap();
-    let mut rounds = Rounds::new(programs.clone(), store, 1, Duration::from_secs(600));
-    rounds.run(&plan.cases(false, 1), 0..plan.rounds).unwrap();
+    let options = Options {
+        timeout: Duration::from_secs(600),
+        keep_samples: false,
+        counters: false,
+    };
+    let cases = plan.cases(false);
+    let mut rounds = Rounds::new(programs.clone(), store, 1, options, &cases).unwrap();
+    rounds.run(&cases, 0..plan.rounds).unwrap();
     let mut records = store::read(path).unwrap().records;
     for samples in records.iter_mut().filter_map(|r| r.samples.as_mut()) {
-        samples.mean = samples.min as f64;
+        samples.distribution.mean = samples.min as f64;
     }
     records
 }
