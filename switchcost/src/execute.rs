@@ -79,7 +79,7 @@ fn measure(
     args.push("--controlled".to_owned());
     let mut running = Running::start(program, &args, &setting, options.timeout)?;
     let fault = controlled(&mut running, case, options, process).err();
-    if fault.is_some() {
+    if let Some(Fault::Told(_)) = fault {
         running.give_up();
     }
     let ended = running.finish()?;
@@ -373,22 +373,4 @@ fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slices_of_a_distribution_add_up() {
-        let samples = [[1_u64, 2, 3, 4], [5, 6, 7, 100]];
-        let mut all = Extra::new();
-        for slice in samples {
-            let extra = [("a".to_owned(), distribution(&slice).unwrap())];
-            merge(&mut all, extra.into());
-        }
-        let whole = distribution(&samples.concat()).unwrap();
-        let found = all["a"];
-        assert_eq!((found.count, found.min, found.max), (8, 1, 100));
-        assert!((found.mean - whole.mean).abs() < 1e-9);
-        assert!((found.stddev - whole.stddev).abs() < 1e-9);
-        assert_eq!(found.p50, 4);
-    }
-}
+mod tests;

@@ -47,6 +47,7 @@ pub(crate) struct Running {
     timeout: Duration,
     deadline: Instant,
     stage: Stage,
+    is_killed: bool,
     /// Requests to stop that it was told of.
     told: u32,
     kills: oom::Kills,
@@ -60,10 +61,10 @@ enum Stage {
     Free,
     /// The runner was interrupted, and it got SIGTERM.
     Interrupted,
+    /// The runner has no more questions: its input is closed, which ends it.
+    GivenUp,
     /// Its time was up, and it got SIGTERM.
     Overdue,
-    /// It got SIGKILL after the one or the other.
-    Killed,
 }
 
 /// How a program ended.
@@ -147,6 +148,7 @@ impl Running {
             timeout,
             deadline: Instant::now() + timeout.min(Duration::from_secs(1 << 32)),
             stage: Stage::Free,
+            is_killed: false,
             told: 0,
             kills,
             is_over: false,
@@ -193,6 +195,7 @@ impl Running {
                 )));
             }
             if !self.fill()? {
+                self.wait(false)?;
                 // A last line may lack its newline.
                 self.searched = 0;
                 let rest = std::mem::take(&mut self.buffer);
@@ -264,13 +267,13 @@ impl Running {
             return Ok(());
         }
         match self.stage {
-            Stage::Free => self.ask(Stage::Overdue),
-            Stage::Interrupted | Stage::Overdue => self.force(),
-            Stage::Killed => {
+            _ if self.is_killed => {
                 return Err(io::Error::other(
                     "it does not end by SIGKILL: it waits in the kernel",
                 ));
             }
+            Stage::Free => self.ask(Stage::Overdue),
+            Stage::Interrupted | Stage::Overdue | Stage::GivenUp => self.force(),
         }
         Ok(())
     }
@@ -283,11 +286,7 @@ impl Running {
 
     fn force(&mut self) {
         kill(&self.child, Signal::SIGKILL);
-        self.stage = match self.stage {
-            // The second signal of an impatient user.
-            Stage::Free | Stage::Interrupted if signals::requests() > 0 => Stage::Interrupted,
-            _ => Stage::Killed,
-        };
+        self.is_killed = true;
         self.deadline = Instant::now() + GRACE;
     }
 
@@ -318,10 +317,11 @@ impl Running {
         })
     }
 
-    /// Asks it to end, for a reason of the runner's own.
+    /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
     pub(crate) fn give_up(&mut self) {
+        self.close_input();
         if self.stage == Stage::Free {
-            kill(&self.child, Signal::SIGTERM);
+            self.stage = Stage::GivenUp;
             self.deadline = self.deadline.min(Instant::now() + GRACE);
         }
     }
@@ -340,12 +340,15 @@ impl Running {
             self.timeout
         );
         match self.stage {
-            Stage::Overdue => return Some(format!("{too_long}, and was ended by SIGTERM")),
-            Stage::Killed => {
+            Stage::Overdue if !self.is_killed => {
+                return Some(format!("{too_long}, and was ended by SIGTERM"));
+            }
+            Stage::Overdue => {
                 return Some(format!(
                     "{too_long}, nor within {GRACE:?} of SIGTERM, and was killed"
                 ));
             }
+            Stage::GivenUp => return None,
             Stage::Free | Stage::Interrupted => {}
         }
         let number = status.signal()?;

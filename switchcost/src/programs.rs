@@ -1,6 +1,7 @@
 //! The benchmark executables: where they are, and how they come to be there.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -20,6 +21,8 @@ pub struct Programs {
     folder: PathBuf,
     /// Why no program can be built that is written in Go.
     no_go: Option<String>,
+    /// What each program follows that was asked.
+    kinds: RefCell<BTreeMap<String, Kind>>,
 }
 
 impl Programs {
@@ -73,7 +76,11 @@ impl Programs {
                 }
             }
         }
-        Ok(Programs { folder, no_go })
+        Ok(Programs {
+            folder,
+            no_go,
+            kinds: RefCell::default(),
+        })
     }
 
     /// Why a program is not there that needs not be: it is written in Go, and nothing here can build
@@ -91,12 +98,17 @@ impl Programs {
         }))
     }
 
-    /// What a program follows.
+    /// What a program follows; it is asked once.
     ///
     /// # Errors
     /// When it is not there, or cannot be asked.
     pub fn kind(&self, name: &str) -> anyhow::Result<Kind> {
-        probe::kind(&self.path(name)?)
+        if let Some(kind) = self.kinds.borrow().get(name) {
+            return Ok(*kind);
+        }
+        let kind = probe::kind(&self.path(name)?)?;
+        self.kinds.borrow_mut().insert(name.to_owned(), kind);
+        Ok(kind)
     }
 
     /// Asks a program whether it could run with these flags.

@@ -1,6 +1,6 @@
 //! Rounds: every case once, each in a fresh process, one at a time, in a shuffled order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use crate::goroutines;
 use crate::lock::Turn;
 use crate::origin;
 use crate::plan::Case;
-use crate::probe::Kind;
 use crate::programs::Programs;
 use crate::progress::Progress;
 use crate::store::{Contents, Store};
@@ -25,7 +24,6 @@ pub const NOT_RUN: &str = "not run: ";
 #[derive(Debug)]
 pub struct Rounds {
     programs: Programs,
-    kinds: HashMap<String, Kind>,
     store: Store,
     header: Arc<Run>,
     records: Vec<Record>,
@@ -58,7 +56,6 @@ impl Rounds {
         let header = Run::begin(command_line(), seed, machine, build, plan(cases));
         Ok(Rounds {
             programs,
-            kinds: HashMap::new(),
             store,
             header: Arc::new(header),
             records: Vec::new(),
@@ -89,7 +86,7 @@ impl Rounds {
             let Some(case) = cases.iter().find(is_its) else {
                 bail!("{other}: {}", record.args.join(" "));
             };
-            let kind = self.kind(&case.program)?;
+            let kind = self.programs.kind(&case.program)?;
             ensure!(
                 case.args(kind) == record.args,
                 "{other}: {} {}",
@@ -108,16 +105,6 @@ impl Rounds {
     /// run lives; a signal ends the wait.
     pub fn await_turn(&mut self) {
         self.turn = Turn::take();
-    }
-
-    /// What a program follows; it is asked once.
-    fn kind(&mut self, program: &str) -> anyhow::Result<Kind> {
-        if let Some(kind) = self.kinds.get(program) {
-            return Ok(*kind);
-        }
-        let kind = self.programs.kind(program)?;
-        self.kinds.insert(program.to_owned(), kind);
-        Ok(kind)
     }
 
     /// Runs these rounds of the cases that have them. Each process is stored as soon as it has ended.
@@ -164,13 +151,13 @@ impl Rounds {
     }
 
     /// Runs a case once.
-    fn one(&mut self, case: &Case) -> Process {
+    fn one(&self, case: &Case) -> Process {
         let started = match self.programs.missing(&case.program) {
             Some(why) => Err(format!("{NOT_RUN}{why}")),
             None => self
                 .programs
                 .path(&case.program)
-                .and_then(|path| Ok((path, self.kind(&case.program)?)))
+                .and_then(|path| Ok((path, self.programs.kind(&case.program)?)))
                 .map_err(|e| format!("{e:#}")),
         };
         match started {

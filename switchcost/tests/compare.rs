@@ -14,15 +14,14 @@ mod synthetic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use harness::record::{Also, Metric, Record};
-use harness::usage::Usage;
-use serde_json::json;
+use contract::message::Usage;
+use record::{Also, Memory, MemoryChange, Metric, Record, distribution};
 use switchcost::analysis::{Cell, analyse};
 use switchcost::compare::{Line, Source, Subject, Verdict, compare};
 use switchcost::store::Store;
 use switchcost::{extension, render};
 
-use synthetic::{Noise, case_of, centre, draw, file, pair, record, text, verdicts};
+use synthetic::{Noise, case_of, centre, draw, edit, file, pair, record, text, verdicts};
 
 #[test]
 fn a_difference_within_that_of_twins_is_noise() {
@@ -38,7 +37,7 @@ fn a_difference_within_that_of_twins_is_noise() {
                 k,
                 means(k) * if k % 2 == 0 { 1.0 + by } else { 1.0 - by },
             );
-            twin.plan.as_mut().unwrap().twin = true;
+            twin.twin = true;
             file.push(twin);
         }
         file
@@ -52,6 +51,17 @@ fn a_difference_within_that_of_twins_is_noise() {
     assert!(noisy.worse_than(0.0).is_empty());
 }
 
+fn set_peak(record: &mut Record, bytes: u64) {
+    let held = Memory {
+        peak_resident: Some(bytes),
+        ..Memory::default()
+    };
+    record.memory = Some(MemoryChange {
+        before: Memory::default(),
+        held: Some(held),
+    });
+}
+
 /// Ten runs with all that further columns show.
 fn with_further_columns(hop: f64, switches: u64, resident: u64) -> Vec<Record> {
     let also = [
@@ -59,8 +69,8 @@ fn with_further_columns(hop: f64, switches: u64, resident: u64) -> Vec<Record> {
         ("throughput", Metric::Throughput),
         ("switches", Metric::Switches),
         ("peak", Metric::Peak),
-        ("alive", Metric::Alive),
-        ("late", Metric::LateMax),
+        ("alive", "extra.alive_tasks.max".parse().unwrap()),
+        ("late", "extra.late.max".parse().unwrap()),
     ];
     let also = also.map(|(name, metric)| Also {
         name: name.to_owned(),
@@ -69,10 +79,13 @@ fn with_further_columns(hop: f64, switches: u64, resident: u64) -> Vec<Record> {
     let run = |k: u32| {
         let each = u64::from(k % 3);
         let mut record = record(0, k, hop + f64::from(k % 3));
-        record.plan.as_mut().unwrap().also = also.to_vec();
-        record.payload = Some(4096);
-        record.peak_resident = Some(resident + 4096 * each);
-        record.peak_alive = Some(10);
+        edit(&mut record, |run, _| {
+            run.plan.sections[0].also = also.to_vec()
+        });
+        record.bytes = Some(4096);
+        set_peak(&mut record, resident + 4096 * each);
+        let alive = distribution(&[10]).unwrap();
+        record.extra.insert("alive_tasks".to_owned(), alive);
         record.usage = Some(Usage {
             voluntary_switches: switches + each,
             ..Usage::default()
@@ -128,18 +141,18 @@ fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
     let mut old = with_further_columns(1000.0, 100, 8 << 20);
     for baseline in with_further_columns(400.0, 1, 8 << 20) {
         let mut baseline = baseline;
-        let position = baseline.plan.as_mut().unwrap();
-        (position.row, position.index) = ("baseline".to_owned(), 1);
+        baseline.case = 1;
         old.push(baseline);
     }
     for record in &mut old[..10] {
-        let position = record.plan.as_mut().unwrap();
-        position.baseline = Some("baseline".to_owned());
-        position.versus = Some("baseline".to_owned());
+        edit(record, |run, case| {
+            run.plan.cases[case].baseline = Some("case 1".to_owned());
+            run.plan.cases[case].versus = Some("case 1".to_owned());
+        });
     }
     let mut new = old.clone();
     for record in &mut new {
-        record.params.insert("tokens".to_owned(), 1.into());
+        record.args.push("--tokens=1".to_owned());
     }
     let comparison = pair(&old, &new);
     let is_baseline = |line: &&Line| line.is_baseline;
@@ -148,7 +161,7 @@ fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
         .filter(is_baseline)
         .map(|l| l.name.as_str())
         .collect();
-    assert_eq!(baselines, ["baseline"]);
+    assert_eq!(baselines, ["case 1"]);
     let [mark] = &comparison.marks[..] else {
         panic!("{:?}", comparison.marks)
     };
@@ -173,11 +186,12 @@ fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
 fn further_columns_set_no_noise_floor_and_plan_no_rounds() {
     let mut records = with_further_columns(1000.0, 100, 8 << 20);
     for (k, record) in (0..).zip(&mut records) {
-        record.peak_resident = Some((1 + k % 2) << 20);
+        set_peak(record, (1 + k % 2) << 20);
     }
     let twins = records.clone().into_iter().map(|mut record| {
-        record.plan.as_mut().unwrap().twin = true;
-        record.peak_resident = record.peak_resident.map(|bytes| 5 * bytes);
+        record.twin = true;
+        let peak = record.peak_resident().unwrap();
+        set_peak(&mut record, 5 * peak);
         record
     });
     let twins: Vec<Record> = twins.collect();
@@ -196,9 +210,10 @@ fn what_cannot_be_compared_says_why() {
         (0..10).map(move |k| record(case, k, if k < 5 { 1000.0 } else { 2000.0 } + f64::from(k)))
     };
     let failing = |case: u32| {
-        (0..10).map(move |k| Record {
-            error: Some("no memory".to_owned()),
-            ..record(case, k, 1.0)
+        (0..10).map(move |k| {
+            let mut record = record(case, k, 1.0);
+            record.error = Some("no memory".to_owned());
+            record
         })
     };
     let few = |case: u32| plain(case).take(4);
@@ -240,36 +255,26 @@ fn what_cannot_be_compared_says_why() {
 fn another_machine_build_or_flag_is_marked() {
     let mut old = file(2, 5);
     for record in &mut old {
-        record.machine.kernel_release = Some("6.1.0".to_owned());
-        record.machine.cpu_model = Some("A".to_owned());
-        record
-            .machine
-            .mitigations
-            .insert("x".to_owned(), "on".to_owned());
-        record
-            .machine
-            .mitigations
-            .insert("y".to_owned(), "on".to_owned());
-        record.build.git_revision = Some("abc".to_owned());
-        record.params.insert("iters".to_owned(), json!(100));
-        record.params.insert("nonblocking".to_owned(), json!(false));
+        edit(record, |run, _| {
+            run.machine.kernel_release = Some("6.1.0".to_owned());
+            run.machine.cpu_model = Some("A".to_owned());
+            let on = ["x", "y"].map(|name| (name.to_owned(), "on".to_owned()));
+            run.machine.mitigations = on.into();
+            run.build.git_revision = Some("abc".to_owned());
+        });
+        record.args = ["--bytes", "100"].map(str::to_owned).into();
     }
     assert!(pair(&old, &old).marks.is_empty());
     let mut new = old.clone();
     for record in &mut new {
-        record.machine.kernel_release = Some("6.12.0".to_owned());
-        record
-            .machine
-            .mitigations
-            .insert("y".to_owned(), "off".to_owned());
-        record.build.git_revision = Some("def".to_owned());
-        record.build.dirty = Some(true);
-        record.params.insert("iters".to_owned(), json!(25));
-        // A flag of a later version that is not given is none.
-        record.params.remove("nonblocking");
-        record
-            .params
-            .insert("test_busy_wait".to_owned(), json!(null));
+        edit(record, |run, _| {
+            run.machine.kernel_release = Some("6.12.0".to_owned());
+            let off = ("y".to_owned(), "off".to_owned());
+            run.machine.mitigations.extend([off]);
+            run.build.git_revision = Some("def".to_owned());
+            run.build.dirty = Some(true);
+        });
+        record.args = ["--bytes=25".to_owned()].into();
     }
     let comparison = pair(&old, &new);
     let subjects: Vec<Subject> = comparison.marks.iter().map(|mark| mark.subject).collect();
@@ -280,14 +285,11 @@ fn another_machine_build_or_flag_is_marked() {
         "mitigations: y: on → y: off",
         "git_revision: abc → def",
         "dirty: none → yes",
-        "iters of 'case 0' and 1 more: 100 → 25",
+        "bytes of 'case 0' and 1 more: 100 → 25",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
-    assert!(
-        !text.contains("nonblocking") && !text.contains("cpu_model"),
-        "{text}"
-    );
+    assert!(!text.contains("cpu_model"), "{text}");
 }
 
 #[test]
@@ -297,7 +299,9 @@ fn a_baseline_that_moved_too_casts_doubt() {
         let mut noise = Noise::of(8);
         draw(&mut file, |case| centre(case) * factor * noise.factor(0.01));
         for record in file.iter_mut().filter(|record| case_of(record) == 1) {
-            record.plan.as_mut().unwrap().baseline = Some("case 0".to_owned());
+            edit(record, |run, case| {
+                run.plan.cases[case].baseline = Some("case 0".to_owned())
+            });
         }
         file
     };
@@ -321,7 +325,9 @@ fn files_stand_side_by_side() {
     }
     for (file, cpu) in files.iter_mut().zip(["A", "B", "C"]) {
         for record in file {
-            record.machine.cpu_model = Some(cpu.to_owned());
+            edit(record, |run, _| {
+                run.machine.cpu_model = Some(cpu.to_owned())
+            });
         }
     }
     let names = ["a.jsonl", "b.jsonl", "c.jsonl"];
@@ -357,8 +363,9 @@ fn files_stand_side_by_side() {
 
 fn write(path: PathBuf, records: &[Record]) -> PathBuf {
     let mut store = Store::append_to(&path).unwrap();
+    store.begin(&records[0].header).unwrap();
     for record in records {
-        store.append(record).unwrap();
+        store.append(&record.process).unwrap();
     }
     path
 }

@@ -18,8 +18,6 @@ mod attacks;
 mod compare;
 /// Every benchmark program: its flags, its output, its record.
 mod contract;
-/// Records that are not to be believed, or not to be put together.
-mod doubtful;
 /// What goes wrong in mid-run: tasks, signals, CPUs, children, disks, other runners.
 mod faults;
 /// Where much is missing or forbidden: no /proc, a system-call filter, a read-only system, one CPU,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
-use harness::record::Record;
+use record::Record;
 use switchcost::analysis::{Analysis, analyse};
 use switchcost::{render, store};
 
@@ -196,34 +196,38 @@ fn tags(html: &str) -> Vec<&str> {
 #[test]
 fn a_record_cannot_bring_markup_into_the_page() {
     const ATTACK: &str = "</title></style></pre>\"'><script>alert(1)</script><img src=x onerror=a>";
-    let attacked = records().into_iter().map(|mut record| {
-        let plan = record.plan.as_mut().unwrap();
-        for name in [&mut plan.section, &mut plan.row, &mut plan.column] {
+    let records_of = records;
+    let records = records_of();
+    let mut header = record::Run::clone(&records[0].header);
+    for section in &mut header.plan.sections {
+        section.title.push_str(ATTACK);
+    }
+    for case in &mut header.plan.cases {
+        for name in [&mut case.section, &mut case.row, &mut case.column] {
             name.push_str(ATTACK);
         }
-        for name in plan.baseline.iter_mut().chain(&mut plan.versus) {
+        let others = case.baseline.iter_mut().chain(&mut case.versus);
+        for name in others.chain(&mut case.over) {
             name.push_str(ATTACK);
         }
-        if let Some(over) = &plan.over {
-            let flag = format!("{over}{ATTACK}");
-            let value = record.params["tasks"].clone();
-            record.params.insert(flag.clone(), value);
-            plan.over = Some(flag);
-        }
+    }
+    header.build.rustc = Some(ATTACK.to_owned());
+    header.build.tokio = Some(ATTACK.to_owned());
+    header.machine.cpu_model = Some(ATTACK.to_owned());
+    header.machine.mitigations = [(ATTACK.to_owned(), ATTACK.to_owned())].into();
+    let header = std::sync::Arc::new(header);
+    let attacked = records.into_iter().map(|mut record| {
+        record.header = header.clone();
         if let Some(error) = &mut record.error {
             error.push_str(ATTACK);
         }
-        record.command_line.push(ATTACK.to_owned());
-        record.build.rustc = Some(ATTACK.to_owned());
-        record.build.tokio = Some(ATTACK.to_owned());
-        record.machine.cpu_model = Some(ATTACK.to_owned());
-        record.machine.mitigations = [(ATTACK.to_owned(), ATTACK.to_owned())].into();
+        record.args.push(ATTACK.to_owned());
         record
     });
     let attacked: Vec<Record> = attacked.collect();
     let html = page(&analyse(&attacked), &attacked);
     assert!(html.contains("&lt;script&gt;"));
-    let plain = page(&analyse(&records()), &records());
+    let plain = page(&analyse(&records_of()), &records_of());
     let known: std::collections::BTreeSet<&str> = tags(&plain).into_iter().collect();
     for tag in tags(&html) {
         assert!(known.contains(tag), "<{tag}> came from a record");

@@ -69,7 +69,11 @@ fn table(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()
         let shown = |value: Option<u64>| {
             value.map_or_else(|| "?".to_owned(), |value| amount(value, status.resource))
         };
-        let mut cells = vec![name(status), shown(status.value), shown(status.in_use)];
+        let mut cells = vec![
+            short(checkup, status),
+            shown(status.value),
+            shown(status.in_use),
+        ];
         for verdict in &checkup.programs {
             let is_first = verdict.binding.as_ref() == Some(&status.name);
             cells.push(match most.get(&verdict.program) {
@@ -80,10 +84,46 @@ fn table(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()
         }
         table.row(cells);
     }
+    let groups = groups(checkup);
     let title = "Most tasks that each limit allows (* binds first, · does not bound this one):";
     wrapped(title, 0, width, out)?;
     writeln!(out)?;
-    table.write(width, out)
+    table.write(width, out)?;
+    for (number, group) in (1..).zip(groups) {
+        writeln!(out, "[{number}] {group}")?;
+    }
+    Ok(())
+}
+
+/// Folder of the control group that a limit is one of.
+fn group(status: &LimitStatus) -> Option<&str> {
+    let (folder, file) = status.source.rsplit_once('/')?;
+    (file == status.name).then_some(folder)
+}
+
+/// Control groups in the order of the table.
+fn groups(checkup: &Checkup) -> Vec<&str> {
+    let mut groups = Vec::new();
+    for line in checkup.limits.iter().filter(|line| !line.most.is_empty()) {
+        groups.extend(group(&line.status).filter(|group| !groups.contains(group)));
+    }
+    groups
+}
+
+/// Name in the table: short, and with the number of its group.
+fn short(checkup: &Checkup, status: &LimitStatus) -> String {
+    let name = status.name.split(" (").next().unwrap_or(&status.name);
+    // Kernel parameters go by their last name.
+    let families = ["fs.", "kernel.", "vm."];
+    let name = families
+        .iter()
+        .find_map(|family| name.strip_prefix(family))
+        .unwrap_or(name);
+    let number = group(status).and_then(|own| groups(checkup).iter().position(|g| *g == own));
+    match number {
+        Some(number) => format!("{name} [{}]", number + 1),
+        None => name.to_owned(),
+    }
 }
 
 /// Name without what stands in brackets; a control group's limit goes by its path.

@@ -1,20 +1,9 @@
-//! That a comparison calls different what is, and not what is not: on synthetic files, of which
-//! the truth is known, and on a real program with a delay of a known size.
+//! That a comparison calls different what is, and not what is not, on synthetic files, of which the
+//! truth is known.
 
-use std::path::Path;
-use std::time::Duration;
-
-use harness::record::Record;
-use serde_json::json;
-use stats::{Estimate, Interval};
-use switchcost::analysis::CONFIDENCE;
 use switchcost::compare::Verdict;
-use switchcost::plan::Plan;
-use switchcost::programs::Programs;
-use switchcost::rounds::Rounds;
-use switchcost::store::{self, Store};
 
-use super::synthetic::{Noise, centre, draw, file, pair, text, verdicts};
+use super::synthetic::{Noise, centre, draw, file, pair, verdicts};
 
 /// Pairs of files of which both are noise around the same truth: process means that spread by
 /// 0.5 to 7 %, other cases by other amounts.
@@ -99,75 +88,4 @@ fn a_change_of_the_size_of_the_noise_is_not_found() {
     println!("of 2 %: {small}, of 5 %: {large}");
     assert!(small < 0.3, "{small}");
     assert!(large > 0.9, "{large}");
-}
-
-/// A delay that a flag adds to every hop of a real program must come out again.
-///
-/// What others do to the CPU meanwhile only makes iterations longer, and a busy machine may double
-/// their mean. So the shortest iteration of each process, which load spares, stands for its mean
-/// here. The allowance is 5 % of the delay, which is what waiting in between may change of the
-/// calls themselves, and five readings of the clock, by one of which the wait overshoots.
-#[test]
-fn a_delay_in_a_real_program_is_recovered() {
-    const DELAY: f64 = 20_000.0;
-    let folder = tempfile::tempdir().unwrap();
-    let programs = Programs::up_to_date(["one-thread-brigade"]).unwrap();
-    let old = run(&programs, &folder.path().join("old.jsonl"), &[]);
-    let wait = DELAY.to_string();
-    let flags = ["--test-busy-wait", &wait];
-    let new = run(&programs, &folder.path().join("new.jsonl"), &flags);
-
-    let comparison = pair(&old, &new);
-    let said = text(&comparison);
-    assert_eq!(verdicts(&comparison), [Verdict::Slower], "{said}");
-    assert_eq!(comparison.worse_than(0.05).len(), 1);
-    let doctored = "test_busy_wait of 'I/O': none → 20000";
-    assert!(said.contains(doctored), "{said}");
-
-    let hop = |records: &[Record]| -> Vec<f64> {
-        let each = |r: &Record| r.samples.as_ref().unwrap().mean / r.hops.unwrap() as f64;
-        records.iter().map(each).collect()
-    };
-    let difference = Estimate::unpaired_difference(&hop(&new), &hop(&old), CONFIDENCE).unwrap();
-    let clock = new[0].machine.clock_read_ns.unwrap_or(0.0);
-    let allowance = 0.05 * DELAY + 5.0 * clock;
-    let found = difference.interval.unwrap();
-    println!("recovered {found:?} of {DELAY} ns, allowance {allowance:.0} ns");
-    let widened = Interval {
-        low: found.low - allowance,
-        high: found.high + allowance,
-        ..found
-    };
-    assert!(widened.contains(DELAY), "{found:?} ± {allowance}");
-    // An interval as wide as the delay would contain it for nothing.
-    assert!(found.low > DELAY / 2.0, "{found:?}");
-}
-
-/// Runs one case in five rounds, reads its records from the file, and puts the shortest iteration
-/// of each into the place of the mean.
-fn run(programs: &Programs, path: &Path, flags: &[&str]) -> Vec<Record> {
-    let plan = Plan::parse(&format!(
-        r#"
-        rounds = 5
-        [[section]]
-        title = "A known delay"
-        metric = "hop"
-        [[section.row]]
-        name = "I/O"
-        program = "one-thread-brigade"
-        flags = {}
-        iters = 400
-        warmups = 20
-        "#,
-        json!([&["--tasks", "4"], flags].concat())
-    ))
-    .unwrap();
-    let store = Store::append_to(path).unwrap();
-    let mut rounds = Rounds::new(programs.clone(), store, 1, Duration::from_secs(600));
-    rounds.run(&plan.cases(false, 1), 0..plan.rounds).unwrap();
-    let mut records = store::read(path).unwrap().records;
-    for samples in records.iter_mut().filter_map(|r| r.samples.as_mut()) {
-        samples.mean = samples.min as f64;
-    }
-    records
 }

@@ -1,7 +1,9 @@
 //! Files of records that no program has measured, of which the truth is known.
 
-use harness::record::{Metric, PlanPosition, Record};
-use harness::recorder::{Series, Summary};
+use std::sync::Arc;
+
+use contract::message::Distribution;
+use record::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
 use switchcost::compare::{Comparison, Source, Verdict, compare};
 use switchcost::render;
 
@@ -20,56 +22,80 @@ impl Noise {
     }
 }
 
-/// The one sample of a run with this mean, which a mean with a fraction lies close to.
-fn samples(mean: f64) -> Summary {
+/// The one sample of a process with this mean, which a mean with a fraction lies close to.
+fn samples(mean: f64) -> Samples {
     let ns = mean as u64;
-    Summary {
-        count: 1,
-        mean,
-        stddev: 0.0,
-        min: ns,
-        p50: ns,
-        p90: ns,
-        p99: ns,
-        p999: ns,
-        max: mean.ceil() as u64,
-        series: Series {
-            batch: 1,
-            sums: vec![ns],
+    Samples {
+        distribution: Distribution {
+            count: 1,
+            mean,
+            stddev: 0.0,
+            min: ns,
+            p50: ns,
+            p90: ns,
+            p99: ns,
+            max: mean.ceil() as u64,
         },
+        thirds: None,
+        each: None,
     }
 }
 
-/// A run of one hop in one case of a plan.
-pub(crate) fn record(case: u32, round: u32, hop: f64) -> Record {
-    Record {
-        plan: Some(PlanPosition {
-            run: 0,
-            command: None,
-            section: "What a switch costs".to_owned(),
-            metric: Metric::Hop,
+/// The header of a run with so many cases.
+pub(crate) fn header(cases: u32) -> Run {
+    let section = Section {
+        title: "What a switch costs".to_owned(),
+        metric: Metric::Hop,
+        also: Vec::new(),
+    };
+    let mut plan = Plan::default();
+    for case in 0..cases {
+        let case = Case {
+            section: section.title.clone(),
             row: format!("case {case}"),
-            column: String::new(),
-            also: Vec::new(),
-            baseline: None,
-            versus: None,
-            over: None,
-            twin: false,
-            index: case,
-            round,
-            order: case,
-            seed: 1,
-        }),
-        partial: false,
+            ..Case::default()
+        };
+        plan.put(&section, &case);
+    }
+    Run {
+        id: 0,
+        started: 0,
+        ..Run::begin(String::new(), 1, Machine::default(), Build::default(), plan)
+    }
+}
+
+/// A process of one hop in one case of a plan.
+pub(crate) fn process(header: &Arc<Run>, case: u32, round: u32, hop: f64) -> Record {
+    let process = Process {
+        case,
+        round,
+        order: case,
         hops: Some(1),
         samples: Some(samples(hop)),
-        ..Record::empty("synthetic", Vec::new())
-    }
+        ..Process::of("synthetic", Vec::new())
+    };
+    Record::new(header.clone(), process).unwrap()
+}
+
+/// The same in a run of a dozen cases.
+pub(crate) fn record(case: u32, round: u32, hop: f64) -> Record {
+    process(&Arc::new(header(12)), case, round, hop)
+}
+
+/// Changes the header of one record, with its section and its case.
+pub(crate) fn edit(record: &mut Record, change: impl FnOnce(&mut Run, usize)) {
+    let mut run = Run::clone(&record.header);
+    change(&mut run, record.case as usize);
+    record.header = Arc::new(run);
 }
 
 /// A file of so many cases and rounds, in which case `k` takes about `(k + 1) · 500` ns.
 pub(crate) fn file(cases: u32, rounds: u32) -> Vec<Record> {
-    let each = |round| (0..cases).map(move |case| record(case, round, centre(case)));
+    let header = Arc::new(header(cases));
+    let each = |round| {
+        let header = &header;
+        (0..cases).map(move |case| process(header, case, round, centre(case)))
+    };
     (0..rounds).flat_map(each).collect()
 }
 
@@ -78,7 +104,7 @@ pub(crate) fn centre(case: u32) -> f64 {
 }
 
 pub(crate) fn case_of(record: &Record) -> u32 {
-    record.plan.as_ref().unwrap().index
+    record.case
 }
 
 /// Gives each run of a file a mean of its own.

@@ -5,7 +5,8 @@
 
 use std::fs;
 
-use harness::limits::{Demand, Limits, Need, Standing};
+use contract::message::{Need, Needs};
+use observe::limits::{LimitState, Limits};
 use switchcost::doctor::{self, Asked, Checkup};
 use switchcost::render;
 use tempfile::TempDir;
@@ -28,36 +29,30 @@ fn system(name: &str) -> TempDir {
 }
 
 fn asked() -> Vec<Asked> {
-    let link = Need {
-        descriptors: 2,
-        memory: 8 << 10,
-        pipes: 1,
-        ..Need::NONE
+    let both = |each: u64| Need::new(each, each);
+    let link = Needs {
+        descriptors: both(2),
+        bytes: both(8 << 10),
+        ..Needs::default()
     };
-    let thread = Need::std_thread(1 << 20);
-    let channel = Need {
-        memory: 2 << 10,
-        ..Need::NONE
+    let thread = Needs {
+        threads: both(1),
+        maps: both(4),
+        bytes: both(40 << 10),
+        ..Needs::default()
     };
-    let each = |per_task| {
-        Ok(Demand {
-            fixed: per_task,
-            per_task,
-            ..Demand::default()
-        })
-    };
-    let watched = Need {
-        watches: 2,
-        ..channel
+    let channel = Needs {
+        bytes: both(2 << 10),
+        ..Needs::default()
     };
     [
-        ("thread-brigade", each(link + thread)),
-        ("async-brigade", each(link + watched)),
-        ("async-mem-brigade", each(channel)),
-        ("thread-creation", each(thread)),
+        ("thread-brigade", Ok(link + thread)),
+        ("async-brigade", Ok(link + channel)),
+        ("async-mem-brigade", Ok(channel)),
+        ("thread-creation", Ok(thread)),
         ("lost-brigade", Err("it is not there".to_owned())),
     ]
-    .map(|(name, demand)| (name.to_owned(), demand))
+    .map(|(name, needs)| (name.to_owned(), needs))
     .to_vec()
 }
 
@@ -97,75 +92,13 @@ fn nothing_but_commands_and_paths_is_wider_than_it_may_be() {
     }
 }
 
-/// What binds a program first, and what the doctor would raise for it.
-fn first(checkup: &Checkup, program: &str) -> String {
-    let mut verdicts = checkup.programs.iter();
-    let verdict = verdicts.find(|v| v.program == program).unwrap();
-    verdict.binding.as_ref().unwrap().source.clone()
-}
-
-#[test]
-fn the_limit_that_binds_first_is_found() {
-    let slice = "/sys/fs/cgroup/user.slice/user-1000.slice";
-    let service = format!("{slice}/user@1000.service/app.slice/run-u12.service");
-    for (name, program, source) in [
-        ("debian", "thread-creation", format!("{slice}/pids.max")),
-        ("ubuntu", "thread-creation", format!("{service}/pids.max")),
-        (
-            "ubuntu",
-            "async-mem-brigade",
-            format!("{service}/memory.high"),
-        ),
-        ("rhel", "thread-brigade", "/proc/meminfo".to_owned()),
-        ("alpine", "async-brigade", "/proc/self/limits".to_owned()),
-        (
-            "docker",
-            "thread-brigade",
-            "/sys/fs/cgroup/pids/pids.max".to_owned(),
-        ),
-        (
-            "docker",
-            "async-mem-brigade",
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes".to_owned(),
-        ),
-        (
-            "kubernetes",
-            "thread-creation",
-            "/sys/fs/cgroup/pids.max".to_owned(),
-        ),
-    ] {
-        assert_eq!(
-            first(&checkup(name, None), program),
-            source,
-            "{name}, {program}"
-        );
-    }
-}
-
-#[test]
-fn each_command_says_what_makes_it_last() {
-    let lasting = |name, limit: &str| {
-        let checkup = checkup(name, Some(20_000));
-        let raise = checkup.raises.into_iter();
-        let mut raise = raise.filter(|raise| raise.shortage.name.starts_with(limit));
-        raise.next().unwrap().shortage.to_last.unwrap()
-    };
-    assert!(lasting("debian", "pids.max").contains("set-property user-1000.slice TasksMax="));
-    assert!(lasting("ubuntu", "memory.high").contains("run-u12.service MemoryHigh="));
-    assert!(lasting("debian", "vm.max_map_count").contains("/etc/sysctl.d/"));
-    assert!(lasting("alpine", "open files").contains("/etc/security/limits.d/"));
-    assert!(lasting("docker", "pids.max").contains("--pids-limit"));
-    assert!(lasting("docker", "memory.limit").contains("--memory"));
-    assert!(lasting("kubernetes", "pids.max").contains("podPidsLimit"));
-}
-
 #[test]
 fn what_is_hidden_is_named_and_never_guessed() {
     let checkup = checkup("kubernetes", None);
-    let is_maps = |line: &&doctor::Line| line.finding.name == "vm.max_map_count";
+    let is_maps = |line: &&doctor::Line| line.status.name == "vm.max_map_count";
     let maps = checkup.limits.iter().find(is_maps).unwrap();
-    assert_eq!(maps.finding.standing, Standing::Unknown);
-    assert!(maps.largest.is_empty());
+    assert_eq!(maps.status.state, LimitState::Unknown);
+    assert!(maps.most.is_empty());
     let text = text(&checkup, 100);
     assert!(text.contains("vm.max_map_count: cannot read /proc/sys/vm/max_map_count"));
     assert!(text.contains("lost-brigade: cannot be asked: it is not there"));
@@ -178,15 +111,17 @@ fn the_commands_are_enough() {
     for name in ["debian", "alpine", "docker"] {
         let root = system(name);
         let limits = Limits::read_under(root.path());
-        for (program, demand) in asked() {
-            let Ok(demand) = demand else { continue };
-            let largest = limits.largest(&demand);
-            assert!(limits.check(&demand, largest).is_ok(), "{name}, {program}");
-            let checkup = doctor::check(&limits, &asked(), Some(largest + 1));
+        for (program, needs) in asked() {
+            let Ok(needs) = needs else { continue };
+            let (_, most) = limits.tightest(&needs).unwrap();
+            assert!(limits.report(&needs, most).is_enough(), "{name}, {program}");
+            let checkup = doctor::check(&limits, &asked(), Some(most + 1));
             assert!(checkup.too_many_for().any(|name| name == program));
-            let raised = checkup.raises.iter();
-            let mut raised = raised.filter(|raise| raise.programs.contains(&program));
-            assert!(raised.next().is_some(), "{name}, {program}");
+            let mut raised = checkup.raises.iter();
+            assert!(
+                raised.any(|raise| raise.programs.contains(&program)),
+                "{name}, {program}"
+            );
         }
     }
 }

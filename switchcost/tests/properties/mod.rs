@@ -12,9 +12,6 @@ mod flags;
 mod kernel;
 /// Plans.
 mod plans;
-/// Records, and every stage that they go through.
-mod records;
-
 use proptest::test_runner::{Config, RngSeed};
 
 /// So many inputs, always the same ones unless the environment asks for others.

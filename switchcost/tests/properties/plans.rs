@@ -34,8 +34,8 @@ fn use_it(text: &str) {
             true => plan.clone().quickened(),
             false => plan.clone(),
         };
-        for case in plan.cases(quick, u64::MAX) {
-            assert!(!case.position.name().contains(char::is_control));
+        for case in plan.cases(quick) {
+            assert!(!case.cell.name().contains(char::is_control));
             assert!(case.rounds > 0);
             let _ = (case.matches("free"), case.twin());
         }

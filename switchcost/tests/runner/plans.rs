@@ -12,7 +12,7 @@ use crate::support::{benchmarks, skip};
 
 #[test]
 fn the_built_in_plan_lists_programs_that_exist() {
-    let run = switchcost("list").finish().expect_quiet_success();
+    let run = switchcost("run --list").finish().expect_quiet_success();
     assert!(run.stdout.lines().count() > 10, "{run}");
     for line in run.stdout.lines() {
         let known = |word: &str| benchmarks::all().iter().any(|b| b.name == word);
@@ -24,22 +24,22 @@ fn the_built_in_plan_lists_programs_that_exist() {
 fn a_built_in_plan_is_named_and_any_other_is_a_file() {
     let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
     for name in &names {
-        let listed = switchcost("list --plan").arg(name).finish();
+        let listed = switchcost("run --list --plan").arg(name).finish();
         let listed = listed.expect_quiet_success();
         let run = switchcost("run --list --plan").arg(name).finish();
         assert_eq!(run.expect_quiet_success().stdout, listed.stdout);
     }
-    let default = switchcost("list").finish().stdout;
-    let named = switchcost("list --plan default").finish().stdout;
+    let default = switchcost("run --list").finish().stdout;
+    let named = switchcost("run --list --plan default").finish().stdout;
     assert_eq!(default, named);
-    let unknown = switchcost("list --plan peer").finish();
+    let unknown = switchcost("run --list --plan peer").finish();
     unknown.expect_refusal(2, &[&["--plan: cannot read peer: "], &names[..]].concat());
     // A file of that name is read where its path says so.
     let files = Files::of(PLAN);
     let file = files.folder.path().join("peers");
     fs::rename(files.plan(), &file).unwrap();
     let folder = |plan: &str| {
-        switchcost("list --plan")
+        switchcost("run --list --plan")
             .arg(plan)
             .folder(files.folder.path())
     };
@@ -47,12 +47,7 @@ fn a_built_in_plan_is_named_and_any_other_is_a_file() {
     let built_in = folder("peers").finish().expect_quiet_success().stdout;
     assert_eq!(read.lines().count(), 2);
     assert!(built_in.lines().count() > 2, "{built_in}");
-    for flags in [
-        "run --help",
-        "list --help",
-        "completions bash",
-        "completions zsh",
-    ] {
+    for flags in ["run --help", "completions bash", "completions zsh"] {
         let shown = switchcost(flags).finish().expect_quiet_success().stdout;
         for name in &names {
             assert!(shown.contains(name), "{name} in {flags}");
@@ -67,12 +62,17 @@ fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
     let mut faults = Vec::new();
     let mut asked = BTreeSet::new();
     for built_in in BUILT_IN {
-        for case in built_in.plan().unwrap().cases(false, 1) {
+        for case in built_in.plan().unwrap().cases(false) {
             let Some(program) = benchmarks::all().iter().find(|b| b.name == case.program) else {
                 missing.insert(case.program);
                 continue;
             };
-            let answer = probe::ask(&program.path, &case.flags).unwrap();
+            let answer = probe::ask(
+                &program.path,
+                probe::kind(&program.path).unwrap(),
+                &case.flags,
+            )
+            .unwrap();
             if !matches!(answer, Answer::Fits | Answer::TooMuch { .. }) {
                 let command = format!("{} {}", case.program, case.flags.join(" "));
                 faults.push(format!("{}: {command}: {answer:?}", built_in.name));
@@ -161,7 +161,7 @@ fn a_case_is_a_line() {
     let columns = "[[section.column]]\nname = 'free'\n[[section.column]]\nname = 'one CPU'\n\
                    flags = ['--placement', 'one-cpu']\n[[section.row]]";
     let files = Files::of(&PLAN.replacen("[[section.row]]", columns, 1));
-    let run = switchcost("list --plan").arg(files.plan()).finish();
+    let run = switchcost("run --list --plan").arg(files.plan()).finish();
     let expected = "\
         with tasks, free: 2 x async-mem-brigade --tasks 3 --iters 4 --warmups 1\n\
         with tasks, one CPU: 2 x async-mem-brigade --tasks 3 --placement one-cpu --iters 4 --warmups 1\n\

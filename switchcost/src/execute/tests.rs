@@ -1,0 +1,215 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+/// The line that a program prints when it is ready.
+const READY: &str = r#"echo '{"at":"ready","pids":['$$'],"setup_ns":5,"first_ns":7,"contract":1,"program":"p","version":"3","tasks":4,"hops":5,"claim":"no-switch","passes":[{"name":"main"}]}'"#;
+
+/// Answers a run as it is asked, of one ns and of two in turns.
+const RUN: &str = r#"n=${line#run }; n=${n% *}; s=1; i=1
+    while [ $i -lt $n ]; do s=$s,$((i % 2 + 1)); i=$((i + 1)); done
+    echo '{"at":"ran","samples_ns":['$s'],"extra":{"late":{"count":1,"mean":3.0,"stddev":0.0,"min":3,"p50":3,"p90":3,"p99":3,"max":3}}}'"#;
+
+const HOLD: &str = r#"echo '{"at":"held","pids":['$$']}'"#;
+const END: &str = r#"echo '{"at":"ended","teardown_ns":9}'; exit 0"#;
+
+/// A program of the contract: what it does when it is ready, at `run`, at `hold` and at `end`.
+fn program([ready, run, hold, end]: [&str; 4]) -> String {
+    format!(
+        "#!/bin/sh\n{ready}\nwhile read line; do case $line in\nrun*) {run};;\nhold) {hold};;\n\
+         end) {end};;\nesac; done\n"
+    )
+}
+
+/// Runs a script as a program.
+fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let options = Options {
+        timeout,
+        keep_samples: false,
+        counters: false,
+    };
+    // A fork of another test may hold the script open for writing at this moment.
+    for _ in 0..100 {
+        let process = run(&path, Kind::Contract, case, &options);
+        match &process.error {
+            Some(error) if error.contains("os error 26") => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            _ => return process,
+        }
+    }
+    panic!("the script stays busy");
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn case(iters: u64) -> Case {
+    Case {
+        program: "p".to_owned(),
+        iters,
+        passes: vec!["single".to_owned()],
+        ..Case::default()
+    }
+}
+
+#[test]
+fn a_program_is_asked_for_all_that_is_wanted() {
+    let process = run_script(&program([READY, RUN, HOLD, END]), &case(4), LONG);
+    assert_eq!((process.error.as_ref(), process.partial), (None, false));
+    assert_eq!(
+        (process.tasks, process.hops, process.tokens),
+        (Some(4), Some(5), 1)
+    );
+    let phases = (process.setup_ns, process.first_ns, process.teardown_ns);
+    assert_eq!(phases, (Some(5), Some(7), Some(9)));
+    let samples = process.samples.unwrap();
+    assert_eq!((samples.count, samples.mean, samples.each), (4, 1.5, None));
+    assert!(process.memory.unwrap().held.unwrap().resident.is_some());
+    assert!(process.interference.is_some());
+    // It does not count its own usage: /proc does.
+    assert!(process.usage.is_some());
+    // Once in the main pass, and once in the other.
+    assert_eq!(process.extra["late"].count, 2);
+    assert_eq!(process.extra["single"].count, 4);
+    assert_eq!(process.args, ["--warmup", "0"]);
+}
+
+#[test]
+fn many_iterations_are_several_runs() {
+    let counting = r#"n=${line#run }; echo $n >&2
+        s=$(yes 1 | head -n $n | paste -sd,); echo '{"at":"ran","samples_ns":['$s']}'"#;
+    let failing = r#"echo '{"at":"failed","error":"a task died"}'; exit 1"#;
+    let process = run_script(
+        &program([READY, counting, failing, END]),
+        &Case {
+            passes: Vec::new(),
+            ..case(10_001)
+        },
+        LONG,
+    );
+    assert_eq!(process.samples.unwrap().count, 10_001);
+    let error = process.error.unwrap();
+    assert_eq!(error, "a task died; 10001 iterations were timed before");
+}
+
+#[test]
+fn whatever_goes_wrong_has_its_cause() {
+    let short = Duration::from_millis(500);
+    for (parts, timeout, cause) in [
+        (
+            [READY, "kill -SEGV $$", HOLD, END],
+            LONG,
+            "killed by signal 11 (SIGSEGV)",
+        ),
+        (
+            [READY, "echo no room >&2; exit 1", HOLD, END],
+            LONG,
+            "no room (exit status: 1)",
+        ),
+        (
+            ["echo bad flag >&2; exit 2", RUN, HOLD, END],
+            LONG,
+            "bad flag (exit status: 2)",
+        ),
+        (
+            ["exec sleep 1000", RUN, HOLD, END],
+            short,
+            "timed out: it had not ended after 500ms",
+        ),
+        (
+            [READY, RUN, "sleep 1000", END],
+            short,
+            "timed out: it had not ended after 500ms",
+        ),
+        (
+            [READY, RUN, "exec >&-; sleep 1000", END],
+            short,
+            "timed out: it had not ended after 500ms",
+        ),
+        (
+            ["echo hello", RUN, HOLD, END],
+            LONG,
+            "is none of docs/CONTRACT.md",
+        ),
+        ([HOLD, RUN, HOLD, END], LONG, "'held' where 'ready' was due"),
+        ([READY, HOLD, HOLD, END], LONG, "'held' where 'ran' was due"),
+        (
+            [
+                READY,
+                r#"echo '{"at":"ran","samples_ns":[1,1,1,1,1,1]}'"#,
+                HOLD,
+                END,
+            ],
+            LONG,
+            "`run 4` with 6 samples",
+        ),
+        (
+            [READY, RUN, HOLD, "echo lost >&2; exit 1"],
+            LONG,
+            "lost (exit status: 1)",
+        ),
+    ] {
+        let process = run_script(&program(parts), &case(4), timeout);
+        let error = process.error.unwrap_or_default();
+        assert!(error.contains(cause), "{parts:?}: {error}");
+    }
+    let other = READY.replace(r#""contract":1"#, r#""contract":7"#);
+    let process = run_script(&program([&other, RUN, HOLD, END]), &case(4), LONG);
+    assert!(process.error.unwrap().contains("version 7 of the contract"));
+}
+
+#[test]
+fn what_cannot_be_started_says_why() {
+    let process = run_script("#!/nowhere\n", &case(1), LONG);
+    assert!(process.error.unwrap().starts_with("cannot start "));
+    let nowhere = Case {
+        setting: Setting {
+            cpus: Some("8191".parse().unwrap_or_else(|_| "1023".parse().unwrap())),
+            ..Setting::default()
+        },
+        ..case(1)
+    };
+    let error = run_script(&program([READY, RUN, HOLD, END]), &nowhere, LONG)
+        .error
+        .unwrap();
+    assert!(error.contains("may be used here"), "{error}");
+}
+
+#[test]
+fn a_pinned_case_runs_on_one_cpu() {
+    let ready = format!("grep Cpus_allowed_list /proc/self/status >&2; {READY}");
+    let show = "kill -9 $$";
+    let pinned = Case {
+        pin: true,
+        ..case(1)
+    };
+    let process = run_script(&program([&ready, show, HOLD, END]), &pinned, LONG);
+    let cpu = process.cpus.unwrap();
+    let error = process.error.unwrap();
+    assert!(
+        error.ends_with(&format!("Cpus_allowed_list:\t{cpu}")),
+        "{error}"
+    );
+    assert!(process.cache_line.is_none());
+}
+
+#[test]
+fn slices_of_a_distribution_add_up() {
+    let samples = [[1_u64, 2, 3, 4], [5, 6, 7, 100]];
+    let mut all = Extra::new();
+    for slice in samples {
+        let extra = [("a".to_owned(), distribution(&slice).unwrap())];
+        merge(&mut all, extra.into());
+    }
+    let whole = distribution(&samples.concat()).unwrap();
+    let found = all["a"];
+    assert_eq!((found.count, found.min, found.max), (8, 1, 100));
+    assert!((found.mean - whole.mean).abs() < 1e-9);
+    assert!((found.stddev - whole.stddev).abs() < 1e-9);
+    assert_eq!(found.p50, 4);
+}
