@@ -30,7 +30,7 @@ var tasks, iters, warmup *uint64
 func Main(p Program) {
 	// A reader that has gone away is an error of the write.
 	signal.Ignore(syscall.SIGPIPE)
-	tasks = Number("tasks", p.Tasks, 1, math.MaxUint32, "`N` goroutines")
+	tasks = Number("tasks", p.Tasks, 1, math.MaxInt32, "`N` goroutines")
 	iters = Number("iters", p.Iters, 1, math.MaxUint64, "`N` iterations to time")
 	warmup = Number("warmup", p.Warmup, 0, math.MaxUint64, "`N` untimed iterations before them")
 	os.Exit(p.main())
@@ -40,7 +40,7 @@ func (p *Program) main() int {
 	err := parse()
 	if errors.Is(err, flag.ErrHelp) {
 		_, err := os.Stdout.WriteString(help(p.About))
-		return p.status(err)
+		return p.printed(err)
 	}
 	d := newDescription(p.Name, *tasks)
 	if err == nil {
@@ -51,7 +51,7 @@ func (p *Program) main() int {
 		return 2
 	}
 	if *describe {
-		return p.status(printLine(d))
+		return p.printed(printLine(d))
 	}
 	watchSignals(p.Name)
 	run := &Run{
@@ -71,25 +71,28 @@ func (p *Program) main() int {
 
 // report tells the runner or people how it ended.
 func (p *Program) report(run *Run, err error) int {
-	switch {
-	case *controlled && err != nil:
-		p.status(printLine(map[string]any{"at": "failed", "error": err.Error()}))
-		return 1
-	case *controlled:
-		return p.status(printLine(map[string]any{"at": "ended", "teardown_ns": time.Since(run.rested)}))
-	case len(run.samples) > 0:
-		if _, err := os.Stdout.WriteString(run.text()); p.status(err) != 0 {
-			return 1
-		}
+	answer, status := map[string]any{"at": "ended", "teardown_ns": time.Since(run.rested)}, 0
+	if err != nil {
+		answer, status = map[string]any{"at": "failed", "error": err.Error()}, 1
+	}
+	if *controlled {
+		return max(p.printed(printLine(answer)), status)
+	}
+	if len(run.samples) > 0 {
+		_, failed := os.Stdout.WriteString(run.text())
+		status = max(p.printed(failed), status)
 	}
 	if number := received.Load(); number != 0 && err == nil {
-		complain(p.Name, fmt.Errorf("interrupted after %d of %d iterations", len(run.samples), *iters))
+		err = fmt.Errorf("interrupted after %d of %d iterations", len(run.samples), *iters)
 	}
-	return p.status(err)
+	if err != nil {
+		complain(p.Name, err)
+	}
+	return status
 }
 
-// status is the exit status. One who has stopped reading has read enough.
-func (p *Program) status(err error) int {
+// printed is the exit status after a print. One who has stopped reading has read enough.
+func (p *Program) printed(err error) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return 0
 	}

@@ -232,10 +232,10 @@ func (r *Run) Record(elapsed time.Duration) {
 	}
 }
 
-// Aside takes a sample of something else than the iteration, if that is timed.
-func (r *Run) Aside(name string, sample uint64) {
+// Aside takes samples of something else than the iteration, if that is timed.
+func (r *Run) Aside(name string, samples ...uint64) {
 	if r.isTiming {
-		r.extra[name] = append(r.extra[name], sample)
+		r.extra[name] = append(r.extra[name], samples...)
 	}
 }
 

@@ -17,6 +17,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,40 +97,47 @@ func body(bodies *sync.WaitGroup, returned []int, k int) {
 	bodies.Done()
 }
 
+// none is what stands where a goroutine has written nothing.
+const none = math.MaxUint64
+
 // createStamped reads the clock between the statements too, and first thing in each goroutine.
 func createStamped(run *contract.Run) error {
-	calls, delays := make([]time.Duration, run.Tasks), make([]time.Duration, run.Tasks)
+	calls, delays := make([]uint64, run.Tasks), make([]uint64, run.Tasks)
 	var bodies sync.WaitGroup
 	for run.Iterate() {
 		bodies.Add(len(calls))
+		fill(delays, none)
 
 		clock := time.Now()
 		called := clock
 		for k := range calls {
-			delays[k] = -1
 			go stamped(&bodies, delays, k, called)
 			now := time.Now()
-			calls[k] = now.Sub(called)
+			calls[k] = uint64(now.Sub(called))
 			called = now
 		}
 		run.Record(time.Since(clock))
 
 		bodies.Wait()
-		for k, delay := range delays {
-			if delay < 0 {
-				return fmt.Errorf("task %d did not run", k)
-			}
-			run.Aside("creation", uint64(calls[k]))
-			run.Aside("spawn_to_body", uint64(delay))
+		if k := slices.Index(delays, none); k >= 0 {
+			return fmt.Errorf("task %d did not run", k)
 		}
+		run.Aside("creation", calls...)
+		run.Aside("spawn_to_body", delays...)
 	}
 	return nil
 }
 
 // stamped writes down how long ago it was called.
-func stamped(bodies *sync.WaitGroup, delays []time.Duration, k int, called time.Time) {
-	delays[k] = time.Since(called)
+func stamped(bodies *sync.WaitGroup, delays []uint64, k int, called time.Time) {
+	delays[k] = uint64(time.Since(called))
 	bodies.Done()
+}
+
+func fill(numbers []uint64, value uint64) {
+	for k := range numbers {
+		numbers[k] = value
+	}
 }
 
 // hold has N goroutines alive that wait at a channel until the next request.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,7 @@ type sleepers struct {
 	gate            chan struct{}
 	arrived, asleep sync.WaitGroup
 	alive           atomic.Int64
-	late            []time.Duration
+	late            []uint64
 }
 
 // createSleepers is another program's loop. One iteration: N go statements, one after the other, and the
@@ -43,11 +44,9 @@ type sleepers struct {
 // Extra distributions: late, which is by how much each slept longer than asked; and alive_tasks, the most
 // that were alive at once in each iteration.
 func createSleepers(run *contract.Run) error {
-	s := &sleepers{late: make([]time.Duration, run.Tasks)}
-	for k := range s.late {
-		// Written, so that it is resident.
-		s.late[k] = -1
-	}
+	s := &sleepers{late: make([]uint64, run.Tasks)}
+	// Written before the clock starts, so that it is resident.
+	fill(s.late, none)
 	for run.Iterate() {
 		most := int64(0)
 		s.gate = make(chan struct{})
@@ -66,15 +65,12 @@ func createSleepers(run *contract.Run) error {
 		s.asleep.Wait()
 		run.Record(time.Since(clock))
 
-		s.arrived.Wait()
-		run.Aside("alive_tasks", uint64(most))
-		for k, late := range s.late {
-			if late < 0 {
-				return fmt.Errorf("task %d did not sleep", k)
-			}
-			run.Aside("late", uint64(late))
-			s.late[k] = -1
+		if k := slices.Index(s.late, none); k >= 0 {
+			return fmt.Errorf("task %d did not sleep", k)
 		}
+		run.Aside("alive_tasks", uint64(most))
+		run.Aside("late", s.late...)
+		fill(s.late, none)
 	}
 	return nil
 }
@@ -86,7 +82,7 @@ func (s *sleepers) sleep(k int) {
 	}
 	begun := time.Now()
 	time.Sleep(*sleep)
-	s.late[k] = max(time.Since(begun)-*sleep, 0)
+	s.late[k] = uint64(max(time.Since(begun)-*sleep, 0))
 	s.alive.Add(-1)
 	s.asleep.Done()
 }
