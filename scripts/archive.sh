@@ -117,9 +117,9 @@ build_go() {
         return
     }
     progress "building the programs in Go ..."
-    for source in "$root"/go/*/main.go; do
+    for source in "$root"/peers/go/*/main.go; do
         source=${source%/main.go}
-        CGO_ENABLED=0 GOTOOLCHAIN=local "$go" build -C "$root/go" -trimpath -ldflags='-E=switchcost_entry -s -w' \
+        CGO_ENABLED=0 GOTOOLCHAIN=local "$go" build -C "$root/peers/go" -trimpath -ldflags='-s -w' \
             -o "$work/go/" "./${source##*/}" || fail "go could not build ${source##*/}"
         built+=("$work/go/${source##*/}")
     done

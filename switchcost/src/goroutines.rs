@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use crate::tools;
 
-/// The programs in the folder `go`.
+/// The programs in the folder `peers/go`.
 pub const PROGRAMS: [&str; 3] = [
     "goroutine-brigade",
     "goroutine-mem-brigade",
@@ -20,14 +20,11 @@ pub const PROGRAMS: [&str; 3] = [
 /// How the reason begins why one of them is not there.
 pub const NO_TOOLCHAIN: &str = "no Go toolchain";
 
-/// The minor version of Go 1 that `go/go.mod` asks for.
-const OLDEST: u32 = 24;
+/// The minor version of Go 1 that `peers/go/go.mod` asks for.
+const OLDEST: u32 = 22;
 
 /// Where an installation by hand puts it, which not every PATH has.
 const USUAL: &str = "/usr/local/go/bin/go";
-
-/// Where the programs begin: a few instructions that look at standard output before Go's runtime does.
-const ENTRY: &str = "-ldflags=-E=switchcost_entry";
 
 /// Whether a program is written in Go.
 pub fn is_one(name: &str) -> bool {
@@ -104,7 +101,7 @@ impl Toolchain {
     pub fn build(&self, names: &BTreeSet<&str>, into: &Path) -> anyhow::Result<()> {
         for name in names {
             let mut command = self.go();
-            command.args(["build", "-trimpath", ENTRY, "-o"]);
+            command.args(["build", "-trimpath", "-o"]);
             command.arg(into.join(name)).arg(format!("./{name}"));
             let has_cache = ["GOCACHE", "XDG_CACHE_HOME", "HOME"]
                 .iter()
@@ -138,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_program_of_the_folder_is_known() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../go");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/go");
         let found: BTreeSet<String> = fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap())

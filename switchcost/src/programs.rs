@@ -70,7 +70,7 @@ impl Programs {
                 checkout.build()?;
             }
             if !in_go.is_empty() {
-                match Toolchain::find(checkout.crates().join("go")) {
+                match Toolchain::find(checkout.crates().join("peers/go")) {
                     Ok(go) => go.build(&in_go, &folder)?,
                     Err(why) => no_go = Some(why),
                 }

@@ -237,7 +237,7 @@ fn build() -> PathBuf {
 /// Brings the programs in Go up to date there, and returns their names; none where nothing can build
 /// them.
 fn build_go(folder: &Path) -> Vec<String> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../go");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/go");
     let names = BTreeSet::from(goroutines::PROGRAMS);
     match Toolchain::find(sources) {
         Ok(go) => {
