@@ -32,9 +32,9 @@ macro_rules! programs {
 
 programs! {
     thread_brigade: "thread-brigade", "", LINK;
-    thread_brigade_with_large_tokens: "thread-brigade", "--transport unix --bytes 70000 --tokens 2 --shuffle 7", "";
+    thread_brigade_with_large_tokens: "thread-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
     one_thread_brigade: "one-thread-brigade", "", ALONE;
-    one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", "";
+    one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", ALONE;
     async_brigade: "async-brigade", "", LINK;
 }
 
@@ -67,5 +67,9 @@ fn conforms(program: &str, flags: &str, faults: &str) {
         faults: faults.split_whitespace().map(str::to_owned).collect(),
         level: Level::Full,
     });
-    assert!(failures.is_empty(), "{program} {flags}\n{}", failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{program} {flags}\n{}",
+        failures.join("\n")
+    );
 }

@@ -1,5 +1,6 @@
 //! A program that is checked, and one run of it.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsFd;
@@ -19,6 +20,9 @@ use serde_json::Value;
 
 /// Time after which a program that gives no answer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Part of a line that a failure quotes, in characters.
+const LONGEST_QUOTE: usize = 300;
 
 /// Variable that marks the processes of a run: children inherit it.
 const MARK: &str = "SWITCHCOST_CHECK_RUN";
@@ -67,7 +71,6 @@ pub(crate) struct Live {
 }
 
 /// How a run ended.
-#[derive(Debug)]
 pub(crate) struct Ended {
     /// Exit status; `None` where a signal ended it.
     pub(crate) code: Option<i32>,
@@ -352,6 +355,20 @@ impl Drop for Live {
     }
 }
 
+impl fmt::Debug for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "status {:?}", self.code)?;
+        for line in &self.stdout {
+            let short: String = line.chars().take(LONGEST_QUOTE).collect();
+            let dots = if short.len() < line.len() { " ..." } else { "" };
+            writeln!(f, "  > {short}{dots}")?;
+        }
+        self.stderr
+            .lines()
+            .try_for_each(|line| writeln!(f, "  ! {line}"))
+    }
+}
+
 impl Ended {
     /// Expects this exit status.
     pub(crate) fn expect(self, code: i32) -> anyhow::Result<Self> {
@@ -388,7 +405,10 @@ fn marked(mark: &str) -> Vec<i32> {
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) -> anyhow::Result<()> {
     let begun = Instant::now();
     while !is_so() {
-        ensure!(begun.elapsed() < PATIENCE, "never within {PATIENCE:?}: {what}");
+        ensure!(
+            begun.elapsed() < PATIENCE,
+            "never within {PATIENCE:?}: {what}"
+        );
         thread::sleep(Duration::from_millis(2));
     }
     Ok(())
