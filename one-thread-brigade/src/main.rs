@@ -162,11 +162,12 @@ fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result
             let token = pattern.token(start.wrapping_add(k as u8));
             chain.first.write_all(token)?;
         }
-        for task in &mut chain.tasks {
+        for (place, task) in chain.tasks.iter_mut().enumerate() {
             for _ in 0..cli.chain.tokens {
                 let room = task.buffer.room();
                 let read = room.len();
-                task.from.read_exact(room).context("a link ended early")?;
+                let came = task.from.read_exact(room);
+                came.with_context(|| format!("task {place}"))?;
                 for token in task.buffer.whole(read) {
                     token[0] = token[0].wrapping_add(1);
                     task.memory.touch();

@@ -31,7 +31,8 @@ pub(crate) fn drive(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Re
             loop {
                 let room = task.buffer.room();
                 let asked = room.len();
-                let read = read_some(&mut task.from, room)?;
+                let read = read_some(&mut task.from, room);
+                let read = read.with_context(|| format!("task {i}"))?;
                 for token in task.buffer.whole(read) {
                     token[0] = token[0].wrapping_add(1);
                     task.memory.touch();

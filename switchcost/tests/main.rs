@@ -1,7 +1,6 @@
-//! What every benchmark program of this workspace promises, whoever adds it, and what the runner
-//! makes of it. One binary: this file is the table of contents.
+//! Tests of whole programs. One binary: this file is its table of contents.
 //!
-//! No test asserts a time. Where a tool or a right is missing, a test says `skipped: …` on
+//! No test asserts a time. Where a tool or a right is missing, a test says `skipped: ...` on
 //! standard error and passes.
 
 #![expect(
@@ -9,7 +8,9 @@
     reason = "a test's helpers may panic as the test itself does"
 )]
 
-/// Running programs with a time-out, and finding the benchmarks.
+/// Every measured program, held to docs/CONTRACT.md.
+mod conformance;
+/// What the tests share.
 mod support;
 
 /// What another user, a hostile file or a hostile environment may try against the runner.

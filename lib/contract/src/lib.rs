@@ -94,7 +94,7 @@ pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> Exit
         .and_then(|m| P::from_arg_matches(&m));
     let program = match parsed {
         Ok(program) => program,
-        Err(e) => return refuse(&e),
+        Err(e) => return refuse(&name, &e),
     };
     console::catch_panics();
     let outcome = signals::install()
@@ -106,15 +106,20 @@ pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> Exit
     }
 }
 
-/// Prints the help, or what is wrong with the command line.
-pub fn refuse(error: &clap::Error) -> ExitCode {
+/// Prints the help, or, in one line, what is wrong with the command line.
+pub fn refuse(name: &str, error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
     let printed = match error.use_stderr() {
         true => {
-            let text = error.render().to_string();
-            text.lines().for_each(|line| console::say(&shortened(line)));
+            let words = text.split("\nUsage: ").next().unwrap_or_default();
+            let words = words.split("\nFor more information").next();
+            let words: Vec<&str> = words.unwrap_or_default().split_whitespace().collect();
+            let words = words.join(" ");
+            let words = words.trim_start_matches("error: ");
+            console::say(&shortened(&format!("{name}: {words} (see --help)")));
             Ok(())
         }
-        false => console::show(&error.render().to_string()),
+        false => console::show(&text),
     };
     match printed {
         Ok(()) => ExitCode::from(error.exit_code() as u8),

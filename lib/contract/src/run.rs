@@ -176,6 +176,8 @@ impl Run {
             })?;
         }
         let request = match self.pending.take() {
+            // Requests that lie in the pipe already are for a runner that does not interrupt.
+            _ if signals::received().is_some() => Request::End,
             Some(request) => request,
             None => self.await_request()?,
         };

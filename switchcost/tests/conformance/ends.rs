@@ -1,0 +1,193 @@
+//! Ends of a run: the end of file, signals, a runner that is gone.
+
+use std::fs::File;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use contract::message::Answer;
+use nix::sys::signal::Signal;
+
+use super::subject::{Ended, Live, Subject, TASKS};
+
+/// Moment of a session.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Building,
+    Ready,
+    Running,
+    Held,
+}
+
+const STAGES: [Stage; 4] = [Stage::Building, Stage::Ready, Stage::Running, Stage::Held];
+
+/// Brings a program to a stage.
+fn at(stage: Stage, subject: &Subject) -> anyhow::Result<Live> {
+    if let Stage::Building = stage {
+        return subject.small("--controlled").start();
+    }
+    let mut live = subject.ready()?;
+    match stage {
+        Stage::Building | Stage::Ready => {}
+        Stage::Running => live.send("run 10000\n".repeat(3))?,
+        Stage::Held => ensure!(matches!(live.ask("hold")?, Answer::Held { .. }), "not held"),
+    }
+    Ok(live)
+}
+
+/// Whether the last line says that it has ended.
+fn has_ended(ended: &Ended) -> anyhow::Result<()> {
+    let last = ended
+        .stdout
+        .last()
+        .with_context(|| format!("no line: {ended:?}"))?;
+    let answer = serde_json::from_str(last).with_context(|| last.clone())?;
+    ensure!(
+        matches!(answer, Answer::Ended { .. }),
+        "it has not ended: {last}"
+    );
+    Ok(())
+}
+
+/// The end of file is `end`, at any time.
+pub(crate) fn by_end_of_file(subject: &Subject) -> anyhow::Result<()> {
+    for stage in STAGES {
+        let ended = at(stage, subject)?.finish()?.expect(0);
+        has_ended(&ended?).with_context(|| format!("{stage:?}"))?;
+    }
+    let mut live = subject.ready()?;
+    live.send("run 3")?;
+    let ended = live.finish()?.expect(0)?;
+    has_ended(&ended).context("a request that is cut off")
+}
+
+/// Signals end it after the iteration under way, with status 128 + N.
+pub(crate) fn by_signal(subject: &Subject) -> anyhow::Result<()> {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        for stage in STAGES {
+            let what = || format!("{signal} at {stage:?}");
+            let mut live = at(stage, subject)?;
+            if let Stage::Building = stage {
+                live.await_handler(signal)?;
+            }
+            if let Stage::Running = stage {
+                thread::sleep(Duration::from_millis(20));
+            }
+            live.signal(signal)?;
+            let ended = live.wait().with_context(what)?;
+            let ended = ended.expect(128 + signal as i32).with_context(what)?;
+            if subject.is_full() {
+                has_ended(&ended).with_context(what)?;
+                // The run under way is cut short; those behind it do not begin.
+                let answers = ended.stdout.iter().map(|line| serde_json::from_str(line));
+                let answers = answers.collect::<Result<Vec<Answer>, _>>()?;
+                let is_short = |answer: &Answer| matches!(answer, Answer::Ran { samples_ns, .. } if samples_ns.len() < 10_000);
+                let short = answers.iter().position(is_short);
+                let is_last = short.is_none_or(|at| at + 2 == answers.len());
+                ensure!(is_last, "{}: it goes on: {ended:?}", what());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same alone: what was measured is printed, and standard error says that it is not all.
+pub(crate) fn by_signal_alone(subject: &Subject) -> anyhow::Result<()> {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let mut live = subject.small("--iters 1000000000").start()?;
+        live.await_handler(signal)?;
+        thread::sleep(Duration::from_millis(50));
+        live.signal(signal)?;
+        let ended = live.wait()?.expect(128 + signal as i32)?;
+        let ended = ended.expect_words(&["interrupted", "1000000000"])?;
+        ensure!(ended.stderr.lines().count() == 1, "{ended:?}");
+        // A slow machine may not have come to the first iteration.
+        if let Some(first) = ended.stdout.first() {
+            let words = format!("{TASKS} tasks, ");
+            ensure!(
+                first.starts_with(&words) && !first.contains(" 1000000000 "),
+                "{ended:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A second signal ends a program that is stuck.
+pub(crate) fn by_second_signal(subject: &Subject) -> anyhow::Result<()> {
+    if !subject.faults.iter().any(|fault| fault == "hang") {
+        return Ok(());
+    }
+    for flags in ["--controlled", "--iters 1000"] {
+        let mut live = subject
+            .small(&format!("{flags} --test-fault hang@1"))
+            .start()?;
+        if flags == "--controlled" {
+            live.ready()?;
+            live.send("run 1000\n")?;
+        } else {
+            live.await_handler(Signal::SIGTERM)?;
+        }
+        thread::sleep(Duration::from_millis(100));
+        live.signal(Signal::SIGINT)?;
+        // Two within half a second count as one.
+        thread::sleep(Duration::from_millis(700));
+        live.signal(Signal::SIGTERM)?;
+        let ended = live.wait()?.expect(130)?;
+        ended.expect_words(&["interrupted again"])?;
+    }
+    Ok(())
+}
+
+/// A runner that is killed closes both pipes at once; one that stops reading closes one.
+pub(crate) fn without_runner(subject: &Subject) -> anyhow::Result<()> {
+    for stage in STAGES {
+        let mut live = at(stage, subject)?;
+        live.drop_stdout();
+        live.finish()
+            .with_context(|| format!("the runner ends at {stage:?}"))?;
+
+        let mut live = at(stage, subject)?;
+        live.drop_stdout();
+        live.send("run 1\n")?;
+        let ended = live
+            .wait()
+            .with_context(|| format!("nobody reads at {stage:?}"))?;
+        ensure!(
+            ended.code != Some(0),
+            "{stage:?}: an answer is lost: {ended:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Standard output that takes nothing is an error, not a result without a reader.
+pub(crate) fn without_output(subject: &Subject) -> anyhow::Result<()> {
+    for flags in ["--describe", "--controlled", "--iters 3"] {
+        let full = File::options().write(true).open("/dev/full")?;
+        let ended = subject.small(flags).stdout(full).finish()?.expect(1);
+        ensure!(
+            !ended.context(flags)?.stderr.is_empty(),
+            "{flags}: not a word"
+        );
+        let closed = || {
+            // SAFETY: nobody else uses the descriptor between fork and exec.
+            #[expect(unsafe_code, reason = "a descriptor is closed between fork and exec")]
+            match unsafe { libc::close(1) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        };
+        let ended = subject.small(flags).prepared(closed).finish()?.expect(1);
+        ended
+            .and_then(|e| e.expect_words(&["output is closed"]))
+            .context(flags)?;
+    }
+    // A reader that has seen enough, such as head(1), is no error of a program run alone.
+    let mut live = subject.small("--iters 3").start()?;
+    live.drop_stdout();
+    let ended = live.finish()?.expect(0)?;
+    ensure!(ended.stderr.is_empty(), "{ended:?}");
+    Ok(())
+}
