@@ -129,7 +129,8 @@ build_go() {
 pack() {
     local folder=$work/$name date
     mkdir -- "$folder"
-    cp -- "${built[@]}" "$root"/{README.md,METHODOLOGY.md,CHANGELOG.md,LICENSE} "$folder"
+    cp -- "${built[@]}" "$root"/{README.md,CHANGELOG.md,LICENSE} "$folder"
+    cp -r -- "$root/docs" "$folder"
     # The same sources make the same archive, but for the paths that the compiler writes down.
     date=$(git -C "$root" log -1 --format=%ct 2>/dev/null) || date=$(date +%s)
     mkdir -p -- "$out" || fail "cannot make the folder '$out'"

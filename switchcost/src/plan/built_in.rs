@@ -35,7 +35,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     MEMORY,
     BuiltIn {
         name: "findings",
-        about: "the experiments behind FINDINGS.md",
+        about: "the experiments behind docs/FINDINGS.md",
         text: include_str!("../../plans/findings.toml"),
     },
     BuiltIn {

@@ -200,6 +200,6 @@ fn how_to_read(out: &mut impl Write) -> io::Result<()> {
          round. An interval that touches zero, or one for a ratio, is not distinguishable from no \
          difference. Where the processes fell into two groups, both are told, because their mean \
          describes neither. Bytes per task are the slope of a line over several task counts. No \
-         run was dropped. METHODOLOGY.md in the project says how and why.</p>\n</section>"
+         run was dropped. docs/METHODOLOGY.md says how and why.</p>\n</section>"
     )
 }
