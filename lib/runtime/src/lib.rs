@@ -18,6 +18,7 @@ use threads::{CpuAssignment, Placement};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+pub use counts::WorkerCounts;
 pub use driver::{Driven, drive};
 pub use link::{AsyncReader, AsyncWriter, link};
 
