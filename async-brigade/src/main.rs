@@ -23,7 +23,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Pass, Program, Run};
-use runtime::{AsyncReader, AsyncWriter, RuntimeFlags, WorkerCounts};
+use runtime::{AsyncReader, AsyncWriter, Driven, RuntimeFlags};
 use tokio::task::{JoinHandle, yield_now};
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
@@ -71,26 +71,12 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let runtime = cli.runtime.build(true)?;
     let mut tasks = Tasks::new();
-    let driven = runtime
-        .block_on(build(cli, &mut tasks))
-        .and_then(|mut ends| {
-            // The driver waits for a request outside the runtime, where it holds no worker.
-            while let Some(mut pass) = run.next_pass()? {
-                let counts = cli
-                    .flags
-                    .controlled
-                    .then(|| WorkerCounts::now(runtime.handle()));
-                let driver = runtime.spawn(drive(cli.clone(), ends, pass));
-                let result;
-                (ends, pass, result) = runtime.block_on(driver)?;
-                if let Some(counts) = counts {
-                    counts.add_to(&mut pass.extra);
-                }
-                run.finish(pass)?;
-                result?;
-            }
-            Ok(())
-        });
+    let built = runtime.block_on(build(cli, &mut tasks));
+    let driven = built.and_then(|ends| {
+        runtime::drive(&runtime, run, ends, |ends, pass| {
+            drive(cli.clone(), ends, pass)
+        })
+    });
     // The driver's ends are closed now, and the end of file runs along the chain.
     let mut results = TaskResults::default();
     for (place, task) in tasks {
@@ -168,11 +154,7 @@ async fn pass_tokens(
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
-async fn drive(
-    cli: Cli,
-    (mut first, mut last): Ends,
-    mut pass: Pass,
-) -> (Ends, Pass, anyhow::Result<()>) {
+async fn drive(cli: Cli, (mut first, mut last): Ends, mut pass: Pass) -> Driven<Ends> {
     let result = async {
         let (tokens, read_size) = (cli.chain.tokens, cli.read_buffer.size(&cli.chain)?);
         let pattern = Pattern::new(&cli.chain);

@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use chain::{
-    ChainBuilder, ChainFlags, FaultFlags, Needed, Pattern, Reader, StartGuard, StartLatch, Station,
-    TaskResults, TokenBuffer, WorkingSet, Writer,
+    ChainBuilder, ChainFlags, FaultFlags, Needed, Pattern, Reader, StartLatch, TaskResults,
+    TokenBuffer, WorkingSet, Writer,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
@@ -87,20 +87,13 @@ fn build(cli: &Cli, threads: &mut Threads) -> anyhow::Result<(Writer, Reader)> {
         let guard = latch.guard(fault);
         let thread = spawner.spawn(move || {
             cpus.pin(place + 1, tasks + 1)?;
-            let Station {
-                upstream,
-                downstream,
-                ..
-            } = station;
-            pass_on(upstream.with(fault), downstream, &chain, guard)
+            guard.started()?;
+            pass_on(station.upstream.with(fault), station.downstream, &chain)
         });
-        let refused = || {
-            format!(
-                "cannot create thread {place} of {tasks}: {}",
-                limits::hint(tasks)
-            )
-        };
-        threads.push((place, thread.with_context(refused)?));
+        threads.push((
+            place,
+            thread.with_context(|| limits::refused("create a thread", tasks))?,
+        ));
     }
     cpus.pin(0, tasks + 1)?;
     latch.wait()?;
@@ -108,13 +101,10 @@ fn build(cli: &Cli, threads: &mut Threads) -> anyhow::Result<(Writer, Reader)> {
 }
 
 /// A thread of the chain: takes a token, adds one to it, hands it on, until the end of file.
-fn pass_on(from: Reader, to: Writer, chain: &ChainFlags, guard: StartGuard) -> io::Result<u64> {
+fn pass_on(from: Reader, to: Writer, chain: &ChainFlags) -> io::Result<u64> {
     match (&from, &to) {
-        (Reader::Stream(from), Writer::Stream(to)) if chain.is_plain() => {
-            guard.started()?;
-            pass_bytes(from, to)
-        }
-        _ => pass_tokens(from, to, chain, guard),
+        (Reader::Stream(from), Writer::Stream(to)) if chain.is_plain() => pass_bytes(from, to),
+        _ => pass_tokens(from, to, chain),
     }
 }
 
@@ -129,15 +119,10 @@ fn pass_bytes(mut from: impl Read, mut to: impl Write) -> io::Result<u64> {
     Ok(passed)
 }
 
-fn pass_tokens(
-    mut from: Reader,
-    mut to: Writer,
-    chain: &ChainFlags,
-    guard: StartGuard,
-) -> io::Result<u64> {
+/// The same with tokens of any size, of which one read may bring several, and with work.
+fn pass_tokens(mut from: Reader, mut to: Writer, chain: &ChainFlags) -> io::Result<u64> {
     let mut buffer = TokenBuffer::new(chain, chain.token_size());
     let mut memory = WorkingSet::new(chain.touch);
-    guard.started()?;
     let mut passed = 0;
     loop {
         let read = from.read(buffer.room())?;

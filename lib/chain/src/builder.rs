@@ -141,13 +141,7 @@ fn make<R, W>(
     k: u32,
     tasks: u32,
 ) -> anyhow::Result<(R, W)> {
-    link().with_context(|| {
-        format!(
-            "cannot make link {k} of {}: {}",
-            tasks + 1,
-            limits::hint(tasks)
-        )
-    })
+    link().with_context(|| limits::refused(&format!("make link {k} of {}", tasks + 1), tasks))
 }
 
 #[cfg(test)]

@@ -64,9 +64,9 @@ pub(crate) fn check(description: &Description) -> anyhow::Result<()> {
     )
 }
 
-/// The hint to add where a limit is met in spite of the check: others may have taken what was left.
-pub fn hint(tasks: u32) -> String {
-    format!("lower --tasks, or see `switchcost limits PROGRAM --tasks {tasks}`")
+/// Message for a limit that is met in spite of the check: others may have taken what was left.
+pub fn refused(what: &str, tasks: u32) -> String {
+    format!("cannot {what}: lower --tasks, or see `switchcost limits PROGRAM --tasks {tasks}`")
 }
 
 fn raise_descriptors() -> anyhow::Result<()> {

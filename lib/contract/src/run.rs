@@ -337,6 +337,11 @@ impl Pass {
         self.name.as_deref() == Some(name)
     }
 
+    /// Whether the runner gets the samples.
+    pub fn is_for_runner(&self) -> bool {
+        self.name.is_some()
+    }
+
     /// Number of the next iteration, counted over all passes; `None` after the last one, or at a
     /// signal. The usage of the process is read before the first timed one and after the last.
     #[must_use]

@@ -7,7 +7,7 @@ use tokio::runtime::{Handle, RuntimeFlavor, RuntimeMetrics};
 /// A reading of the workers' counts; empty where all tasks run on the calling thread. A worker adds its own up when it parks, and else every 61 tasks
 /// (`event_interval` of `tokio::runtime::Builder`).
 #[derive(Debug)]
-pub struct WorkerCounts {
+pub(crate) struct WorkerCounts {
     metrics: RuntimeMetrics,
     /// Nanoseconds that each worker was busy, and times that it parked.
     before: Vec<(u64, u64)>,
@@ -15,7 +15,7 @@ pub struct WorkerCounts {
 
 impl WorkerCounts {
     /// Reading of now.
-    pub fn now(runtime: &Handle) -> Self {
+    pub(crate) fn now(runtime: &Handle) -> Self {
         let metrics = runtime.metrics();
         let before = match runtime.runtime_flavor() {
             RuntimeFlavor::MultiThread => read(&metrics),
@@ -25,7 +25,7 @@ impl WorkerCounts {
     }
 
     /// Adds what each worker did since: distributions over the workers.
-    pub fn add_to(&self, extra: &mut Extra) {
+    pub(crate) fn add_to(&self, extra: &mut Extra) {
         let since = |of: fn(&(u64, u64)) -> u64| {
             let now = read(&self.metrics);
             let pairs = now.iter().zip(&self.before);

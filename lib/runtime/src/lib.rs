@@ -2,6 +2,7 @@
 //! so that the thread programs do not link Tokio.
 
 mod counts;
+mod driver;
 mod link;
 
 use std::panic;
@@ -17,7 +18,7 @@ use threads::{CpuAssignment, Placement};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-pub use counts::WorkerCounts;
+pub use driver::{Driven, drive};
 pub use link::{AsyncReader, AsyncWriter, link};
 
 /// Tokio's scheduler and its workers.

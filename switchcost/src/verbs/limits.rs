@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::PathBuf;
 
-use crate::console;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use observe::limits::Limits;
+use contract::message::Description;
+use observe::limits::{Limits, Raised, Refused, Shortage};
+use serde::Serialize;
 
+use crate::console;
 use crate::doctor::{self, Asked};
 use crate::goroutines;
 use crate::plan::Plan;
@@ -15,23 +18,39 @@ use crate::probe;
 use crate::programs::Programs;
 use crate::render;
 
-/// Says what every limit of this system is, how many tasks of each benchmark it allows, which one
-/// binds first, and what raises it: the command, whether it takes root, and how long it lasts.
+/// Show every limit of this system, how many tasks of each benchmark it allows, and the command that
+/// raises it.
 ///
-/// The programs are asked what they need with their usual flags; nothing is measured or changed.
+/// The programs are asked for their needs. Nothing is measured, and without --apply nothing is
+/// changed. Flags of this verb stand before PROGRAM; all that follows it is the program's command
+/// line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Say what it takes to hold this many tasks, and exit with status 1 where some benchmark
-    /// cannot. Without it the commands make room for twice as many as each benchmark may have now
+    /// Check so many tasks, and exit with status 1 where some benchmark cannot hold them. Without it
+    /// the commands make room for twice as many as each benchmark may have now
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
 
-    /// How to print it
+    /// Raise the kernel parameters that are too low for PROGRAM, which takes root, and print the
+    /// commands that put them back
+    #[arg(long, requires = "command")]
+    apply: bool,
+
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+
+    /// Check this command line instead of all benchmarks: the name or path of a program, and its
+    /// flags
+    #[arg(
+        value_name = "PROGRAM [FLAGS]",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    command: Vec<String>,
 }
 
-/// How the limits are printed.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// for a terminal
@@ -41,15 +60,19 @@ enum Format {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let names = names()?;
-    let programs = Programs::brought_up_to_date(names.iter().map(String::as_str))?;
-    // Nobody is told of a program that cannot be here.
-    let names = names
-        .into_iter()
-        .filter(|name| programs.missing(name).is_none());
-    let asked: Vec<Asked> = names.map(|name| ask(name, &programs)).collect();
-    let tasks = args.tasks.map(u64::from);
-    let checkup = doctor::check(&Limits::read(), &asked, tasks);
+    let limits = Limits::read();
+    let (asked, tasks) = match args.command.split_first() {
+        None => (ask_all()?, args.tasks.map(u64::from)),
+        Some((program, flags)) => {
+            let description = describe(program, flags, args.tasks)?;
+            if args.apply {
+                return apply(&limits, &description, args.format);
+            }
+            let asked = (description.program, Ok(description.needs));
+            (vec![asked], Some(description.tasks))
+        }
+    };
+    let checkup = doctor::check(&limits, &asked, tasks);
     console::print(|out| match args.format {
         Format::Text => render::limits::text(&checkup, render::limits::width(), out),
         Format::Json => {
@@ -60,10 +83,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     .context("cannot print the limits")?;
     let failed: Vec<&str> = checkup.too_many_for().collect();
     let silent: Vec<&str> = checkup.not_asked().collect();
-    if args.tasks.is_some() && !silent.is_empty() {
+    if tasks.is_some() && !silent.is_empty() {
         bail!("it is not known whether these can: {}", silent.join(", "));
     }
-    match args.tasks {
+    match tasks {
         Some(tasks) if !failed.is_empty() => bail!(
             "{tasks} tasks are more than this system allows for {}",
             failed.join(", ")
@@ -89,10 +112,97 @@ fn names() -> anyhow::Result<Vec<String>> {
     Ok(names.collect())
 }
 
+/// Needs of every benchmark that is here, with its usual flags.
+fn ask_all() -> anyhow::Result<Vec<Asked>> {
+    let names = names()?;
+    let programs = Programs::brought_up_to_date(names.iter().map(String::as_str))?;
+    let present = names
+        .into_iter()
+        .filter(|name| programs.missing(name).is_none());
+    Ok(present.map(|name| ask(name, &programs)).collect())
+}
+
 fn ask(name: String, programs: &Programs) -> Asked {
     let needs = programs
         .path(&name)
         .and_then(|path| probe::needs(&path, programs.kind(&name)?))
         .map_err(|e| format!("{e:#}"));
     (name, needs)
+}
+
+/// Description of a program's command line, with `tasks` in front of its flags where it is given.
+fn describe(program: &str, flags: &[String], tasks: Option<u32>) -> anyhow::Result<Description> {
+    let path = match program.contains('/') {
+        true => PathBuf::from(program),
+        false => Programs::up_to_date([program])?.path(program)?,
+    };
+    let tasks = tasks
+        .into_iter()
+        .flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
+    let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
+    probe::describe(&path, &flags)
+}
+
+/// Outcome of `--apply`.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    raised: Vec<&'a Raised>,
+    refused: &'a [Refused],
+    /// Commands for the shell that starts the program: resource limits belong to it.
+    in_the_shell: Vec<&'a str>,
+    put_back: Vec<String>,
+}
+
+/// Raises what is too low for a command line.
+fn apply(limits: &Limits, description: &Description, format: Format) -> anyhow::Result<()> {
+    let (program, tasks) = (&description.program, description.tasks);
+    let report = limits.report(&description.needs, tasks);
+    let applied = limits.apply(&report);
+    let (whole_system, own): (Vec<&Raised>, Vec<&Raised>) = applied
+        .raised
+        .iter()
+        .partition(|raised| raised.whole_system);
+    let is_own = |short: &&Shortage| own.iter().any(|raised| raised.name == short.limit.name);
+    let own = report.shortages.iter().filter(is_own);
+    let outcome = Outcome {
+        raised: whole_system,
+        refused: &applied.refused,
+        in_the_shell: own
+            .filter_map(|short| short.remedy.command.as_deref())
+            .collect(),
+        put_back: applied.undo.commands(),
+    };
+    console::print(|out| match format {
+        Format::Text => outcome.write(program, tasks, out),
+        Format::Json => {
+            serde_json::to_writer(&mut *out, &outcome)?;
+            writeln!(out)
+        }
+    })
+    .context("cannot print the limits")?;
+    if !applied.refused.is_empty() {
+        bail!("limits are still too low for {tasks} tasks of {program}");
+    }
+    Ok(())
+}
+
+impl Outcome<'_> {
+    fn write(&self, program: &str, tasks: u64, out: &mut impl Write) -> std::io::Result<()> {
+        if self.raised.is_empty() && self.refused.is_empty() && self.in_the_shell.is_empty() {
+            writeln!(out, "{tasks} tasks of {program} fit: nothing to raise")?;
+        }
+        for Raised { name, from, to, .. } in &self.raised {
+            writeln!(out, "raised {name} from {from} to {to}")?;
+        }
+        for Refused { name, why } in self.refused {
+            writeln!(out, "not raised: {name}: {why}")?;
+        }
+        for command in &self.in_the_shell {
+            writeln!(out, "in the shell that starts {program}: {command}")?;
+        }
+        for command in &self.put_back {
+            writeln!(out, "to put it back, as root: {command}")?;
+        }
+        Ok(())
+    }
 }

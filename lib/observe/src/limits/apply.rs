@@ -119,7 +119,8 @@ impl Limits {
                 changes: Vec::new(),
             },
         };
-        let is_hopeless = |short: &&Shortage| target(short).is_none();
+        let is_hopeless =
+            |short: &&Shortage| target(short).is_none() || short.remedy.refusal.is_some();
         let hopeless = report.shortages.iter().find(is_hopeless);
         for short in &report.shortages {
             let name = short.limit.name.clone();

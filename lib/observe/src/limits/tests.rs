@@ -471,6 +471,16 @@ fn nothing_is_touched_for_tasks_that_cannot_fit() {
     let why: Vec<&str> = applied.refused.iter().map(|one| &*one.why).collect();
     assert!(why[0].contains("of no use while MemAvailable"), "{why:?}");
     assert!(why[2].contains("use a larger machine"), "{why:?}");
+    // Nor where a limit would be refused to root.
+    root.write("/proc/meminfo", "MemAvailable: 50000000 kB\n");
+    let withheld = status(0, 0).replace("000001ffffffffff", "000001fffeffffff");
+    root.write("/proc/self/status", withheld);
+    let limits = Limits::read_under(root.path());
+    let applied = limits.apply(&limits.report(&(threads() + pipes()), 1_000_000));
+    assert!(
+        applied.raised.is_empty() && applied.undo.is_empty(),
+        "{applied:?}"
+    );
     assert_eq!(
         root.source().number("/proc/sys/vm/max_map_count"),
         Ok(65_530_u64)
