@@ -1,4 +1,4 @@
-//! What the harness adds: programs of this workspace against bare loops of the same system calls,
+//! What the contract adds: programs of this workspace against bare loops of the same system calls,
 //! which know nothing of it.
 //!
 //! `cargo bench --bench overhead` alternates them, each in a fresh process, and prints the ratio
@@ -12,10 +12,11 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use harness::units::Nanos;
+use contract::units::Nanos;
 use stats::Estimate;
 use switchcost::analysis::CONFIDENCE;
-use switchcost::execute::{self, Outcome};
+use switchcost::execute::{self, Options};
+use switchcost::plan::Case;
 use switchcost::programs::Programs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            harness::console::say(format_args!("overhead: {e:#}"));
+            contract::console::say(&format!("overhead: {e:#}"));
             ExitCode::FAILURE
         }
     }
@@ -184,16 +185,23 @@ fn run_bare(pair: &Pair) -> anyhow::Result<f64> {
 /// Runs the program; its mean in ns per iteration.
 fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
     let mut flags: Vec<String> = pair.flags.iter().map(|&flag| flag.to_owned()).collect();
-    for (flag, value) in [
-        ("--tasks", TASKS),
-        ("--iters", pair.iters),
-        ("--warmups", WARMUPS),
-    ] {
-        flags.extend([flag.to_owned(), value.to_string()]);
-    }
-    flags.extend(["--format", "json"].map(str::to_owned));
-    match execute::run(&programs.path(pair.program)?, &flags, TIMEOUT)? {
-        Outcome::Measured(record) => Ok(record.samples.context("no samples")?.mean),
-        Outcome::Failed(reason) => anyhow::bail!("{}: {reason}", pair.program),
+    flags.extend(["--tasks".to_owned(), TASKS.to_string()]);
+    let case = Case {
+        program: pair.program.to_owned(),
+        flags,
+        iters: pair.iters as u64,
+        warmup: WARMUPS as u64,
+        ..Case::default()
+    };
+    let options = Options {
+        timeout: TIMEOUT,
+        keep_samples: false,
+        counters: false,
+    };
+    let path = programs.path(pair.program)?;
+    let process = execute::run(&path, programs.kind(pair.program)?, &case, &options);
+    match process.error {
+        None => Ok(process.samples.context("no samples")?.mean),
+        Some(reason) => anyhow::bail!("{}: {reason}", pair.program),
     }
 }
