@@ -1,160 +1,152 @@
-//! Processes that are the tasks of a chain: forked, awaited, and never left behind.
+//! The processes of a chain: forked, awaited, never left behind.
 //!
-//! `harness::forked` has what keeps a child from acting as if it was the driver, and from outliving
-//! it. Here it closes every link that is not its own (else no end of file would ever come), says nothing
-//! on any output, and leaves a report.
+//! A child closes every link that is not its own, else no end of file would ever come. It prints nothing,
+//! and leaves a report in shared memory.
 
 #![expect(
     unsafe_code,
     reason = "processes are forked and close what they inherit"
 )]
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::panic::{self, AssertUnwindSafe};
 
 use anyhow::{Context, anyhow};
-use harness::forked;
-use harness::ready::Muster;
-use harness::wiring::Post;
+use chain::{Fault, StartGuard, StartLatch, Station};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
+use threads::process;
 
 use crate::reports::Reports;
 
-/// How long the driver sleeps before it looks again whether it is to stop, in ms.
-const GLANCE: u16 = 50;
+/// Time between two looks for a signal, in ms.
+const LOOK_MS: u16 = 50;
 
 /// The processes of a chain.
 #[derive(Debug)]
 pub(crate) struct Children {
-    /// The place of each in the chain, in the order in which they were forked.
+    /// Place of each, in the order in which they were forked.
     forked: Vec<(u32, Pid)>,
     reports: Reports,
-    tasks: u32,
-    arrivals: PipeReader,
+    latch: StartLatch,
+    starts: PipeReader,
     /// The end that children inherit; closed when all are forked.
-    door: Option<PipeWriter>,
+    to_starts: Option<PipeWriter>,
 }
 
-/// A child's way to tell that it runs. Where it ends without that, the kernel closes it.
+/// A child's way to tell that it runs. Where it ends before it has, the kernel closes the pipe.
 #[derive(Debug)]
-pub(crate) struct Arrival(PipeWriter);
+pub(crate) struct ChildGuard {
+    guard: StartGuard,
+    starts: PipeWriter,
+}
 
-impl Arrival {
+impl ChildGuard {
     /// Tells that this process runs.
     ///
     /// # Errors
-    /// Where the driver is gone.
-    pub(crate) fn arrive(mut self) -> io::Result<()> {
-        self.0.write_all(&[1])
+    /// Where a test asks for a task that does not start, and where the driver is gone.
+    pub(crate) fn started(mut self) -> io::Result<()> {
+        self.guard.started()?;
+        self.starts.write_all(&[1])
     }
 }
 
 impl Children {
-    /// For so many tasks.
+    /// Room for so many processes.
     ///
     /// # Errors
-    /// Where the memory for their reports, or the pipe at which they are awaited, cannot be had.
+    /// Where the memory for their reports, or the pipe by which they tell that they run, cannot be made.
     pub(crate) fn new(tasks: u32) -> anyhow::Result<Self> {
-        forked::keep_the_ended()?;
-        let reports = Reports::map(tasks).context("cannot map memory for what tasks report")?;
-        let (arrivals, door) = io::pipe().context("cannot make the pipe that tasks report to")?;
+        let reports = Reports::map(tasks).context("cannot map memory for the tasks' reports")?;
+        let (starts, to_starts) = io::pipe().context("cannot make the pipe of starts")?;
         Ok(Children {
             forked: Vec::with_capacity(tasks as usize),
             reports,
-            tasks,
-            arrivals,
-            door: Some(door),
+            latch: StartLatch::new(tasks),
+            starts,
+            to_starts: Some(to_starts),
         })
     }
 
-    /// Forks a process that runs `task`, which is given both its ends of links.
+    /// Forks a process that runs `task` with its two ends of links.
     ///
     /// # Errors
     /// Those of fork(2): `EAGAIN` where a limit of processes is met, `ENOMEM` where memory is.
     pub(crate) fn fork(
         &mut self,
-        post: Post<OwnedFd, OwnedFd>,
-        task: impl FnOnce(File, File, Arrival) -> io::Result<u64>,
+        station: Station<OwnedFd, OwnedFd>,
+        fault: Option<Fault>,
+        task: impl FnOnce(OwnedFd, OwnedFd, ChildGuard) -> io::Result<u64>,
     ) -> io::Result<()> {
-        let place = post.place;
+        let place = station.place;
+        let life = |detached: nix::Result<()>| {
+            let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+                detached?;
+                let (from, to) = (station.upstream, station.downstream);
+                let starts = self.to_starts.take().ok_or(io::ErrorKind::NotConnected)?;
+                let own = [from.as_fd(), to.as_fd(), starts.as_fd()];
+                close_all_but(own.map(|fd| fd.as_raw_fd()))?;
+                let guard = self.latch.guard(fault);
+                task(from, to, ChildGuard { guard, starts })
+            }));
+            self.reports.write(place, &outcome);
+            0
+        };
         // SAFETY: this process has one thread.
-        let child = unsafe { forked::fork_off(|settled| self.live(settled, post, task)) }?;
+        let child = unsafe { process::fork(life) }?;
         self.forked.push((place, child));
         Ok(())
     }
 
-    /// The whole life of a child. What has become of it is in its report.
-    fn live(
-        &mut self,
-        settled: nix::Result<()>,
-        post: Post<OwnedFd, OwnedFd>,
-        task: impl FnOnce(File, File, Arrival) -> io::Result<u64>,
-    ) -> i32 {
-        let Post {
-            place,
-            upstream,
-            downstream,
-        } = post;
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-            settled?;
-            let door = self.door.take().ok_or(io::ErrorKind::NotConnected)?;
-            let own = [upstream.as_fd(), downstream.as_fd(), door.as_fd()];
-            close_all_but(own.map(|fd| fd.as_raw_fd()))?;
-            task(upstream.into(), downstream.into(), Arrival(door))
-        }));
-        self.reports.write(place, &outcome);
-        0
-    }
-
-    /// The processes, in the order in which they were forked.
-    pub(crate) fn pids(&self) -> Vec<Pid> {
-        self.forked.iter().map(|&(_, pid)| pid).collect()
+    /// Ids of the processes.
+    pub(crate) fn pids(&self) -> Vec<i32> {
+        self.forked.iter().map(|&(_, pid)| pid.as_raw()).collect()
     }
 
     /// Waits until each process runs.
     ///
     /// # Errors
-    /// As [`Muster::complete`].
-    pub(crate) fn muster(&mut self) -> anyhow::Result<()> {
-        // Now only those who have not arrived have it: when all of them are gone, the pipe ends.
-        self.door = None;
-        let mut muster = Muster::of(self.tasks);
-        let mut arrived = [0; 4096];
-        while !muster.complete()? {
-            let mut fds = [PollFd::new(self.arrivals.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut fds, PollTimeout::from(GLANCE)) {
+    /// As [`StartLatch::is_open`].
+    pub(crate) fn wait_for_start(&mut self) -> anyhow::Result<()> {
+        // Now only children that have not started hold it: when they are gone, the pipe ends.
+        self.to_starts = None;
+        let mut started = [0; 4096];
+        while !self.latch.is_open()? {
+            let mut fds = [PollFd::new(self.starts.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut fds, PollTimeout::from(LOOK_MS)) {
                 Ok(0) | Err(Errno::EINTR) => continue,
-                Ok(_) => {}
-                Err(e) => return Err(e).context("cannot wait for the tasks"),
-            }
-            match self.arrivals.read(&mut arrived)? {
-                0 => drop(muster.arrival()),
-                count => (0..count).for_each(|_| muster.arrival().arrive()),
+                other => other.context("cannot wait for the tasks")?,
+            };
+            match self.starts.read(&mut started)? {
+                0 => drop(self.latch.guard(None)),
+                count => {
+                    (0..count).try_for_each(|_| self.latch.guard(None).started())?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Awaits every process and returns what it came to, in the order of the chain: how many tokens
-    /// it passed on, or why it failed.
-    pub(crate) fn join(mut self) -> Vec<anyhow::Result<u64>> {
-        self.forked.sort_unstable_by_key(|&(place, _)| place);
+    /// Awaits every process. Returns the place of each, and how many tokens it passed on or why it
+    /// failed.
+    pub(crate) fn join(self) -> Vec<(u32, anyhow::Result<u64>)> {
+        let result = |place, pid| match process::wait(pid)? {
+            WaitStatus::Exited(_, 0) => self
+                .reports
+                .read(place)
+                .unwrap_or_else(|| Err(anyhow!("ended without a report"))),
+            WaitStatus::Signaled(_, signal, _) => Err(process::killed_by(signal)),
+            status => Err(anyhow!("ended in an unknown way: {status:?}")),
+        };
         let forked = self.forked.iter();
         forked
-            .map(|&(place, pid)| match forked::await_end(pid)? {
-                WaitStatus::Exited(_, 0) => self
-                    .reports
-                    .read(place)
-                    .unwrap_or_else(|| Err(anyhow!("ended without a word"))),
-                WaitStatus::Signaled(_, signal, _) => Err(forked::killed_by(signal)),
-                status => Err(anyhow!("ended in an unknown way: {status:?}")),
-            })
+            .map(|&(place, pid)| (place, result(place, pid)))
             .collect()
     }
 }
@@ -175,8 +167,8 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
     if first > last {
         return Ok(());
     }
-    // SAFETY: what is closed belongs to values of the driver. Those that a child has copies of are
-    // never dropped there: it ends by `_exit`.
+    // SAFETY: what is closed belongs to values of the driver, whose copies in a child are never dropped:
+    // it ends by `_exit`.
     let code = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     match Errno::result(code) {
         Ok(_) => Ok(()),

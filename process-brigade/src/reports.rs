@@ -1,4 +1,4 @@
-//! What each process came to, in memory that all of them share.
+//! Reports of the processes, in memory that all of them share.
 
 #![expect(unsafe_code, reason = "memory is mapped that processes share")]
 
@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use anyhow::anyhow;
-use harness::panics;
+use contract::console;
 
-/// One report for each task. Its pages come to be when the first task of a page ends.
+/// One report for each task. A page becomes resident when the first task of it ends.
 #[derive(Debug)]
 pub(crate) struct Reports {
     base: NonNull<Report>,
     count: usize,
 }
 
-/// The longest text of a report, in bytes.
+/// Longest text of a report, in bytes.
 const LONGEST: usize = 236;
 
-/// What one process came to. Written by it just before it ends, read by the driver after that.
+/// Result of one process. Written by it just before it ends, read by the driver after that.
 #[repr(C)]
 struct Report {
     passed: AtomicU64,
@@ -31,13 +31,13 @@ struct Report {
     text: [AtomicU8; LONGEST],
 }
 
-/// The kinds of reports; memory that was never written to is none of them.
+/// Kinds of reports; memory that was never written to has none of them.
 const PASSED: u32 = 1;
 const ERRNO: u32 = 2;
 const TEXT: u32 = 3;
 
 impl Reports {
-    /// Maps room for so many.
+    /// Maps memory for so many reports.
     ///
     /// # Errors
     /// Those of mmap(2).
@@ -57,12 +57,12 @@ impl Reports {
     }
 
     fn all(&self) -> &[Report] {
-        // SAFETY: the mapping has room for so many, is aligned to a page, and holds zeros, of which
-        // atomics may be made. Whoever writes to it does so by atomics.
+        // SAFETY: the mapping has room for so many, is aligned to a page, and holds zeros, which are
+        // valid atomics. All writes to it go through atomics.
         unsafe { slice::from_raw_parts(self.base.as_ptr(), self.count) }
     }
 
-    /// Keeps what task `k` came to.
+    /// Keeps the result of task `k`.
     pub(crate) fn write(&self, k: u32, outcome: &thread::Result<io::Result<u64>>) {
         let report = &self.all()[k as usize];
         let kind = match outcome {
@@ -77,12 +77,12 @@ impl Reports {
                 }
                 None => report.put(&e.to_string()),
             },
-            Err(panic) => report.put(&panics::error(&**panic).to_string()),
+            Err(panic) => report.put(&console::panic_error(&**panic).to_string()),
         };
         report.kind.store(kind, Ordering::Release);
     }
 
-    /// What task `k` came to; `None` where it has not told.
+    /// Result of task `k`; `None` where it left none.
     pub(crate) fn read(&self, k: u32) -> Option<anyhow::Result<u64>> {
         let report = &self.all()[k as usize];
         match report.kind.load(Ordering::Acquire) {
@@ -124,7 +124,7 @@ impl Report {
     }
 }
 
-/// The size of so many reports.
+/// Size of so many reports.
 fn bytes(count: usize) -> usize {
     count * size_of::<Report>()
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_and_the_rest_is_unknown() {
+    fn a_written_report_is_read_and_the_others_are_absent() {
         let reports = Reports::map(600).unwrap();
         reports.write(0, &Ok(Ok(7)));
         reports.write(1, &Ok(Err(io::Error::from_raw_os_error(libc::EPIPE))));

@@ -15,6 +15,8 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -41,7 +43,8 @@ pub struct Run {
     setup: Option<Duration>,
     first: Option<Duration>,
     rested: Option<Instant>,
-    iterations: u64,
+    /// Iterations begun in passes that are over; a pass that fails is dropped, and counts too.
+    iterations: Arc<AtomicU64>,
     children: Vec<i32>,
     /// The pass that a person reads of.
     pub(crate) result: Option<Pass>,
@@ -78,7 +81,7 @@ impl Run {
             setup: None,
             first: None,
             rested: None,
-            iterations: 0,
+            iterations: Arc::default(),
             children: Vec::new(),
             result: None,
             extra: Extra::new(),
@@ -87,14 +90,15 @@ impl Run {
         }
     }
 
-    /// Names the processes that do the work besides this one.
+    /// Names the processes that do the work besides this one. Their usage cannot be read while they run,
+    /// and this process's alone would mislead: none is given.
     pub fn set_children(&mut self, pids: Vec<i32>) {
         self.children = pids;
     }
 
-    /// Iterations begun so far, untimed ones included.
+    /// Iterations begun in passes that are over, untimed ones included.
     pub fn iterations(&self) -> u64 {
-        self.iterations
+        self.iterations.load(Ordering::Relaxed)
     }
 
     /// Next pass of a program whose tasks are always there; `None` where it is to take them down.
@@ -203,13 +207,15 @@ impl Run {
     fn pass(&self, untimed: u64, timed: u64, samples: Samples) -> Pass {
         Pass {
             name: None,
-            begun: self.iterations,
+            begun: self.iterations(),
+            all: Arc::clone(&self.iterations),
             untimed,
             until: None,
             timed,
             timing: false,
             samples,
             first: None,
+            has_usage: self.children.is_empty(),
             before: None,
             usage: None,
             extra: Extra::new(),
@@ -223,7 +229,6 @@ impl Run {
     /// When the answer cannot be written.
     pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
         pass.close();
-        self.iterations = pass.begun;
         self.first = self.first.or(pass.first);
         if pass.name.is_some()
             && let Samples::Each(samples_ns) = &mut pass.samples
@@ -317,6 +322,8 @@ pub struct Pass {
     /// Name that the runner asked for; `None` for the warm-up, and alone.
     name: Option<String>,
     begun: u64,
+    /// That of the run, told when this pass is over.
+    all: Arc<AtomicU64>,
     untimed: u64,
     /// End of the untimed iterations, if all of them take longer.
     until: Option<Instant>,
@@ -324,6 +331,8 @@ pub struct Pass {
     timing: bool,
     pub(crate) samples: Samples,
     first: Option<Duration>,
+    /// Whether this process does all of the work.
+    has_usage: bool,
     before: Option<Usage>,
     pub(crate) usage: Option<Usage>,
     /// Distributions that were measured beside the iterations.
@@ -358,7 +367,7 @@ impl Pass {
             self.timed -= 1;
             if !self.timing {
                 self.timing = true;
-                self.before = usage::now();
+                self.before = self.has_usage.then(usage::now).flatten();
             }
         }
         self.begun += 1;
@@ -387,7 +396,14 @@ impl Pass {
         if let (None, Some(before), Some(now)) = (self.usage, self.before, usage::now()) {
             self.usage = Some(usage::since(now, before));
         }
+        self.all.fetch_max(self.begun, Ordering::Relaxed);
         self.progress = None;
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

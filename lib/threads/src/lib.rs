@@ -1,9 +1,10 @@
-//! Threads on stacks and CPUs of their own.
+//! Threads on stacks and CPUs of their own, and forked processes.
 
 mod arena;
 pub mod futex;
 mod handoff;
 mod placement;
+pub mod process;
 mod pthread;
 mod spawner;
 
