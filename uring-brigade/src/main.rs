@@ -1,341 +1,239 @@
 //! A token travels through N async tasks chained by pipes, on io_uring.
 //!
-//! One iteration: the driver writes a byte into the first link; each task reads it, adds one, and
-//! writes it into the next link; the driver reads it from the last link. That is N + 1 hops. The
-//! driver is a task like the others, and all of them run on one thread. With `--bytes` a token has
-//! more of them, of which each task reads all before it writes any.
+//! One iteration: the driver writes a byte into the first link; each task reads it, adds one, and writes
+//! it into the next link; the driver reads it from the last link: N + 1 hops. The driver is a task like
+//! the others, and all of them run on one thread.
 //!
-//! Timed: what each hop takes of the executor and of the kernel. A task hands a read or a write
-//! over, and goes on when it is complete; when no task can go on, one io_uring_enter submits all
-//! that was handed over and waits for what completes. Of a hop these are a write and the read of
-//! the next task. Left out: creating and awaiting the tasks, the check of the bytes, and all
-//! bookkeeping.
+//! Timed: what a hop takes of the executor and of the kernel. A task begins a read or a write and goes on
+//! when that is complete; when no task can go on, one io_uring_enter submits what was begun, a write and
+//! the read of the next task, and waits for a completion. Left out: creating and awaiting the tasks, and
+//! the check of the bytes.
 //!
-//! `--executor ring` is a page of code (`ring/mod.rs`) that does nothing else: the least that tasks
-//! on io_uring cost, and no runtime that a server could be written with. `compio` is one.
-//! The time per hop is not the price of switching tasks: see `async-mem-brigade` for that.
+//! Not to be taken for the price of a runtime that a server could use: the executor (`ring/mod.rs`) is
+//! the least that tasks on io_uring need. Nor for the price of switching tasks, which
+//! `async-mem-brigade` measures.
 
-#[cfg(feature = "compio")]
-mod compio;
-mod executor;
-mod faulty;
 mod ring;
 mod setup;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
-use clap::{Parser, ValueEnum};
-use harness::args::Run;
-use harness::laps::Laps;
-use harness::limits::{self, Demand};
-use harness::links::{Chain, Link, Mode};
-use harness::order::Order;
-use harness::payload::{Pattern, Payload};
-use harness::placement::{Layout, Place};
-use harness::ready::{Arrival, Muster};
-use harness::tally::Tally;
-use harness::test_fault::TestFault;
-use harness::touch::{Touch, Work, WorkingSet};
-use harness::wiring::{Post, Wiring};
-use harness::{BadUsage, Program, Session, machine, record};
-use serde::Serialize;
+use anyhow::ensure;
+use chain::{
+    ChainBuilder, ChainFlags, FaultFlags, Needed, Pattern, StartGuard, StartLatch, TaskResults,
+    Transport, WorkingSet,
+};
+use clap::Parser;
+use contract::message::{Claim, Description, Runtime};
+use contract::samples::Recorder;
+use contract::{BadUsage, Flags, Pass, Program, Run};
+use io_uring::IoUring;
 
-use executor::{Executor, Sink, Source, Token, yield_now};
-use ring::Ring;
+use ring::{Reader, Ring, Task, Token, Writer, yield_now};
 use setup::{Setup, Shape};
 
 /// Pass a byte through a chain of async tasks on io_uring, and time it
-#[derive(Parser, Serialize)]
+#[derive(Clone, Parser)]
 #[command(version)]
 struct Cli {
     #[command(flatten)]
-    #[serde(flatten)]
-    run: Run,
+    flags: Flags,
     #[command(flatten)]
-    #[serde(flatten)]
-    chain: Chain,
-    #[command(flatten)]
-    #[serde(flatten)]
-    payload: Payload,
-    #[command(flatten)]
-    #[serde(flatten)]
-    place: Place,
-    #[command(flatten)]
-    #[serde(flatten)]
-    order: Order,
-    #[command(flatten)]
-    #[serde(flatten)]
-    touch: Touch,
-    /// What the tasks run on, all of them on one thread
-    #[arg(long, value_enum, default_value = "ring")]
-    executor: Kind,
-    /// The mode of the ring
+    chain: ChainFlags,
+    /// Mode of the ring
     #[arg(long, value_enum, default_value = "deferred")]
     setup: Setup,
-    /// Read by operations that stay, and put what comes into buffers of the ring's own: a task
-    /// hands its read over once instead of once for each token, and copies what came out of the
-    /// buffers. Needs Linux 6.7 for pipes and 6.0 for socket pairs
+    /// Read by multishot operations: a task begins one read for all tokens, and copies them out of
+    /// buffers of the ring (Linux 6.7 for pipes, 6.0 for sockets)
     #[arg(long)]
     multishot: bool,
     #[command(flatten)]
-    #[serde(flatten)]
-    fault: TestFault,
-}
-
-/// Executors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    /// a run queue and a ring, in a page of this program
-    Ring,
-    /// the runtime of that name; its own choice would be --setup plain
-    #[cfg(feature = "compio")]
-    Compio,
+    fault: FaultFlags,
 }
 
 impl Program for Cli {
-    fn run(&self) -> &Run {
-        &self.run
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        if self.chain.transport == Transport::Eventfd {
+            return Err(BadUsage::new(
+                "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
+            ));
+        }
+        self.chain.check_room(Needed::Along(self.flags.tasks))?;
+        self.fault.check(self.flags.tasks)?;
+        let needs = self.chain.needs(self.chain.token_size()) + self.shape().needs();
+        let described = self
+            .chain
+            .describe("uring-brigade", &self.flags, Claim::UserSwitch, needs);
+        Ok(Description {
+            runtime: Some(Runtime {
+                name: "io_uring".to_owned(),
+                version: None,
+                flavor: "current-thread".to_owned(),
+                workers: 1,
+            }),
+            ..described
+        })
     }
 }
 
-impl Kind {
-    /// How the record names it.
-    fn describe(self) -> record::Runtime {
-        let name = match self {
-            Kind::Ring => "io-uring",
-            #[cfg(feature = "compio")]
-            Kind::Compio => "compio",
-        };
-        record::Runtime {
-            name: name.to_owned(),
-            version: machine::runtime_version(name),
-            flavor: "current-thread".to_owned(),
-            workers: 1,
-        }
+impl Cli {
+    fn shape(&self) -> Shape {
+        Shape::of(self.setup, self.flags.tasks, &self.chain, self.multishot)
     }
 }
+
+type Tasks = Vec<(u32, Task<u64>)>;
+
+/// The ends of the chain that the driver has.
+type Ends<T> = (Writer<T>, Reader<T>);
 
 fn main() -> ExitCode {
-    harness::main(measure)
+    contract::main(measure)
 }
 
-fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
-    if cli.multishot && cli.executor != Kind::Ring {
-        return Err(BadUsage::new("--multishot: only --executor ring does that"));
-    }
-    cli.place.confine(Layout::Single)?;
-    let transport = cli.chain.transport;
-    let multishot = cli.multishot.then_some((transport, cli.payload));
-    let shape = Shape::of(cli.setup, cli.run.tasks, cli.chain.tokens, multishot);
-    let demand = Demand::links(transport)
-        + shape.demand()
-        + cli.payload.demand(cli.chain.tokens)
-        + cli.touch.demand();
-    cli.fault.check(cli.run.tasks)?;
-    session.carries(cli.chain.tokens);
-    session.hands_over(cli.payload.of(cli.chain.tokens));
-    session.runs_on(cli.executor.describe());
-    session.require(&demand)?;
-    cli.chain.check_room_along(cli.run.tasks, cli.payload)?;
-    match cli.payload.is_a_byte() {
-        true => on_executor(cli, session, &demand, shape, [0u8; 1]),
-        false => {
-            // Written, so that it is resident before anything is timed.
-            let token = vec![u8::MAX; cli.payload.size()].into_boxed_slice();
-            on_executor(cli, session, &demand, shape, token)
-        }
-    }
-}
-
-/// Runs the chain, with tokens of this kind, on the executor that was asked for.
-#[cfg(feature = "compio")]
-fn on_executor<T: compio::Buffer>(
-    cli: &Cli,
-    session: &mut Session,
-    demand: &Demand,
-    shape: Shape,
-    token: T,
-) -> anyhow::Result<()> {
-    let ring = shape.open(demand)?;
-    match cli.executor {
-        Kind::Ring => {
-            let executor = Ring::new(ring, shape.multishot)?;
-            run(cli, session, demand, &executor, token)
-        }
-        Kind::Compio => {
-            // It was opened to learn whether it can be; this one is compio's.
-            drop(ring);
-            run(cli, session, demand, &compio::Compio::new(shape)?, token)
-        }
-    }
-}
-
-/// Runs the chain, with tokens of this kind, on the only executor.
-#[cfg(not(feature = "compio"))]
-fn on_executor<T: Token>(
-    cli: &Cli,
-    session: &mut Session,
-    demand: &Demand,
-    shape: Shape,
-    token: T,
-) -> anyhow::Result<()> {
-    let executor = Ring::new(shape.open(demand)?, shape.multishot)?;
-    run(cli, session, demand, &executor, token)
-}
-
-/// Runs the chain on an executor, with the work that its tasks do at each hop.
-fn run<T: Token>(
-    cli: &Cli,
-    session: &mut Session,
-    demand: &Demand,
-    executor: &impl Executor<T>,
-    token: T,
-) -> anyhow::Result<()> {
-    let outcome = match cli.touch.is_none() {
-        true => executor.block_on(brigade::<(), T>(cli, session, demand, executor, token)),
-        false => executor.block_on(brigade::<WorkingSet, T>(
-            cli, session, demand, executor, token,
-        )),
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let io = cli.shape().open()?;
+    let touch = cli.chain.touch;
+    let work = || {
+        let mut memory = WorkingSet::new(touch);
+        move || memory.touch()
     };
-    outcome.context("cannot wait for completions (io_uring_enter)")?
-}
-
-/// Builds the chain, has it driven, and takes it down.
-async fn brigade<W: Work, T: Token>(
-    cli: &Cli,
-    session: &mut Session,
-    demand: &Demand,
-    executor: &impl Executor<T>,
-    token: T,
-) -> anyhow::Result<()> {
-    let (n, tokens, payload) = (cli.run.tasks, cli.chain.tokens, cli.payload);
-    let mut tasks = Vec::new();
-    let mut sent = 0;
-    let result = match form::<W, T, _>(cli, demand, executor, &token, &mut tasks).await {
-        Err(e) => Err(e),
-        Ok(mut ends) => {
-            let mut laps = session.laps();
-            let counter = executor.clone();
-            let sent_out = vec![token; tokens as usize];
-            let driver = executor.spawn(async move {
-                let result = drive(&counter, &mut ends, sent_out, &mut laps, n, payload).await;
-                Ok((ends, laps, result))
-            });
-            driver.await.and_then(|(_ends, laps, result)| {
-                sent = laps.begun() * u64::from(tokens);
-                session.timed(laps);
-                result.map(|()| session.at_rest())
-            })
-        }
-    };
-    // Both ends of the chain are closed now, and the end of file runs down it.
-    tasks.sort_unstable_by_key(|(place, _)| *place);
-    let mut tally = Tally::default();
-    for (_, task) in tasks {
-        tally.add(task.await);
+    match cli.chain.token_size() {
+        1 if touch.0 == 0 => brigade(cli, run, io, [0], || || ()),
+        1 => brigade(cli, run, io, [0], work),
+        // Written, so that it is resident before anything is timed.
+        size => brigade(cli, run, io, vec![u8::MAX; size].into_boxed_slice(), work),
     }
-    tally.settle(result, n, sent)
 }
 
-/// Spawns the tasks, each with its place in the chain, and waits until each has run. Returns the
-/// end that the driver writes to and the end that it reads from.
-async fn form<W: Work, T: Token, E: Executor<T>>(
+/// A chain whose tokens are a `T` and whose tasks do `work` at each hop.
+fn brigade<T: Token, W: FnMut() + 'static>(
     cli: &Cli,
-    demand: &Demand,
-    executor: &E,
+    run: &mut Run,
+    io: IoUring,
+    token: T,
+    work: impl Fn() -> W,
+) -> anyhow::Result<()> {
+    let ring = Ring::new(io, cli.shape().multishot)?;
+    let mut tasks = Tasks::new();
+    let built = ring.block_on(build(cli, &ring, &token, work, &mut tasks));
+    let driven = built.flatten().and_then(|mut ends| {
+        while let Some(mut pass) = run.next_pass()? {
+            let driver = drive(cli.clone(), ring.clone(), token.clone(), ends, pass);
+            let result;
+            (ends, pass, result) = ring.block_on(ring.spawn(driver))??;
+            run.finish(pass)?;
+            result?;
+        }
+        Ok(())
+    });
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    let mut results = TaskResults::default();
+    for (place, task) in tasks {
+        results.add(place, ring.block_on(task).flatten());
+    }
+    results.into_result(driven, run.iterations() * u64::from(cli.chain.tokens))
+}
+
+/// Builds the chain, waits until each task runs, and returns the driver's ends.
+async fn build<T: Token, W: FnMut() + 'static>(
+    cli: &Cli,
+    ring: &Ring<T>,
     token: &T,
-    tasks: &mut Vec<(u32, E::Task<u64>)>,
-) -> anyhow::Result<(E::Writer, E::Reader)> {
-    let n = cli.run.tasks;
-    let mut muster = Muster::of(n);
-    let link = |k| {
-        let made = cli.chain.transport.link(Mode::Blocking);
-        let made = made.and_then(|Link { reader, writer }| {
-            Ok((executor.reader(reader)?, executor.writer(writer)?))
-        });
-        made.map_err(|e| limits::explain("make a link", k, n, e, demand))
+    work: impl Fn() -> W,
+    tasks: &mut Tasks,
+) -> anyhow::Result<Ends<T>> {
+    let mut latch = StartLatch::new(cli.flags.tasks);
+    let link = || {
+        let (reader, writer) = cli.chain.transport.descriptors()?;
+        Ok((ring.reader(reader), ring.writer(writer)))
     };
-    let mut wiring = Wiring::new(cli.order, n, link)?;
-    while let Some(post) = wiring.next_task() {
-        let Post {
-            place,
-            upstream,
-            downstream,
-        } = post?;
-        let arrival = muster.arrival();
-        let (token, work) = (token.clone(), W::new(cli.touch));
-        let task = match cli.fault.of(place) {
-            None => executor.spawn(pass_on(upstream, downstream, token, work, arrival)),
-            Some(ending) => executor.spawn(faulty::pass_on(
-                upstream, downstream, token, arrival, ending,
-            )),
-        };
-        tasks.push((place, task));
+    let mut builder = ChainBuilder::new(cli.flags.tasks, cli.chain.shuffle, link)?;
+    while let Some(station) = builder.next_station()? {
+        let fault = cli.fault.of(station.place);
+        let (from, to) = (station.upstream.with(fault), station.downstream);
+        let task = pass_on(from, to, token.clone(), work(), latch.guard(fault));
+        tasks.push((station.place, ring.spawn(task)));
     }
-    while !muster.complete()? {
+    while !latch.is_open()? {
         yield_now().await;
     }
-    Ok(wiring.ends())
+    Ok(builder.driver_ends())
 }
 
 /// A task of the chain: takes a token, adds one to it, hands it on, until the end of file.
 async fn pass_on<T: Token>(
-    mut upstream: impl Source<T>,
-    mut downstream: impl Sink<T>,
+    mut from: Reader<T>,
+    mut to: Writer<T>,
     mut token: T,
-    mut work: impl Work,
-    arrival: Arrival,
+    mut work: impl FnMut(),
+    guard: StartGuard,
 ) -> anyhow::Result<u64> {
-    arrival.arrive();
+    guard.started()?;
     let mut passed = 0;
-    while upstream.read(&mut token).await? {
-        work.work();
+    while from.read(&mut token).await? {
+        work();
         let bytes = token.bytes();
         bytes[0] = bytes[0].wrapping_add(1);
-        downstream.write(&mut token).await?;
+        to.write(&mut token).await?;
         passed += 1;
     }
     Ok(passed)
 }
 
-/// The driver: sends the tokens in, takes them out, and times that. What is sent and what is taken
-/// back share memory.
+/// The driver: sends the tokens in, takes them out, and times that. A token that is taken out has the
+/// memory of the one that was sent.
 async fn drive<T: Token>(
-    executor: &impl Executor<T>,
-    (first, last): &mut (impl Sink<T>, impl Source<T>),
-    mut tokens: Vec<T>,
-    laps: &mut Laps,
-    tasks: u32,
-    payload: Payload,
-) -> anyhow::Result<()> {
-    let pattern = Pattern::new(payload);
-    while let Some(lap) = laps.advance()? {
-        let start = lap as u8;
-        for (k, token) in tokens.iter_mut().enumerate() {
-            let sent = pattern.token(start.wrapping_add(k as u8));
-            token.bytes().copy_from_slice(sent);
-        }
-        let before = executor.waits();
+    cli: Cli,
+    ring: Ring<T>,
+    token: T,
+    (mut first, mut last): Ends<T>,
+    mut pass: Pass,
+) -> anyhow::Result<(Ends<T>, Pass, anyhow::Result<()>)> {
+    let mut recorders = [Recorder::default(), Recorder::default()];
+    let result = async {
+        let pattern = Pattern::new(&cli.chain);
+        let mut received = pattern.room(cli.chain.tokens, 0);
+        let mut tokens = vec![token; cli.chain.tokens as usize];
+        while let Some(iteration) = pass.next_iteration() {
+            let start = iteration as u8;
+            for (k, token) in tokens.iter_mut().enumerate() {
+                let sent = pattern.token(start.wrapping_add(k as u8));
+                token.bytes().copy_from_slice(sent);
+            }
+            let before = ring.counts();
 
-        let clock = Instant::now();
-        for token in &mut tokens {
-            first.write(token).await?;
-        }
-        for token in &mut tokens {
-            ensure!(last.read(token).await?, "the chain ended early");
-        }
-        laps.record(clock.elapsed());
+            let clock = Instant::now();
+            for token in &mut tokens {
+                first.write(token).await?;
+            }
+            for token in &mut tokens {
+                ensure!(last.read(token).await?, "the chain ended early");
+            }
+            pass.record(clock.elapsed());
 
-        if let Some((now, before)) = executor.waits().zip(before) {
-            laps.waited(now.since(before));
+            let now = ring.counts();
+            if pass.is_timed() {
+                recorders[0].record(now.enters - before.enters);
+                recorders[1].record(now.completions - before.completions);
+            }
+            for (part, token) in pattern.tokens(&mut received).zip(&mut tokens) {
+                part.copy_from_slice(token.bytes());
+            }
+            pattern.verify(&received, start, cli.flags.tasks)?;
         }
-        for (k, token) in tokens.iter_mut().enumerate() {
-            let number = start.wrapping_add(k as u8);
-            pattern.verify_token(k, token.bytes(), number, tasks)?;
-        }
+        Ok(())
+    };
+    let result = result.await;
+    for (name, recorder) in ["enters_count", "completions_count"].iter().zip(recorders) {
+        let counts = recorder.distribution();
+        pass.extra
+            .extend(counts.map(|counts| ((*name).to_owned(), counts)));
     }
-    Ok(())
+    Ok(((first, last), pass, result))
 }

@@ -1,4 +1,4 @@
-//! Buffers that the kernel picks for operations that stay: io_uring_register_buf_ring(3).
+//! Buffers that the kernel picks for multishot operations: io_uring_register_buf_ring(3).
 
 #![expect(unsafe_code, reason = "memory is shared with the kernel")]
 
@@ -19,26 +19,24 @@ pub(super) const GROUP: u16 = 0;
 /// The kernel wants the ring to begin with a page. No system has larger ones.
 const PAGE: usize = 64 << 10;
 
-/// How many buffers, and how large.
+/// Number and size of the buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pool {
     /// Bytes of each.
     pub(crate) size: usize,
-    /// How many they are: a power of two.
+    /// Their number, a power of two.
     pub(crate) count: u16,
 }
 
 impl Pool {
-    /// More memory than this is not given to buffers: they are back before the kernel waits for
-    /// them, and where it has none left it says so and is asked again.
+    /// Most bytes of all buffers. Where the kernel has none left, it says so and is asked again.
     const MEMORY: usize = 16 << 20;
 
-    /// What a link holds by default; larger tokens come in parts.
+    /// Most bytes of a buffer: what a link holds by default. Larger tokens come in parts.
     const LARGEST: usize = 64 << 10;
 
-    /// For tokens of so many bytes, on a ring where so many completions find room. A buffer has
-    /// room for a token, so that each completes by itself, as where a read asks for one. There are as
-    /// many as completions: none is missing before one is late.
+    /// Buffers for tokens of so many bytes, on a ring with room for so many completions. A buffer holds
+    /// one token, so that each token is a completion, as where a read asks for one.
     pub(crate) fn of(token: usize, completions: u32) -> Self {
         let size = token.min(Self::LARGEST);
         let most = (Self::MEMORY / size).min(1 << 15);
@@ -58,8 +56,8 @@ impl Pool {
 
 /// The buffers.
 ///
-/// They are never freed: the kernel may write to them until the ring is gone, and close(2) does not
-/// wait for that.
+/// They are never freed: the kernel may write to them until the ring is gone, and close(2) does not wait
+/// for that.
 pub(super) struct Buffers {
     entries: NonNull<BufRingEntry>,
     bytes: &'static [Cell<u8>],
@@ -98,8 +96,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Takes the bytes out of a buffer that the kernel has filled with so many; it may fill the buffer
-    /// again.
+    /// Takes the bytes out of a buffer that the kernel has filled with so many, and gives it back.
     pub(super) fn take(&self, id: u16, came: usize, into: &mut VecDeque<u8>) {
         let buffer = &self.buffer(id)[..came];
         match buffer {

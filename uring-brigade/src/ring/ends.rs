@@ -9,27 +9,37 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use harness::console;
-use harness::links::Transport;
+use chain::{Fault, Misbehaviour, Transport};
+use contract::console;
 use io_uring::{opcode, squeue, types};
 
 use super::buffers::GROUP;
 use super::queue::{Operation, Queue};
-use crate::executor::{Sink, Source, Token, cut_short};
+use super::token::{Token, cut_short};
 
 /// A descriptor, and the operation on it.
 struct End<T: Token> {
     queue: Rc<Queue<T>>,
     operation: Rc<Operation<T>>,
     fd: OwnedFd,
-    /// How many bytes of the operation's token were read or written.
+    /// Bytes of the operation's token that were read or written.
     done: usize,
 }
 
 /// The end that is read from.
 pub(crate) struct Reader<T: Token> {
     end: End<T>,
-    multishot: Option<Transport>,
+    kind: Kind,
+}
+
+/// How an end is read.
+enum Kind {
+    /// One operation for each read.
+    Once,
+    /// One operation that goes on.
+    Multishot(Transport),
+    /// With a fault that a test asks for.
+    Faulty(Box<(Kind, Misbehaviour)>),
 }
 
 /// The end that is written to.
@@ -80,7 +90,7 @@ impl<T: Token> Drop for End<T> {
     /// of the link would wait for ever.
     fn drop(&mut self) {
         if let Err(e) = self.queue.cancel(&self.operation) {
-            console::say(format_args!("cannot cancel an operation: {e}"));
+            console::say(&format!("cannot cancel an operation: {e}"));
         }
     }
 }
@@ -89,48 +99,92 @@ impl<T: Token> Reader<T> {
     pub(super) fn new(queue: Rc<Queue<T>>, fd: OwnedFd, multishot: Option<Transport>) -> Self {
         Reader {
             end: End::new(queue, fd),
-            multishot,
+            kind: multishot.map_or(Kind::Once, Kind::Multishot),
         }
     }
 
-    /// Reads until the token is whole. A read whose future was dropped goes on, and what it brings
-    /// is the next call's, in the memory of its own token.
-    fn poll_once(&mut self, token: &mut T, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let end = &mut self.end;
+    /// The same end with a fault in it.
+    pub(crate) fn with(self, fault: Option<Fault>) -> Self {
+        match fault {
+            None => self,
+            Some(fault) => Reader {
+                kind: Kind::Faulty(Box::new((self.kind, Misbehaviour::new(fault)))),
+                end: self.end,
+            },
+        }
+    }
+
+    /// Fills a token, in several reads where it comes in parts; `false` at the end of file.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub(crate) fn read(&mut self, token: &mut T) -> impl Future<Output = io::Result<bool>> {
+        poll_fn(|cx| match &mut self.kind {
+            Kind::Once => self.end.poll_read(token, cx),
+            &mut Kind::Multishot(transport) => self.end.poll_arrived(transport, token, cx),
+            Kind::Faulty(faulty) => self.end.poll_faulty(faulty, token, cx),
+        })
+    }
+}
+
+impl<T: Token> End<T> {
+    fn poll_faulty(
+        &mut self,
+        (kind, misbehaviour): &mut (Kind, Misbehaviour),
+        token: &mut T,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<bool>> {
+        if misbehaviour.hangs() {
+            return Poll::Pending;
+        }
+        if misbehaviour.closes() {
+            return Poll::Ready(Ok(false));
+        }
+        let is_whole = match *kind {
+            Kind::Multishot(transport) => ready!(self.poll_arrived(transport, token, cx))?,
+            _ => ready!(self.poll_read(token, cx))?,
+        };
+        misbehaviour.before_read()?;
+        misbehaviour.after_read(token.bytes());
+        Poll::Ready(Ok(is_whole))
+    }
+
+    /// Reads until the token is whole.
+    fn poll_read(&mut self, token: &mut T, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         loop {
-            if end.operation.is_idle() {
-                if end.done == 0 {
-                    end.operation.put(mem::take(token));
+            if self.operation.is_idle() {
+                if self.done == 0 {
+                    self.operation.put(mem::take(token));
                 }
-                end.begin(|fd, bytes, size| opcode::Read::new(fd, bytes, size).build())?;
+                self.begin(|fd, bytes, size| opcode::Read::new(fd, bytes, size).build())?;
             }
-            let (count, is_whole) = ready!(end.poll_on(cx))?;
-            if count == 0 && end.done > 0 {
+            let (count, is_whole) = ready!(self.poll_on(cx))?;
+            if count == 0 && self.done > 0 {
                 return Poll::Ready(Err(cut_short()));
             }
             if count == 0 || is_whole {
-                *token = end.operation.take();
+                *token = self.operation.take();
                 return Poll::Ready(Ok(is_whole));
             }
         }
     }
 
-    /// Fills a token with what an operation which stays brings in.
+    /// Fills a token with what a multishot operation brings.
     fn poll_arrived(
         &self,
         transport: Transport,
         token: &mut T,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<bool>> {
-        let operation = &self.end.operation;
+        let operation = &self.operation;
         loop {
             if operation.fill_from_arrived(token) {
                 return Poll::Ready(Ok(true));
             }
             if operation.is_idle() {
-                self.end.begin(|fd, _, _| match transport {
+                self.begin(|fd, _, _| match transport {
                     Transport::Pipe => opcode::ReadMulti::new(fd, 0, GROUP).build(),
-                    Transport::Socketpair => opcode::RecvMulti::new(fd, GROUP).build(),
+                    _ => opcode::RecvMulti::new(fd, GROUP).build(),
                 })?;
             }
             match ready!(operation.poll(cx)) {
@@ -144,15 +198,6 @@ impl<T: Token> Reader<T> {
     }
 }
 
-impl<T: Token> Source<T> for Reader<T> {
-    fn read(&mut self, token: &mut T) -> impl Future<Output = io::Result<bool>> {
-        poll_fn(|cx| match self.multishot {
-            None => self.poll_once(token, cx),
-            Some(transport) => self.poll_arrived(transport, token, cx),
-        })
-    }
-}
-
 impl<T: Token> Writer<T> {
     pub(super) fn new(queue: Rc<Queue<T>>, fd: OwnedFd) -> Self {
         Writer {
@@ -160,7 +205,16 @@ impl<T: Token> Writer<T> {
         }
     }
 
-    /// Writes until all of the token is gone. It is handed over by the first call.
+    /// Writes a token, in several writes where it goes in parts.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub(crate) fn write(&mut self, token: &mut T) -> impl Future<Output = io::Result<()>> {
+        let mut handed_over = false;
+        poll_fn(move |cx| self.poll_write(token, &mut handed_over, cx))
+    }
+
+    /// Writes until all of the token is gone. The first call hands it over.
     fn poll_write(
         &mut self,
         token: &mut T,
@@ -170,7 +224,7 @@ impl<T: Token> Writer<T> {
         let end = &mut self.end;
         if !*handed_over {
             if !end.operation.is_idle() {
-                // An earlier one whose future was dropped.
+                // An earlier write whose future was dropped.
                 ready!(end.poll_on(cx))?;
             }
             end.done = 0;
@@ -190,12 +244,5 @@ impl<T: Token> Writer<T> {
                 _ => {}
             }
         }
-    }
-}
-
-impl<T: Token> Sink<T> for Writer<T> {
-    fn write(&mut self, token: &mut T) -> impl Future<Output = io::Result<()>> {
-        let mut handed_over = false;
-        poll_fn(move |cx| self.poll_write(token, &mut handed_over, cx))
     }
 }

@@ -1,9 +1,9 @@
-//! The executor of a page: tasks that are polled when they are ready, and one system call that
-//! submits what they have begun and waits for what completes.
+//! A minimal executor: it polls the tasks that are ready, and then one system call submits what they have
+//! begun and waits for what completes.
 //!
-//! There is no timer, no other thread, and nothing that a task could wait for but its operations
-//! and other tasks. Wakers are of use to the thread that runs the executor alone: elsewhere they do
-//! nothing. A thread has one executor at most.
+//! A task can wait for its operations and for other tasks; there is no timer and no other thread. Wakers
+//! work on the thread that runs the executor, and do nothing elsewhere. A thread has one executor at
+//! most.
 
 #![expect(unsafe_code, reason = "a waker is made by hand")]
 
@@ -12,49 +12,52 @@ mod ends;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
-use harness::links::Transport;
-use harness::panics;
-use harness::waits::Waits;
+use anyhow::Context as _;
+use chain::Transport;
+use contract::console;
 use io_uring::IoUring;
 
-use crate::executor::{Executor, Token};
 pub(crate) use buffers::Pool;
-use ends::{Reader, Writer};
+pub(crate) use ends::{Reader, Writer};
+pub(crate) use queue::Counts;
 use queue::Queue;
+pub(crate) use token::Token;
 
 thread_local! {
-    /// The run queue: tasks that are to be polled, by their numbers, first come, first served.
+    /// The run queue: numbers of the tasks that are ready, in order.
     static READY: RefCell<VecDeque<usize>> = const { RefCell::new(VecDeque::new()) };
 }
 
 /// The number of the future that `block_on` runs.
 const ROOT: usize = usize::MAX;
 
-/// What is polled of a task.
 type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The executor.
 pub(crate) struct Ring<T> {
     queue: Rc<Queue<T>>,
-    /// By their numbers; what has ended has left a gap.
+    /// By their numbers; a task that has ended leaves a gap.
     tasks: Rc<RefCell<Vec<Option<Body>>>>,
     multishot: Option<Transport>,
 }
 
 impl<T: Token> Ring<T> {
-    /// An executor on this ring. With `multishot`, links of this transport are read by operations
-    /// that stay, into buffers of such a pool.
+    /// An executor on this ring. With `multishot`, links of that transport are read by multishot
+    /// operations, into buffers of such a pool.
+    ///
+    /// # Errors
+    /// What the kernel reports where it takes no buffers.
     pub(crate) fn new(io: IoUring, multishot: Option<(Transport, Pool)>) -> anyhow::Result<Self> {
         let (transport, pool) = multishot.unzip();
         Ok(Ring {
@@ -94,12 +97,12 @@ impl<T> Clone for Ring<T> {
     }
 }
 
-impl<T: Token> Executor<T> for Ring<T> {
-    type Reader = Reader<T>;
-    type Writer = Writer<T>;
-    type Task<O: 'static> = Task<O>;
-
-    fn block_on<O>(&self, future: impl Future<Output = O>) -> io::Result<O> {
+impl<T: Token> Ring<T> {
+    /// Runs the tasks until `future` has come to its end.
+    ///
+    /// # Errors
+    /// What the kernel reports where a wait fails.
+    pub(crate) fn block_on<O>(&self, future: impl Future<Output = O>) -> anyhow::Result<O> {
         let mut root = pin!(future);
         wake(ROOT);
         loop {
@@ -112,11 +115,13 @@ impl<T: Token> Executor<T> for Ring<T> {
                     return Ok(output);
                 }
             }
-            self.queue.wait()?;
+            let waited = self.queue.wait();
+            waited.context("cannot wait for completions (io_uring_enter)")?;
         }
     }
 
-    fn spawn<O: 'static>(
+    /// Starts a task.
+    pub(crate) fn spawn<O: 'static>(
         &self,
         future: impl Future<Output = anyhow::Result<O>> + 'static,
     ) -> Task<O> {
@@ -128,7 +133,7 @@ impl<T: Token> Executor<T> for Ring<T> {
                 poll_fn(
                     |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
                         Ok(poll) => poll,
-                        Err(panic) => Poll::Ready(Err(panics::error(&*panic))),
+                        Err(panic) => Poll::Ready(Err(console::panic_error(&*panic))),
                     },
                 );
             let result = caught.await;
@@ -142,24 +147,27 @@ impl<T: Token> Executor<T> for Ring<T> {
         task
     }
 
-    fn reader(&self, fd: OwnedFd) -> io::Result<Reader<T>> {
-        Ok(Reader::new(Rc::clone(&self.queue), fd, self.multishot))
+    /// Takes the end of a link that is read from, a blocking descriptor.
+    pub(crate) fn reader(&self, fd: OwnedFd) -> Reader<T> {
+        Reader::new(Rc::clone(&self.queue), fd, self.multishot)
     }
 
-    fn writer(&self, fd: OwnedFd) -> io::Result<Writer<T>> {
-        Ok(Writer::new(Rc::clone(&self.queue), fd))
+    /// Takes the end of a link that is written to, a blocking descriptor.
+    pub(crate) fn writer(&self, fd: OwnedFd) -> Writer<T> {
+        Writer::new(Rc::clone(&self.queue), fd)
     }
 
-    fn waits(&self) -> Option<Waits> {
-        Some(self.queue.waits())
+    /// Counts so far.
+    pub(crate) fn counts(&self) -> Counts {
+        self.queue.counts()
     }
 }
 
-/// A task that was spawned.
+/// A spawned task: its result, or its panic.
 pub(crate) struct Task<O>(Rc<RefCell<Outcome<O>>>);
 
 enum Outcome<O> {
-    /// With whom to wake at the end.
+    /// The waker of whoever awaits it.
     Running(Option<Waker>),
     Ended(anyhow::Result<O>),
     Taken,
@@ -181,12 +189,12 @@ impl<O> Future for Task<O> {
     }
 }
 
-/// Puts a task into the run queue. One that has ended is passed over there.
+/// Puts a task into the run queue, which skips one that has ended.
 fn wake(number: usize) {
     READY.with_borrow_mut(|ready| ready.push_back(number));
 }
 
-/// What wakes a task: its number, and nothing to be counted or freed.
+/// Waker of a task: its number, without a count or an allocation.
 fn waker(number: usize) -> Waker {
     const TABLE: RawWakerVTable = RawWakerVTable::new(
         |number| RawWaker::new(number, &TABLE),
@@ -198,4 +206,18 @@ fn waker(number: usize) -> Waker {
     // SAFETY: the table's functions take the pointer for a number and never follow it; they touch
     // nothing but the run queue of the thread that calls them.
     unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
+}
+
+/// Lets every other task that is ready run first.
+pub(crate) async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if yielded {
+            return Poll::Ready(());
+        }
+        yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -11,55 +11,62 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use anyhow::Context as _;
-use harness::waits::Waits;
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use nix::errno::Errno;
 
 use super::buffers::{Buffers, Pool};
-use crate::executor::Token;
+use super::token::Token;
 
-/// The ring, and what it has counted.
+/// System calls of a ring, and what they brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Calls of io_uring_enter(2).
+    pub(crate) enters: u64,
+    /// Completions taken.
+    pub(crate) completions: u64,
+}
+
+/// The ring and its counts.
 pub(super) struct Queue<T> {
     io: RefCell<IoUring>,
     buffers: Option<Buffers>,
-    waits: Cell<Waits>,
+    counts: Cell<Counts>,
     operations: PhantomData<Operation<T>>,
 }
 
-/// The operation that an end of a link has in flight, if it has one. While it is in flight the
-/// kernel has a share in it: whatever becomes of the end or of the ring, the token that the kernel
-/// reads or writes stays where it is until its last completion, and where that never comes it is
-/// never freed.
+/// The operation of an end of a link. While it is in flight the kernel holds a reference to it: whatever
+/// becomes of the end or of the ring, the token that the kernel reads or writes stays where it is until
+/// the last completion; where that never comes, it is never freed.
 #[derive(Default)]
 pub(super) struct Operation<T> {
     token: Cell<T>,
     in_flight: Cell<bool>,
-    /// How it ended, as read(2) and write(2) return it or by a negative errno.
+    /// Its result: a number of bytes, or a negative errno.
     result: Cell<Option<i32>>,
-    /// Of one that stays: what came, in its order.
+    /// Bytes that a multishot operation has brought, in order.
     arrived: RefCell<VecDeque<u8>>,
     waker: Cell<Option<Waker>>,
 }
 
 impl<T: Token> Queue<T> {
-    /// With `pool`, what operations that stay put into what comes.
+    /// With `pool`, the ring gets buffers for multishot operations.
     pub(super) fn new(io: IoUring, pool: Option<Pool>) -> anyhow::Result<Self> {
         let buffers = pool.map(|pool| Buffers::register(&io, pool)).transpose();
         let buffers = buffers.context("cannot provide buffers to the ring")?;
         Ok(Queue {
             io: RefCell::new(io),
             buffers,
-            waits: Cell::default(),
+            counts: Cell::default(),
             operations: PhantomData,
         })
     }
 
-    pub(super) fn waits(&self) -> Waits {
-        self.waits.get()
+    pub(super) fn counts(&self) -> Counts {
+        self.counts.get()
     }
 
-    /// Submits what was begun, waits until something has completed, and wakes whom it concerns. A
-    /// signal ends the wait early.
+    /// Submits what was begun, waits for a completion, and wakes the tasks that wait for one. A signal
+    /// ends the wait early.
     ///
     /// # Errors
     /// What io_uring_enter(2) reports.
@@ -78,7 +85,7 @@ impl<T: Token> Queue<T> {
         self.settle(entered)
     }
 
-    /// Submits what was begun without waiting for completions, so that there is room for more.
+    /// Submits what was begun without a wait for completions, so that there is room for more.
     fn make_room(&self) -> io::Result<()> {
         let entered = {
             let io = self.io.borrow();
@@ -98,8 +105,8 @@ impl<T: Token> Queue<T> {
         self.settle(entered)
     }
 
-    /// Takes the completions. What is no error: a signal; completions that found no room (EBUSY)
-    /// and a shortage of memory (EAGAIN), if what was taken now may have ended it.
+    /// Takes the completions. No errors are a signal, and, where completions were taken now, a full
+    /// completion queue (EBUSY) and a shortage of memory (EAGAIN).
     fn settle(&self, entered: io::Result<usize>) -> io::Result<()> {
         let taken = self.take_completions();
         match entered {
@@ -128,7 +135,7 @@ impl<T: Token> Queue<T> {
         if operation.is_null() {
             return;
         }
-        // SAFETY: `begin` has given this share to the kernel, which completes an operation for the
+        // SAFETY: `begin` has given this reference to the kernel, which completes an operation for the
         // last time when it says that no more will follow.
         let operation = unsafe { Rc::from_raw(operation) };
         let flags = completion.flags();
@@ -165,18 +172,18 @@ impl<T: Token> Queue<T> {
     ) -> io::Result<()> {
         let share = Rc::into_raw(Rc::clone(operation));
         let entry = entry.user_data(share.expose_provenance() as u64);
-        // SAFETY: the caller's promise, and the kernel's share keeps the token alive.
+        // SAFETY: the caller's promise, and the kernel's reference keeps the token alive.
         let pushed = unsafe { self.push(&entry) };
         match pushed {
             Ok(()) => operation.in_flight.set(true),
-            // SAFETY: the kernel knows nothing of the share.
+            // SAFETY: the kernel knows nothing of the reference.
             Err(_) => drop(unsafe { Rc::from_raw(share) }),
         }
         pushed
     }
 
-    /// Ends an operation early, which keeps its file open. When this returns, no submission names a
-    /// descriptor that is not in the kernel's hands.
+    /// Ends an operation early, which else keeps its file open. When this returns, no submission that the
+    /// kernel has not taken names the descriptor.
     ///
     /// # Errors
     /// As [`Queue::begin`].
@@ -208,10 +215,10 @@ impl<T: Token> Queue<T> {
     }
 
     fn count(&self, enters: u64, completions: u64) {
-        let waits = self.waits.get();
-        self.waits.set(Waits {
-            enters: waits.enters + enters,
-            completions: waits.completions + completions,
+        let counts = self.counts.get();
+        self.counts.set(Counts {
+            enters: counts.enters + enters,
+            completions: counts.completions + completions,
         });
     }
 }
@@ -222,10 +229,10 @@ fn is_polled(io: &IoUring) -> bool {
 }
 
 impl<T: Token> Operation<T> {
-    /// Where the kernel finds the token's bytes, and how many they are.
+    /// Address and number of the token's bytes.
     ///
     /// # Panics
-    /// Where they are the kernel's.
+    /// While the operation is in flight.
     pub(super) fn bytes(&self) -> (*mut u8, usize) {
         self.check_idle();
         // SAFETY: the kernel has no part in it now, nobody else has a reference to what is in the
@@ -238,34 +245,34 @@ impl<T: Token> Operation<T> {
     /// The token, which leaves an empty one.
     ///
     /// # Panics
-    /// Where it is the kernel's.
+    /// While the operation is in flight.
     pub(super) fn take(&self) -> T {
         self.check_idle();
         self.token.take()
     }
 
     /// # Panics
-    /// Where it is the kernel's.
+    /// While the operation is in flight.
     pub(super) fn put(&self, token: T) {
         self.check_idle();
         self.token.set(token);
     }
 
     fn check_idle(&self) {
-        assert!(!self.in_flight.get(), "the token is the kernel's");
+        assert!(!self.in_flight.get(), "the operation is in flight");
     }
 
-    /// Whether it is neither in flight nor has a result that nobody took.
+    /// Whether it is not in flight and its result was taken.
     pub(super) fn is_idle(&self) -> bool {
         !self.in_flight.get() && self.result.get().is_none()
     }
 
-    /// Fills a token with what came first, if there is as much.
+    /// Fills a token with the first bytes that came, if there are enough.
     pub(super) fn fill_from_arrived(&self, token: &mut T) -> bool {
         token.take_from(&mut self.arrived.borrow_mut())
     }
 
-    /// Whether all that came was taken.
+    /// Whether all bytes that came were taken.
     pub(super) fn is_drained(&self) -> bool {
         self.arrived.borrow().is_empty()
     }
