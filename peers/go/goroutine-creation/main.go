@@ -40,7 +40,7 @@ func describe(d *contract.Description) error {
 		d.Passes[0].Settle = 0
 		return nil
 	}
-	d.Passes = append(d.Passes, contract.PassKind{Name: "single", Settle: 1})
+	d.Passes = append(d.Passes, contract.PassKind{Name: "single", Settle: 3})
 	if *isGated {
 		return errors.New("--gate: nothing sleeps: add --sleep, or drop it")
 	}

@@ -41,7 +41,7 @@ type sleepers struct {
 // wait for all of them. Each goroutine sleeps as soon as it runs; with --gate as soon as all are alive.
 // Timed: the whole, from before the first statement until the last goroutine has ended.
 //
-// Extra distributions: late, which is by how much each slept longer than asked; and alive_tasks, the most
+// Extra distributions: late, which is by how much each slept longer than asked; and alive_count, the most
 // that were alive at once in each iteration.
 func createSleepers(run *contract.Run) error {
 	s := &sleepers{late: make([]uint64, run.Tasks)}
@@ -68,7 +68,7 @@ func createSleepers(run *contract.Run) error {
 		if k := slices.Index(s.late, none); k >= 0 {
 			return fmt.Errorf("task %d did not sleep", k)
 		}
-		run.Aside("alive_tasks", uint64(most))
+		run.Aside("alive_count", uint64(most))
 		run.Aside("late", s.late...)
 		fill(s.late, none)
 	}
