@@ -242,7 +242,7 @@ pub(crate) fn read(text: &[u8], process: &mut Process) -> serde_json::Result<()>
         .map(|(name, s)| (name, s.distribution))
         .collect::<Extra>();
     if let Some(alive) = old.peak_alive.and_then(|alive| distribution(&[alive])) {
-        process.extra.insert("alive_tasks".to_owned(), alive);
+        process.extra.insert("alive_count".to_owned(), alive);
     }
     process.error = old.error;
     Ok(())
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!((process.tasks, process.hops), (Some(3), Some(4)));
         assert_eq!(process.claim, Some(Claim::NoSwitch));
         assert_eq!(process.samples.unwrap().each, Some(vec![5, 6]));
-        assert_eq!(process.extra["alive_tasks"].max, 3);
+        assert_eq!(process.extra["alive_count"].max, 3);
         assert!(read(b"{}", &mut Process::of("x", Vec::new())).is_err());
     }
 }

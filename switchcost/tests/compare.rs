@@ -69,7 +69,7 @@ fn with_further_columns(hop: f64, switches: u64, resident: u64) -> Vec<Record> {
         ("throughput", Metric::Throughput),
         ("switches", Metric::Switches),
         ("peak", Metric::Peak),
-        ("alive", "extra.alive_tasks.max".parse().unwrap()),
+        ("alive", "extra.alive_count.max".parse().unwrap()),
         ("late", "extra.late.max".parse().unwrap()),
     ];
     let also = also.map(|(name, metric)| Also {
@@ -85,7 +85,7 @@ fn with_further_columns(hop: f64, switches: u64, resident: u64) -> Vec<Record> {
         record.bytes = Some(4096);
         set_peak(&mut record, resident + 4096 * each);
         let alive = distribution(&[10]).unwrap();
-        record.extra.insert("alive_tasks".to_owned(), alive);
+        record.extra.insert("alive_count".to_owned(), alive);
         record.usage = Some(Usage {
             voluntary_switches: switches + each,
             ..Usage::default()

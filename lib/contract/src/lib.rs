@@ -141,7 +141,7 @@ fn shortened(line: &str) -> String {
 
 /// Says on standard error what went wrong. Returns 2 for a [`BadUsage`] error, else 1.
 pub fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
-    console::say(&shortened(&format!("{name}: {error:#}")));
+    console::say(&format!("{name}: {error:#}"));
     ExitCode::from(match error.downcast_ref::<BadUsage>() {
         Some(_) => BAD_USAGE,
         None => COULD_NOT_MEASURE,

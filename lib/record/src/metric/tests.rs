@@ -44,7 +44,7 @@ fn record(tasks: u64, tokens: u64) -> Record {
         "extra": {
             "echo": {"count": 7, "mean": 99.5, "stddev": 1.0, "min": 90, "p50": 100, "p90": 101,
                 "p99": 102, "max": 104},
-            "alive_tasks": {"count": 1, "mean": 5.0, "stddev": 0.0, "min": 5, "p50": 5, "p90": 5,
+            "alive_count": {"count": 1, "mean": 5.0, "stddev": 0.0, "min": 5, "p50": 5, "p90": 5,
                 "p99": 5, "max": 5},
         },
     });
@@ -85,7 +85,7 @@ const FIGURES: [(&str, Option<f64>, &str); 27] = [
     ("extra.echo.p90", Some(101.0), "101.0ns"),
     ("extra.echo.p99", Some(102.0), "102.0ns"),
     ("extra.echo.max", Some(104.0), "104.0ns"),
-    ("extra.alive_tasks.max", Some(5.0), "5"),
+    ("extra.alive_count.max", Some(5.0), "5"),
 ];
 
 #[test]
