@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -33,6 +32,7 @@ func Main(p Program) {
 	tasks = Number("tasks", p.Tasks, 1, math.MaxInt32, "`N` goroutines")
 	iters = Number("iters", p.Iters, 1, math.MaxUint64, "`N` iterations to time")
 	warmup = Number("warmup", p.Warmup, 0, math.MaxUint64, "`N` untimed iterations before them")
+	watchSignals(p.Name)
 	os.Exit(p.main())
 }
 
@@ -53,10 +53,11 @@ func (p *Program) main() int {
 	if *describe {
 		return p.printed(printLine(d))
 	}
-	watchSignals(p.Name)
 	run := &Run{
 		Tasks: *tasks, description: d, createsForHold: p.CreatesForHold, started: time.Now(),
-		requests: bufio.NewReaderSize(os.Stdin, longestLine),
+	}
+	if *controlled {
+		run.requests = openRequests()
 	}
 	run.step = run.warmUp
 	if err = check(d); err == nil {

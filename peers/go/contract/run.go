@@ -163,8 +163,20 @@ func (r *Run) refuse(line string) {
 	r.err = fmt.Errorf("cannot follow %.80q: write run N [PASS] with N from 1 to %d, hold or end", line, mostSamples)
 }
 
+// openRequests opens a pipe on standard input anew: a read is then awaited by the runtime's event loop.
+// In read(2) itself a thread keeps its worker for up to 10 ms, and the runtime's monitor awake.
+func openRequests() *bufio.Reader {
+	requests := os.Stdin
+	if info, err := requests.Stat(); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		if own, err := os.OpenFile("/proc/self/fd/0", os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			requests = own
+		}
+	}
+	return bufio.NewReaderSize(requests, longestLine)
+}
+
 // await waits for a line on standard input. Its end, or a signal, is the end of the run. Nobody reads
-// while iterations are timed: the worker whose thread is in read(2) would be missing for some ms.
+// while iterations are timed.
 func (r *Run) await() []string {
 	var line []byte
 	came := make(chan error)
