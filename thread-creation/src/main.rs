@@ -1,242 +1,208 @@
-//! What it takes to create OS threads.
+//! OS threads are created, N in a row.
 //!
-//! One iteration: create N threads, one after the other, each of which returns its own number at
-//! once. Timed: the N calls of `spawn` (allocating and mapping the stack, clone(2), and whatever
-//! the new threads do to their creator meanwhile). Left out: the joins, which follow.
+//! One iteration: create N threads, each of which returns its own number at once, and join them.
 //!
-//! The same number of iterations is then repeated with one more clock reading for each thread,
-//! which gives two distributions, apart so that those readings (some 20 ns each) burden no sample:
-//! - `creation`: one call of `spawn`;
-//! - `spawn_to_body`: from that call to the first instruction of the thread's body.
+//! Timed: the N calls of `spawn`: the allocation and mapping of each stack, clone(2), and what the new
+//! threads do to their creator meanwhile. Left out: the joins, and the check of the numbers. With
+//! `--stacks arena` the stacks are mapped beforehand, and used again in each iteration.
 //!
-//! Threads end while others are being created, so this is not the price of holding N threads at
-//! once; nor does it contain the join.
+//! The pass `single` reads the clock once more for each thread, which takes some 20 ns. It adds two
+//! distributions: `creation`, one call of `spawn` with one reading, and `spawn_to_body`, from that call to
+//! the first instruction of the thread's body. For `hold` N threads sleep at a gate.
 //!
-//! With `--stacks arena` the stacks are mapped before the clock starts, and `spawn` is little more
-//! than clone(2). They are used again in each iteration, so that the first one, which touches them
-//! for the first time, should be a warm-up.
+//! `--floor` is the creation by clone3(2) alone (`floor.rs`); `--sleep` times threads that sleep until the
+//! last one is joined (`sleepers.rs`).
 //!
-//! `--floor` leaves out all but clone3(2): see `floor.rs`, which has a loop of its own. So has
-//! `--sleep`, with threads that sleep and are joined within the timed span: see `sleepers.rs`.
+//! Not to be taken for the cost of N threads at once, since threads end while others are created, nor for
+//! that of a thread's whole life, which contains its join.
 
 mod floor;
+mod gate;
 mod sleepers;
 
-use std::io::{self, Read, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
-use harness::args::{Defaults, Run, Stack};
-use harness::delays::Delays;
-use harness::futex::FutexHash;
-use harness::laps::Laps;
-use harness::limits::{self, Demand};
-use harness::placement::{Layout, Place};
-use harness::ready::Muster;
-use harness::sleepers::Sleep;
-use harness::threads::raw::RawThreads;
-use harness::threads::{Spawner, Thread};
-use harness::timer_slack::TimerSlack;
-use harness::{Program, Session, panics, signals};
-use serde::Serialize;
+use clap::builder::ArgPredicate;
+use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
+use contract::{Defaults, Flags, Pass, Program, Run, Step, console, limits};
+use creation::{SleepFlags, SpawnTimes};
+use threads::futex::FutexFlags;
+use threads::raw::RawThreads;
+use threads::{Spawner, StackFlags, Thread};
+
+use gate::Gate;
 
 /// Time the creation of OS threads
-#[derive(Parser, Serialize)]
+#[derive(Parser)]
 #[command(version)]
+#[command(mut_arg("iters", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "1")))]
+#[command(mut_arg("warmup", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "0")))]
 struct Cli {
     #[command(flatten)]
-    #[serde(flatten)]
-    run: Run,
-    #[command(flatten)]
-    #[serde(flatten)]
-    place: Place,
-    #[command(flatten)]
-    #[serde(flatten)]
-    stack: Stack,
-    #[command(flatten)]
-    #[serde(flatten)]
-    futex_hash: FutexHash,
-    /// Create threads by clone3(2) alone, on stacks of one mapping that they never touch: the least
-    /// that a thread can cost. They have no thread-local storage and could run neither C nor Rust;
-    /// they only count themselves and end. For x86-64 and AArch64; where a sandbox refuses clone3, by
-    /// clone(2), with a note
+    flags: Flags,
+    /// Create threads by clone3(2) alone, which could run neither Rust nor C: a lower bound
     #[arg(long, conflicts_with_all = ["stacks", "sleep"])]
     floor: bool,
     #[command(flatten)]
-    #[serde(flatten)]
-    sleep: Sleep,
+    sleep: SleepFlags,
     #[command(flatten)]
-    #[serde(flatten)]
-    timer_slack: TimerSlack,
+    stack: StackFlags,
+    #[command(flatten)]
+    futex: FutexFlags,
 }
 
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults {
         tasks: 1000,
         iters: 100,
-        warmups: 10,
+        warmup: 10,
     };
 
-    fn run(&self) -> &Run {
-        &self.run
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        let mut passes = vec![PassKind::main()];
+        match self.sleep.sleep {
+            Some(_) => passes[0].settle = 0,
+            None => passes.push(SpawnTimes::pass()),
+        }
+        let threads = match self.floor {
+            true => RawThreads::needs(),
+            false => self.stack.needs(),
+        };
+        Ok(Description {
+            contract: VERSION,
+            program: "thread-creation".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            tasks: self.flags.tasks.into(),
+            tokens: 1,
+            bytes: None,
+            hops: None,
+            claim: Claim::KernelSwitch,
+            passes,
+            needs: threads + DRIVER,
+            runtime: None,
+        })
     }
 }
+
+/// Needs of the driver: the gate and some descriptors to spare, and its lists of threads and times.
+const DRIVER: Needs = Needs {
+    descriptors: Need { fixed: 10, each: 0 },
+    threads: Need { fixed: 0, each: 0 },
+    maps: Need { fixed: 0, each: 0 },
+    bytes: Need {
+        fixed: 4 << 20,
+        each: 128,
+    },
+};
 
 fn main() -> ExitCode {
-    harness::main(measure)
+    contract::main(measure)
 }
 
-fn measure(cli: &Cli, session: &mut Session) -> anyhow::Result<()> {
-    cli.sleep.check(cli.timer_slack.timer_slack)?;
-    cli.place.confine(Layout::Single)?;
-    cli.futex_hash.set()?;
-    cli.timer_slack.set()?;
-    if let Some(time) = cli.sleep.sleep {
-        return sleepers::measure(cli, time, session);
-    }
-    session.require(&demand(cli))?;
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    cli.futex.set()?;
     if cli.floor {
-        return floor::measure(cli, session);
+        return floor::measure(cli, run);
     }
-
-    let spawner =
-        Spawner::new(cli.stack, cli.run.tasks).map_err(|e| explain("map the stacks", 0, e, cli))?;
-    let mut laps = session.laps();
-    let result = create(cli, &spawner, &mut laps);
-    session.timed(laps);
-    result?;
-
-    let mut delays = Delays::new(&cli.run);
-    let result = create_stamped(cli, &spawner, &mut delays);
-    delays.report(session);
-    // Its memory is not the threads'.
-    drop(delays);
-    result?;
-
-    hold(cli, &spawner, session)
+    let tasks = cli.flags.tasks;
+    let spawner = Spawner::new(cli.stack, tasks).context("cannot map the stacks")?;
+    while let Some(step) = run.next_step()? {
+        let mut pass = match step {
+            Step::Hold => {
+                hold(tasks, &spawner, run)?;
+                continue;
+            }
+            Step::Pass(pass) => *pass,
+        };
+        let result = match cli.sleep.sleep {
+            Some(sleep) => sleepers::create(cli, sleep.into(), &spawner, &mut pass),
+            None if pass.is(SpawnTimes::PASS) => create_stamped(tasks, &spawner, &mut pass),
+            None => create(tasks, &spawner, &mut pass),
+        };
+        run.finish(pass)?;
+        result?;
+    }
+    Ok(())
 }
 
-/// What the run needs of the system.
-fn demand(cli: &Cli) -> Demand {
-    let threads = match cli.floor {
-        true => RawThreads::demand(cli.stack),
-        false => Demand::threads(cli.stack),
-    };
-    // The pipe that they wait at.
-    threads + Demand::a_pipe()
-}
-
-/// Creates N threads in each lap and times that.
-fn create(cli: &Cli, spawner: &Spawner, laps: &mut Laps) -> anyhow::Result<()> {
-    let mut threads = Threads::new(cli, spawner);
-    while let Some(_lap) = laps.advance()? {
+/// Creates N threads in each iteration, and times that.
+fn create(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut threads = Vec::with_capacity(tasks as usize);
+    while pass.next_iteration().is_some() {
         let clock = Instant::now();
-        for k in 0..cli.run.tasks {
-            threads.spawn(k, move || k)?;
+        for k in 0..tasks {
+            threads.push(spawn(tasks, spawner, move || k)?);
         }
-        laps.record(clock.elapsed());
+        pass.record(clock.elapsed());
 
-        for (k, returned) in (0..).zip(threads.join()?) {
+        for (k, thread) in (0..).zip(threads.drain(..)) {
+            let returned = join(thread)?;
             ensure!(returned == k, "thread {k} returned {returned}");
         }
     }
     Ok(())
 }
 
-/// Creates as many again, reading the clock between the calls and first thing in each thread.
-fn create_stamped(cli: &Cli, spawner: &Spawner, delays: &mut Delays) -> anyhow::Result<()> {
-    let mut threads = Threads::new(cli, spawner);
-    while delays.advance() {
-        let mut called = Instant::now();
-        for k in 0..cli.run.tasks {
-            threads.spawn(k, move || called.elapsed())?;
-            called = delays.returned(called);
+/// The same with a clock reading after each spawn, and one first thing in each thread.
+fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut threads = Vec::with_capacity(tasks as usize);
+    let mut to_body = Vec::with_capacity(tasks as usize);
+    let mut times = SpawnTimes::new(tasks);
+    while pass.next_iteration().is_some() {
+        times.begin(pass.is_timed());
+        let clock = Instant::now();
+        let mut called = clock;
+        for _ in 0..tasks {
+            threads.push(spawn(tasks, spawner, move || called.elapsed())?);
+            called = times.returned(called);
         }
-        for to_body in threads.join()? {
-            delays.began(to_body);
+        pass.record(called - clock);
+
+        for thread in threads.drain(..) {
+            to_body.push(join(thread)?);
         }
+        times.end(to_body.drain(..));
     }
+    times.add_to(&mut pass.extra);
     Ok(())
 }
 
-/// Holds N threads at once, all asleep, for the look at the memory and the user's command.
-fn hold(cli: &Cli, spawner: &Spawner, session: &mut Session) -> anyhow::Result<()> {
-    if signals::received().is_some() {
-        return Ok(());
+/// Holds N threads, all asleep.
+fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
+    let mut threads = Vec::with_capacity(tasks as usize);
+    // Dropped before the threads are joined: they end when the gate is gone.
+    let mut gate = Gate::new(tasks)?;
+    for _ in 0..tasks {
+        let (guard, entrance) = (gate.latch.guard(None), gate.entrance());
+        let thread = spawn(tasks, spawner, move || {
+            guard.started()?;
+            entrance.wait();
+            Ok(())
+        });
+        threads.push(thread?);
     }
-    let begun = Instant::now();
-    let mut threads = Threads::new(cli, spawner);
-    let mut muster = Muster::of(cli.run.tasks);
-    // They wait for a byte each from one pipe, in a queue of their own: sleepers in the kernel's
-    // table of futexes are in the way of every lock of the process (see `harness::futex`).
-    let (reader, mut key) =
-        io::pipe().map_err(|e| explain("make the pipe that they wait at", 0, e, cli))?;
-    let gate = Arc::new(reader);
-    let result = (0..cli.run.tasks)
-        .try_for_each(|k| {
-            let (arrival, gate) = (muster.arrival(), Arc::clone(&gate));
-            threads.spawn(k, move || {
-                arrival.arrive();
-                // One byte, or the end of the file: either way it is time to go.
-                let _ = (&*gate).read(&mut [0]);
-            })
-        })
-        .and_then(|()| muster.wait());
-    if result.is_ok() {
-        session.built(begun.elapsed());
-        session.at_rest();
-    }
-    // One by one: the end of the file wakes all of them at once, to wait for each other. Where one
-    // is missing that is the way, since nobody would read its byte.
-    let opened = match &result {
-        Ok(()) => key.write_all(&vec![0; threads.alive.len()]),
-        Err(_) => Ok(()),
-    };
-    drop(key);
-    threads.join()?;
-    result?;
-    opened.context("cannot wake the threads")
+    gate.latch.wait()?;
+    run.held()?;
+    gate.open(tasks)?;
+    threads.into_iter().try_for_each(|thread| join(thread)?)
 }
 
-/// The threads of a round, which are joined also when creating one more fails.
-struct Threads<'a, T> {
-    cli: &'a Cli,
-    spawner: &'a Spawner,
-    alive: Vec<Thread<T>>,
+fn spawn<T: Send + 'static>(
+    tasks: u32,
+    spawner: &Spawner,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> anyhow::Result<Thread<T>> {
+    let thread = spawner.spawn(body);
+    thread.with_context(|| limits::refused("create a thread", tasks))
 }
 
-impl<'a, T: Send + 'static> Threads<'a, T> {
-    fn new(cli: &'a Cli, spawner: &'a Spawner) -> Self {
-        Threads {
-            cli,
-            spawner,
-            alive: Vec::with_capacity(cli.run.tasks as usize),
-        }
-    }
-
-    /// Creates the `k`th thread.
-    fn spawn(&mut self, k: u32, body: impl FnOnce() -> T + Send + 'static) -> anyhow::Result<()> {
-        let thread = self
-            .spawner
-            .spawn(body)
-            .map_err(|e| explain("create a thread", k, e, self.cli))?;
-        self.alive.push(thread);
-        Ok(())
-    }
-
-    /// Awaits all threads and returns what they returned, in their order.
-    fn join(&mut self) -> anyhow::Result<Vec<T>> {
-        let joined = self.alive.drain(..).map(Thread::join);
-        joined
-            .map(|result| result.map_err(|panic| panics::error(&*panic)))
-            .collect()
-    }
-}
-
-/// Which limit made a step fail when `built` threads were there.
-fn explain(what: &str, built: u32, error: io::Error, cli: &Cli) -> anyhow::Error {
-    limits::explain(what, built, cli.run.tasks, error, &demand(cli))
+fn join<T>(thread: Thread<T>) -> anyhow::Result<T> {
+    thread.join().map_err(|panic| console::panic_error(&*panic))
 }

@@ -6,6 +6,7 @@ mod handoff;
 mod placement;
 pub mod process;
 mod pthread;
+pub mod raw;
 mod spawner;
 
 pub use handoff::HandoffCell;

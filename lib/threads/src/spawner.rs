@@ -77,7 +77,7 @@ impl StackFlags {
     /// The stacks that are not std's own are an odd number of pages long: std's lie apart by such
     /// a number too, with their guard page, and those of a power of two would share the few sets
     /// of the TLB that the lowest bits of their page numbers select.
-    fn bytes_each(self) -> u64 {
+    pub(crate) fn bytes_each(self) -> u64 {
         let Bytes(asked) = self.stack_size;
         if self.stacks == Stacks::Std {
             return asked;
