@@ -1,9 +1,9 @@
-//! The client: one connection for each task, kept alive from one iteration to the next.
+//! The client: a connection of its own for each task, kept alive from one iteration to the next.
 
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use anyhow::{Context, bail, ensure};
+use blocking::Offload;
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::body::{Body, Incoming};
@@ -12,24 +12,21 @@ use hyper::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
 use crate::content::Summary;
-use crate::process::NO_LOOPBACK;
-use crate::server::Framing;
+use crate::server::{Framing, NO_LOOPBACK};
 use crate::store::Keeper;
 
-/// A connection, and what is done with the bodies that come over it.
-pub(crate) struct Client {
+/// A connection, and what is done with its bodies.
+pub(crate) struct Client<O> {
     requests: SendRequest<Empty<Bytes>>,
-    connection: JoinHandle<anyhow::Result<()>>,
     framing: Framing,
     size: u64,
-    keeper: Keeper,
+    keeper: Keeper<O>,
 }
 
-impl Client {
-    /// Connects, and asks for a response without a body: whoever gets that is ready.
+impl<O: Offload> Client<O> {
+    /// Connects, and waits for a response without a body.
     ///
     /// # Errors
     /// What the system or the connection reports.
@@ -37,19 +34,15 @@ impl Client {
         address: SocketAddr,
         framing: Framing,
         size: u64,
-        keeper: Keeper,
+        keeper: Keeper<O>,
     ) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(address).await;
-        let stream = stream.map_err(|e| match e.kind() {
-            ErrorKind::NetworkUnreachable => anyhow::Error::new(e).context(NO_LOOPBACK),
-            _ => e.into(),
-        })?;
+        let stream = TcpStream::connect(address).await.context(NO_LOOPBACK)?;
         stream.set_nodelay(true)?;
         let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let connection = tokio::spawn(async { connection.await.map_err(anyhow::Error::new) });
+        // An error of the connection shows in the requests.
+        tokio::spawn(connection);
         let mut client = Client {
             requests,
-            connection,
             framing,
             size,
             keeper,
@@ -57,7 +50,7 @@ impl Client {
         let response = client.ask("/").await?;
         ensure!(
             response.status() == StatusCode::NOT_FOUND && response.body().is_end_stream(),
-            "something else than the server answers on {address}"
+            "another server answers on {address}"
         );
         Ok(client)
     }
@@ -65,7 +58,7 @@ impl Client {
     /// Asks for a body, keeps it as it comes in, and summarises it.
     ///
     /// # Errors
-    /// Where the response is not what it should be, breaks off, or cannot be kept.
+    /// Where the response is not as it should be, breaks off, or cannot be kept.
     pub(crate) async fn fetch(mut self, number: u64) -> anyhow::Result<(Self, Summary)> {
         let summary = self.take(number).await;
         let summary = summary.with_context(|| format!("body {number}"))?;
@@ -81,15 +74,13 @@ impl Client {
     async fn ask(&mut self, path: &str) -> anyhow::Result<Response<Incoming>> {
         let request = Request::get(path).header(HOST, "localhost");
         let request = request.body(Empty::new())?;
-        self.requests
-            .ready()
-            .await
-            .context("the connection is gone")?;
+        let ready = self.requests.ready().await;
+        ready.context("the connection is closed")?;
         let response = self.requests.send_request(request).await;
         response.context("there is no response")
     }
 
-    /// Whether a body's end is told as was asked for.
+    /// Checks that a body says where it ends as it was asked to.
     fn check<T>(&self, response: &Response<T>) -> anyhow::Result<()> {
         let header = |name| response.headers().get(name).map(|value| value.as_bytes());
         let (encoding, length) = (header(TRANSFER_ENCODING), header(CONTENT_LENGTH));
@@ -99,19 +90,7 @@ impl Client {
         match (self.framing, encoding, length) {
             (Framing::Chunked, Some(b"chunked"), None) => Ok(()),
             (Framing::ContentLength, None, Some(length)) if length == size.as_bytes() => Ok(()),
-            _ => bail!(
-                "the response has other headers than it should have: {:?}",
-                response.headers()
-            ),
+            _ => bail!("the response has other headers: {:?}", response.headers()),
         }
-    }
-
-    /// Closes the connection.
-    ///
-    /// # Errors
-    /// What was wrong with it.
-    pub(crate) async fn close(self) -> anyhow::Result<()> {
-        drop(self.requests);
-        runtime::join(self.connection).await.context("a connection")
     }
 }

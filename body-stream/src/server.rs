@@ -1,32 +1,44 @@
-//! The server: each request is answered by a body of its own, as fast as the connection takes it.
+//! The server: a process of its own that answers each request with a body, as fast as the connection
+//! takes it.
 
+#![expect(unsafe_code, reason = "the server is forked")]
+
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::panic;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow, ensure};
 use bytes::Bytes;
+use chain::{FaultFlags, Misbehaviour};
 use clap::ValueEnum;
+use contract::{console, signals};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use serde::Serialize;
-use tokio::net::TcpListener;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+use runtime::{Flavor, RuntimeFlags};
+use threads::Placement;
 
 use crate::content::{Content, Peak};
-use crate::misdeed::{Kind, Misdeed};
 
-/// How a body's end is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// How a body says where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Framing {
     /// Transfer-Encoding: chunked, each piece of --chunk bytes a chunk of its own
     Chunked,
-    /// Content-Length, the pieces one after the other
+    /// Content-Length
     ContentLength,
 }
 
@@ -35,40 +47,146 @@ pub(crate) enum Framing {
 pub(crate) struct Offer {
     pub(crate) content: Content,
     pub(crate) framing: Framing,
-    pub(crate) misdeed: Option<Misdeed>,
+    /// Faults of the connections that a test asks for, by their order.
+    pub(crate) fault: FaultFlags,
 }
 
-/// Serves until the listener fails, each connection in a task of its own.
-///
-/// # Errors
-/// What accept(2) reports.
-pub(crate) async fn serve(listener: TcpListener, offer: Arc<Offer>) -> anyhow::Result<Infallible> {
-    loop {
+/// The server's process, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    process: Option<Pid>,
+}
+
+/// Message where 127.0.0.1 cannot be reached.
+pub(crate) const NO_LOOPBACK: &str =
+    "127.0.0.1 cannot be reached: in a network namespace, `ip link set lo up`";
+
+impl Server {
+    /// Forks a server on a runtime of its own. Call it while this process has one thread.
+    ///
+    /// # Errors
+    /// Where there is no loopback or no process.
+    pub(crate) fn fork(offer: Offer) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(NO_LOOPBACK)?;
+        let address = listener.local_addr()?;
+        let parent = getpid();
+        // SAFETY: this process has one thread, so that no lock is held that nobody would release.
+        match unsafe { fork() }.context("cannot fork the server: see ulimit -u and pids.max")? {
+            ForkResult::Parent { child } => Ok(Server {
+                address,
+                process: Some(child),
+            }),
+            ForkResult::Child => {
+                let Err(error) = live(parent, listener, offer);
+                console::say(&format!("body-stream: the server: {error:#}"));
+                // SAFETY: it ends the process, and runs nothing of the parent's.
+                unsafe { libc::_exit(1) }
+            }
+        }
+    }
+
+    /// Adds to an error how the server ended, if it has.
+    pub(crate) fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
+        let Some(child) = self.process else {
+            return error;
+        };
+        // Its connections are closed a moment before it can be awaited.
+        for _ in 0..10 {
+            let end = match waitpid(child, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Signaled(_, signal, _)) => format!("was killed by {signal}"),
+                Ok(WaitStatus::Exited(_, status)) => format!("ended with status {status}"),
+                _ => {
+                    thread::sleep(Duration::from_millis(10));
+                    continue;
+                }
+            };
+            self.process = None;
+            return error.context(format!("the server {end}"));
+        }
+        error
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(child) = self.process {
+            // It fails where the child has ended by itself, which is awaited all the same.
+            let _ = kill(child, Signal::SIGKILL);
+            while waitpid(child, None) == Err(nix::errno::Errno::EINTR) {}
+        }
+    }
+}
+
+/// The whole life of the server's process.
+fn live(parent: Pid, listener: TcpListener, offer: Offer) -> anyhow::Result<Infallible> {
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    ensure!(getppid() == parent, "its parent has ended");
+    signals::leave_to_parent()?;
+    panic::set_hook(Box::new(|info| {
+        let error = console::panic_error(info.payload());
+        console::say(&format!("body-stream: the server: {error:#}"));
+        // SAFETY: it ends the process, and runs nothing of the parent's.
+        unsafe { libc::_exit(1) }
+    }));
+    listener.set_nonblocking(true)?;
+    let runtime = RuntimeFlags {
+        flavor: Flavor::MultiThread,
+        workers: None,
+        placement: Placement::Free,
+    };
+    runtime.build(true)?.block_on(serve(listener, offer))
+}
+
+/// Serves each connection in a task of its own.
+async fn serve(listener: TcpListener, offer: Offer) -> anyhow::Result<Infallible> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let offer = Arc::new(offer);
+    for k in 0.. {
         let (stream, _) = listener.accept().await.context("cannot accept")?;
         stream.set_nodelay(true)?;
         let offer = Arc::clone(&offer);
+        let fault = Cell::new(offer.fault.of(k).map(Misbehaviour::new));
         tokio::spawn(async move {
-            let service = service_fn(|request: Request<Incoming>| {
-                let response = answer(&offer, request.uri().path());
+            let service = service_fn(move |request: Request<Incoming>| {
+                let response = respond(&offer, request.uri().path(), &fault);
                 async { Ok::<_, Infallible>(response) }
             });
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            // What is wrong with it shows at its other end, where it is told.
+            // An error shows at the other end, which reports it.
             let _ = connection.await;
         });
     }
+    Err(anyhow!("there were too many connections"))
 }
 
-/// The response to a request for `/NUMBER`: that body.
-fn answer(offer: &Arc<Offer>, path: &str) -> Response<Sent> {
+/// The response to a request for `/NUMBER`: that body. Any other path has none.
+fn respond(offer: &Arc<Offer>, path: &str, fault: &Cell<Option<Misbehaviour>>) -> Response<Sent> {
     let number = path.strip_prefix('/').and_then(|text| text.parse().ok());
-    let mut response = Response::new(match number {
-        Some(number) => Sent::new(Arc::clone(offer), number),
-        None => Sent::nothing(Arc::clone(offer)),
-    });
+    let outline = offer.content.outline;
+    let mut body = Sent {
+        offer: Arc::clone(offer),
+        peak: outline.peak(number.unwrap_or(0)),
+        offset: 0,
+        size: outline.size,
+        fault: None,
+    };
+    let mut status = StatusCode::OK;
     if number.is_none() {
-        *response.status_mut() = StatusCode::NOT_FOUND;
+        (status, body.size) = (StatusCode::NOT_FOUND, 0);
+    } else if let Some(mut misbehaviour) = fault.get() {
+        if misbehaviour.before_read().is_err() {
+            (status, body.size) = (StatusCode::INTERNAL_SERVER_ERROR, 0);
+        }
+        let shows = misbehaviour.hangs() || misbehaviour.closes();
+        body.fault = shows.then_some(misbehaviour);
+        let mut peak = [body.peak.value];
+        misbehaviour.after_read(&mut peak);
+        [body.peak.value] = peak;
+        fault.set(Some(misbehaviour));
     }
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
     response
 }
 
@@ -78,37 +196,9 @@ struct Sent {
     offer: Arc<Offer>,
     peak: Peak,
     offset: u64,
-    end: u64,
-    misdeed: Option<Kind>,
-}
-
-impl Sent {
-    fn new(offer: Arc<Offer>, number: u64) -> Self {
-        let outline = offer.content.outline();
-        let misdeed = offer.misdeed.and_then(|misdeed| misdeed.at(number));
-        let mut peak = outline.peak(number);
-        if misdeed == Some(Kind::Wrong) {
-            peak.value = 0;
-        }
-        let end = match misdeed {
-            Some(Kind::Short) => outline.size / 2,
-            _ => outline.size,
-        };
-        Sent {
-            offer,
-            peak,
-            offset: 0,
-            end,
-            misdeed,
-        }
-    }
-
-    fn nothing(offer: Arc<Offer>) -> Self {
-        Sent {
-            end: 0,
-            ..Sent::new(offer, 0)
-        }
-    }
+    size: u64,
+    /// A fault that shows half-way.
+    fault: Option<Misbehaviour>,
 }
 
 impl Body for Sent {
@@ -119,134 +209,31 @@ impl Body for Sent {
         mut self: Pin<&mut Self>,
         _: &mut TaskContext<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        if self.offset >= self.end {
+        if self.offset >= self.size {
             return Poll::Ready(None);
         }
-        if let Some(kind) = self.misdeed
-            && self.offset >= self.end / 2
-            && let Some(poll) = kind.happens()
+        if let Some(fault) = self.fault
+            && self.offset >= self.size / 2
         {
-            return poll.map(|e| Some(Err(e)));
+            return match fault.hangs() {
+                true => Poll::Pending,
+                false => Poll::Ready(Some(Err(io::Error::other("cut as --test-fault asks")))),
+            };
         }
-        let mut piece = self.offer.content.piece(self.peak, self.offset);
-        piece.truncate((self.end - self.offset) as usize);
+        let piece = self.offer.content.piece(self.peak, self.offset);
         self.offset += piece.len() as u64;
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.offset >= self.end
+        self.offset >= self.size
     }
 
     fn size_hint(&self) -> SizeHint {
         match self.offer.framing {
-            // Without one hyper sends chunks.
+            // Without a size hyper sends chunks.
             Framing::Chunked => SizeHint::default(),
-            Framing::ContentLength => SizeHint::with_exact(self.end - self.offset),
+            Framing::ContentLength => SizeHint::with_exact(self.size - self.offset),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-
-    use tokio::runtime::Builder;
-
-    use super::*;
-    use crate::content::Outline;
-
-    const OUTLINE: Outline = Outline {
-        size: 20_000,
-        seed: 5,
-    };
-
-    /// What comes over the wire for these requests on one connection, which then is to be closed.
-    fn answers(framing: Framing, paths: &[&str]) -> Vec<u8> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_io()
-            .build()
-            .unwrap();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
-        let _entered = runtime.enter();
-        let listener = TcpListener::from_std(listener).unwrap();
-        let offer = Offer {
-            content: Content::new(OUTLINE, 8192),
-            framing,
-            misdeed: None,
-        };
-        runtime.spawn(serve(listener, Arc::new(offer)));
-        let mut stream = TcpStream::connect(address).unwrap();
-        for (k, path) in paths.iter().enumerate() {
-            let last = k + 1 == paths.len();
-            let close = if last { "connection: close\r\n" } else { "" };
-            let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{close}\r\n");
-            stream.write_all(request.as_bytes()).unwrap();
-        }
-        let mut answers = Vec::new();
-        stream.read_to_end(&mut answers).unwrap();
-        answers
-    }
-
-    /// A response's head, and what follows it.
-    fn split(answer: &[u8]) -> (String, &[u8]) {
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
-        let (head, rest) = answer.split_at(end.unwrap() + 4);
-        (String::from_utf8(head.to_vec()).unwrap(), rest)
-    }
-
-    fn body(number: u64) -> Vec<u8> {
-        let content = Content::new(OUTLINE, 8192);
-        let peak = OUTLINE.peak(number);
-        [0, 8192, 16384]
-            .map(|offset| content.piece(peak, offset))
-            .concat()
-    }
-
-    #[test]
-    fn chunks_are_on_the_wire_as_large_as_was_asked_for() {
-        let answer = answers(Framing::Chunked, &["/3"]);
-        let (head, mut rest) = split(&answer);
-        assert!(
-            head.contains("\r\ntransfer-encoding: chunked\r\n"),
-            "{head}"
-        );
-        assert!(!head.contains("content-length"), "{head}");
-        let mut whole = Vec::new();
-        for length in [8192, 8192, 20_000 - 16_384, 0] {
-            let line = format!("{length:X}\r\n");
-            rest = rest.strip_prefix(line.as_bytes()).unwrap();
-            whole.extend_from_slice(&rest[..length]);
-            rest = rest[length..].strip_prefix(b"\r\n").unwrap();
-        }
-        assert!(rest.is_empty());
-        assert!(whole == body(3));
-    }
-
-    #[test]
-    fn a_length_is_on_the_wire_and_the_connection_is_kept() {
-        let answer = answers(Framing::ContentLength, &["/0", "/1"]);
-        let mut rest = answer.as_slice();
-        for number in [0, 1] {
-            let (head, follows) = split(rest);
-            assert!(head.contains("\r\ncontent-length: 20000\r\n"), "{head}");
-            assert!(!head.contains("transfer-encoding"), "{head}");
-            let (whole, after) = follows.split_at(20_000);
-            assert!(whole == body(number));
-            rest = after;
-        }
-        assert!(rest.is_empty());
-    }
-
-    #[test]
-    fn what_is_no_number_is_not_there() {
-        let answer = answers(Framing::Chunked, &["/x"]);
-        let (head, rest) = split(&answer);
-        assert!(head.starts_with("HTTP/1.1 404"), "{head}");
-        assert!(rest.is_empty());
     }
 }

@@ -98,16 +98,18 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let io = cli.shape().open()?;
-    let touch = cli.chain.touch;
+    let no_work = || || ();
     let work = || {
-        let mut memory = WorkingSet::new(touch);
+        let mut memory = WorkingSet::new(cli.chain.touch);
         move || memory.touch()
     };
-    match cli.chain.token_size() {
-        1 if touch.0 == 0 => brigade(cli, run, io, [0], || || ()),
-        1 => brigade(cli, run, io, [0], work),
-        // Written, so that it is resident before anything is timed.
-        size => brigade(cli, run, io, vec![u8::MAX; size].into_boxed_slice(), work),
+    // Written, so that it is resident before anything is timed.
+    let token = |size| vec![u8::MAX; size].into_boxed_slice();
+    match (cli.chain.token_size(), cli.chain.touch.0) {
+        (1, 0) => brigade(cli, run, io, [0], no_work),
+        (1, _) => brigade(cli, run, io, [0], work),
+        (size, 0) => brigade(cli, run, io, token(size), no_work),
+        (size, _) => brigade(cli, run, io, token(size), work),
     }
 }
 

@@ -8,24 +8,23 @@ use std::io;
 use memmap2::{Advice, Mmap, MmapOptions};
 
 /// The map of a file that nobody else has.
-pub(super) struct Map(Mmap);
+pub(crate) struct Map(Mmap);
 
 impl Map {
-    /// Maps the first `length` bytes, and tells the kernel that they are going to be read in their
-    /// order.
+    /// Maps the first `length` bytes, for a sequential read.
     ///
     /// # Errors
     /// What mmap(2) and madvise(2) report.
-    pub(super) fn of(file: &File, length: u64) -> io::Result<Self> {
+    pub(crate) fn new(file: &File, length: u64) -> io::Result<Self> {
         let length = usize::try_from(length).map_err(io::Error::other)?;
-        // SAFETY: the file has no name, its descriptor is this program's alone, and nothing is written
-        // to it any more, so that neither its bytes nor its length change while it is mapped.
+        // SAFETY: the file has no name, only this program has its descriptor, and nothing is written to
+        // it any more, so that neither its bytes nor its length change while it is mapped.
         let map = unsafe { MmapOptions::new().len(length).map(file) }?;
         map.advise(Advice::Sequential)?;
         Ok(Map(map))
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
