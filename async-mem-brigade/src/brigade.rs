@@ -33,13 +33,23 @@ pub fn measure<L: Link<usize> + Link<Buffer>, E: Executor>(
     executor: &E,
     run: &mut Run,
 ) -> anyhow::Result<()> {
-    match flags.is_plain() {
-        true => brigade::<usize, L, E>(flags, executor, run, start_numbers),
-        false => brigade::<Buffer, L, E>(flags, executor, run, start_tokens),
-    }
+    let mut tasks = Vec::new();
+    let built = match flags.is_plain() {
+        true => {
+            let start = start_numbers;
+            executor.block_on(build::<usize, L, E>(flags, executor, start, &mut tasks))
+        }
+        false => {
+            let start = start_tokens;
+            executor.block_on(build::<Buffer, L, E>(flags, executor, start, &mut tasks))
+        }
+    };
+    finish(flags, executor, run, built, tasks)
 }
 
-/// A task of the chain, as its executor has it.
+/// The tasks of a chain, as their executor has them, with their places.
+type Tasks<E> = Vec<(u32, TaskOf<E>)>;
+
 type TaskOf<E> = <E as Executor>::Task<anyhow::Result<u64>>;
 
 /// Starts the task of a station.
@@ -51,27 +61,15 @@ type Start<M, L, E> = fn(
     StartGuard,
 ) -> TaskOf<E>;
 
-fn brigade<M: MemoryToken, L: Link<M>, E: Executor>(
+/// Has the brigade driven, and takes it down.
+fn finish<E: Executor>(
     flags: &BrigadeFlags,
     executor: &E,
     run: &mut Run,
-    start: Start<M, L, E>,
+    built: anyhow::Result<Box<dyn Drive>>,
+    tasks: Tasks<E>,
 ) -> anyhow::Result<()> {
-    let backlog = flags.chain.backlog();
-    let tokens = Tokens::new(&flags.chain, backlog.clone());
-    let mut tasks = Vec::new();
-    let built = executor.block_on(build::<M, L, E>(
-        flags,
-        executor,
-        start,
-        backlog.as_ref(),
-        &mut tasks,
-    ));
-    let driven = built.and_then(|ends| {
-        executor.drive(run, (ends, tokens), |(ends, tokens), pass| {
-            drive(ends, tokens, pass, flags.flags.tasks)
-        })
-    });
+    let driven = built.and_then(|driver| executor.drive(run, driver, <dyn Drive>::drive));
     // The driver's ends are dropped now, and the end runs along the chain.
     let mut results = TaskResults::default();
     for (place, task) in tasks {
@@ -80,14 +78,14 @@ fn brigade<M: MemoryToken, L: Link<M>, E: Executor>(
     results.into_result(driven, run.iterations() * u64::from(flags.chain.tokens))
 }
 
-/// Builds the chain, waits until each task runs, and returns the driver's ends.
+/// Builds the chain, waits until each task runs, and returns the driver.
 async fn build<M: MemoryToken, L: Link<M>, E: Executor>(
     flags: &BrigadeFlags,
     executor: &E,
     start: Start<M, L, E>,
-    backlog: Option<&Backlog<M>>,
-    tasks: &mut Vec<(u32, TaskOf<E>)>,
-) -> anyhow::Result<(L::Sender, L::Receiver)> {
+    tasks: &mut Tasks<E>,
+) -> anyhow::Result<Box<dyn Drive>> {
+    let backlog = flags.chain.backlog();
     let mut latch = StartLatch::new(flags.flags.tasks);
     let link = || {
         let (sender, receiver) = L::link(flags.capacity());
@@ -97,13 +95,19 @@ async fn build<M: MemoryToken, L: Link<M>, E: Executor>(
     while let Some(station) = builder.next_station()? {
         let place = station.place;
         let guard = latch.guard(flags.fault.of(place));
-        let backlog = backlog.filter(|_| place == 0);
+        let backlog = backlog.as_ref().filter(|_| place == 0);
         tasks.push((place, start(flags, executor, station, backlog, guard)));
     }
     while !latch.is_open()? {
         yield_now().await;
     }
-    Ok(builder.driver_ends())
+    let (first, last) = builder.driver_ends();
+    Ok(Box::new(Driver {
+        first,
+        last,
+        tokens: Tokens::new(&flags.chain, backlog),
+        tasks: flags.flags.tasks,
+    }))
 }
 
 fn start_numbers<E: Executor>(
@@ -116,7 +120,10 @@ fn start_numbers<E: Executor>(
     let (from, to) = (station.upstream, station.downstream);
     match backlog {
         None => executor.spawn(pass_numbers(from, to, guard)),
-        Some(backlog) => executor.spawn(pass_numbers(WithBacklog::new(from, backlog), to, guard)),
+        Some(backlog) => {
+            let from = WithBacklog::new(from, backlog);
+            executor.spawn(boxed(pass_numbers(from, to, guard)))
+        }
     }
 }
 
@@ -133,10 +140,10 @@ fn start_tokens<E: Executor>(
     executor.spawn(boxed(pass_tokens(from, station.downstream, memory, guard)))
 }
 
-/// A task as executors have it in any case: spawning is then compiled once, and not for each link.
-fn boxed<T>(
-    task: impl Future<Output = T> + Send + 'static,
-) -> Pin<Box<dyn Future<Output = T> + Send>> {
+/// A future of any kind: spawning it is compiled once, and not for each link.
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+fn boxed<T>(task: impl Future<Output = T> + Send + 'static) -> Boxed<T> {
     Box::pin(task)
 }
 
@@ -177,33 +184,45 @@ fn ended<E>(_: E) -> io::Error {
     io::Error::new(ErrorKind::BrokenPipe, "the next task is gone")
 }
 
-/// The driver: sends the tokens in, takes them out, and times that.
-async fn drive<M: MemoryToken, R: Take<M>, S: Put<M>>(
-    (mut first, mut last): (S, R),
-    mut tokens: Tokens<M>,
-    mut pass: Pass,
+/// The driver of a chain of any links: it is spawned for each pass, and its ends stay with it.
+pub(crate) trait Drive: Send {
+    /// Sends the tokens in, takes them out, and times that.
+    fn drive(self: Box<Self>, pass: Pass) -> Boxed<Driven<Box<dyn Drive>>>;
+}
+
+struct Driver<M, S, R> {
+    first: S,
+    last: R,
+    tokens: Tokens<M>,
     tasks: u32,
-) -> Driven<((S, R), Tokens<M>)> {
-    let result = async {
+}
+
+impl<M: MemoryToken, S: Put<M>, R: Take<M>> Drive for Driver<M, S, R> {
+    fn drive(mut self: Box<Self>, mut pass: Pass) -> Boxed<Driven<Box<dyn Drive>>> {
+        Box::pin(async move {
+            let result = self.iterate(&mut pass).await;
+            (self as Box<dyn Drive>, pass, result)
+        })
+    }
+}
+
+impl<M: MemoryToken, S: Put<M>, R: Take<M>> Driver<M, S, R> {
+    async fn iterate(&mut self, pass: &mut Pass) -> anyhow::Result<()> {
         while let Some(iteration) = pass.next_iteration() {
-            let (sent, all) = tokens.set_out(iteration);
+            let (sent, all) = self.tokens.set_out(iteration);
 
             let clock = Instant::now();
             for token in &mut all[..sent] {
-                first
-                    .put(mem::take(token))
-                    .await
-                    .context("the chain ended early")?;
+                let put = self.first.put(mem::take(token)).await;
+                put.context("the chain ended early")?;
             }
             for token in all {
-                *token = last.take().await.context("the chain ended early")?;
+                *token = self.last.take().await.context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
-            tokens.verify(iteration, tasks)?;
+            self.tokens.verify(iteration, self.tasks)?;
         }
         Ok(())
-    };
-    let result = result.await;
-    (((first, last), tokens), pass, result)
+    }
 }
