@@ -1,13 +1,12 @@
-//! smol's channel.
-
-use std::future::Future;
+//! The channel of smol.
 
 use async_channel::{Receiver, SendError, Sender, bounded};
 
 use super::{Link, Put, Take};
 
-/// `async_channel::bounded`: a ring of slots with a turn each, and lists of who waits.
-pub(crate) struct AsyncChannel;
+/// `async_channel::bounded`: a ring of slots with a turn each, and lists of those that wait.
+#[derive(Debug)]
+pub struct AsyncChannel;
 
 impl<M: Send + Sync + 'static> Link<M> for AsyncChannel {
     type Sender = Sender<M>;
@@ -21,8 +20,8 @@ impl<M: Send + Sync + 'static> Link<M> for AsyncChannel {
 impl<M: Send + Sync + 'static> Put<M> for Sender<M> {
     type Lost = SendError<M>;
 
-    fn put(&mut self, message: M) -> impl Future<Output = Result<(), Self::Lost>> {
-        self.send(message)
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), Self::Lost>> {
+        self.send(token)
     }
 }
 

@@ -1,14 +1,13 @@
 //! Tokio's bounded channel.
 
-use std::future::Future;
-
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::{Link, Put, Take};
 
 /// `tokio::sync::mpsc::channel`: a list of blocks, a semaphore for the room, a waker.
-pub(crate) struct Mpsc;
+#[derive(Debug)]
+pub struct Mpsc;
 
 impl<M: Send + Sync + 'static> Link<M> for Mpsc {
     type Sender = Sender<M>;
@@ -22,8 +21,8 @@ impl<M: Send + Sync + 'static> Link<M> for Mpsc {
 impl<M: Send + Sync + 'static> Put<M> for Sender<M> {
     type Lost = SendError<M>;
 
-    fn put(&mut self, message: M) -> impl Future<Output = Result<(), Self::Lost>> {
-        self.send(message)
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), Self::Lost>> {
+        self.send(token)
     }
 }
 

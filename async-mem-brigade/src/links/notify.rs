@@ -1,39 +1,43 @@
-//! A message beside an atomic, and `tokio::sync::Notify` to wait by.
+//! A token beside an atomic, and `tokio::sync::Notify` to wait by.
 
-#![expect(unsafe_code, reason = "the atomic tells whose the message is")]
+#![expect(unsafe_code, reason = "the atomic says whose the token is")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use harness::berth::Berth;
+use threads::HandoffCell;
 use tokio::sync;
 
 use super::{Gone, Link, Put, Take};
 
-/// The slot holds a message.
+/// The slot holds a token.
 const FULL: u32 = 1;
 /// The sender waits for room.
 const AWAITED: u32 = 2;
 /// One of the ends is gone.
 const CLOSED: u32 = 4;
 
-/// A slot, an atomic that tells what is in it, and two of Tokio's `Notify`, one for each end to wait by. (With a single one, an
-/// end could use up the permit that was meant for the other.)
-pub(crate) struct Notify;
+/// A slot, an atomic that says what is in it, and a `Notify` of Tokio for each end to wait by. (With one
+/// for both, an end could use up the permit that was meant for the other.)
+#[derive(Debug)]
+pub struct Notify;
 
+#[derive(Debug)]
 struct Slot<M> {
     state: AtomicU32,
-    /// The sender's while the state does not say that it is full, else the receiver's.
-    message: Berth<M>,
+    /// The sender's unless the state says that it is full, else the receiver's.
+    token: HandoffCell<M>,
     filled: sync::Notify,
     emptied: sync::Notify,
 }
 
-/// Where messages go in.
-pub(crate) struct Sender<M>(Arc<Slot<M>>);
+/// End to put tokens into.
+#[derive(Debug)]
+pub struct Sender<M>(Arc<Slot<M>>);
 
-/// Where messages come out.
-pub(crate) struct Receiver<M>(Arc<Slot<M>>);
+/// End to take tokens from.
+#[derive(Debug)]
+pub struct Receiver<M>(Arc<Slot<M>>);
 
 impl<M: Send + 'static> Link<M> for Notify {
     type Sender = Sender<M>;
@@ -42,7 +46,7 @@ impl<M: Send + 'static> Link<M> for Notify {
     fn link(_: u32) -> (Sender<M>, Receiver<M>) {
         let slot = Arc::new(Slot {
             state: AtomicU32::new(0),
-            message: Berth::default(),
+            token: HandoffCell::default(),
             filled: sync::Notify::new(),
             emptied: sync::Notify::new(),
         });
@@ -51,11 +55,11 @@ impl<M: Send + 'static> Link<M> for Notify {
 }
 
 impl<M> Slot<M> {
-    /// Whether there is room; where there is none, the receiver is told that somebody waits.
+    /// Whether there is room; where there is none, the state says from now on that the sender waits.
     fn has_room(&self) -> Result<bool, Gone> {
         let mut state = self.state.load(Ordering::Acquire);
         while state & (FULL | CLOSED) == FULL {
-            // The receiver, to whom it is told that somebody waits, may have emptied it meanwhile.
+            // The receiver may have emptied it meanwhile.
             match self.change(state, state | AWAITED) {
                 Ok(()) => return Ok(false),
                 Err(now) => state = now,
@@ -67,10 +71,10 @@ impl<M> Slot<M> {
         }
     }
 
-    /// Puts a message where there is room.
-    fn fill(&self, message: M) -> Result<(), Gone> {
-        // SAFETY: the sender alone fills it, and has seen that it is empty. The state tells then.
-        unsafe { self.message.put(message) };
+    /// Puts a token where there is room.
+    fn fill(&self, token: M) -> Result<(), Gone> {
+        // SAFETY: the sender alone fills it, and has seen that it is empty. The state says so next.
+        unsafe { self.token.put(token) };
         let before = self.state.fetch_or(FULL, Ordering::AcqRel);
         if before & CLOSED != 0 {
             return Err(Gone);
@@ -84,14 +88,14 @@ impl<M> Slot<M> {
         if state & FULL == 0 {
             return (state & CLOSED != 0).then_some(None);
         }
-        // SAFETY: the state says that it is full, and the receiver alone empties it. The state tells
-        // then.
-        let message = unsafe { self.message.take() };
+        // SAFETY: the state says that it is full, and the receiver alone empties it. The state says
+        // so next.
+        let token = unsafe { self.token.take() };
         let before = self.state.fetch_and(CLOSED, Ordering::AcqRel);
         if before & AWAITED != 0 {
             self.emptied.notify_one();
         }
-        Some(Some(message))
+        Some(Some(token))
     }
 
     fn change(&self, state: u32, next: u32) -> Result<(), u32> {
@@ -105,11 +109,11 @@ impl<M> Slot<M> {
 impl<M: Send + 'static> Put<M> for Sender<M> {
     type Lost = Gone;
 
-    async fn put(&mut self, message: M) -> Result<(), Gone> {
+    async fn put(&mut self, token: M) -> Result<(), Gone> {
         while !self.0.has_room()? {
             self.0.emptied.notified().await;
         }
-        self.0.fill(message)
+        self.0.fill(token)
     }
 }
 
@@ -117,7 +121,7 @@ impl<M: Send + 'static> Take<M> for Receiver<M> {
     async fn take(&mut self) -> Option<M> {
         loop {
             match self.0.take() {
-                Some(message) => return message,
+                Some(token) => return token,
                 None => self.0.filled.notified().await,
             }
         }
@@ -128,7 +132,7 @@ impl<M> Drop for Slot<M> {
     fn drop(&mut self) {
         if *self.state.get_mut() & FULL != 0 {
             // SAFETY: the state says that it is full, and both ends are gone.
-            drop(unsafe { self.message.take() });
+            drop(unsafe { self.token.take() });
         }
     }
 }

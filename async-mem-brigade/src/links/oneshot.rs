@@ -1,10 +1,9 @@
 //! Tokio's oneshot channel, a new one for each hop.
 //!
-//! A oneshot carries one message, and the next message takes another oneshot, of which both sides
-//! have to get an end. So each message carries the receiver of the next one, and its sender keeps
-//! the other end: nothing else is shared, and no hop waits for the return of anything.
+//! A oneshot carries one token, and the next token takes another oneshot, of which both sides need an
+//! end. So each token carries the receiver of the next one, and its sender keeps the other end.
 
-use std::future::{self, Future};
+use std::future;
 use std::mem;
 
 use tokio::sync::oneshot::{self, channel};
@@ -12,16 +11,20 @@ use tokio::sync::oneshot::{self, channel};
 use super::{Gone, Link, Put, Take};
 
 /// `tokio::sync::oneshot`: a hop makes one, sends, and drops one.
-pub(crate) struct Oneshot;
+#[derive(Debug)]
+pub struct Oneshot;
 
-/// Where the next message goes in.
-pub(crate) struct Sender<M>(oneshot::Sender<Parcel<M>>);
+/// End that the next token goes into.
+#[derive(Debug)]
+pub struct Sender<M>(oneshot::Sender<Parcel<M>>);
 
-/// Where the next message comes out.
-pub(crate) struct Receiver<M>(oneshot::Receiver<Parcel<M>>);
+/// End that the next token comes out of.
+#[derive(Debug)]
+pub struct Receiver<M>(oneshot::Receiver<Parcel<M>>);
 
+#[derive(Debug)]
 struct Parcel<M> {
-    message: M,
+    token: M,
     next: oneshot::Receiver<Parcel<M>>,
 }
 
@@ -38,10 +41,10 @@ impl<M: Send + 'static> Link<M> for Oneshot {
 impl<M: Send + 'static> Put<M> for Sender<M> {
     type Lost = Gone;
 
-    fn put(&mut self, message: M) -> impl Future<Output = Result<(), Gone>> {
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), Gone>> {
         let (sender, next) = channel();
         let this = mem::replace(&mut self.0, sender);
-        future::ready(this.send(Parcel { message, next }).map_err(|_| Gone))
+        future::ready(this.send(Parcel { token, next }).map_err(|_| Gone))
     }
 }
 
@@ -49,12 +52,12 @@ impl<M: Send + 'static> Take<M> for Receiver<M> {
     async fn take(&mut self) -> Option<M> {
         let parcel = (&mut self.0).await.ok()?;
         self.0 = parcel.next;
-        Some(parcel.message)
+        Some(parcel.token)
     }
 }
 
-/// Each parcel that nobody takes holds the next one. They are taken out one by one: to drop the
-/// first with all the others in it would take as many stack frames.
+/// Each parcel that nobody takes holds the next one. They are taken out one by one: dropping the first
+/// with all the others in it would take as many stack frames.
 impl<M> Drop for Receiver<M> {
     fn drop(&mut self) {
         self.0.close();

@@ -1,63 +1,69 @@
-//! A message and the waker of who waits: the least that a link needs, with a lock and without.
+//! A token and the waker of the end that waits: the least that a link needs, with a lock and without.
 //!
-//! One waker is enough, since at most one of the two ends waits: the receiver while there is no
-//! message, the sender while there is one.
+//! One waker is enough, since at most one of the two ends waits: the receiver while there is no token,
+//! the sender while there is one.
 
 use std::cell::Cell;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::sync::{self, Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::{Gone, Link, Put, Take};
-use crate::one_page::Local;
+use crate::minimal::Local;
 
 /// A slot behind a `std::sync::Mutex`, on any executor.
-pub(crate) struct Mutex;
+#[derive(Debug)]
+pub struct Mutex;
 
-/// A slot that only the one-page executor's thread gets at: no lock, no atomic operation.
-pub(crate) struct Slot;
+/// A slot that only the thread of the minimal executor uses: no lock, no atomic operation.
+#[derive(Debug)]
+pub struct Slot;
 
-/// Where messages go in.
-pub(crate) struct Sender<S: Shelf>(Arc<S>);
+/// End to put tokens into.
+#[derive(Debug)]
+pub struct Sender<S: Shelf>(Arc<S>);
 
-/// Where messages come out.
-pub(crate) struct Receiver<S: Shelf>(Arc<S>);
+/// End to take tokens from.
+#[derive(Debug)]
+pub struct Receiver<S: Shelf>(Arc<S>);
 
-/// What is between the two ends of a link.
-pub(crate) struct State<M> {
-    message: Cell<Option<M>>,
+/// State of a link.
+pub struct State<M> {
+    token: Cell<Option<M>>,
     is_closed: Cell<bool>,
     is_awaited: Cell<bool>,
-    /// Of who waited last. It is kept when it has been used: mostly the same task waits again, and
-    /// to make another waker would be an atomic operation.
+    /// Waker of the end that waited last. It is kept when it has been used: usually the same task waits
+    /// again, and making another waker is an atomic operation.
     waker: Cell<Option<Waker>>,
 }
 
-/// Where a state is kept, and how one gets at it.
-pub(crate) trait Shelf: Send + Sync + 'static {
-    type Message: Send + 'static;
+/// Keeper of a state, which decides who may use it.
+pub trait Shelf: Send + Sync + 'static {
+    /// Token of the link.
+    type Token: Send + 'static;
 
-    fn new(state: State<Self::Message>) -> Self;
+    /// Keeps a state.
+    fn new(state: State<Self::Token>) -> Self;
 
-    /// `None` where nobody gets at it any more, so that nobody is left to hand over to.
-    fn with<R>(&self, act: impl FnOnce(&State<Self::Message>) -> R) -> Option<R>;
+    /// Uses the state; `None` where nobody can any more.
+    fn with<R>(&self, act: impl FnOnce(&State<Self::Token>) -> R) -> Option<R>;
 }
 
 impl<M: Send + 'static> Shelf for sync::Mutex<State<M>> {
-    type Message = M;
+    type Token = M;
 
     fn new(state: State<M>) -> Self {
         sync::Mutex::new(state)
     }
 
     fn with<R>(&self, act: impl FnOnce(&State<M>) -> R) -> Option<R> {
-        // Nothing is half done where something panics.
+        // A panic leaves nothing half done.
         Some(act(&self.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
 impl<M: Send + 'static> Shelf for Local<State<M>> {
-    type Message = M;
+    type Token = M;
 
     fn new(state: State<M>) -> Self {
         Local::new(state)
@@ -88,7 +94,7 @@ impl<M: Send + 'static> Link<M> for Slot {
 
 fn link<S: Shelf>() -> (Sender<S>, Receiver<S>) {
     let slot = Arc::new(S::new(State {
-        message: Cell::new(None),
+        token: Cell::new(None),
         is_closed: Cell::new(false),
         is_awaited: Cell::new(false),
         waker: Cell::new(None),
@@ -97,25 +103,25 @@ fn link<S: Shelf>() -> (Sender<S>, Receiver<S>) {
 }
 
 impl<M> State<M> {
-    /// Takes the message where there is room for it.
-    fn put(&self, message: &mut Option<M>, context: &Context) -> Poll<Result<(), Gone>> {
+    /// Puts the token in where there is room for it.
+    fn put(&self, token: &mut Option<M>, context: &Context) -> Poll<Result<(), Gone>> {
         if self.is_closed.get() {
             return Poll::Ready(Err(Gone));
         }
-        if let Some(before) = self.message.take() {
-            self.message.set(Some(before));
+        if let Some(before) = self.token.take() {
+            self.token.set(Some(before));
             self.wait(context);
             return Poll::Pending;
         }
-        self.message.set(message.take());
+        self.token.set(token.take());
         self.wake();
         Poll::Ready(Ok(()))
     }
 
     fn take(&self, context: &Context) -> Poll<Option<M>> {
-        if let Some(message) = self.message.take() {
+        if let Some(token) = self.token.take() {
             self.wake();
-            return Poll::Ready(Some(message));
+            return Poll::Ready(Some(token));
         }
         if self.is_closed.get() {
             return Poll::Ready(None);
@@ -147,20 +153,20 @@ impl<M> State<M> {
     }
 }
 
-impl<S: Shelf> Put<S::Message> for Sender<S> {
+impl<S: Shelf> Put<S::Token> for Sender<S> {
     type Lost = Gone;
 
-    fn put(&mut self, message: S::Message) -> impl Future<Output = Result<(), Gone>> {
-        let mut message = Some(message);
+    fn put(&mut self, token: S::Token) -> impl Future<Output = Result<(), Gone>> {
+        let mut token = Some(token);
         poll_fn(move |context| {
-            let put = self.0.with(|slot| slot.put(&mut message, context));
+            let put = self.0.with(|slot| slot.put(&mut token, context));
             put.unwrap_or(Poll::Ready(Err(Gone)))
         })
     }
 }
 
-impl<S: Shelf> Take<S::Message> for Receiver<S> {
-    fn take(&mut self) -> impl Future<Output = Option<S::Message>> {
+impl<S: Shelf> Take<S::Token> for Receiver<S> {
+    fn take(&mut self) -> impl Future<Output = Option<S::Token>> {
         poll_fn(|context| {
             let taken = self.0.with(|slot| slot.take(context));
             taken.unwrap_or(Poll::Ready(None))

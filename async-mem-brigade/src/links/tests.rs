@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 use super::*;
 use crate::executors::Executor;
-use crate::{one_page, smol};
+use crate::{minimal, smol};
 
 /// Runs a test on each of these links and each executor that they are for, and fails where it does
 /// not end.
@@ -20,7 +20,7 @@ macro_rules! each {
     };
     ($test:ident, $($link:ident),+) => {$(
         ends(concat!(stringify!($link), ", one page"), || {
-            $test::<$link>(&one_page::Executor::new());
+            $test::<$link>(&minimal::Executor::new());
         });
         ends(concat!(stringify!($link), ", smol"), || {
             $test::<$link>(&smol::Executor::default());
@@ -37,9 +37,10 @@ macro_rules! each {
 macro_rules! each_that_holds_one {
     ($test:ident) => {
         each!($test, Mpsc, AsyncChannel, Notify, Mutex);
-        ends("slot, one page", || {
-            $test::<Slot>(&one_page::Executor::new())
-        });
+        ends(
+            "slot, one page",
+            || $test::<Slot>(&minimal::Executor::new()),
+        );
     };
 }
 
@@ -229,7 +230,7 @@ fn a_message_that_nobody_takes_is_dropped_once() {
 
 #[test]
 fn the_first_task_takes_what_is_in_stock_after_what_it_was_sent() {
-    let executor = one_page::Executor::new();
+    let executor = minimal::Executor::new();
     executor.block_on(async {
         let stock = Stock::default();
         let (mut sender, receiver) = <Mpsc as Link<usize>>::link(1);

@@ -1,14 +1,15 @@
 //! Tokio's channel without a bound.
 
-use std::future::{self, Future};
+use std::future;
 
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{Link, Put, Take};
 
-/// `tokio::sync::mpsc::unbounded_channel`: to send is no await.
-pub(crate) struct Unbounded;
+/// `tokio::sync::mpsc::unbounded_channel`: sending never waits.
+#[derive(Debug)]
+pub struct Unbounded;
 
 impl<M: Send + Sync + 'static> Link<M> for Unbounded {
     type Sender = UnboundedSender<M>;
@@ -22,8 +23,8 @@ impl<M: Send + Sync + 'static> Link<M> for Unbounded {
 impl<M: Send + Sync + 'static> Put<M> for UnboundedSender<M> {
     type Lost = SendError<M>;
 
-    fn put(&mut self, message: M) -> impl Future<Output = Result<(), Self::Lost>> {
-        future::ready(self.send(message))
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), Self::Lost>> {
+        future::ready(self.send(token))
     }
 }
 

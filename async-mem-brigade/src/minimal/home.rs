@@ -1,4 +1,4 @@
-//! What belongs to one executor, and so to one thread.
+//! Values that belong to one executor, and so to one thread.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -11,8 +11,8 @@ thread_local! {
     static HERE: Cell<Option<Home>> = const { Cell::new(None) };
 }
 
-/// The number of an executor; none is given twice.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Number of an executor; none is given twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Home(NonZeroU64);
 
 impl Home {
@@ -21,7 +21,8 @@ impl Home {
     }
 }
 
-/// An executor's hold on its thread, which it does not leave.
+/// An executor's claim to its thread, which it does not leave.
+#[derive(Debug)]
 pub(super) struct Claim {
     home: Home,
     stays: PhantomData<Rc<()>>,
@@ -53,20 +54,23 @@ impl Drop for Claim {
     }
 }
 
-/// A value that only the thread of an executor gets at, so that it needs no lock.
-pub(crate) struct Local<T> {
+/// A value that only the thread of an executor can use, so that it needs no lock.
+#[derive(Debug)]
+pub struct Local<T> {
     home: Home,
     value: T,
 }
 
-// SAFETY: only one thread gets at the value: a claim does not leave its thread, and its number is
-// not given again. Another thread may drop the value, which is why it must be Send.
+// SAFETY: only one thread uses the value: a claim does not leave its thread, and its number is not given
+// again. Another thread may drop the value, so it must be Send.
 unsafe impl<T: Send> Sync for Local<T> {}
 
 impl<T> Local<T> {
+    /// A value for the executor of this thread.
+    ///
     /// # Panics
     /// Where this thread has no executor.
-    pub(crate) fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Local {
             home: HERE.get().expect("this thread has an executor"),
             value,
@@ -74,7 +78,7 @@ impl<T> Local<T> {
     }
 
     /// The value; `None` on any other thread, or when the executor is gone.
-    pub(crate) fn get(&self) -> Option<&T> {
+    pub fn get(&self) -> Option<&T> {
         self.home.is_here().then_some(&self.value)
     }
 }

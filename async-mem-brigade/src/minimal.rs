@@ -1,11 +1,11 @@
-//! The floor: an executor on a page, to show how much of a hop is the runtime's.
+//! A minimal executor: the lower bound that shows how much of a hop is the runtime's.
 //!
-//! One thread, first in first out, real wakers. The list of what is ready goes through the tasks
-//! themselves, and only their own thread gets at it: a wake-up allocates nothing and needs neither
-//! a lock nor an atomic operation. Of what a runtime has, this leaves out I/O, timers, other
-//! threads and wake-ups from them, fairness, and giving back a task's memory before the end of all.
+//! One thread, first in first out, real wakers. The list of ready tasks goes through the tasks
+//! themselves, and only their own thread uses it: a wake-up allocates nothing and needs neither a lock
+//! nor an atomic operation. Left out of what a runtime has: I/O, timers, other threads and wake-ups from
+//! them, fairness, and the release of a task's memory before all end.
 
-#![expect(unsafe_code, reason = "the list of what is ready goes through tasks")]
+#![expect(unsafe_code, reason = "the list of ready tasks goes through the tasks")]
 
 mod home;
 #[cfg(test)]
@@ -24,18 +24,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-pub(crate) use home::Local;
+pub use home::Local;
 use home::{Claim, Home};
 
-/// The executor of the thread that has made it. It keeps all of its tasks until its end.
-pub(crate) struct Executor {
+/// The executor of the thread that made it. It keeps all of its tasks until its end.
+pub struct Executor {
     /// First, so that it ends before the tasks.
     claim: Claim,
     tasks: RefCell<Vec<Arc<Task>>>,
 }
 
 /// A task that was spawned. It runs, whether this is kept or not.
-pub(crate) struct Handle<T>(Arc<Task>, PhantomData<Rc<T>>);
+pub struct Handle<T>(Arc<Task>, PhantomData<Rc<T>>);
 
 struct Task {
     home: Home,
@@ -52,10 +52,10 @@ enum State {
     Gone,
 }
 
-/// A task's output, of whatever type.
+/// Output of a task, of any type.
 type Output = Box<dyn Any + Send>;
 
-/// A future, of whatever output.
+/// A future with any output.
 trait Run {
     fn poll(self: Pin<&mut Self>, context: &mut Context) -> Poll<Output>;
 }
@@ -66,7 +66,7 @@ impl<F: Future<Output: Send + 'static>> Run for F {
     }
 }
 
-/// The tasks of this thread's executor that are ready to run.
+/// Tasks of this thread's executor that are ready to run.
 struct Ready {
     first: Cell<Option<NonNull<Task>>>,
     last: Cell<Option<NonNull<Task>>>,
@@ -76,9 +76,9 @@ thread_local! {
     static READY: Ready = const { Ready { first: Cell::new(None), last: Cell::new(None) } };
 }
 
-// SAFETY: all but `home` is used by one thread alone, the one that `home` is of: by `wake_by_ref`,
-// which looks whether it is there; by the list, the executor and handles, which do not leave it.
-// Wakers do. Another thread may drop the last of them, and what is in the state is Send.
+// SAFETY: all but `home` is used by one thread alone, that of `home`: by `wake_by_ref`, which checks that
+// it is there; by the list, the executor and handles, which do not leave it. Wakers do: another thread
+// may drop the last of them, and what is in the state is Send.
 unsafe impl Send for Task {}
 // SAFETY: as above.
 unsafe impl Sync for Task {}
@@ -88,7 +88,7 @@ impl Wake for Task {
         self.wake_by_ref();
     }
 
-    /// From another thread, or when the executor is gone, it is lost.
+    /// Lost where it comes from another thread, or when the executor is gone.
     fn wake_by_ref(self: &Arc<Self>) {
         if self.home.is_here() && !self.is_ready.replace(true) {
             READY.with(|ready| ready.append(Arc::as_ptr(self)));
@@ -109,7 +109,7 @@ impl Ready {
     /// Polls tasks until none is ready.
     fn run(&self) {
         while let Some(first) = self.first.get() {
-            // SAFETY: the task is in memory, as in `append`. The pointer is an Arc's, and the
+            // SAFETY: the task is in memory, as in `append`. The pointer is that of an Arc, and the
             // reference that is made of it is not dropped.
             let (task, waker) = unsafe { (first.as_ref(), Arc::from_raw(first.as_ptr())) };
             let waker = ManuallyDrop::new(Waker::from(waker));
@@ -143,9 +143,12 @@ impl Task {
 }
 
 impl Executor {
+    /// An executor for this thread.
+    ///
     /// # Panics
     /// Where this thread has one already.
-    pub(crate) fn new() -> Self {
+    #[expect(clippy::new_without_default, reason = "it may panic")]
+    pub fn new() -> Self {
         let claim = Claim::new();
         READY.with(Ready::clear);
         Executor {
@@ -155,7 +158,7 @@ impl Executor {
     }
 
     /// Makes a task, which is ready to run.
-    pub(crate) fn spawn<F>(&self, future: F) -> Handle<F::Output>
+    pub fn spawn<F>(&self, future: F) -> Handle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -171,7 +174,7 @@ impl Executor {
     }
 
     /// Runs `main`, and all tasks whenever it waits. It is polled again when no task is ready.
-    pub(crate) fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
+    pub fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
         let mut main = pin!(main);
         loop {
             let mut context = Context::from_waker(Waker::noop());
@@ -182,9 +185,9 @@ impl Executor {
         }
     }
 
-    /// Awaits, in `main`, what a task puts out or panics with. `None` where no task is ready to
-    /// run, so that this one cannot end; it is then dropped.
-    pub(crate) async fn join<T: 'static>(&self, task: Handle<T>) -> Option<thread::Result<T>> {
+    /// Awaits, in `main`, the output of a task, or its panic. `None` where no task is ready to run, so
+    /// that this one cannot end; it is then dropped.
+    pub async fn join<T: 'static>(&self, task: Handle<T>) -> Option<thread::Result<T>> {
         let state = &task.0.state;
         poll_fn(|_| {
             let has_ended = matches!(*state.borrow(), State::Ended(_));
@@ -204,7 +207,7 @@ impl Executor {
 
 impl Drop for Executor {
     fn drop(&mut self) {
-        // Tasks that wait may hold each other's wakers, and so each other.
+        // Waiting tasks may hold each other's wakers, and so each other.
         for task in self.tasks.get_mut() {
             drop(task.state.take());
         }

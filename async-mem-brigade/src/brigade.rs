@@ -1,0 +1,228 @@
+//! The loop: a chain of tasks, and the driver that times it.
+//!
+//! The links and the executor are what is measured, so it is compiled for each pair of them by itself:
+//! once for numbers alone, and once for tokens of any size, with work.
+
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::pin::Pin;
+use std::time::Instant;
+
+use anyhow::Context;
+use chain::{
+    Backlog, Buffer, ChainBuilder, MemoryToken, StartGuard, StartLatch, Station, TaskResults,
+    Tokens, WorkingSet,
+};
+use contract::{Pass, Run};
+use runtime::Driven;
+use tokio::task::yield_now;
+
+use crate::links::{Link, Put, Take};
+use crate::special::{Special, WithBacklog};
+use crate::{BrigadeFlags, Executor};
+
+/// A loop that is compiled for an executor and a kind of link.
+pub type Measure<E> = fn(&BrigadeFlags, &E, &mut Run) -> anyhow::Result<()>;
+
+/// Builds a brigade, has it driven, and takes it down.
+///
+/// # Errors
+/// The first true cause of what went wrong.
+pub fn measure<L: Link<usize> + Link<Buffer>, E: Executor>(
+    flags: &BrigadeFlags,
+    executor: &E,
+    run: &mut Run,
+) -> anyhow::Result<()> {
+    let mut tasks = Vec::new();
+    let built = match flags.is_plain() {
+        true => {
+            let start = start_numbers;
+            executor.block_on(build::<usize, L, E>(flags, executor, start, &mut tasks))
+        }
+        false => {
+            let start = start_tokens;
+            executor.block_on(build::<Buffer, L, E>(flags, executor, start, &mut tasks))
+        }
+    };
+    finish(flags, executor, run, built, tasks)
+}
+
+/// The tasks of a chain, as their executor has them, with their places.
+type Tasks<E> = Vec<(u32, TaskOf<E>)>;
+
+type TaskOf<E> = <E as Executor>::Task<anyhow::Result<u64>>;
+
+/// Starts the task of a station.
+type Start<M, L, E> = fn(
+    &BrigadeFlags,
+    &E,
+    Station<<L as Link<M>>::Receiver, <L as Link<M>>::Sender>,
+    Option<&Backlog<M>>,
+    StartGuard,
+) -> TaskOf<E>;
+
+/// Has the brigade driven, and takes it down.
+fn finish<E: Executor>(
+    flags: &BrigadeFlags,
+    executor: &E,
+    run: &mut Run,
+    built: anyhow::Result<Box<dyn Drive>>,
+    tasks: Tasks<E>,
+) -> anyhow::Result<()> {
+    let driven = built.and_then(|driver| executor.drive(run, driver, <dyn Drive>::drive));
+    // The driver's ends are dropped now, and the end runs along the chain.
+    let mut results = TaskResults::default();
+    for (place, task) in tasks {
+        results.add(place, executor.block_on(executor.join(task)));
+    }
+    results.into_result(driven, run.iterations() * u64::from(flags.chain.tokens))
+}
+
+/// Builds the chain, waits until each task runs, and returns the driver.
+async fn build<M: MemoryToken, L: Link<M>, E: Executor>(
+    flags: &BrigadeFlags,
+    executor: &E,
+    start: Start<M, L, E>,
+    tasks: &mut Tasks<E>,
+) -> anyhow::Result<Box<dyn Drive>> {
+    let backlog = flags.chain.backlog();
+    let mut latch = StartLatch::new(flags.flags.tasks);
+    let link = || {
+        let (sender, receiver) = L::link(flags.capacity());
+        Ok((receiver, sender))
+    };
+    let mut builder = ChainBuilder::new(flags.flags.tasks, flags.chain.shuffle, link)?;
+    while let Some(station) = builder.next_station()? {
+        let place = station.place;
+        let guard = latch.guard(flags.fault.of(place));
+        let backlog = backlog.as_ref().filter(|_| place == 0);
+        tasks.push((place, start(flags, executor, station, backlog, guard)));
+    }
+    while !latch.is_open()? {
+        yield_now().await;
+    }
+    let (first, last) = builder.driver_ends();
+    Ok(Box::new(Driver {
+        first,
+        last,
+        tokens: Tokens::new(&flags.chain, backlog),
+        tasks: flags.flags.tasks,
+    }))
+}
+
+fn start_numbers<E: Executor>(
+    _: &BrigadeFlags,
+    executor: &E,
+    station: Station<impl Take<usize>, impl Put<usize>>,
+    backlog: Option<&Backlog<usize>>,
+    guard: StartGuard,
+) -> TaskOf<E> {
+    let (from, to) = (station.upstream, station.downstream);
+    match backlog {
+        None => executor.spawn(pass_numbers(from, to, guard)),
+        Some(backlog) => {
+            let from = WithBacklog::new(from, backlog);
+            executor.spawn(boxed(pass_numbers(from, to, guard)))
+        }
+    }
+}
+
+fn start_tokens<E: Executor>(
+    flags: &BrigadeFlags,
+    executor: &E,
+    station: Station<impl Take<Buffer>, impl Put<Buffer>>,
+    backlog: Option<&Backlog<Buffer>>,
+    guard: StartGuard,
+) -> TaskOf<E> {
+    let fault = flags.fault.of(station.place);
+    let from = Special::new(station.upstream, backlog, fault);
+    let memory = WorkingSet::new(flags.chain.touch);
+    executor.spawn(boxed(pass_tokens(from, station.downstream, memory, guard)))
+}
+
+/// A future of any kind: spawning it is compiled once, and not for each link.
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+fn boxed<T>(task: impl Future<Output = T> + Send + 'static) -> Boxed<T> {
+    Box::pin(task)
+}
+
+/// A task of the chain: takes a number, adds one, hands it on, until the link ends.
+async fn pass_numbers(
+    mut from: impl Take<usize>,
+    mut to: impl Put<usize>,
+    guard: StartGuard,
+) -> anyhow::Result<u64> {
+    guard.started()?;
+    let mut passed = 0;
+    while let Some(number) = from.take().await {
+        to.put(number.passed()).await.map_err(ended)?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+/// The same with tokens of any size, and with work.
+async fn pass_tokens(
+    mut from: Special<impl Take<Buffer>>,
+    mut to: impl Put<Buffer>,
+    mut memory: WorkingSet,
+    guard: StartGuard,
+) -> anyhow::Result<u64> {
+    guard.started()?;
+    let mut passed = 0;
+    while let Some(token) = from.take().await? {
+        memory.touch();
+        to.put(token.passed()).await.map_err(ended)?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+/// Error of a sender whose receiver is gone.
+fn ended<E>(_: E) -> io::Error {
+    io::Error::new(ErrorKind::BrokenPipe, "the next task is gone")
+}
+
+/// The driver of a chain of any links: it is spawned for each pass, and its ends stay with it.
+pub(crate) trait Drive: Send {
+    /// Sends the tokens in, takes them out, and times that.
+    fn drive(self: Box<Self>, pass: Pass) -> Boxed<Driven<Box<dyn Drive>>>;
+}
+
+struct Driver<M, S, R> {
+    first: S,
+    last: R,
+    tokens: Tokens<M>,
+    tasks: u32,
+}
+
+impl<M: MemoryToken, S: Put<M>, R: Take<M>> Drive for Driver<M, S, R> {
+    fn drive(mut self: Box<Self>, mut pass: Pass) -> Boxed<Driven<Box<dyn Drive>>> {
+        Box::pin(async move {
+            let result = self.iterate(&mut pass).await;
+            (self as Box<dyn Drive>, pass, result)
+        })
+    }
+}
+
+impl<M: MemoryToken, S: Put<M>, R: Take<M>> Driver<M, S, R> {
+    async fn iterate(&mut self, pass: &mut Pass) -> anyhow::Result<()> {
+        while let Some(iteration) = pass.next_iteration() {
+            let (sent, all) = self.tokens.set_out(iteration);
+
+            let clock = Instant::now();
+            for token in &mut all[..sent] {
+                let put = self.first.put(mem::take(token)).await;
+                put.context("the chain ended early")?;
+            }
+            for token in all {
+                *token = self.last.take().await.context("the chain ended early")?;
+            }
+            pass.record(clock.elapsed());
+
+            self.tokens.verify(iteration, self.tasks)?;
+        }
+        Ok(())
+    }
+}

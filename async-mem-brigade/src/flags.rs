@@ -1,0 +1,111 @@
+//! Flags of a brigade of async tasks in memory.
+
+use chain::{FaultFlags, MemoryFlags};
+use clap::ValueEnum;
+use contract::message::{Claim, Description, Runtime};
+use contract::{BadUsage, Flags};
+
+/// Flags of a brigade, whatever executor runs its tasks.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BrigadeFlags {
+    /// Flags of every program.
+    #[command(flatten)]
+    pub flags: Flags,
+
+    /// Kind of the links
+    #[arg(long, value_enum, default_value = "mpsc")]
+    pub transport: Transport,
+
+    /// Tokens.
+    #[command(flatten)]
+    pub chain: MemoryFlags,
+
+    /// Tokens that a link holds, with --transport mpsc or async-channel [default: 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
+    pub capacity: Option<u32>,
+
+    /// Fault that a test asks for.
+    #[command(flatten)]
+    pub fault: FaultFlags,
+}
+
+/// Kind of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    /// tokio::sync::mpsc::channel
+    Mpsc,
+    /// tokio::sync::mpsc::unbounded_channel
+    Unbounded,
+    /// async_channel::bounded, the channel of smol
+    AsyncChannel,
+    /// tokio::sync::oneshot, a new one for each hop: a token carries the receiver of the next one
+    Oneshot,
+    /// a token beside an atomic, with tokio::sync::Notify to wait by; holds one
+    Notify,
+    /// a token and a waker behind a std::sync::Mutex; holds one
+    Mutex,
+    /// the same without the mutex, for --executor minimal; holds one
+    Slot,
+}
+
+/// Upper bound of the bytes of a task and its link: a Tokio channel has blocks of 32 places, and two of
+/// them after 32 tokens.
+const TASK_BYTES: u64 = 2048;
+
+impl BrigadeFlags {
+    /// Tokens that a link holds, where that can be chosen.
+    pub fn capacity(&self) -> u32 {
+        self.capacity.unwrap_or(1)
+    }
+
+    /// Whether a hop is nothing but the move of a number.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.chain.is_number() && self.chain.touch.0 == 0 && self.fault.is_none()
+    }
+
+    /// Description of the brigade, without its runtime.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error where flags do not go together.
+    pub fn describe(&self, program: &str) -> anyhow::Result<Description> {
+        self.fault.check(self.flags.tasks)?;
+        self.check_room()?;
+        let link = match self.transport {
+            // All places are made with the channel: a token and a turn each.
+            Transport::AsyncChannel => TASK_BYTES + u64::from(self.capacity()) * 24,
+            _ => TASK_BYTES,
+        };
+        let needs = self.chain.needs(link);
+        Ok(self
+            .chain
+            .describe(program, &self.flags, Claim::UserSwitch, needs))
+    }
+
+    /// A driver that puts all tokens in waits for ever where the links have no room for them.
+    fn check_room(&self) -> anyhow::Result<()> {
+        let (each, remedy) = match self.transport {
+            Transport::Mpsc | Transport::AsyncChannel => {
+                (self.capacity(), "raise --capacity or --tasks")
+            }
+            _ if self.capacity.is_some() => {
+                return Err(BadUsage::new(
+                    "--capacity: the room in a link of this transport is fixed: drop it, or use --transport mpsc or async-channel",
+                ));
+            }
+            Transport::Unbounded | Transport::Oneshot => return Ok(()),
+            Transport::Notify | Transport::Mutex | Transport::Slot => (1, "raise --tasks"),
+        };
+        let most = (u64::from(self.flags.tasks) + 1) * u64::from(each);
+        self.chain.check_room(most, remedy)
+    }
+}
+
+/// Description of an executor that has one thread.
+pub fn one_thread(name: &str, version: Option<&str>) -> Runtime {
+    Runtime {
+        name: name.to_owned(),
+        version: version.map(str::to_owned),
+        flavor: "current-thread".to_owned(),
+        workers: 1,
+    }
+}
