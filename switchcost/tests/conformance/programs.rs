@@ -73,3 +73,25 @@ fn conforms(program: &str, flags: &str, faults: &str) {
         failures.join("\n")
     );
 }
+
+/// A program of anybody's: `SWITCHCOST_CHECK='core PATH FLAGS' cargo test -p switchcost any_program`,
+/// or `full`.
+#[test]
+fn any_program() {
+    let Ok(line) = env::var("SWITCHCOST_CHECK") else {
+        return;
+    };
+    let mut words = line.splitn(3, ' ');
+    let level = match words.next() {
+        Some("core") => Level::Core,
+        Some("full") => Level::Full,
+        _ => panic!("SWITCHCOST_CHECK: write core or full, a path, and flags"),
+    };
+    let failures = check(&Subject {
+        path: words.next().unwrap_or("").into(),
+        flags: words.next().unwrap_or("").to_owned(),
+        faults: Vec::new(),
+        level,
+    });
+    assert!(failures.is_empty(), "{line}\n{}", failures.join("\n"));
+}
