@@ -39,7 +39,7 @@ programs! {
 }
 
 /// Brings the programs up to date in the folder where the runner's executable is.
-fn build() -> &'static Path {
+pub(crate) fn build() -> &'static Path {
     static FOLDER: OnceLock<&Path> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = Path::new(RUNNER).parent().unwrap();
