@@ -8,25 +8,13 @@
     reason = "a test's helpers may panic as the test itself does"
 )]
 
-/// Every measured program, held to docs/CONTRACT.md.
-mod conformance;
-/// What the tests share.
-mod support;
-
 /// What another user, a hostile file or a hostile environment may try against the runner.
 mod attacks;
 /// What `compare` may and must find, on invented and on real records.
 mod compare;
-/// Every benchmark program: its flags, its output, its record.
-mod contract;
-/// What goes wrong in mid-run: tasks, signals, CPUs, children, disks, other runners.
-mod faults;
-/// Where much is missing or forbidden: no /proc, a system-call filter, a read-only system, one CPU,
-/// a CPU quota.
-mod hostile;
-/// Every benchmark program, at SIGINT and SIGTERM.
-mod interrupt;
-/// Every benchmark program, with too little of what it needs.
+/// Every measured program, held to docs/CONTRACT.md.
+mod conformance;
+/// `switchcost limits` on several distributions' systems.
 mod limits;
 /// Whatever is parsed, fed with anything: properties that hold of every input.
 mod properties;
@@ -36,5 +24,5 @@ mod render;
 mod runner;
 /// The shell scripts.
 mod scripts;
-/// The executors and the modes of the ring of the brigade on io_uring.
-mod uring;
+/// What the tests share.
+mod support;

@@ -9,7 +9,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::support::benchmarks::RUNNER;
+use crate::support::RUNNER;
 use crate::support::process::Run;
 
 /// Records of four tables and a curve.

@@ -1,10 +1,10 @@
 //! Runs that are obstructed: signals, limits, files that vanish, locks that are held. The runner is
-//! alone with a script in the place of a benchmark program, so that nothing is built.
+//! alone with a fake in the place of a benchmark program, so that nothing is built.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -12,77 +12,14 @@ use nix::sys::signal::Signal::{self, SIGINT};
 use nix::sys::signal::{SigHandler, signal};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use tempfile::TempDir;
 
-use super::{RECORDS, script, switchcost};
-use crate::support::benchmarks::RUNNER;
-use crate::support::process::{Run, Running};
+use super::{RECORDS, switchcost};
+use crate::support::house::House;
+use crate::support::process::Running;
 use crate::support::until;
 
-const PLAN: &str = r#"
-    rounds = 5
-
-    [[section]]
-    title = "One of them"
-    metric = "hop"
-
-    [[section.row]]
-    name = "one"
-    program = "one-thread-brigade"
-    flags = ["--tasks", "1"]
-    iters = 1
-    warmups = 0
-"#;
-
-/// A folder with the runner, a program and a plan.
-struct Alone(TempDir);
-
-impl Alone {
-    /// The program prints a record, and then does what the script says.
-    fn with(then: &str) -> Self {
-        // On the file system of the runner, for a hard link.
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let alone = Alone(folder);
-        fs::hard_link(RUNNER, alone.path("switchcost")).unwrap();
-        fs::write(alone.path("plan.toml"), PLAN).unwrap();
-        fs::write(alone.path("record"), record()).unwrap();
-        let text = format!("cat '{}'\n{then}", alone.path("record").display());
-        script(&alone.path("one-thread-brigade"), &text);
-        alone
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn out(&self) -> PathBuf {
-        self.path("out.jsonl")
-    }
-
-    fn run(&self) -> Run {
-        self.running_plan(Run::of(self.path("switchcost")))
-    }
-
-    /// A run of the plan that a shell begins.
-    fn run_after(&self, shell: &str) -> Run {
-        let script = format!("{shell}\nexec \"$0\" \"$@\"");
-        self.running_plan(Run::within(&script, &self.path("switchcost")))
-    }
-
-    fn running_plan(&self, run: Run) -> Run {
-        let run = run.folder(self.0.path());
-        run.flags("run --budget 0s --plan plan.toml --out out.jsonl")
-    }
-}
-
-/// A record as a program prints it.
-fn record() -> String {
-    let records = fs::read_to_string(RECORDS).unwrap();
-    let of_program = |line: &&str| line.contains("\"benchmark\":\"one-thread-brigade\"");
-    let line = records.lines().find(of_program).unwrap();
-    let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
-    record.as_object_mut().unwrap().remove("plan");
-    format!("{record}\n")
+fn house() -> House {
+    House::new(5, &["one-thread-brigade"])
 }
 
 /// Waits until the runner sleeps, and sees to it that a signal ends it.
@@ -119,19 +56,18 @@ fn the_first_signal_ends_a_wait_for_input_or_a_reader() {
     );
     interrupt_asleep(switchcost("run --plan").arg(fifo).start());
     interrupt_asleep(switchcost("run --resume").arg(fifo).start());
-    interrupt_asleep(switchcost("list --plan").arg(fifo).start());
 }
 
 #[test]
 fn the_first_signal_ends_a_run_whose_records_nobody_reads() {
-    let alone = Alone::with("");
-    let out = alone.out();
+    let house = house();
+    let out = house.out();
     let reader = OpenOptions::new()
         .read(true)
         .custom_flags(OFlag::O_NONBLOCK.bits())
         .open(fifo(&out))
         .unwrap();
-    let running = alone.run().flags("--rounds 1000").start();
+    let running = house.run("--rounds 1000").start();
     let writer = OpenOptions::new()
         .write(true)
         .custom_flags(OFlag::O_NONBLOCK.bits())
@@ -143,61 +79,45 @@ fn the_first_signal_ends_a_run_whose_records_nobody_reads() {
     });
     running.signal(SIGINT);
     let run = running.finish_all().expect(130);
-    assert!(run.stdout.contains("One of them"), "{run}");
+    assert!(run.stdout.contains("row one-thread"), "{run}");
     drop(reader);
 }
 
 #[test]
 fn billions_of_rounds_begin_at_once() {
-    let alone = Alone::with("");
-    let running = alone.run().flags("--rounds 4294967295").start();
-    let lines = || fs::read_to_string(alone.out()).map_or(0, |text| text.lines().count());
+    let house = house();
+    let running = house.run("--rounds 4294967295").start();
+    let lines = || fs::read_to_string(house.out()).map_or(0, |text| text.lines().count());
     until("two rounds are over", || lines() > 2);
     running.signal(SIGINT);
     let run = running.finish_all().expect(130);
-    assert!(run.stdout.contains("One of them"), "{run}");
+    assert!(run.stdout.contains("row one-thread"), "{run}");
 }
 
 #[test]
 fn a_file_size_limit_leaves_the_tables() {
-    let alone = Alone::with("");
+    let house = house();
     // 4 KiB: room for some records of a hundred, and for each of them alone.
-    let run = alone.run_after("ulimit -f 8");
-    let run = run.flags("--rounds 100").finish();
+    let run = house.run_after("ulimit -f 8", "--rounds 100").finish();
     let run = run
         .expect(1)
         .expect_complaint(&["File too large", "out.jsonl"]);
-    assert!(run.stdout.contains("One of them"), "{run}");
+    assert!(run.stdout.contains("row one-thread"), "{run}");
 }
 
 #[test]
 fn records_that_vanish_are_missed() {
-    let alone = Alone::with("");
-    let gone = format!("cat '{}'\nrm -f out.jsonl", alone.path("record").display());
-    script(&alone.path("one-thread-brigade"), &gone);
-    let run = alone.run().finish().expect(1);
+    let house = house();
+    house.fake("one-thread-brigade", "rm -f out.jsonl");
+    let run = house.run("").finish().expect(1);
     let run = run.expect_complaint(&["out.jsonl was removed"]);
-    assert!(run.stdout.contains("One of them"), "{run}");
+    assert!(run.stdout.contains("row one-thread"), "{run}");
     assert!(!run.stderr.contains("records: "), "{run}");
 }
 
 #[test]
-fn a_lock_that_is_held_names_the_way_out() {
-    let alone = Alone::with("");
-    let path = alone.path("lock");
-    let lock = File::create(&path).unwrap();
-    lock.lock().unwrap();
-    let running = alone.run().env("SWITCHCOST_LOCK", path.to_str()).start();
-    until("it waits", || {
-        running.stderr_so_far().contains("SWITCHCOST_LOCK=none")
-    });
-    running.signal(SIGINT);
-    running.finish_all().expect(130);
-}
-
-#[test]
 fn a_parent_that_ignores_its_children_does_not_matter() {
-    let alone = Alone::with("");
+    let house = house();
     let ignored = || {
         // SAFETY: the action is no handler.
         #[expect(unsafe_code, reason = "a signal's action is set between fork and exec")]
@@ -208,7 +128,7 @@ fn a_parent_that_ignores_its_children_does_not_matter() {
     };
     // SAFETY: it makes a system call and nothing else.
     #[expect(unsafe_code, reason = "as `prepared` asks for")]
-    let run = unsafe { alone.run().prepared(ignored) };
+    let run = unsafe { house.run("").prepared(ignored) };
     let run = run.finish().expect(0);
-    assert!(run.stdout.contains("One of them"), "{run}");
+    assert!(run.stdout.contains("row one-thread"), "{run}");
 }

@@ -5,7 +5,7 @@
 mod alone;
 mod answers;
 mod ends;
-mod programs;
+pub(crate) mod programs;
 mod refusals;
 mod rest;
 mod subject;

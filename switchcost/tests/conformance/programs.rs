@@ -1,13 +1,16 @@
 //! The programs of this workspace, each held to the contract: one line a program.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use switchcost::goroutines::{self, Toolchain};
+
 use super::check;
 use super::subject::{Level, Subject};
-use crate::support::RUNNER;
+use crate::support::{RUNNER, skip};
 
 /// Faults of programs whose tasks are joined by `chain`'s links.
 const LINK: &str = "fail panic close absent corrupt hang";
@@ -36,10 +39,37 @@ programs! {
     one_thread_brigade: "one-thread-brigade", "", ALONE;
     one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", ALONE;
     async_brigade: "async-brigade", "", LINK;
+    process_brigade: "process-brigade", "", LINK;
+    thread_mem_brigade: "thread-mem-brigade", "", LINK;
+    async_creation: "async-creation", "", "";
+    blocking_strategies: "blocking-strategies", "", "";
+}
+
+/// The programs in Go, held to what a runner relies on.
+#[test]
+fn goroutines() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/go");
+    let go = match Toolchain::find(sources) {
+        Ok(go) => go,
+        Err(why) => return skip(&format!("programs in Go: {why}")),
+    };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    go.build(&BTreeSet::from(goroutines::PROGRAMS), folder.path())
+        .unwrap();
+    let failures = goroutines::PROGRAMS.map(|program| {
+        let subject = Subject {
+            path: folder.path().join(program),
+            flags: String::new(),
+            faults: Vec::new(),
+            level: Level::Core,
+        };
+        check(&subject).join("\n")
+    });
+    assert_eq!(failures.concat(), "");
 }
 
 /// Brings the programs up to date in the folder where the runner's executable is.
-fn build() -> &'static Path {
+pub(crate) fn build() -> &'static Path {
     static FOLDER: OnceLock<&Path> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = Path::new(RUNNER).parent().unwrap();
@@ -72,4 +102,26 @@ fn conforms(program: &str, flags: &str, faults: &str) {
         "{program} {flags}\n{}",
         failures.join("\n")
     );
+}
+
+/// A program of anybody's: `SWITCHCOST_CHECK='core PATH FLAGS' cargo test -p switchcost any_program`,
+/// or `full`.
+#[test]
+fn any_program() {
+    let Ok(line) = env::var("SWITCHCOST_CHECK") else {
+        return;
+    };
+    let mut words = line.splitn(3, ' ');
+    let level = match words.next() {
+        Some("core") => Level::Core,
+        Some("full") => Level::Full,
+        _ => panic!("SWITCHCOST_CHECK: write core or full, a path, and flags"),
+    };
+    let failures = check(&Subject {
+        path: words.next().unwrap_or("").into(),
+        flags: words.next().unwrap_or("").to_owned(),
+        faults: Vec::new(),
+        level,
+    });
+    assert!(failures.is_empty(), "{line}\n{}", failures.join("\n"));
 }

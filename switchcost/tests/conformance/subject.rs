@@ -74,6 +74,8 @@ pub(crate) struct Live {
 pub(crate) struct Ended {
     /// Exit status; `None` where a signal ended it.
     pub(crate) code: Option<i32>,
+    /// Signal that ended it.
+    pub(crate) signal: Option<i32>,
     /// Lines of standard output that nobody had read.
     pub(crate) stdout: Vec<String>,
     /// Standard error.
@@ -329,6 +331,7 @@ impl Live {
         let status = status.context("it has no status")?;
         let ended = Ended {
             code: status.code(),
+            signal: status.signal(),
             stdout,
             stderr: self.stderr()?,
         };
@@ -357,7 +360,7 @@ impl Drop for Live {
 
 impl fmt::Debug for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "status {:?}", self.code)?;
+        writeln!(f, "status {:?}, signal {:?}", self.code, self.signal)?;
         for line in &self.stdout {
             let short: String = line.chars().take(LONGEST_QUOTE).collect();
             let dots = if short.len() < line.len() { " ..." } else { "" };

@@ -1,271 +1,262 @@
-//! `switchcost run` and `list`, from a plan to its tables.
+//! A plan, its results and its tables.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, OpenOptions};
 
-use harness::record::{Metric, Record};
+use serde_json::Value;
 use switchcost::plan::BUILT_IN;
-use switchcost::probe::{self, Answer};
 
-use super::{Files, PLAN, switchcost};
-use crate::support::{benchmarks, skip};
+use super::switchcost;
+use crate::support::house::House;
 
-#[test]
-fn the_built_in_plan_lists_programs_that_exist() {
-    let run = switchcost("run --list").finish().expect_quiet_success();
-    assert!(run.stdout.lines().count() > 10, "{run}");
-    for line in run.stdout.lines() {
-        let known = |word: &str| benchmarks::all().iter().any(|b| b.name == word);
-        assert!(line.split(' ').any(known), "{line}");
-    }
-}
+const TWO: [&str; 2] = ["one-thread-brigade", "async-brigade"];
 
 #[test]
-fn a_built_in_plan_is_named_and_any_other_is_a_file() {
-    let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
-    for name in &names {
-        let listed = switchcost("run --list --plan").arg(name).finish();
-        let listed = listed.expect_quiet_success();
-        let run = switchcost("run --list --plan").arg(name).finish();
-        assert_eq!(run.expect_quiet_success().stdout, listed.stdout);
-    }
-    let default = switchcost("run --list").finish().stdout;
-    let named = switchcost("run --list --plan default").finish().stdout;
-    assert_eq!(default, named);
-    let unknown = switchcost("run --list --plan peer").finish();
-    unknown.expect_refusal(2, &[&["--plan: cannot read peer: "], &names[..]].concat());
-    // A file of that name is read where its path says so.
-    let files = Files::of(PLAN);
-    let file = files.folder.path().join("peers");
-    fs::rename(files.plan(), &file).unwrap();
-    let folder = |plan: &str| {
-        switchcost("run --list --plan")
-            .arg(plan)
-            .folder(files.folder.path())
-    };
-    let read = folder("./peers").finish().expect_quiet_success().stdout;
-    let built_in = folder("peers").finish().expect_quiet_success().stdout;
-    assert_eq!(read.lines().count(), 2);
-    assert!(built_in.lines().count() > 2, "{built_in}");
-    for flags in ["run --help", "completions bash", "completions zsh"] {
-        let shown = switchcost(flags).finish().expect_quiet_success().stdout;
-        for name in &names {
-            assert!(shown.contains(name), "{name} in {flags}");
-        }
-    }
-}
-
-/// Limits may forbid a case here; a flag that its program does not take is a fault of the plan.
-#[test]
-fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
-    let mut missing = BTreeSet::new();
-    let mut faults = Vec::new();
-    let mut asked = BTreeSet::new();
-    for built_in in BUILT_IN {
-        for case in built_in.plan().unwrap().cases(false) {
-            let Some(program) = benchmarks::all().iter().find(|b| b.name == case.program) else {
-                missing.insert(case.program);
-                continue;
-            };
-            let answer = probe::ask(
-                &program.path,
-                probe::kind(&program.path).unwrap(),
-                &case.flags,
-            )
-            .unwrap();
-            if !matches!(answer, Answer::Fits | Answer::TooMuch { .. }) {
-                let command = format!("{} {}", case.program, case.flags.join(" "));
-                faults.push(format!("{}: {command}: {answer:?}", built_in.name));
-            }
-            asked.insert((case.program, case.flags));
-        }
-    }
-    for program in missing {
-        skip(&format!(
-            "{program} is not in this workspace, or cannot run here"
-        ));
-    }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert!(asked.len() > 100, "{}", asked.len());
-}
-
-/// The first section of [`PLAN`] with further columns, in fewer rounds than a second one.
-fn with_further_columns() -> String {
-    let also = "rounds = 1\n\
-                [[section.also]]\nname = 'rate'\nmetric = 'rate'\n\
-                [[section.also]]\nname = 'switches'\nmetric = 'switches'\n\
-                [[section.also]]\nname = 'late'\nmetric = 'late-p50'\n\
-                [[section.row]]";
-    let second = PLAN
-        .replace("rounds = 2", "")
-        .replace("Two of them", "Again");
-    let first = PLAN.replacen("[[section.row]]", also, 1);
-    format!("{first}\n{second}")
-}
-
-#[test]
-fn further_columns_are_filled_from_the_same_runs() {
-    let files = Files::of(&with_further_columns());
-    let run = files.run().finish().expect(0);
-    let records = files.records();
-    let of = |section: &str| {
-        let of = |r: &&Record| r.plan.as_ref().unwrap().section == section;
-        records.iter().filter(of).count()
-    };
-    // One round of two cases, and two of as many.
-    assert_eq!((of("Two of them"), of("Again")), (2, 4));
-    let position = records.iter().filter_map(|r| r.plan.as_ref());
-    let mut first = position.filter(|p| p.section == "Two of them");
-    assert!(first.all(|p| p.also.len() == 3 && p.also[2].metric == Metric::LateP50));
-    let (_, table) = run.stdout.split_once("\nTwo of them\n").unwrap();
-    let (table, _) = table.split_once("\nAgain\n").unwrap();
-    for text in ["rate", " k/s ", "switches", "  less without"] {
-        assert!(table.contains(text), "'{text}' is missing: {run}");
-    }
-    let (figures, _) = table
-        .split_once(
-            "
-Switches per hop: ",
-        )
-        .unwrap();
-    assert!(
-        figures.lines().all(|line| line.chars().count() <= 80),
-        "{run}"
-    );
-    let report = switchcost("report").arg(files.out()).finish();
-    assert_eq!(report.expect_quiet_success().stdout, run.stdout);
-    files.run_into("--resume", &files.out()).finish().expect(0);
-    assert_eq!(files.records().len(), 6);
-}
-
-/// A section with rounds of its own asks for none, and misses no target.
-#[test]
-fn only_sections_without_rounds_of_their_own_are_extended() {
-    let files = Files::of(&with_further_columns());
-    let run = switchcost("run --budget 3s --target 0.01% --plan").arg(files.plan());
-    let run = run.arg("--out").arg(files.out()).finish().expect(0);
-    let rounds = |section: &str| {
-        let records = files.records();
-        let position = records.iter().filter_map(|r| r.plan.as_ref());
-        position
-            .filter(|p| p.section == section)
-            .map(|p| p.round)
-            .max()
-    };
-    assert_eq!(rounds("Two of them"), Some(0), "{run}");
-    assert!(rounds("Again") > Some(1), "{run}");
-}
-
-#[test]
-fn a_case_is_a_line() {
-    let columns = "[[section.column]]\nname = 'free'\n[[section.column]]\nname = 'one CPU'\n\
-                   flags = ['--placement', 'one-cpu']\n[[section.row]]";
-    let files = Files::of(&PLAN.replacen("[[section.row]]", columns, 1));
-    let run = switchcost("run --list --plan").arg(files.plan()).finish();
-    let expected = "\
-        with tasks, free: 2 x async-mem-brigade --tasks 3 --iters 4 --warmups 1\n\
-        with tasks, one CPU: 2 x async-mem-brigade --tasks 3 --placement one-cpu --iters 4 --warmups 1\n\
-        without, free: 2 x one-thread-brigade --tasks 3 --iters 4 --warmups 1\n\
-        without, one CPU: 2 x one-thread-brigade --tasks 3 --placement one-cpu --iters 4 --warmups 1\n";
-    assert_eq!(run.expect_quiet_success().stdout, expected);
-}
-
-#[test]
-fn a_plan_becomes_records_and_a_table() {
-    let files = Files::of(PLAN);
-    let run = files
-        .run()
-        .finish()
-        .expect(0)
-        .expect_complaint(&["records: "]);
+fn a_plan_becomes_results_and_tables() {
+    let house = House::new(2, &TWO);
+    let run = house.run("").finish().expect(0);
+    let run = run.expect_complaint(&["out.jsonl"]);
     for text in [
-        "\nTwo of them\n",
-        "with tasks",
-        "  less without",
-        "without",
+        "\nAll\n",
+        "row one-thread-brigade",
+        "row async-brigade",
         "2 rounds",
     ] {
         assert!(run.stdout.contains(text), "'{text}' is missing: {run}");
     }
-    let records = files.records();
-    assert_eq!(records.len(), 2 * 2);
-    for (place, record) in (0..).zip(&records) {
-        let plan = record.plan.as_ref().unwrap();
+    let processes = house.processes();
+    assert_eq!(processes.len(), 4);
+    for (place, process) in (0..).zip(&processes) {
         assert_eq!(
-            (plan.round, plan.order),
-            (place / 2, place % 2),
-            "in the order they were run"
+            (&process["round"], &process["order"]),
+            (&(place / 2).into(), &(place % 2).into())
         );
-        assert_eq!(plan.section, "Two of them");
-        assert_eq!(record.samples.as_ref().unwrap().count, 4);
-        assert!(!record.partial && record.error.is_none());
+        let samples = &process["samples"];
+        assert_eq!(
+            (&samples["count"], samples["mean"].as_f64()),
+            (&4.into(), Some(1000.0)),
+            "{process}"
+        );
+        assert!(
+            process["error"].is_null() && process["partial"] != true,
+            "{process}"
+        );
     }
-    let report = switchcost("report").arg(files.out()).finish();
+    let report = switchcost("report").arg(house.out()).finish();
     assert_eq!(report.expect_quiet_success().stdout, run.stdout);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_order() {
-    let files = Files::of(PLAN);
+    let house = House::new(6, &TWO);
     let order = |seed: &str| {
-        let out = files.folder.path().join(format!("{seed}.jsonl"));
-        let run = files
-            .run_into("--out", &out)
-            .flags("--rounds 6 --seed")
-            .arg(seed);
-        run.finish().expect(0);
-        let text = fs::read_to_string(out).unwrap();
-        let names = text.lines().map(|line| {
-            let record: Record = serde_json::from_str(line).unwrap();
-            record.benchmark
-        });
+        let _ = fs::remove_file(house.out());
+        house.run("--seed").arg(seed).finish().expect(0);
+        let names = house
+            .processes()
+            .into_iter()
+            .map(|p| p["program"].to_string());
         names.collect::<Vec<_>>()
     };
     let first = order("7");
-    assert_eq!(first.len(), 12);
-    assert_eq!(first, order("007"));
+    assert_eq!((first.len(), &first), (12, &order("007")));
 }
 
 #[test]
-fn records_are_appended() {
-    let files = Files::of(PLAN);
+fn results_are_appended_and_what_is_missing_is_resumed() {
+    let house = House::new(2, &TWO);
     for lines in [4, 8] {
-        files.run().finish().expect(0);
-        assert_eq!(files.records().len(), lines);
+        house.run("").finish().expect(0);
+        assert_eq!(house.processes().len(), lines);
+    }
+    fs::remove_file(house.out()).unwrap();
+    house.run("").finish().expect(0);
+    let all = house.text();
+    for missing in TWO {
+        let name = format!("\"program\":\"{missing}\"");
+        let is_kept = |line: &&str| !line.contains("\"kind\":\"process\"") || !line.contains(&name);
+        let kept: Vec<&str> = all.lines().filter(is_kept).collect();
+        fs::write(house.out(), kept.join("\n") + "\n").unwrap();
+        assert_eq!(house.processes().len(), 2, "{all}");
+        house.run("--resume out.jsonl").finish().expect(0);
+        let processes = house.processes();
+        let again = processes.iter().filter(|p| p["program"] == missing);
+        assert_eq!((processes.len(), again.count()), (4, 2), "{missing}");
     }
 }
 
 /// A full disk, or a machine that stopped, may have left a part of a line.
 #[test]
-fn a_line_that_was_cut_does_not_spoil_the_next_record() {
-    let files = Files::of(PLAN);
-    fs::write(files.out(), r#"{"schema":1,"benchmark":"thr"#).unwrap();
-    let run = files.run().finish().expect(0);
-    let text = files.text();
-    let whole = text
-        .lines()
-        .filter(|line| serde_json::from_str::<Record>(line).is_ok());
-    assert_eq!(whole.count(), 4, "{text}");
-    let report = switchcost("report").arg(files.out()).finish().expect(0);
-    let report = report.expect_complaint(&["line 1"]);
-    assert_eq!(report.stdout, run.stdout);
+fn a_line_that_was_cut_spoils_nothing() {
+    let house = House::new(1, &TWO);
+    house.run("").finish().expect(0);
+    let text = house.text();
+    fs::write(house.out(), &text[..text.len() - 100]).unwrap();
+    let run = house.run("--resume out.jsonl").finish().expect(0);
+    run.expect_complaint(&["line 3 is skipped"]);
+    let text = house.text();
+    let parsed = text.lines().map(serde_json::from_str::<Value>);
+    assert_eq!(parsed.filter(Result::is_err).count(), 1, "{text}");
+    let report = switchcost("report").arg(house.out()).finish().expect(0);
+    assert!(report.stdout.contains("row async-brigade"), "{report}");
 }
 
-/// Cases may have equal flags and differ in nothing but their program.
 #[test]
-fn a_run_that_is_resumed_runs_what_is_missing() {
-    let files = Files::of(PLAN);
-    files.run().finish().expect(0);
-    let all = files.text();
-    for missing in ["async-mem-brigade", "one-thread-brigade"] {
-        let benchmark = format!("\"benchmark\":\"{missing}\"");
-        let kept = all.lines().filter(|line| !line.contains(&benchmark));
-        let kept: Vec<&str> = kept.collect();
-        assert_eq!(kept.len(), 2, "{all}");
-        fs::write(files.out(), kept.join("\n") + "\n").unwrap();
-        files.run_into("--resume", &files.out()).finish().expect(0);
-        let records = files.records();
-        let again = records.iter().filter(|record| record.benchmark == missing);
-        assert_eq!((records.len(), again.count()), (4, 2), "{missing}");
+fn a_run_goes_on_only_where_it_was_begun() {
+    let house = House::new(1, &TWO);
+    house.run("").finish().expect(0);
+    let text = house.text();
+    for fact in ["kernel_release", "cpu_model"] {
+        let changed = text.replace(&format!("\"{fact}\":\""), &format!("\"{fact}\":\"other "));
+        if changed == text {
+            crate::support::skip(&format!("{fact} is not known here"));
+            continue;
+        }
+        fs::write(house.out(), &changed).unwrap();
+        let run = house.run("--resume out.jsonl").finish();
+        run.expect_refusal(2, &["--resume", "out.jsonl", fact, "--out"]);
+        assert_eq!(house.text(), changed, "it is left alone");
     }
+}
+
+#[test]
+fn a_case_that_fails_stays_as_a_row_with_its_reason() {
+    for (before, reason) in [
+        (
+            "echo '{\"at\":\"failed\",\"error\":\"no luck\"}'; exit 1",
+            "no luck",
+        ),
+        (
+            "echo out of luck >&2; kill -SEGV $$",
+            "killed by signal 11 (SIGSEGV); it says: out of luck",
+        ),
+        ("exit 3", "it printed no answer"),
+        ("echo nonsense; exit 0", "nonsense"),
+        ("kill -KILL $$", "killed by signal 9 (SIGKILL)"),
+    ] {
+        let house = House::new(2, &TWO);
+        house.fake(TWO[0], before);
+        let run = house.run("").finish().expect(0);
+        assert_eq!(run.stdout.matches("failed: ").count(), 1, "{run}");
+        let errors = house.errors(TWO[0]);
+        assert!(
+            errors.len() == 2 && errors[0].contains(reason),
+            "{errors:?}"
+        );
+        assert_eq!(house.errors(TWO[1]), [""; 0]);
+        let report = switchcost("report").arg(house.out()).finish();
+        assert_eq!(report.expect_quiet_success().stdout, run.stdout);
+    }
+}
+
+#[test]
+fn a_plan_of_which_all_fails_is_an_error_with_its_table() {
+    let house = House::new(1, &TWO);
+    for program in TWO {
+        house.fake(program, "exit 1");
+    }
+    let run = house.run("").finish().expect(1);
+    let run = run.expect_complaint(&["every case failed"]);
+    assert_eq!(run.stdout.matches("failed: ").count(), 2, "{run}");
+}
+
+#[test]
+fn a_faulty_plan_is_bad_usage() {
+    let house = House::new(1, &TWO);
+    let plan = house.plan();
+    for (plan, words) in [
+        ("rounds =".to_owned(), "line 1"),
+        ("rounds = 2".to_owned(), "section"),
+        (plan.replace("'hop'", "'speed'"), "speed"),
+        (plan.replace("iters = 4", "laps = 4"), "laps"),
+        (
+            plan.replace("iters = 4", "iters = 4\nbaseline = 'nothing'"),
+            "nothing",
+        ),
+    ] {
+        house.set_plan(&plan);
+        house
+            .run("")
+            .finish()
+            .expect_refusal(2, &["--plan", "plan.toml", words]);
+        assert!(!house.out().exists(), "nothing to keep, no file");
+    }
+    house.set_plan(&plan.replace("async-brigade", "no-such-brigade"));
+    house
+        .run("")
+        .finish()
+        .expect_refusal(2, &["no-such-brigade"]);
+    let run = switchcost("run --plan /nonexistent.toml").finish();
+    run.expect_refusal(2, &["--plan", "/nonexistent.toml"]);
+}
+
+#[test]
+fn bad_flags_are_named() {
+    for (flags, word) in [
+        ("frobnicate", "frobnicate"),
+        ("run --nonsense", "--nonsense"),
+        ("run --rounds 0", "--rounds"),
+        ("run --seed -1", "-1"),
+        ("run --timeout 0s", "--timeout"),
+        ("run --timeout soon", "--timeout"),
+        ("report", "FILE"),
+        ("sweep --tasks 5..2", "--tasks"),
+        ("sweep --tasks 2..9 --points 1", "--points"),
+        ("sweep", "--tasks"),
+        ("memory --from 9 --to 3", "runs backwards"),
+        ("memory --from 3 --to 7", "fewer than the 8"),
+        ("scale --from 9 --to 8", "--from 9 is more than --to 8"),
+        ("limits --tasks 0", "--tasks"),
+    ] {
+        switchcost(flags).finish().expect_refusal(2, &[word]);
+    }
+}
+
+#[test]
+fn built_in_plans_list_programs_of_this_workspace() {
+    let workspace = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap();
+    let mut programs = BTreeSet::new();
+    for plan in BUILT_IN {
+        let run = switchcost("run --list --plan").arg(plan.name).finish();
+        let run = run.expect_quiet_success();
+        assert!(run.stdout.lines().count() > 2, "{run}");
+        let words = run.stdout.split_whitespace().map(str::to_owned);
+        programs.extend(words.filter(|w| workspace.join(w).join("src/main.rs").exists()));
+    }
+    assert!(programs.len() >= 8, "{programs:?}");
+}
+
+#[test]
+fn what_is_no_result_is_told_by_its_line() {
+    let house = House::new(1, &TWO);
+    let run = house.run("").finish().expect(0);
+    let mut lines: Vec<String> = house.text().lines().map(str::to_owned).collect();
+    lines.insert(1, "nonsense".to_owned());
+    lines.push(lines[0][..lines[0].len() / 2].to_owned());
+    fs::write(house.out(), lines.join("\n")).unwrap();
+    let report = switchcost("report").arg(house.out()).finish().expect(0);
+    let report = report.expect_complaint(&["line 2", "line 5"]);
+    assert_eq!(report.stdout, run.stdout);
+    for (text, word) in [
+        ("", "empty"),
+        ("nonsense\n", "line 1"),
+        ("{\"schema\":1}\n", "line 1"),
+    ] {
+        fs::write(house.out(), text).unwrap();
+        let run = switchcost("report").arg(house.out()).finish();
+        run.expect_refusal(1, &["out.jsonl", word]);
+    }
+    let run = switchcost("report /nonexistent").finish();
+    run.expect_refusal(1, &["/nonexistent", "No such file"]);
+}
+
+#[test]
+fn a_table_that_cannot_be_printed_is_an_error_and_its_results_are_kept() {
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let house = House::new(1, &TWO);
+    let run = house.run("").finish_into(full).expect(1);
+    run.expect_complaint(&["cannot print", "No space left"]);
+    assert_eq!(house.processes().len(), 2);
 }

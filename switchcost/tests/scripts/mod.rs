@@ -1,17 +1,16 @@
-//! The shell scripts of `scripts/`, with the programs of this profile.
+//! The shell scripts of `scripts/`.
 
 mod archive;
-mod raise_limits;
 mod rss;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support::benchmarks::{self, RUNNER};
+use crate::support::house::executable;
 use crate::support::process::Run;
 use crate::support::{is_installed, skip};
 
@@ -29,18 +28,14 @@ fn path_of(script: &str) -> PathBuf {
     workspace.join("scripts").join(script)
 }
 
-/// A script by itself.
+/// A run of a script.
 fn script(name: &str, flags: &str) -> Run {
-    within(r#"exec "$0" "$@""#, name, flags)
+    Run::of(path_of(name)).flags(flags)
 }
 
-/// A script that a shell starts by `"$0" "$@"` after it has prepared something.
+/// A run of a script that a shell prepares.
 fn within(preparation: &str, name: &str, flags: &str) -> Run {
-    // Brings the programs up to date.
-    benchmarks::all();
-    let programs = Path::new(RUNNER).parent().unwrap().display();
-    let preparation = format!("export SWITCHCOST_BIN_DIR='{programs}'\n{preparation}");
-    Run::within(&preparation, &path_of(name)).flags(flags)
+    Run::within(preparation, &path_of(name)).flags(flags)
 }
 
 /// A folder with links to these tools, to be all of PATH or its beginning.
@@ -48,40 +43,23 @@ fn folder_of(tools: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for tool in tools {
         let mut find = Command::new("sh");
-        let found = find
-            .args(["-c", r#"command -v "$0""#, tool])
-            .output()
-            .unwrap();
-        let found = String::from_utf8(found.stdout).unwrap();
+        let found = find.args(["-c", r#"command -v "$0""#, tool]).output();
+        let found = String::from_utf8(found.unwrap().stdout).unwrap();
         symlink(found.trim(), folder.path().join(tool)).unwrap();
     }
     folder
 }
 
-/// A folder with a `pmap` that is this shell text.
-fn folder_of_pmap(text: &str) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    executable(&folder.path().join("pmap"), &format!("#!/bin/sh\n{text}\n"));
-    folder
-}
-
-/// Makes a script that can be run.
-fn executable(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 #[test]
-fn every_script_explains_itself() {
-    if !can_run(&["bash"]) {
+fn shellcheck_finds_nothing() {
+    if !can_run(&["shellcheck", "bash"]) {
         return;
     }
-    for name in ["rss-per-thread.sh", "rss-per-task.sh", "raise-limits.sh"] {
-        let help = script(name, "--help").finish().expect_quiet_success();
-        for word in [&format!("Usage: {name}"), "Options:", "SWITCHCOST_BIN_DIR"] {
-            assert!(help.stdout.contains(word), "'{word}' is missing: {help}");
-        }
-        let wide = help.stdout.lines().find(|line| line.chars().count() > 100);
-        assert_eq!(wide, None, "{help}");
-    }
+    let scripts = fs::read_dir(path_of(""))
+        .unwrap()
+        .chain(fs::read_dir(path_of("lib")).unwrap());
+    let scripts = scripts.map(|entry| entry.unwrap().path());
+    let scripts = scripts.filter(|path| path.extension().is_some_and(|e| e == "sh"));
+    let run = scripts.fold(Run::of("shellcheck").arg("-x"), |run, path| run.arg(path));
+    run.finish().expect_quiet_success();
 }

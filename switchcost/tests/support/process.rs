@@ -11,14 +11,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use harness::record::Record;
 use nix::sys::signal::{self, SigHandler, Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use super::until;
 
 /// How long a run may take before it counts as a hang.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The variable that marks a run's processes, wherever they go: they inherit it.
 const MARK: &str = "SWITCHCOST_TEST_RUN";
@@ -214,15 +213,6 @@ impl Running {
         kill(self.pid(), signal).unwrap();
     }
 
-    /// Stops the program alone for a while, once it is prepared for that.
-    pub(crate) fn stop_for(&self, time: Duration) {
-        self.await_handler(Signal::SIGCONT);
-        self.send(Signal::SIGSTOP);
-        until("it is stopped", || state(self.pid().as_raw()) == Some('T'));
-        thread::sleep(time);
-        self.send(Signal::SIGCONT);
-    }
-
     /// Ends the program alone by a signal that it does not catch, and returns what is left.
     ///
     /// # Panics
@@ -248,27 +238,9 @@ impl Running {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The process of this run that has this name, once it is prepared for SIGTERM.
-    pub(crate) fn pid_of(&self, name: &str) -> Option<Pid> {
-        let comm = &name[..name.len().min(15)];
-        let ready = |&pid: &i32| is_called(pid, comm) && catches(pid, Signal::SIGTERM);
-        self.processes().find(ready).map(Pid::from_raw)
-    }
-
     /// Whether some process of this run has this name (`/proc/PID/comm`).
     pub(crate) fn has(&self, name: &str) -> bool {
         self.processes().any(|pid| is_called(pid, name))
-    }
-
-    /// The process of this run that has this name.
-    pub(crate) fn process(&self, name: &str) -> Option<i32> {
-        self.processes().find(|pid| is_called(*pid, name))
-    }
-
-    /// Whether some process of this run has this name and is prepared for SIGTERM.
-    pub(crate) fn has_ready(&self, name: &str) -> bool {
-        self.processes()
-            .any(|pid| is_called(pid, name) && catches(pid, Signal::SIGTERM))
     }
 
     /// The processes of this run that are alive.
@@ -433,11 +405,6 @@ impl Outcome {
         let line = line.unwrap_or_else(|| panic!("no whole line: {self}"));
         assert!(!line.contains('\n'), "more than one line: {self}");
         line
-    }
-
-    /// The only line of standard output as a record.
-    pub(crate) fn record(&self) -> Record {
-        serde_json::from_str(self.line()).unwrap_or_else(|e| panic!("no record: {e}: {self}"))
     }
 }
 

@@ -72,7 +72,7 @@ fn each_system_is_told_in_words() {
     for name in ["debian", "ubuntu", "rhel", "alpine", "docker", "kubernetes"] {
         let text = text(&checkup(name, Some(20_000)), 100);
         let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path("../fixtures/snapshots/limits");
+        settings.set_snapshot_path("fixtures/snapshots/limits");
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         settings.bind(|| insta::assert_snapshot!(name, text));

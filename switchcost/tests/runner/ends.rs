@@ -1,0 +1,93 @@
+//! Ends of a run: cases that hang, signals, a runner that is killed.
+
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::Signal::{SIGINT, SIGKILL, SIGTERM};
+
+use super::switchcost;
+use crate::support::house::House;
+use crate::support::until;
+
+const GOOD: &str = "async-brigade";
+const BAD: &str = "one-thread-brigade";
+
+/// A program that neither answers nor heeds SIGTERM, with a child.
+const STUCK: &str = "trap '' TERM; sleep 1000; true";
+
+fn house(rounds: u32, before: &str) -> House {
+    let house = House::new(rounds, &[GOOD, BAD]);
+    house.fake(BAD, before);
+    house
+}
+
+#[test]
+fn a_case_that_takes_too_long_is_ended_with_all_that_it_started() {
+    for (before, words) in [
+        (
+            "exec sleep 1000",
+            &["timed out", "1s", "--timeout", "SIGTERM"][..],
+        ),
+        (
+            STUCK,
+            &[
+                "timed out",
+                "1s",
+                "--timeout",
+                "within 10s of SIGTERM",
+                "killed",
+            ],
+        ),
+    ] {
+        let house = house(1, before);
+        house.run("--timeout 1s").start().finish_all().expect(0);
+        assert_eq!(house.errors(GOOD), [""; 0]);
+        let errors = house.errors(BAD);
+        assert!(
+            words.iter().all(|word| errors[0].contains(word)),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_plan_and_keeps_what_there_is() {
+    for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
+        let house = house(100_000, ":");
+        let running = house.run("").start();
+        until("two rounds are over", || house.text().lines().count() > 4);
+        running.signal(signal);
+        let run = running.finish_all().expect(code);
+        assert!(run.stdout.contains("\nAll\n"), "{run}");
+        assert!(house.processes().len() >= 4);
+        let report = switchcost("report").arg(house.out()).finish();
+        assert_eq!(report.expect_quiet_success().stdout, run.stdout);
+    }
+}
+
+/// A child that neither ends nor listens: the second interrupt kills it.
+#[test]
+fn a_second_interrupt_kills_a_case_and_prints_the_rest() {
+    let house = house(1, STUCK);
+    let running = house.run("").start();
+    until("the case runs", || running.has("sleep"));
+    running.signal(SIGINT);
+    thread::sleep(Duration::from_millis(600));
+    running.send(SIGINT);
+    let run = running.finish_all().expect(130);
+    assert!(run.stdout.contains("row one-thread-brigade"), "{run}");
+    let errors = house.errors(BAD);
+    let words = "killed by signal 9 (SIGKILL) after an interrupt";
+    assert!(
+        errors.len() == 1 && errors[0].starts_with(words),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn no_case_outlives_a_runner_that_is_killed() {
+    let house = house(1, "exec sleep 1000");
+    let running = house.run("").start();
+    until("the case runs", || running.has("sleep"));
+    assert_eq!(running.end_by(SIGKILL), Vec::<String>::new());
+}

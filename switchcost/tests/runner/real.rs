@@ -1,0 +1,118 @@
+//! The verbs with the programs themselves, as small as can be.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::conformance::programs;
+use crate::support::house::House;
+use crate::support::process::Outcome;
+
+const PROGRAMS: [&str; 3] = ["thread-brigade", "one-thread-brigade", "async-brigade"];
+
+/// Real programs in the place of fakes.
+fn house() -> House {
+    let house = House::new(1, &PROGRAMS);
+    for program in PROGRAMS {
+        std::fs::remove_file(house.path(program)).unwrap();
+        std::fs::hard_link(programs::build().join(program), house.path(program)).unwrap();
+    }
+    house
+}
+
+fn json(outcome: &Outcome) -> Value {
+    serde_json::from_str(outcome.line()).unwrap()
+}
+
+#[test]
+fn a_plan_is_measured() {
+    let house = house();
+    house.run("").finish().expect(0);
+    for process in house.processes() {
+        assert!(process["error"].is_null(), "{process}");
+        assert_eq!(process["samples"]["count"], 4);
+        assert!(
+            process["usage"].is_object() && process["memory"]["held"].is_object(),
+            "{process}"
+        );
+    }
+}
+
+#[test]
+fn a_sweep_has_a_point_for_each_value() {
+    let house = house();
+    let run =
+        house.switchcost("sweep --tasks 2..30 --points 3 --rounds 1 --hops 60 --placement free");
+    let run =
+        run.flags("--program thread-brigade --program async-brigade --out s.jsonl --format json");
+    let answer = json(&run.finish().expect(0));
+    let series = answer["curves"][0]["series"].as_array().unwrap();
+    assert_eq!(series.len(), 2, "{answer}");
+    for series in series {
+        let points = series["points"].as_array().unwrap();
+        let at: Vec<u64> = points.iter().map(|p| p[0].as_u64().unwrap()).collect();
+        assert_eq!(at, [2, 8, 30]);
+        assert!(
+            points.iter().all(|p| p[1].get("time").is_some()),
+            "{series}"
+        );
+    }
+    let report = house.switchcost("report s.jsonl").finish().expect(0);
+    assert!(
+        report.stdout.contains("Time per hop over --tasks"),
+        "{report}"
+    );
+}
+
+#[test]
+fn scale_goes_as_far_as_the_limits_and_names_what_stops_it() {
+    let house = house();
+    let run = crate::support::process::Run::within(
+        r#"ulimit -n 64; exec "$0" "$@""#,
+        &house.path("switchcost"),
+    );
+    let run =
+        run.flags("scale --from 5 --to 100 --rounds 1 --format json --program thread-brigade");
+    let run = run.arg("--out").arg(house.out()).finish().expect(0);
+    let answer = json(&run);
+    let reach = &answer["reaches"][0];
+    assert!((5..32).contains(&reach["tasks"].as_u64().unwrap()), "{run}");
+    assert!(
+        reach["stopped_by"].as_str().unwrap().contains("open files"),
+        "{run}"
+    );
+}
+
+#[test]
+fn stat_tells_what_can_be_observed() {
+    let house = house();
+    let run = house
+        .switchcost("stat one-thread-brigade --tasks 3")
+        .finish()
+        .expect(0);
+    for word in ["per hop", "switches", "memory"] {
+        assert!(
+            run.stdout.to_lowercase().contains(word),
+            "'{word}' is missing: {run}"
+        );
+    }
+}
+
+#[test]
+fn limits_tells_what_fits_and_what_raises_it() {
+    let house = house();
+    let few = house
+        .switchcost("limits thread-brigade --tasks 3")
+        .finish()
+        .expect(0);
+    assert!(few.stdout.contains("3 tasks fit"), "{few}");
+    let run = crate::support::process::Run::within(
+        r#"ulimit -n 64; exec "$0" "$@""#,
+        Path::new(&house.path("switchcost")),
+    );
+    let run = run
+        .flags("limits thread-brigade --tasks 500")
+        .finish()
+        .expect(1);
+    assert!(run.stdout.contains("nofile"), "{run}");
+}

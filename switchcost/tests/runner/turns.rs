@@ -1,0 +1,84 @@
+//! Two runners at once: the second waits for its turn, and no two write to one file.
+
+use std::path::Path;
+
+use nix::sys::signal::Signal::{SIGINT, SIGKILL};
+
+use crate::support::house::House;
+use crate::support::process::{Run, Running};
+use crate::support::until;
+
+const PROGRAM: [&str; 1] = ["one-thread-brigade"];
+
+/// A runner that measures without end until it is stopped.
+fn endless(lock: &Path) -> (House, Running) {
+    let house = House::new(1, &PROGRAM);
+    house.fake(PROGRAM[0], "sleep 1000");
+    let running = with(house.run(""), lock).start();
+    until("it measures", || running.has("sleep"));
+    (house, running)
+}
+
+fn with(run: Run, lock: &Path) -> Run {
+    run.env("SWITCHCOST_LOCK", lock.to_str())
+}
+
+#[test]
+fn the_second_runner_waits_for_the_first_even_one_that_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("lock");
+    let (_house, first) = endless(&lock);
+    let house = House::new(2, &PROGRAM);
+    let second = with(house.run(""), &lock).start();
+    let words = format!(
+        "waiting for another switchcost (process {}) to end",
+        first.pid()
+    );
+    until("it says that it waits", || {
+        second.stderr_so_far().contains(&words)
+    });
+    assert!(second.stderr_so_far().contains("SWITCHCOST_LOCK=none"));
+    assert_eq!(house.processes().len(), 0);
+    assert!(first.end_by(SIGKILL).is_empty());
+    second.finish_all().expect(0);
+    assert_eq!(house.processes().len(), 2);
+}
+
+#[test]
+fn a_wait_can_be_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("lock");
+    let (_house, first) = endless(&lock);
+    let house = House::new(2, &PROGRAM);
+    let second = with(house.run(""), &lock).start();
+    until("it says that it waits", || {
+        second.stderr_so_far().contains("waiting for")
+    });
+    second.signal(SIGINT);
+    let run = second.finish_all().expect(130);
+    run.expect_complaint(&["nothing was measured"]);
+    assert!(!house.out().exists(), "nothing to keep, no file");
+    assert!(first.end_by(SIGKILL).is_empty());
+}
+
+#[test]
+fn a_lock_that_cannot_be_had_forbids_nothing() {
+    let house = House::new(1, &PROGRAM);
+    let run = with(house.run(""), "/nonexistent/lock".as_ref()).finish();
+    run.expect(0)
+        .expect_complaint(&["cannot lock /nonexistent/lock", "SWITCHCOST_LOCK"]);
+    assert_eq!(house.processes().len(), 1);
+}
+
+#[test]
+fn two_runners_do_not_write_to_one_file() {
+    let (house, first) = endless(Path::new("none"));
+    let writer = format!("another switchcost (process {})", first.pid());
+    for flag in ["--out", "--resume"] {
+        let other = House::new(1, &PROGRAM);
+        let run = other.switchcost("run --plan plan.toml").arg(flag);
+        let run = run.arg(house.out()).finish();
+        run.expect_refusal(1, &["out.jsonl", &writer, "--out"]);
+    }
+    assert!(first.end_by(SIGKILL).is_empty());
+}

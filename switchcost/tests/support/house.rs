@@ -1,0 +1,162 @@
+//! A folder with the runner and programs beside it, which need not be what they are called: away from
+//! cargo's folders the runner takes what it finds, and builds nothing.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::RUNNER;
+use super::process::Run;
+
+/// A program that follows the contract and measures nothing: each sample is 1000 ns. `$BEFORE` stands
+/// for what it does before it answers its first request.
+const FAKE: &str = r#"#!/bin/sh
+description='"contract":1,"program":"one-thread-brigade","version":"0","tasks":1,"hops":2,"claim":"no-switch","passes":[{"name":"main","settle":0}]'
+case "$*" in
+*--help*) echo '  --tasks <N>'; exit ;;
+*--describe*) echo "{$description}"; exit ;;
+esac
+trap 'stop=yes' INT TERM
+echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,$description}"
+while [ -z "$stop" ] && read -r what n rest; do
+    $BEFORE
+    case $what in
+    run) samples=$(yes 1000 | head -n "$n" | tr '\n' ,)
+        echo "{\"at\":\"ran\",\"samples_ns\":[${samples%,}]}" ;;
+    hold) echo "{\"at\":\"held\",\"pids\":[$$]}" ;;
+    *) break ;;
+    esac
+done
+echo '{"at":"ended","teardown_ns":1}'
+"#;
+
+/// One row of a plan.
+const ROW: &str = r#"
+    [[section.row]]
+    name = "row $NAME"
+    program = "$NAME"
+    flags = ["--tasks", "1"]
+    iters = 4
+    warmup = 1
+"#;
+
+/// The folder.
+pub(crate) struct House {
+    folder: TempDir,
+}
+
+impl House {
+    /// With a plan of these programs, one row each, each of them a fake.
+    pub(crate) fn new(rounds: u32, programs: &[&str]) -> Self {
+        // On the file system of the runner, for a hard link; where another user may come in.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        let house = House { folder };
+        fs::hard_link(RUNNER, house.path("switchcost")).unwrap();
+        let mut plan = format!("rounds = {rounds}\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n");
+        for program in programs {
+            plan += &ROW.replace("$NAME", program);
+            house.fake(program, ":");
+        }
+        house.set_plan(&plan);
+        house
+    }
+
+    /// A path in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its plan.
+    pub(crate) fn plan(&self) -> String {
+        fs::read_to_string(self.path("plan.toml")).unwrap()
+    }
+
+    /// Has another plan.
+    pub(crate) fn set_plan(&self, plan: &str) {
+        fs::write(self.path("plan.toml"), plan).unwrap();
+    }
+
+    /// Has a program do this in shell before it answers a request.
+    pub(crate) fn fake(&self, program: &str, before: &str) {
+        let text = FAKE.replace("one-thread-brigade", program);
+        executable(&self.path(program), &text.replace("$BEFORE", before));
+    }
+
+    /// A run of the runner.
+    pub(crate) fn switchcost(&self, flags: &str) -> Run {
+        let run = Run::of(self.path("switchcost"));
+        run.flags(flags).folder(self.folder.path())
+    }
+
+    /// A run of the plan into `out.jsonl`.
+    pub(crate) fn run(&self, flags: &str) -> Run {
+        self.of_plan(self.switchcost("run"), flags)
+    }
+
+    /// A run of the plan that a shell prepares.
+    pub(crate) fn run_after(&self, shell: &str, flags: &str) -> Run {
+        let run = Run::within(
+            &format!("{shell}\nexec \"$0\" \"$@\""),
+            &self.path("switchcost"),
+        );
+        self.of_plan(run.flags("run").folder(self.folder.path()), flags)
+    }
+
+    /// The rest of a command line that runs the plan.
+    pub(crate) fn of_plan(&self, run: Run, flags: &str) -> Run {
+        let run = run.flags("--budget 0s --plan").arg(self.path("plan.toml"));
+        let run = match flags.contains("--resume") || flags.contains("--out") {
+            true => run,
+            false => run.arg("--out").arg(self.out()),
+        };
+        run.flags(flags)
+    }
+
+    /// File of the results.
+    pub(crate) fn out(&self) -> PathBuf {
+        self.path("out.jsonl")
+    }
+
+    /// Text of the results.
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(self.out()).unwrap_or_default()
+    }
+
+    /// Lines of the results that are of a process, each of which is whole.
+    pub(crate) fn processes(&self) -> Vec<Value> {
+        let text = self.text();
+        assert!(
+            text.is_empty() || text.ends_with('\n'),
+            "a line is cut: {text}"
+        );
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines
+            .filter(|line: &Value| line["kind"] == "process")
+            .collect()
+    }
+
+    /// What went wrong with the runs of a program, in order.
+    pub(crate) fn errors(&self, program: &str) -> Vec<String> {
+        let processes = self.processes();
+        let of_program = processes.iter().filter(|p| p["program"] == program);
+        let errors = of_program.filter_map(|p| p["error"].as_str().map(str::to_owned));
+        errors.collect()
+    }
+}
+
+/// Makes a script that can be run, in the place of whatever had the name.
+pub(crate) fn executable(path: &Path, text: &str) {
+    // Not into the file: it may be another one by a hard link.
+    let _ = fs::remove_file(path);
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+}
