@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use harness::placement::CpuList;
-use harness::units::{self, Bytes, Nanos};
+use contract::units::{self, Bytes, Nanos};
 use proptest::prelude::*;
 use switchcost::range::{Range, Spacing};
+use switchcost::setting::Cpus;
 
 use super::{inputs, number};
 
@@ -14,19 +14,19 @@ proptest! {
 
     #[test]
     fn any_text_is_a_list_of_cpus_or_is_refused(text in "[0-9,\\- ]{0,24}|\\PC*") {
-        if let Ok(list) = text.parse::<CpuList>() {
-            prop_assert!(list.cpus().is_sorted_by(|a, b| a < b));
-            prop_assert!(!list.cpus().is_empty());
+        if let Ok(list) = text.parse::<Cpus>() {
+            prop_assert!(list.list().is_sorted_by(|a, b| a < b));
+            prop_assert!(!list.list().is_empty());
         }
     }
 
     #[test]
-    fn a_list_of_cpus_is_read_as_it_was_written(cpus in prop::collection::btree_set(0..1024_usize, 1..60)) {
-        let texts: Vec<String> = cpus.iter().map(usize::to_string).collect();
-        let list: CpuList = texts.join(",").parse().unwrap();
-        let again: CpuList = list.to_string().parse().unwrap();
+    fn a_list_of_cpus_is_read_as_it_was_written(cpus in prop::collection::btree_set(0..1024_u32, 1..60)) {
+        let texts: Vec<String> = cpus.iter().map(u32::to_string).collect();
+        let list: Cpus = texts.join(",").parse().unwrap();
+        let again: Cpus = list.to_string().parse().unwrap();
         prop_assert_eq!(&again, &list);
-        prop_assert_eq!(again.cpus().iter().copied().collect::<BTreeSet<_>>(), cpus);
+        prop_assert_eq!(again.list().iter().copied().collect::<BTreeSet<_>>(), cpus);
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use harness::limits::{Demand, Limits};
-use harness::machine::Machine;
+use contract::message::{Need, Needs};
+use observe::limits::Limits;
+use observe::machine;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use record::Machine;
 
 use super::{inputs, number};
 
@@ -170,20 +172,23 @@ fn write(root: &Path, path: &str, bytes: &[u8]) {
 
 /// Reads all there is below a root, and says all there is to be said of it.
 fn look_at(root: &Path) {
-    let machine = Machine::read_under(root);
+    let machine = machine::read_under(root);
     let line = serde_json::to_string(&machine).unwrap();
     let again: Machine = serde_json::from_str(&line).unwrap();
     assert_eq!(again, machine, "{line}");
     assert!(!machine.summary().is_empty());
 
     let limits = Limits::read_under(root);
-    let demand = Demand::std_threads(2 << 20, u64::MAX);
+    let needs = Needs {
+        descriptors: Need::new(20, 2),
+        threads: Need::new(0, 1),
+        maps: Need::new(128, 4),
+        bytes: Need::new(1 << 20, 50_000),
+    };
     for tasks in [0, 1, u64::from(u32::MAX), u64::MAX] {
-        if let Err(exceeded) = limits.check(&demand, tasks) {
-            assert!(!exceeded.to_string().is_empty());
-            let one_less = exceeded.largest.checked_sub(1);
-            assert!(one_less.is_none_or(|n| limits.check(&demand, n).is_ok()));
-        }
+        let report = limits.report(&needs, tasks);
+        let most = limits.tightest(&needs).map_or(u64::MAX, |(_, most)| most);
+        assert_eq!(report.is_enough(), tasks <= most, "{tasks} of {most}");
     }
 }
 
@@ -194,11 +199,18 @@ fn the_files_as_they_are_tell_something() {
         write(root.path(), path, text.as_bytes());
     }
     look_at(root.path());
-    let machine = Machine::read_under(root.path());
+    let machine = machine::read_under(root.path());
     assert_eq!(machine.cpu_quota.and_then(|quota| quota.cpus()), Some(0.5));
     let limits = Limits::read_under(root.path());
-    let names: Vec<&str> = limits.iter().map(|limit| limit.name.as_str()).collect();
-    assert!(names.contains(&"pids.max"), "{names:?}");
+    let names: Vec<&str> = limits
+        .statuses()
+        .iter()
+        .map(|limit| limit.name.as_str())
+        .collect();
+    assert!(
+        names.iter().any(|name| name.contains("pids.max")),
+        "{names:?}"
+    );
 }
 
 proptest! {
