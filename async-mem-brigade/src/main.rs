@@ -8,7 +8,7 @@
 //!
 //! Timed: those operations, and the executor's work to run the next task; with `--touch`, the use of
 //! memory in between. Left out: creating and awaiting the tasks, and the check of the tokens. The loop
-//! is in `brigade.rs`: `smol-mem-brigade` and `compio-mem-brigade` have it too.
+//! is in `brigade.rs`, and `smol-mem-brigade` has it too.
 //!
 //! `--executor minimal --transport slot` is a lower bound: an executor and a link that do only what
 //! they cannot do without.

@@ -7,23 +7,22 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 
-use super::*;
-use crate::executors::Executor;
-use crate::{minimal, smol};
+use chain::{Injector, MemoryFlags, Tokens};
+use contract::units::Bytes;
 
-/// Runs a test on each of these links and each executor that they are for, and fails where it does
-/// not end.
+use super::*;
+use crate::special::WithBacklog;
+use crate::{Executor, minimal};
+
+/// Runs a test on each of these links with each executor, and fails where it does not end.
 macro_rules! each {
     ($test:ident) => {
         each!($test, Unbounded, Oneshot);
         each_that_holds_one!($test);
     };
     ($test:ident, $($link:ident),+) => {$(
-        ends(concat!(stringify!($link), ", one page"), || {
+        ends(concat!(stringify!($link), ", minimal"), || {
             $test::<$link>(&minimal::Executor::new());
-        });
-        ends(concat!(stringify!($link), ", smol"), || {
-            $test::<$link>(&smol::Executor::default());
         });
         ends(concat!(stringify!($link), ", current thread"), || {
             $test::<$link>(&Builder::new_current_thread().build().unwrap());
@@ -37,10 +36,7 @@ macro_rules! each {
 macro_rules! each_that_holds_one {
     ($test:ident) => {
         each!($test, Mpsc, AsyncChannel, Notify, Mutex);
-        ends(
-            "slot, one page",
-            || $test::<Slot>(&minimal::Executor::new()),
-        );
+        ends("slot, minimal", || $test::<Slot>(&minimal::Executor::new()));
     };
 }
 
@@ -193,7 +189,7 @@ fn numbers_that_nobody_takes_are_dropped_one_by_one() {
     each!(test, Unbounded, Oneshot);
 }
 
-/// A message that tells when it is dropped.
+/// A token that counts when it is dropped.
 struct Told(Arc<AtomicU32>);
 
 impl Drop for Told {
@@ -203,24 +199,24 @@ impl Drop for Told {
 }
 
 #[test]
-fn a_message_that_nobody_takes_is_dropped_once() {
+fn a_token_that_nobody_takes_is_dropped_once() {
     fn test<L: Link<Told>>(executor: &impl Executor) {
         let dropped = Arc::new(AtomicU32::new(0));
-        let message = || Told(Arc::clone(&dropped));
+        let token = || Told(Arc::clone(&dropped));
         let times = || dropped.load(Ordering::Relaxed);
         executor.block_on(async {
             let (mut sender, receiver) = L::link(1);
-            sender.put(message()).await.unwrap();
+            sender.put(token()).await.unwrap();
             drop((sender, receiver));
             assert_eq!(times(), 1);
 
             let (mut sender, mut receiver) = L::link(1);
-            sender.put(message()).await.unwrap();
+            sender.put(token()).await.unwrap();
             drop(receiver.take().await);
             drop(receiver);
             assert_eq!(times(), 2);
             // An error may bring it back.
-            drop(sender.put(message()).await);
+            drop(sender.put(token()).await);
             drop(sender);
             assert_eq!(times(), 3);
         });
@@ -229,26 +225,28 @@ fn a_message_that_nobody_takes_is_dropped_once() {
 }
 
 #[test]
-fn the_first_task_takes_what_is_in_stock_after_what_it_was_sent() {
+fn the_first_task_takes_the_backlog_after_what_it_was_sent() {
+    let flags = MemoryFlags {
+        tokens: 3,
+        bytes: Bytes(1),
+        feed: Injector::FirstTask,
+        touch: Bytes(0),
+        shuffle: None,
+    };
     let executor = minimal::Executor::new();
     executor.block_on(async {
-        let stock = Stock::default();
+        let backlog = flags.backlog().unwrap();
+        let mut tokens = Tokens::new(&flags, Some(backlog.clone()));
         let (mut sender, receiver) = <Mpsc as Link<usize>>::link(1);
-        let post = Post {
-            place: 0,
-            upstream: receiver,
-            downstream: (),
-        };
-        let mut stocked = Stocked::at(post, stock.clone()).upstream;
+        let mut first = WithBacklog::new(receiver, &backlog);
         for start in [10, 20] {
-            let mut tokens = [start, start + 1, start + 2];
-            stock.fill(&mut tokens);
-            sender.put(tokens[0]).await.unwrap();
+            let (_, all) = tokens.set_out(start);
+            sender.put(all[0]).await.unwrap();
             for k in 0..3 {
-                assert_eq!(stocked.take().await, Some(start + k));
+                assert_eq!(first.take().await, Some(start as usize + k));
             }
         }
         drop(sender);
-        assert_eq!(stocked.take().await, None);
+        assert_eq!(first.take().await, None);
     });
 }

@@ -1,7 +1,6 @@
 //! smol's executor on one thread.
 
-use std::any::Any;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -9,20 +8,19 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use async_executor::{LocalExecutor, Task};
+use contract::console;
 
-/// The crate that smol runs tasks by, for the thread that has made it.
+/// The executor that smol runs tasks by, for the thread that made it.
 #[derive(Debug, Default)]
 pub(crate) struct Executor(LocalExecutor<'static>);
 
-/// A task that was spawned; it ends where this is dropped.
-#[derive(Debug)]
-pub(crate) struct Handle<T>(Task<T>);
+impl async_mem_brigade::Executor for Executor {
+    type Task<T> = Task<T>;
 
-impl Executor {
     /// Runs `main`, and the tasks whenever it waits.
-    pub(crate) fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
+    fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
         let mut running = pin!(self.0.run(main));
-        let waker = Waker::from(Arc::new(Sleeper(thread::current())));
+        let waker = Waker::from(Arc::new(Parked(thread::current())));
         let mut context = Context::from_waker(&waker);
         loop {
             if let Poll::Ready(output) = running.as_mut().poll(&mut context) {
@@ -32,31 +30,27 @@ impl Executor {
         }
     }
 
-    /// Makes a task, which is ready to run.
-    pub(crate) fn spawn<T: 'static>(&self, task: impl Future<Output = T> + 'static) -> Handle<T> {
-        Handle(self.0.spawn(task))
+    fn spawn<F>(&self, task: F) -> Task<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.0.spawn(task)
     }
-}
 
-impl<T> Handle<T> {
-    /// Awaits what a task puts out or panics with.
-    pub(crate) async fn join(mut self) -> Result<T, Box<dyn Any + Send>> {
+    async fn join<T: 'static>(&self, mut task: Task<anyhow::Result<T>>) -> anyhow::Result<T> {
         poll_fn(|context| {
-            // A panic goes on in who awaits the task.
-            let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(context)));
-            match polled {
-                Ok(poll) => poll.map(Ok),
-                Err(panic) => Poll::Ready(Err(panic)),
-            }
+            // A panic goes on in whoever awaits the task.
+            let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut task).poll(context)));
+            polled.unwrap_or_else(|panic| Poll::Ready(Err(console::panic_error(&*panic))))
         })
         .await
     }
 }
 
-/// Wakes the thread that runs the tasks.
-struct Sleeper(Thread);
+/// The thread that runs the tasks, which a wake-up unparks.
+struct Parked(Thread);
 
-impl Wake for Sleeper {
+impl Wake for Parked {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -69,27 +63,21 @@ impl Wake for Sleeper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use async_mem_brigade::Executor as _;
     use std::panic;
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
     #[test]
-    fn what_a_task_puts_out_is_joined() {
-        let executor = Executor::default();
-        let output = executor.block_on(async { executor.spawn(async { 7 }).join().await });
-        assert_eq!(output.unwrap(), 7);
-    }
-
-    #[test]
     fn a_panic_ends_its_task_alone() {
         let executor = Executor::default();
         executor.block_on(async {
-            let bad: Handle<()> =
+            let bad: Task<anyhow::Result<()>> =
                 executor.spawn(async { panic::resume_unwind(Box::new("out of luck")) });
-            let good = executor.spawn(async { 7 });
-            let panic = bad.join().await.unwrap_err();
-            assert_eq!(panic.downcast_ref(), Some(&"out of luck"));
-            assert_eq!(good.join().await.unwrap(), 7);
+            let good = executor.spawn(async { Ok(7) });
+            let error = executor.join(bad).await.unwrap_err().to_string();
+            assert!(error.contains("out of luck"), "{error}");
+            assert_eq!(executor.join(good).await.unwrap(), 7);
         });
     }
 
@@ -102,15 +90,15 @@ mod tests {
             wakers.recv().unwrap().wake();
         });
         let mut has_waited = false;
-        let task = poll_fn(move |context| {
+        let task = executor.spawn(poll_fn(move |context| {
             if has_waited {
-                return Poll::Ready(());
+                return Poll::Ready(Ok(()));
             }
             has_waited = true;
             send.send(context.waker().clone()).unwrap();
             Poll::Pending
-        });
-        executor.block_on(executor.spawn(task).join()).unwrap();
+        }));
+        executor.block_on(executor.join(task)).unwrap();
         other.join().unwrap();
     }
 }

@@ -1,0 +1,71 @@
+//! A number, or a buffer (`--bytes`), travels through N tasks of smol's executor on one thread, chained
+//! in memory.
+//!
+//! One iteration: that of `async-mem-brigade`, whose loop this is, with `async_executor::LocalExecutor`
+//! in place of Tokio, and smol's channel.
+//!
+//! Timed: the operations of the links, and the executor's work to run the next task; with `--touch`,
+//! the use of memory in between. Left out: creating and awaiting the tasks, and the check of the tokens.
+//!
+//! Not to be taken for a comparison of executors alone: the default channel is smol's. `--transport
+//! mpsc` has Tokio's channel here, and `async-mem-brigade --transport async-channel` smol's channel
+//! there.
+
+mod executor;
+
+use std::process::ExitCode;
+
+use async_mem_brigade::links::{AsyncChannel, Mpsc, Mutex};
+use async_mem_brigade::{BrigadeFlags, Measure, Transport, measure, one_thread};
+use clap::Parser;
+use contract::message::Description;
+use contract::{BadUsage, Flags, Program, Run};
+use executor::Executor;
+
+/// Pass a number or a buffer through a chain of smol tasks joined in memory, and time it
+#[derive(Parser)]
+#[command(version)]
+#[command(mut_arg("transport", |arg| arg.default_value("async-channel")))]
+struct Cli {
+    #[command(flatten)]
+    brigade: BrigadeFlags,
+}
+
+impl Cli {
+    /// The loop that is compiled for the links.
+    fn measure(&self) -> anyhow::Result<Measure<Executor>> {
+        Ok(match self.brigade.transport {
+            Transport::AsyncChannel => measure::<AsyncChannel, _>,
+            Transport::Mpsc => measure::<Mpsc, _>,
+            Transport::Mutex => measure::<Mutex, _>,
+            _ => {
+                return Err(BadUsage::new(
+                    "--transport: this program is compiled for async-channel, mpsc and mutex: use one of them",
+                ));
+            }
+        })
+    }
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.brigade.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        self.measure()?;
+        Ok(Description {
+            runtime: Some(one_thread(
+                "async-executor",
+                option_env!("EXECUTOR_VERSION"),
+            )),
+            ..self.brigade.describe("smol-mem-brigade")?
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    contract::main(|cli: &Cli, run: &mut Run| {
+        cli.measure()?(&cli.brigade, &Executor::default(), run)
+    })
+}
