@@ -52,7 +52,8 @@ Options:
   --to N          Largest number [default: $to, or as many as this system allows]
   --step N        From one number to the next [default: $step]
   --iters N       Iterations before the memory is read [default: $iters]
-  --program NAME  One of ${names:2} [default: ${programs[0]}]
+  --program NAME  One of ${names:2}
+                  [default: ${programs[0]}]
   -h, --help      Print help
 
 Environment:

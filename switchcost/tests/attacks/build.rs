@@ -18,7 +18,7 @@ const PLAN: &str = r#"
     program = "one-thread-brigade"
     flags = ["--tasks", "1"]
     iters = 1
-    warmups = 0
+    warmup = 0
 "#;
 
 /// A run in a folder of the user's that a build precedes.

@@ -14,26 +14,27 @@ const TITLES: [&str; 4] = [
     "память|`",
 ];
 
-/// The records with hostile titles, rows and columns in the place of their own.
+/// The results with hostile titles and rows in the place of their own.
 fn hostile() -> String {
-    let mut known: Vec<String> = Vec::new();
     let lines = fs::read_to_string(RECORDS).unwrap();
-    let line = |line: &str| {
-        let mut record: Value = serde_json::from_str(line).unwrap();
-        let Some(plan) = record.get_mut("plan") else {
-            return line.to_owned();
-        };
-        let section = plan["section"].as_str().unwrap().to_owned();
-        let index = known.iter().position(|s| *s == section).unwrap_or_else(|| {
-            known.push(section);
-            known.len() - 1
-        });
-        plan["section"] = TITLES[index % TITLES.len()].into();
-        let row = format!("=1+1 <b> {}", plan["row"].as_str().unwrap());
-        plan["row"] = row.into();
-        record.to_string()
-    };
-    lines.lines().map(line).collect::<Vec<_>>().join("\n")
+    let (header, processes) = lines.split_once('\n').unwrap();
+    let mut header: Value = serde_json::from_str(header).unwrap();
+    let plan = &mut header["plan"];
+    let sections = plan["sections"].as_array_mut().unwrap();
+    let known: Vec<Value> = sections.iter().map(|s| s["title"].clone()).collect();
+    for (section, title) in sections.iter_mut().zip(TITLES.iter().cycle()) {
+        section["title"] = (*title).into();
+    }
+    for case in plan["cases"].as_array_mut().unwrap() {
+        let index = known.iter().position(|title| *title == case["section"]);
+        case["section"] = TITLES[index.unwrap() % TITLES.len()].into();
+        for key in ["row", "baseline", "versus"] {
+            if let Some(row) = case[key].as_str() {
+                case[key] = format!("=1+1 <b> {row}").into();
+            }
+        }
+    }
+    format!("{header}\n{processes}")
 }
 
 fn reported(flags: &str) -> String {

@@ -185,7 +185,7 @@ fn a_faulty_plan_is_bad_usage() {
     house
         .run("")
         .finish()
-        .expect_refusal(2, &["no-such-brigade"]);
+        .expect_refusal(1, &["no-such-brigade"]);
     let run = switchcost("run --plan /nonexistent.toml").finish();
     run.expect_refusal(2, &["--plan", "/nonexistent.toml"]);
 }

@@ -13,7 +13,7 @@ const PROGRAM: [&str; 1] = ["one-thread-brigade"];
 /// A runner that measures without end until it is stopped.
 fn endless(lock: &Path) -> (House, Running) {
     let house = House::new(1, &PROGRAM);
-    house.fake(PROGRAM[0], "sleep 1000");
+    house.fake(PROGRAM[0], "exec sleep 1000");
     let running = with(house.run(""), lock).start();
     until("it measures", || running.has("sleep"));
     (house, running)
