@@ -4,12 +4,11 @@ use std::mem;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use contract::message::{Description, Needs};
+use contract::message::Description;
 use observe::limits::Limits;
 use serde::{Deserialize, Serialize};
 
 use crate::executable::Executable;
-use crate::first_edition;
 use crate::process::Running;
 use crate::setting::Setting;
 
@@ -18,15 +17,6 @@ const BAD_USAGE: i32 = 2;
 
 /// Time that a program may take to describe itself.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What a program follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// docs/CONTRACT.md.
-    Contract,
-    /// The first edition's flags.
-    FirstEdition,
-}
 
 /// What a program answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,13 +51,6 @@ pub struct Shortage {
     pub remedy: String,
 }
 
-/// The part of a first-edition answer that is used here.
-#[derive(Debug, Deserialize)]
-struct OldAnswer {
-    largest: u64,
-    shortages: Vec<Shortage>,
-}
-
 /// Output of a program that was called.
 struct Output {
     status: Option<i32>,
@@ -75,34 +58,11 @@ struct Output {
     words: String,
 }
 
-/// What a program follows.
-///
-/// # Errors
-/// When it cannot be started, or follows neither.
-pub fn kind(program: &Executable) -> anyhow::Result<Kind> {
-    let output = call(program, &[], &["--describe"])?;
-    if serde_json::from_slice::<Description>(&output.stdout).is_ok() {
-        return Ok(Kind::Contract);
-    }
-    match output.status == Some(BAD_USAGE) && unknown_flag(&output.words).is_some() {
-        true => Ok(Kind::FirstEdition),
-        false => Err(anyhow!(
-            "{} --describe: {}",
-            program.path.display(),
-            output.complaint()
-        )),
-    }
-}
-
 /// Asks a program whether it could run with these flags. Nothing is measured.
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn ask(program: &Executable, kind: Kind, flags: &[String]) -> anyhow::Result<Answer> {
-    if kind == Kind::FirstEdition {
-        let output = call(program, flags, &["--check-limits", "--format", "json"])?;
-        return Ok(understand(&output));
-    }
+pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Answer> {
     let output = call(program, flags, &["--describe"])?;
     match serde_json::from_slice::<Description>(&output.stdout) {
         Ok(description) => Ok(within(&Limits::read(), &description)),
@@ -133,24 +93,6 @@ fn within(limits: &Limits, description: &Description) -> Answer {
         largest: report.most.unwrap_or(0),
         shortages: shortages.collect(),
     }
-}
-
-/// Asks a program what it needs with its usual flags, and how many tasks it then has.
-///
-/// # Errors
-/// When it cannot be started, or does not say.
-pub fn needs(program: &Executable, kind: Kind) -> anyhow::Result<Needs> {
-    if kind == Kind::Contract {
-        return Ok(describe(program, &[])?.needs);
-    }
-    let output = call(program, &[], &["--check-limits", "--format", "json"])?;
-    first_edition::needs(&output.stdout).map_err(|_| {
-        anyhow!(
-            "{} --check-limits: {}",
-            program.path.display(),
-            output.complaint()
-        )
-    })
 }
 
 /// Describes a command line of a program that follows the contract.
@@ -192,14 +134,6 @@ impl Output {
         let mut lines = self.words.lines().map(str::trim);
         let first = lines.find(|line| !line.is_empty());
         first.unwrap_or("it does not say why").to_owned()
-    }
-}
-
-fn understand(output: &Output) -> Answer {
-    match serde_json::from_slice::<OldAnswer>(&output.stdout) {
-        Ok(answer) if answer.shortages.is_empty() => Answer::Fits,
-        Ok(OldAnswer { largest, shortages }) => Answer::TooMuch { largest, shortages },
-        Err(_) => refusal(output),
     }
 }
 
@@ -247,34 +181,26 @@ impl Answer {
 mod tests {
     use super::*;
 
-    fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Answer {
-        understand(&Output {
-            status,
-            stdout: stdout.to_owned(),
+    fn refused(words: &str) -> Answer {
+        refusal(&Output {
+            status: Some(BAD_USAGE),
+            stdout: Vec::new(),
             words: words.to_owned(),
         })
     }
 
     #[test]
-    fn answers_are_understood() {
-        let fits = br#"{"benchmark":"b","largest":9,"shortages":[],"tasks":1}"#;
-        assert_eq!(understood(Some(0), fits, ""), Answer::Fits);
-        let much = br#"{"benchmark":"b","largest":9,"tasks":10,"shortages":[{"allowed":20,
-            "name":"open files","needed":22,"remedy":"ulimit","resource":"descriptors"}]}"#;
-        assert_eq!(
-            understood(Some(1), much, "").reason().unwrap(),
-            "this system allows at most 9 tasks (open files)"
-        );
+    fn refusals_are_understood() {
         let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
         let no_flag = |flag: &str| Answer::NoFlag(flag.to_owned());
-        assert_eq!(understood(Some(2), b"", clap), no_flag("--capacity"));
+        assert_eq!(refused(clap), no_flag("--capacity"));
         let go = "flag provided but not defined: -capacity\nUsage of b:\n";
-        assert_eq!(understood(Some(2), b"", go), no_flag("-capacity"));
+        assert_eq!(refused(go), no_flag("-capacity"));
         assert_eq!(
-            understood(Some(2), b"", "\nb: --placement: no\n more").reason(),
+            refused("\nb: --placement: no\n more").reason(),
             Some("b: --placement: no".to_owned())
         );
         let silent = Answer::Refused("it does not say why".to_owned());
-        assert_eq!(understood(None, b"", ""), silent);
+        assert_eq!(refused(""), silent);
     }
 }

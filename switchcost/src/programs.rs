@@ -1,6 +1,5 @@
 //! Programs to measure: where they are, and how they are brought up to date.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
@@ -11,7 +10,7 @@ use anyhow::{Context, anyhow};
 use crate::checkout::Checkout;
 use crate::executable::Executable;
 use crate::plan::{ProgramTable, ProgramTables};
-use crate::probe::{self, Answer, Kind};
+use crate::probe::{self, Answer};
 use crate::tools;
 
 /// Beginning of the reason why a program that nothing is wrong with is not run.
@@ -22,8 +21,6 @@ pub const NOT_RUN: &str = "not run: ";
 pub struct Programs {
     /// Each with its executable, or with the reason why there is none.
     found: BTreeMap<String, Result<Executable, String>>,
-    /// Contract of each program that was asked.
-    kinds: RefCell<BTreeMap<String, Kind>>,
 }
 
 /// Where programs are looked for.
@@ -82,7 +79,6 @@ impl Programs {
         });
         Ok(Programs {
             found: found.collect(),
-            kinds: RefCell::default(),
         })
     }
 
@@ -94,25 +90,12 @@ impl Programs {
         }
     }
 
-    /// Contract that a program follows; it is asked once.
-    ///
-    /// # Errors
-    /// When it is not there, or cannot be asked.
-    pub fn kind(&self, name: &str) -> anyhow::Result<Kind> {
-        if let Some(kind) = self.kinds.borrow().get(name) {
-            return Ok(*kind);
-        }
-        let kind = probe::kind(self.executable(name)?)?;
-        self.kinds.borrow_mut().insert(name.to_owned(), kind);
-        Ok(kind)
-    }
-
     /// Answer of a program to the question if it could run with these flags.
     ///
     /// # Errors
     /// When it is not there, or cannot be asked.
     pub fn ask(&self, name: &str, flags: &[String]) -> anyhow::Result<Answer> {
-        probe::ask(self.executable(name)?, self.kind(name)?, flags)
+        probe::ask(self.executable(name)?, flags)
     }
 
     /// Executable of a program.
