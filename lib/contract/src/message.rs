@@ -182,6 +182,10 @@ pub type Extra = BTreeMap<String, Distribution>;
 /// One line that a controlled program prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "at", rename_all = "kebab-case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and none in a measured loop"
+)]
 pub enum Answer {
     /// All tasks run and the warm-up is over.
     Ready {

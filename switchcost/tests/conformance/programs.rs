@@ -19,7 +19,7 @@ const ALONE: &str = "fail panic corrupt";
 macro_rules! programs {
     ($($test:ident: $program:literal, $flags:literal, $faults:expr;)*) => {
         /// Names of all programs, for cargo.
-        const PROGRAMS: &[&str] = &[$($program),*];
+        pub(crate) const PROGRAMS: &[&str] = &[$($program),*];
 
         $(
             #[test]

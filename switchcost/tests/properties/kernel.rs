@@ -98,8 +98,8 @@ const FILES: [(&str, &str); 44] = [
     ("sys/fs/cgroup/a/cpu.max", "50000 100000\n"),
     ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n"),
     ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
-    ("sys/fs/cgroup/pids x/p/pids.max", "500\n"),
-    ("sys/fs/cgroup/pids x/p/pids.current", "7\n"),
+    ("sys/fs/cgroup/pids x/p/q/pids.max", "500\n"),
+    ("sys/fs/cgroup/pids x/p/q/pids.current", "7\n"),
 ];
 
 /// What becomes of one file.

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
+use switchcost::plan::BUILT_IN;
+use switchcost::probe;
 
 use crate::conformance::programs;
 use crate::support::house::House;
@@ -117,4 +119,30 @@ fn limits_tells_what_fits_and_what_raises_it() {
         .finish()
         .expect(1);
     assert!(run.stdout.contains("nofile"), "{run}");
+}
+
+/// A flag or a value that a program does not know is a fault of the plan. Two that do not go together
+/// are a cell that says so.
+#[test]
+fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
+    let folder = programs::build();
+    let mut faults = Vec::new();
+    let mut asked = 0;
+    for plan in BUILT_IN {
+        for case in plan.plan().unwrap().cases(false) {
+            // The programs in Go are elsewhere.
+            if !programs::PROGRAMS.contains(&case.program.as_str()) {
+                continue;
+            }
+            asked += 1;
+            if let Err(e) = probe::describe(&folder.join(&case.program), &case.flags) {
+                let e = format!("{e:#}");
+                if e.contains("unexpected argument") || e.contains("invalid value") {
+                    faults.push(format!("{}: {}: {e}", plan.name, case.command()));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(asked > 100, "{asked}");
 }
