@@ -9,7 +9,7 @@ use record::{Counters, MemoryChange, Process, Samples, Scope, distribution};
 use crate::executable::Executable;
 use crate::plan::Case;
 use crate::process::{Ended, Running};
-use crate::setting::{Cpus, Setting};
+use crate::setting::Cpus;
 use crate::signals;
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.

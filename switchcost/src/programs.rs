@@ -272,7 +272,9 @@ mod tests {
         let (_folder, mut places) = places();
         places.checkout = Checkout::of(Places::find().unwrap().beside.as_path());
         if places.checkout.is_none() {
-            eprintln!("skipped: the tests are not in a target folder of their checkout");
+            crate::console::say(format_args!(
+                "skipped: the tests are not in a checkout's target folder"
+            ));
             return;
         }
         let why = places.of_table(&table(&["here"], &[])).unwrap_err();

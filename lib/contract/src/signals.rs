@@ -31,7 +31,11 @@ extern "C" fn note(signal: libc::c_int) {
     };
     // SAFETY: clock_gettime is async-signal-safe and writes to `time` alone.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    let now = i64::from(time.tv_sec) * 1_000_000_000 + i64::from(time.tv_nsec);
+    #[expect(
+        clippy::unnecessary_cast,
+        reason = "they are narrower on 32-bit systems"
+    )]
+    let now = time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64;
     let first = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     match first {
         Ok(_) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,13 +24,13 @@ const MAPS: u64 = 64;
 const WATCHED: Duration = Duration::from_millis(300);
 
 /// CPU time and turns of a thread so far; `None` where the kernel does not count them.
-fn schedule(thread: &PathBuf) -> Option<(u64, u64)> {
+fn schedule(thread: &Path) -> Option<(u64, u64)> {
     let text = fs::read_to_string(thread.join("schedstat")).ok()?;
     let mut numbers = text.split_whitespace().map(|n| n.parse().ok());
     Some((numbers.next()??, numbers.nth(1)??))
 }
 
-fn sleeps(thread: &PathBuf) -> bool {
+fn sleeps(thread: &Path) -> bool {
     let stat = fs::read_to_string(thread.join("stat")).unwrap_or_default();
     let state = stat
         .rsplit(") ")
@@ -61,7 +61,9 @@ pub(crate) fn rests(subject: &Subject) -> anyhow::Result<()> {
         "a process of {pids:?} is gone"
     );
     // Whoever handed on last may still be on its way to sleep.
-    until("all threads sleep", || all().iter().all(sleeps))?;
+    until("all threads sleep", || {
+        all().iter().all(|thread| sleeps(thread))
+    })?;
     let before: BTreeMap<_, _> = all().into_iter().map(|t| (schedule(&t), t)).collect();
     let begun = Instant::now();
     thread::sleep(WATCHED);
