@@ -16,7 +16,7 @@ use contract::units::Nanos;
 use stats::Estimate;
 use switchcost::analysis::CONFIDENCE;
 use switchcost::execute::{self, Options};
-use switchcost::plan::Case;
+use switchcost::plan::{Case, ProgramTables};
 use switchcost::programs::Programs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -135,7 +135,10 @@ fn bare_tokio(iters: &str) -> anyhow::Result<()> {
 }
 
 fn compare() -> anyhow::Result<()> {
-    let programs = Programs::up_to_date(PAIRS_TO_RUN.iter().map(|pair| pair.program))?;
+    let programs = Programs::up_to_date(
+        PAIRS_TO_RUN.iter().map(|pair| pair.program),
+        &ProgramTables::new(),
+    )?;
     println!("ns per hop, medians of {PAIRS} processes each, {TASKS} tasks");
     let mut over = Vec::new();
     for pair in &PAIRS_TO_RUN {
@@ -198,8 +201,8 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
         keep_samples: false,
         counters: false,
     };
-    let path = programs.path(pair.program)?;
-    let process = execute::run(&path, programs.kind(pair.program)?, &case, &options);
+    let program = programs.executable(pair.program)?;
+    let process = execute::run(program, programs.kind(pair.program)?, &case, &options);
     match process.error {
         None => Ok(process.samples.context("no samples")?.mean),
         Some(reason) => anyhow::bail!("{}: {reason}", pair.program),

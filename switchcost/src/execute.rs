@@ -1,12 +1,12 @@
 //! One case in one process: what docs/CONTRACT.md asks of a program, and what is observed meanwhile.
 
-use std::path::Path;
 use std::time::Duration;
 
 use contract::message::{Answer, Description, Extra, MOST_SAMPLES, Request, Usage, VERSION};
 use observe::{cache_line, interference, memory, perf, usage};
 use record::{Counters, MemoryChange, Process, Samples, Scope, distribution};
 
+use crate::executable::Executable;
 use crate::plan::Case;
 use crate::probe::Kind;
 use crate::process::{Ended, Running};
@@ -43,7 +43,7 @@ impl From<std::io::Error> for Fault {
 
 /// Runs a case in a fresh process. Whatever fails is an error of the process; what was measured before
 /// stays.
-pub fn run(program: &Path, kind: Kind, case: &Case, options: &Options) -> Process {
+pub fn run(program: &Executable, kind: Kind, case: &Case, options: &Options) -> Process {
     let mut process = Process::of(&case.program, case.args(kind));
     if let Err(error) = measure(program, kind, case, options, &mut process) {
         process.error = Some(format!("{error:#}"));
@@ -52,7 +52,7 @@ pub fn run(program: &Path, kind: Kind, case: &Case, options: &Options) -> Proces
 }
 
 fn measure(
-    program: &Path,
+    program: &Executable,
     kind: Kind,
     case: &Case,
     options: &Options,
@@ -324,7 +324,7 @@ fn merge(all: &mut Extra, more: Extra) {
 
 /// Runs a program of the first edition, which measures by itself and prints its record.
 fn first_edition(
-    program: &Path,
+    program: &Executable,
     setting: &Setting,
     options: &Options,
     process: &mut Process,

@@ -13,8 +13,10 @@ use crate::probe::Kind;
 use crate::setting::{Policy, Setting};
 
 mod built_in;
+mod table;
 
 pub use built_in::{BUILT_IN, BuiltIn};
+pub use table::{ProgramTable, ProgramTables, built_in_tables};
 
 /// Sections to measure, in rounds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -22,6 +24,9 @@ pub use built_in::{BUILT_IN, BuiltIn};
 pub struct Plan {
     /// How often each case runs, each time in a fresh process.
     pub rounds: u32,
+    /// Programs that are no crate of the workspace.
+    #[serde(rename = "program", default)]
+    pub programs: ProgramTables,
     /// The tables, in order.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
@@ -169,6 +174,9 @@ impl Plan {
     fn check(&self) -> anyhow::Result<()> {
         ensure!(self.rounds > 0, "rounds: at least one");
         ensure!(!self.sections.is_empty(), "there is no [[section]]");
+        for (name, table) in &self.programs {
+            table.check(name)?;
+        }
         let mut titles = HashSet::new();
         for section in &self.sections {
             printable("a title", &section.title)?;

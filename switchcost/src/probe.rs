@@ -1,7 +1,6 @@
 //! What a program says of a command line before it is run.
 
 use std::mem;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -9,6 +8,7 @@ use contract::message::{Description, Needs};
 use observe::limits::Limits;
 use serde::{Deserialize, Serialize};
 
+use crate::executable::Executable;
 use crate::first_edition;
 use crate::process::Running;
 use crate::setting::Setting;
@@ -79,7 +79,7 @@ struct Output {
 ///
 /// # Errors
 /// When it cannot be started, or follows neither.
-pub fn kind(program: &Path) -> anyhow::Result<Kind> {
+pub fn kind(program: &Executable) -> anyhow::Result<Kind> {
     let output = call(program, &[], &["--describe"])?;
     if serde_json::from_slice::<Description>(&output.stdout).is_ok() {
         return Ok(Kind::Contract);
@@ -88,7 +88,7 @@ pub fn kind(program: &Path) -> anyhow::Result<Kind> {
         true => Ok(Kind::FirstEdition),
         false => Err(anyhow!(
             "{} --describe: {}",
-            program.display(),
+            program.path.display(),
             output.complaint()
         )),
     }
@@ -98,7 +98,7 @@ pub fn kind(program: &Path) -> anyhow::Result<Kind> {
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn ask(program: &Path, kind: Kind, flags: &[String]) -> anyhow::Result<Answer> {
+pub fn ask(program: &Executable, kind: Kind, flags: &[String]) -> anyhow::Result<Answer> {
     if kind == Kind::FirstEdition {
         let output = call(program, flags, &["--check-limits", "--format", "json"])?;
         return Ok(understand(&output));
@@ -139,7 +139,7 @@ fn within(limits: &Limits, description: &Description) -> Answer {
 ///
 /// # Errors
 /// When it cannot be started, or does not say.
-pub fn needs(program: &Path, kind: Kind) -> anyhow::Result<Needs> {
+pub fn needs(program: &Executable, kind: Kind) -> anyhow::Result<Needs> {
     if kind == Kind::Contract {
         return Ok(describe(program, &[])?.needs);
     }
@@ -147,7 +147,7 @@ pub fn needs(program: &Path, kind: Kind) -> anyhow::Result<Needs> {
     first_edition::needs(&output.stdout).map_err(|_| {
         anyhow!(
             "{} --check-limits: {}",
-            program.display(),
+            program.path.display(),
             output.complaint()
         )
     })
@@ -157,19 +157,24 @@ pub fn needs(program: &Path, kind: Kind) -> anyhow::Result<Needs> {
 ///
 /// # Errors
 /// When it cannot be started, or refuses the flags.
-pub fn describe(program: &Path, flags: &[String]) -> anyhow::Result<Description> {
+pub fn describe(program: &Executable, flags: &[String]) -> anyhow::Result<Description> {
     let output = call(program, flags, &["--describe"])?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|_| anyhow!("{} --describe: {}", program.display(), output.complaint()))
+    serde_json::from_slice(&output.stdout).map_err(|_| {
+        anyhow!(
+            "{} --describe: {}",
+            program.path.display(),
+            output.complaint()
+        )
+    })
 }
 
-fn call(program: &Path, flags: &[String], more: &[&str]) -> anyhow::Result<Output> {
+fn call(program: &Executable, flags: &[String], more: &[&str]) -> anyhow::Result<Output> {
     let more = more.iter().map(|&flag| flag.to_owned());
     let args: Vec<String> = flags.iter().cloned().chain(more).collect();
     let mut running = Running::start(program, &args, &Setting::default(), PATIENCE)?;
     running.close_input();
     let mut stdout = Vec::new();
-    let cannot = || format!("cannot read from {}", program.display());
+    let cannot = || format!("cannot read from {}", program.path.display());
     if let Some(line) = running.line().with_context(cannot)? {
         stdout = line;
     }

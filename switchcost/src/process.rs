@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,6 +19,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::executable::Executable;
 use crate::setting::Setting;
 use crate::{oom, scratch, signals};
 
@@ -84,19 +84,22 @@ impl Running {
     /// # Errors
     /// When it cannot be started; names the setting that was refused.
     pub(crate) fn start(
-        program: &Path,
+        program: &Executable,
         args: &[String],
         setting: &Setting,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
         let stderr = scratch::file()?;
-        let mut command = Command::new(program);
-        if let Some(name) = program.file_name() {
+        let mut command = Command::new(&program.path);
+        if let Some(name) = program.path.file_name() {
             // In which folder this user builds is nobody's business.
             command.arg0(name);
         }
+        if let Some(folder) = &program.folder {
+            command.current_dir(folder);
+        }
         command
-            .args(args)
+            .args(program.args.iter().chain(args))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::from(stderr.try_clone()?))
@@ -122,7 +125,7 @@ impl Running {
                 Some(what) => anyhow::Error::new(e).context(what),
                 None => e.into(),
             })
-            .with_context(|| format!("cannot start {}", program.display()))?;
+            .with_context(|| format!("cannot start {}", program.path.display()))?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let end = match (end_of(&child), stdout) {
             (Ok(end), Some(stdout)) => not_blocking(&stdout).map(|()| (end, stdout)),
@@ -418,85 +421,4 @@ fn end_of(child: &Child) -> io::Result<OwnedFd> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sh(script: &str, timeout: Duration) -> Running {
-        let args = ["-c".to_owned(), script.to_owned()];
-        Running::start(Path::new("/bin/sh"), &args, &Setting::default(), timeout).unwrap()
-    }
-
-    const LONG: Duration = Duration::from_secs(60);
-
-    fn line(running: &mut Running) -> Option<String> {
-        let line = running.line().unwrap()?;
-        Some(String::from_utf8(line).unwrap())
-    }
-
-    #[test]
-    fn lines_go_back_and_forth() {
-        let mut echo = sh(
-            "while read x; do echo got $x; done; printf last; echo bye >&2; exit 3",
-            LONG,
-        );
-        echo.send("one").unwrap();
-        assert_eq!(line(&mut echo).as_deref(), Some("got one"));
-        echo.send("two").unwrap();
-        assert_eq!(line(&mut echo).as_deref(), Some("got two"));
-        echo.close_input();
-        assert_eq!(line(&mut echo).as_deref(), Some("last"));
-        assert_eq!(line(&mut echo), None);
-        let ended = echo.finish().unwrap();
-        assert_eq!((ended.status.code(), ended.fault.as_ref()), (Some(3), None));
-        assert!(ended.reason().starts_with("bye ("), "{}", ended.reason());
-    }
-
-    #[test]
-    fn a_child_that_takes_too_long_is_ended_with_its_whole_group() {
-        for (script, fault) in [
-            ("sleep 1000 & echo $!; wait", "ended by SIGTERM"),
-            ("sleep 1000 & echo $!; cat", "ended by SIGTERM"),
-        ] {
-            let mut child = sh(script, Duration::from_millis(300));
-            let other: i32 = line(&mut child).unwrap().parse().unwrap();
-            assert_eq!(line(&mut child), None);
-            let ended = child.finish().unwrap();
-            assert!(ended.fault.as_ref().unwrap().contains(fault), "{ended:?}");
-            // Somebody else reaps it.
-            let gone = || {
-                let stat = std::fs::read_to_string(format!("/proc/{other}/stat"));
-                stat.map_or(true, |stat| stat.contains(") Z "))
-            };
-            let begun = Instant::now();
-            while !gone() {
-                assert!(begun.elapsed() < LONG, "{other} lives");
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        }
-    }
-
-    #[test]
-    fn the_signal_that_ended_it_is_named() {
-        let mut child = sh("kill -SEGV $$", LONG);
-        assert_eq!(line(&mut child), None);
-        let ended = child.finish().unwrap();
-        assert_eq!(
-            ended.fault.as_deref(),
-            Some("killed by signal 11 (SIGSEGV)")
-        );
-    }
-
-    #[test]
-    fn what_has_ended_while_others_hold_its_output_is_seen() {
-        let mut child = sh("sleep 1000 & echo x", LONG);
-        assert_eq!(line(&mut child).as_deref(), Some("x"));
-        assert_eq!(line(&mut child), None);
-        assert!(child.finish().unwrap().status.success());
-    }
-
-    #[test]
-    fn a_line_without_end_is_refused() {
-        let mut child = sh("exec tr '\\0' x </dev/zero", LONG);
-        assert!(child.line().unwrap_err().to_string().contains("16 MiB"));
-    }
-}
+mod tests;

@@ -1,104 +1,100 @@
-//! The benchmark executables: where they are, and how they come to be there.
+//! Programs to measure: where they are, and how they are brought up to date.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use crate::console::{self, BadUsage};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 
-use crate::goroutines::{self, Toolchain};
+use crate::checkout::Checkout;
+use crate::executable::Executable;
+use crate::plan::{ProgramTable, ProgramTables};
 use crate::probe::{self, Answer, Kind};
-use crate::{progress, tools};
+use crate::tools;
 
-/// The folder that holds the benchmark executables.
+/// Beginning of the reason why a program that nothing is wrong with is not run.
+pub const NOT_RUN: &str = "not run: ";
+
+/// Programs by the names that a plan or a command line gives them.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    folder: PathBuf,
-    /// Why no program can be built that is written in Go.
-    no_go: Option<String>,
-    /// What each program follows that was asked.
+    /// Each with its executable, or with the reason why there is none.
+    found: BTreeMap<String, Result<Executable, String>>,
+    /// Contract of each program that was asked.
     kinds: RefCell<BTreeMap<String, Kind>>,
 }
 
+/// Where programs are looked for.
+struct Places {
+    /// Folder of this executable.
+    beside: PathBuf,
+    /// The checkout that it was built from.
+    checkout: Option<Checkout>,
+}
+
 impl Programs {
-    /// The executables beside this one, after cargo has brought them up to date.
+    /// Programs of these names, after cargo and the tables' own builds have brought them up to date.
     ///
-    /// Cargo decides what is missing or older than its sources. Where this executable is not in a
-    /// cargo target folder whose workspace is still there, or cargo is not installed, the
-    /// executables are taken as they are.
+    /// A name is a table's, or that of an executable beside this one, a path one with a `/`. Only a
+    /// checkout builds: where this executable is not in a cargo target folder whose workspace is still
+    /// there, or cargo is not installed, the executables are taken as they are.
     ///
     /// # Errors
-    /// When the build fails, or an executable that `wanted` names is not there, but for those that
-    /// [`Programs::missing`] tells of.
-    pub fn up_to_date<'a>(wanted: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Self> {
-        let wanted: BTreeSet<&str> = wanted.into_iter().collect();
-        let programs = Programs::brought_up_to_date(wanted.iter().copied())?;
-        for name in wanted {
-            if programs.missing(name).is_none() {
-                programs.path(name)?;
+    /// When cargo's build fails, or an executable without a table is not there. A table's program
+    /// that is not there is told of by [`Programs::missing`].
+    pub fn up_to_date<'a>(
+        wanted: impl IntoIterator<Item = &'a str>,
+        tables: &ProgramTables,
+    ) -> anyhow::Result<Self> {
+        let programs = Programs::find(wanted, tables)?;
+        for (name, found) in &programs.found {
+            if let (Err(why), false) = (found, tables.contains_key(name)) {
+                return Err(anyhow!("{why}"));
             }
         }
         Ok(programs)
     }
 
-    /// The same where some executables may be missing.
+    /// The same where any executable may be missing.
     ///
     /// # Errors
-    /// When the build fails.
-    pub fn brought_up_to_date<'a>(
+    /// When cargo's build fails, or the checkout has no such program.
+    pub fn find<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
+        tables: &ProgramTables,
     ) -> anyhow::Result<Self> {
-        let this = this_executable()?;
-        let mut folder = this.parent().context("this executable is in no folder")?;
-        if folder.ends_with("deps") {
-            // Tests and benchmarks are one level further down.
-            folder = folder.parent().unwrap_or(folder);
-        }
-        let folder = folder.to_owned();
+        let places = Places::find()?;
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
-        let (in_go, crates): (BTreeSet<&str>, BTreeSet<&str>) =
-            wanted.iter().partition(|name| goroutines::is_one(name));
-        let mut no_go = None;
-        if let Some(checkout) = Checkout::of(&folder) {
-            checkout.know(&crates)?;
-            if !crates.is_empty() {
-                checkout.build()?;
-            }
-            if !in_go.is_empty() {
-                match Toolchain::find(checkout.crates().join("peers/go")) {
-                    Ok(go) => go.build(&in_go, &folder)?,
-                    Err(why) => no_go = Some(why),
-                }
-            }
+        let is_crate = |name: &&&str| !name.contains('/') && !tables.contains_key(**name);
+        let crates: BTreeSet<&str> = wanted.iter().filter(is_crate).copied().collect();
+        if let (Some(checkout), false) = (&places.checkout, crates.is_empty()) {
+            checkout.bring_up_to_date(&crates, &places.beside)?;
         }
+        let found = wanted.iter().map(|&name| {
+            let executable = match tables.get(name) {
+                Some(table) => places.of_table(table),
+                None if name.contains('/') => is_there(PathBuf::from(name)),
+                None => places.beside(name),
+            };
+            (name.to_owned(), executable)
+        });
         Ok(Programs {
-            folder,
-            no_go,
+            found: found.collect(),
             kinds: RefCell::default(),
         })
     }
 
-    /// Why a program is not there that needs not be: it is written in Go, and nothing here can build
-    /// it. `None` where it is there.
-    pub fn missing(&self, name: &str) -> Option<String> {
-        if !goroutines::is_one(name) || self.folder.join(name).is_file() {
-            return None;
+    /// Reason why a program is not there; `None` where it is.
+    pub fn missing(&self, name: &str) -> Option<&str> {
+        match self.found.get(name) {
+            Some(Err(why)) => Some(why),
+            _ => None,
         }
-        let why = self.no_go.clone();
-        Some(why.unwrap_or_else(|| {
-            format!(
-                "{}, and no {name} beside switchcost",
-                goroutines::NO_TOOLCHAIN
-            )
-        }))
     }
 
-    /// What a program follows; it is asked once.
+    /// Contract that a program follows; it is asked once.
     ///
     /// # Errors
     /// When it is not there, or cannot be asked.
@@ -106,39 +102,109 @@ impl Programs {
         if let Some(kind) = self.kinds.borrow().get(name) {
             return Ok(*kind);
         }
-        let kind = probe::kind(&self.path(name)?)?;
+        let kind = probe::kind(self.executable(name)?)?;
         self.kinds.borrow_mut().insert(name.to_owned(), kind);
         Ok(kind)
     }
 
-    /// Asks a program whether it could run with these flags.
+    /// Answer of a program to the question if it could run with these flags.
     ///
     /// # Errors
     /// When it is not there, or cannot be asked.
     pub fn ask(&self, name: &str, flags: &[String]) -> anyhow::Result<Answer> {
-        probe::ask(&self.path(name)?, self.kind(name)?, flags)
+        probe::ask(self.executable(name)?, self.kind(name)?, flags)
     }
 
-    /// Where a program's executable is.
+    /// Executable of a program.
     ///
     /// # Errors
     /// When it is not there.
-    pub fn path(&self, name: &str) -> anyhow::Result<PathBuf> {
-        let path = self.folder.join(name);
-        if let Some(why) = self.missing(name) {
-            bail!("{name}: {why}");
-        }
-        if !path.is_file() {
-            bail!(
-                "the program '{name}' is not in {}: build it there by `cargo build --release --workspace`, or copy it beside switchcost",
-                self.folder.display()
-            );
-        }
-        Ok(path)
+    pub fn executable(&self, name: &str) -> anyhow::Result<&Executable> {
+        let found = self.found.get(name).context("it was not looked for")?;
+        found.as_ref().map_err(|why| anyhow!("{why}"))
     }
 }
 
-/// Where this executable is. The kernel tells in /proc; where that is not mounted, the command line
+impl Places {
+    fn find() -> anyhow::Result<Self> {
+        let this = this_executable()?;
+        let mut folder = this.parent().context("this executable is in no folder")?;
+        if folder.ends_with("deps") {
+            // Tests and benchmarks are one level further down.
+            folder = folder.parent().unwrap_or(folder);
+        }
+        Ok(Places {
+            beside: folder.to_owned(),
+            checkout: Checkout::of(folder),
+        })
+    }
+
+    /// An executable beside this one.
+    fn beside(&self, name: &str) -> Result<Executable, String> {
+        let folder = &self.beside;
+        is_there(folder.join(name)).map_err(|_| {
+            format!(
+                "the program '{name}' is not in {}: build it there by `cargo build --release --workspace`, or copy it beside switchcost",
+                folder.display()
+            )
+        })
+    }
+
+    /// The executable of a table, built first where this is a checkout.
+    fn of_table(&self, table: &ProgramTable) -> Result<Executable, String> {
+        if let Some(tool) = table.needs.iter().find(|tool| tools::find(tool).is_none()) {
+            // What is built already needs no tool that builds it.
+            let built = || self.executable(table).filter(|_| self.checkout.is_none());
+            return built()
+                .ok_or_else(|| format!("{NOT_RUN}it needs {tool}, and PATH has none: install it"));
+        }
+        if let (Some(checkout), false) = (&self.checkout, table.build.is_empty()) {
+            checkout.build(&table.build)?;
+        }
+        self.executable(table).ok_or_else(|| {
+            let program = table.run.first().map_or("", String::as_str);
+            let folder = self.beside.display();
+            match self.checkout {
+                Some(_) => format!("there is no {program}, neither built nor in {folder}"),
+                None => format!(
+                    "{NOT_RUN}there is no {program} in {folder}, and only a checkout builds it"
+                ),
+            }
+        })
+    }
+
+    /// The executable that a table's first word names.
+    fn executable(&self, table: &ProgramTable) -> Option<Executable> {
+        let (program, args) = table.run.split_first()?;
+        let checkout = self.checkout.as_ref();
+        let path = match program.contains('/') {
+            true => checkout
+                .map_or(PathBuf::new(), Checkout::folder)
+                .join(program),
+            false => checkout
+                .map(Checkout::executables)
+                .into_iter()
+                .chain([self.beside.clone()])
+                .map(|folder| folder.join(program))
+                .find(|path| path.is_file())
+                .or_else(|| tools::find(program))?,
+        };
+        path.is_file().then(|| Executable {
+            path,
+            args: args.to_owned(),
+            folder: checkout.map(Checkout::folder),
+        })
+    }
+}
+
+fn is_there(path: PathBuf) -> Result<Executable, String> {
+    match path.is_file() {
+        true => Ok(path.into()),
+        false => Err(format!("there is no program {}", path.display())),
+    }
+}
+
+/// Path of this executable. The kernel tells in /proc; where that is not mounted, the command line
 /// does, if it has a path in it.
 fn this_executable() -> anyhow::Result<PathBuf> {
     let untold = match env::current_exe() {
@@ -155,94 +221,78 @@ fn this_executable() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// A cargo workspace that the executables can be built from.
-struct Checkout {
-    manifest: PathBuf,
-    target: PathBuf,
-    profile: OsString,
-}
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
 
-impl Checkout {
-    /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
-    fn of(folder: &Path) -> Option<Self> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()?
-            .join("Cargo.toml");
-        let target = folder.parent()?;
-        // Cargo puts this file into each target folder that it makes.
-        if !manifest.is_file() || !target.join("CACHEDIR.TAG").is_file() {
-            return None;
-        }
-        Some(Checkout {
-            manifest,
-            target: target.to_owned(),
-            profile: match folder.file_name()?.to_str()? {
-                "debug" => "dev".into(),
-                other => other.into(),
-            },
-        })
-    }
+    use super::*;
 
-    /// The folder that the crates are in.
-    fn crates(&self) -> PathBuf {
-        self.manifest.with_file_name("")
-    }
-
-    /// Checks that every program is a crate of the workspace.
-    fn know(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<()> {
-        let crates = self.crates();
-        let is_benchmark = |name: &str| {
-            !name.is_empty()
-                && name != env!("CARGO_PKG_NAME")
-                && crates.join(name).join("src/main.rs").is_file()
+    fn places() -> (tempfile::TempDir, Places) {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("here");
+        fs::write(&program, "").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let places = Places {
+            beside: folder.path().to_owned(),
+            checkout: None,
         };
-        match wanted.iter().find(|name| !is_benchmark(name)) {
-            Some(name) => Err(BadUsage::new(format!(
-                "there is no benchmark program '{name}' in {}",
-                crates.display()
-            ))),
-            None => Ok(()),
+        (folder, places)
+    }
+
+    fn table(run: &[&str], needs: &[&str]) -> ProgramTable {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        ProgramTable {
+            run: words(run),
+            build: words(&["false"]),
+            needs: words(needs),
         }
     }
 
-    /// Has cargo build what is missing or out of date; its messages go to standard error.
-    ///
-    /// All benchmarks, whatever is wanted: the features of a dependency are those that the packages of
-    /// one build ask for together, so that a program built with others would be another one.
-    fn build(&self) -> anyhow::Result<()> {
-        let Some(cargo) = tools::find("CARGO", "cargo") else {
-            console::say(format_args!(
-                "switchcost: there is no cargo in PATH; using the programs as they are"
-            ));
-            return Ok(());
-        };
-        let mut command = tools::command(&cargo, &self.crates());
-        command
-            .args(["build", "--quiet", "--locked", "--manifest-path"])
-            .arg(&self.manifest)
-            .arg("--target-dir")
-            .arg(&self.target)
-            .arg("--profile")
-            .arg(&self.profile)
-            .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")]);
-        let show = |line: &str| {
-            if io::stderr().is_terminal() {
-                progress::draw(line);
-            }
-        };
-        show("bringing the benchmark programs up to date …");
-        let status = command.status();
-        show("");
-        match status {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => bail!("cargo could not build the benchmarks: {status}"),
-            Err(e) => {
-                console::say(format_args!(
-                    "switchcost: cannot run {}: {e}; using the programs as they are",
-                    cargo.display()
-                ));
-                Ok(())
-            }
+    #[test]
+    fn without_a_checkout_nothing_is_built_and_what_is_beside_is_taken() {
+        let (folder, places) = places();
+        let found = places.of_table(&table(&["here", "x"], &["no-such-tool"]));
+        let executable = found.unwrap();
+        assert_eq!(executable.path, folder.path().join("here"));
+        assert_eq!(executable.args, ["x"]);
+        for (needs, word) in [
+            (&[][..], "only a checkout"),
+            (&["no-such-tool"], "PATH has"),
+        ] {
+            let why = places.of_table(&table(&["there"], needs)).unwrap_err();
+            assert!(why.starts_with(NOT_RUN) && why.contains(word), "{why}");
         }
+        assert!(places.of_table(&table(&["sh"], &["sh"])).is_ok());
+    }
+
+    #[test]
+    fn a_path_is_taken_as_it_is() {
+        let (folder, _) = places();
+        let path = folder.path().join("here");
+        let name = path.to_str().unwrap();
+        let programs = Programs::up_to_date([name], &ProgramTables::new()).unwrap();
+        assert_eq!(
+            programs.executable(name).unwrap(),
+            &Executable::from(path.clone())
+        );
+        let other = folder.path().join("there");
+        let none = Programs::up_to_date([other.to_str().unwrap()], &ProgramTables::new());
+        assert!(
+            none.unwrap_err()
+                .to_string()
+                .contains("there is no program")
+        );
+    }
+
+    #[test]
+    fn a_build_that_fails_is_the_reason_of_its_program_alone() {
+        let (_folder, mut places) = places();
+        places.checkout = Checkout::of(Places::find().unwrap().beside.as_path());
+        if places.checkout.is_none() {
+            eprintln!("skipped: the tests are not in a target folder of their checkout");
+            return;
+        }
+        let why = places.of_table(&table(&["here"], &[])).unwrap_err();
+        assert!(why.contains("false: exit status: 1"), "{why}");
     }
 }

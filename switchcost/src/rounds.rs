@@ -8,17 +8,13 @@ use anyhow::{bail, ensure};
 use record::{Plan, Process, Record, Run};
 
 use crate::execute::{self, Options};
-use crate::goroutines;
 use crate::lock::Turn;
 use crate::origin;
 use crate::plan::Case;
-use crate::programs::Programs;
+use crate::programs::{NOT_RUN, Programs};
 use crate::progress::Progress;
 use crate::store::{Contents, Store};
 use crate::{console, signals};
-
-/// Beginning of the error of a case that was never tried.
-pub const NOT_RUN: &str = "not run: ";
 
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
@@ -152,17 +148,13 @@ impl Rounds {
 
     /// Runs a case once.
     fn one(&self, case: &Case) -> Process {
-        let started = match self.programs.missing(&case.program) {
-            Some(why) => Err(format!("{NOT_RUN}{why}")),
-            None => self
-                .programs
-                .path(&case.program)
-                .and_then(|path| Ok((path, self.programs.kind(&case.program)?)))
-                .map_err(|e| format!("{e:#}")),
-        };
+        let (programs, name) = (&self.programs, &case.program);
+        let started = programs
+            .executable(name)
+            .and_then(|program| Ok((program, programs.kind(name)?)));
         match started {
-            Ok((path, kind)) => execute::run(&path, kind, case, &self.options),
-            Err(why) => failed(case, why),
+            Ok((program, kind)) => execute::run(program, kind, case, &self.options),
+            Err(why) => failed(case, format!("{why:#}")),
         }
     }
 
@@ -231,8 +223,7 @@ impl Rounds {
         }
         let is_missing = |record: &Record| {
             let error = record.error.as_deref();
-            let reason = error.and_then(|e| e.strip_prefix(NOT_RUN));
-            reason.is_some_and(|why| why.starts_with(goroutines::NO_TOOLCHAIN))
+            error.is_some_and(|why| why.starts_with(NOT_RUN))
         };
         let mut tried = self.records.iter().filter(|r| !is_missing(r)).peekable();
         ensure!(

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cases::{Cases, Key, Runs};
 use crate::memory;
-use crate::rounds::NOT_RUN;
+use crate::programs::NOT_RUN;
 
 /// The largest run of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -10,12 +10,9 @@ use std::process::{Command, Stdio};
 /// Folders searched where PATH is not set.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Path of a tool: the value of `variable` if it is absolute, else `name` in PATH.
-pub(crate) fn find(variable: &str, name: &str) -> Option<PathBuf> {
-    let named = env::var_os(variable).map(PathBuf::from);
-    named
-        .filter(|path| path.is_absolute())
-        .or_else(|| find_in(&path(), name))
+/// Path of a tool in PATH.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    find_in(&path(), name)
 }
 
 /// A command that starts in `folder`. In the user's folder a tool would obey files that others may

@@ -35,7 +35,7 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
     };
     // A fork of another test may hold the script open for writing at this moment.
     for _ in 0..100 {
-        let process = run(&path, Kind::Contract, case, &options);
+        let process = run(&path.as_path().into(), Kind::Contract, case, &options);
         match &process.error {
             Some(error) if error.contains("os error 26") => {
                 std::thread::sleep(Duration::from_millis(20));

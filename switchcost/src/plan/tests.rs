@@ -272,3 +272,40 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         assert!(error.contains(reason), "{text}\n{error}");
     }
 }
+
+#[test]
+fn a_plan_describes_programs_that_are_no_crates() {
+    let text = |table: &str| {
+        format!(
+            "rounds = 1\n[program.p]\n{table}\n[[section]]\ntitle = 't'\nmetric = 'hop'\n\
+             [[section.row]]\nname = 'r'\nprogram = 'p'\niters = 1\nwarmup = 0\n"
+        )
+    };
+    let plan = Plan::parse(&text(
+        "run = ['java', 'P.java']\nbuild = ['true']\nneeds = ['java']",
+    ));
+    let table = &plan.unwrap().programs["p"];
+    assert_eq!(
+        (table.run.len(), &table.build[..]),
+        (2, &["true".to_owned()][..])
+    );
+    for (table, reason) in [
+        ("run = []", "names no program"),
+        ("build = ['true']", "missing field `run`"),
+        ("run = ['p']\nneeds = ['a/b']", "needs: 'a/b'"),
+        ("run = ['p']\nneed = ['a']", "unknown field"),
+    ] {
+        let error = format!("{:#}", Plan::parse(&text(table)).unwrap_err());
+        assert!(error.contains(reason), "{table}\n{error}");
+    }
+}
+
+#[test]
+fn built_in_plans_agree_on_their_programs() {
+    let all = built_in_tables().unwrap();
+    for built_in in BUILT_IN {
+        for (name, table) in built_in.plan().unwrap().programs {
+            assert_eq!(all[&name], table, "{}: {name}", built_in.name);
+        }
+    }
+}

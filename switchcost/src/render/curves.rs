@@ -11,7 +11,7 @@ use super::grid::Grid;
 use super::markdown::escaped;
 use crate::analysis::{Cell, Curve, Series};
 use crate::bend::{Bend, Shape, TOLERANCE};
-use crate::rounds::NOT_RUN;
+use crate::programs::NOT_RUN;
 use crate::working_set::Held;
 
 /// Bars of rising height.

@@ -6,7 +6,7 @@ use stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 use super::evidence;
 use crate::cases::Reading;
-use crate::rounds::NOT_RUN;
+use crate::programs::NOT_RUN;
 
 /// The name of a case: its row, and its column where there are several.
 pub fn case(row: &str, column: &str) -> String {

@@ -9,7 +9,7 @@ use comfy_table::{
 
 use super::html::{Escaped, Figure};
 use super::markdown::escaped;
-use crate::rounds::NOT_RUN;
+use crate::programs::NOT_RUN;
 
 /// A table as people see it: each line has the name of a row, or of what is derived from it and
 /// then indented, and one text for each column.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -12,8 +11,7 @@ use serde::Serialize;
 
 use crate::console;
 use crate::doctor::{self, Asked};
-use crate::goroutines;
-use crate::plan::Plan;
+use crate::plan::{BUILT_IN, built_in_tables};
 use crate::probe;
 use crate::programs::Programs;
 use crate::render;
@@ -95,52 +93,47 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-/// Benchmarks that no built-in plan need have.
-const OTHERS: [&str; 1] = ["uring-brigade"];
-
-/// The benchmarks of the built-in plans, in their order there, and the others.
+/// The programs of the built-in plans, in their order there.
 fn names() -> anyhow::Result<Vec<String>> {
-    let plans = [Plan::built_in()?, Plan::memory()?];
     let mut seen = BTreeSet::new();
-    let names = plans
-        .iter()
-        .flat_map(|plan| plan.cases(true))
-        .map(|case| case.program)
-        .chain(OTHERS.map(str::to_owned))
-        .chain(goroutines::PROGRAMS.map(str::to_owned))
-        .filter(|name| seen.insert(name.clone()));
-    Ok(names.collect())
+    let mut names = Vec::new();
+    for plan in BUILT_IN {
+        let cases = plan.plan()?.cases(true).into_iter();
+        let programs = cases.map(|case| case.program);
+        names.extend(programs.filter(|name| seen.insert(name.clone())));
+    }
+    Ok(names)
 }
 
 /// Needs of every benchmark that is here, with its usual flags.
 fn ask_all() -> anyhow::Result<Vec<Asked>> {
     let names = names()?;
-    let programs = Programs::brought_up_to_date(names.iter().map(String::as_str))?;
+    let mut tables = built_in_tables()?;
+    // A question builds no peer.
+    tables.values_mut().for_each(|table| table.build.clear());
+    let programs = Programs::find(names.iter().map(String::as_str), &tables)?;
     let present = names
         .into_iter()
-        .filter(|name| programs.missing(name).is_none());
+        .filter(|name| programs.missing(name).is_none() || !tables.contains_key(name));
     Ok(present.map(|name| ask(name, &programs)).collect())
 }
 
 fn ask(name: String, programs: &Programs) -> Asked {
     let needs = programs
-        .path(&name)
-        .and_then(|path| probe::needs(&path, programs.kind(&name)?))
+        .executable(&name)
+        .and_then(|program| probe::needs(program, programs.kind(&name)?))
         .map_err(|e| format!("{e:#}"));
     (name, needs)
 }
 
 /// Description of a program's command line, with `tasks` in front of its flags where it is given.
 fn describe(program: &str, flags: &[String], tasks: Option<u32>) -> anyhow::Result<Description> {
-    let path = match program.contains('/') {
-        true => PathBuf::from(program),
-        false => Programs::up_to_date([program])?.path(program)?,
-    };
+    let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let tasks = tasks
         .into_iter()
         .flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
     let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
-    probe::describe(&path, &flags)
+    probe::describe(programs.executable(program)?, &flags)
 }
 
 /// Outcome of `--apply`.

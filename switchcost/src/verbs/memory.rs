@@ -59,7 +59,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let seed = args.keep.seed.unwrap_or_else(drawn_seed);
     let rows = plan.sections.iter().flat_map(|s| &s.rows);
-    let programs = Programs::up_to_date(rows.map(|row| row.program.as_str()))?;
+    let programs = Programs::up_to_date(rows.map(|row| row.program.as_str()), &plan.programs)?;
     for section in &mut plan.sections {
         let mut kept = Vec::new();
         for row in section.rows.drain(..) {

@@ -191,7 +191,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     let path = store.path().to_owned();
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
-    let programs = Programs::up_to_date(cases.iter().map(|case| case.program.as_str()))?;
+    let programs = Programs::up_to_date(
+        cases.iter().map(|case| case.program.as_str()),
+        &plan.programs,
+    )?;
     let options = args.measure.options();
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
         .resume(earlier, &cases)

@@ -6,6 +6,7 @@ use anyhow::bail;
 use super::report;
 use super::run::{Keep, drawn_seed};
 use crate::analysis;
+use crate::plan::built_in_tables;
 use crate::programs::Programs;
 use crate::rounds::Rounds;
 use crate::scale::plan::{Plan, Planned, check_flags};
@@ -53,7 +54,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         rounds: args.rounds,
         flags: args.flags.clone(),
     };
-    let programs = Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()))?;
+    let programs = Programs::up_to_date(
+        args.program.iter().map(|s| s.program.as_str()),
+        &built_in_tables()?,
+    )?;
     let mut planned = Vec::new();
     for (index, subject) in (0..).zip(&args.program) {
         let ask = |flags: &[String]| programs.ask(&subject.program, flags);

@@ -1,7 +1,6 @@
 //! `switchcost stat`: one run of one program, with all that can be observed.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -14,10 +13,11 @@ use serde::Serialize;
 use crate::args::Measure;
 use crate::console::{self, BadUsage};
 use crate::evidence::{Evidence, Verdict};
+use crate::executable::Executable;
 use crate::execute::{self, Options};
 use crate::lock::Turn;
 use crate::notes::Note;
-use crate::plan::Case;
+use crate::plan::{Case, built_in_tables};
 use crate::probe::{self, Kind};
 use crate::programs::Programs;
 use crate::setting::{self, Cpus, Policy, Setting};
@@ -88,23 +88,24 @@ struct Answer<'a> {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.program.split_first().context("no program is named")?;
-    let path = find(program)?;
-    let kind = probe::kind(&path)?;
-    let case = args.case(&path, flags);
+    let programs = Programs::up_to_date([program.as_str()], &built_in_tables()?)?;
+    let executable = programs.executable(program)?;
+    let kind = programs.kind(program)?;
+    let case = args.case(program, flags);
     signals::install()?;
     let _turn = Turn::take();
     if signals::received().is_some() {
         bail!("interrupted before it began");
     }
     let undo = match args.raise_limits {
-        true => raise(&path, kind, &case)?,
+        true => raise(executable, kind, &case)?,
         false => None,
     };
     let options = Options {
         counters: args.counters,
         ..args.measure.options()
     };
-    let process = execute::run(&path, kind, &case, &options);
+    let process = execute::run(executable, kind, &case, &options);
     for refused in undo.into_iter().flat_map(observe::limits::Undo::put_back) {
         console::say(format_args!(
             "switchcost: {} could not be put back: {}",
@@ -119,22 +120,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-/// The path of a program: beside this one where a name has no folder.
-fn find(program: &str) -> anyhow::Result<PathBuf> {
-    match program.contains('/') {
-        true => Ok(PathBuf::from(program)),
-        false => Programs::up_to_date([program])?.path(program),
-    }
-}
-
 impl Args {
-    fn case(&self, path: &Path, flags: &[String]) -> Case {
+    fn case(&self, program: &str, flags: &[String]) -> Case {
         let mut flags = flags.to_owned();
         let iters = sweep::take(&mut flags, "--iters").unwrap_or(self.iters);
         let warmup = sweep::take(&mut flags, "--warmup");
-        let name = path.file_name().unwrap_or(path.as_os_str());
+        let name = program.rsplit('/').next().unwrap_or(program);
         Case {
-            program: name.to_string_lossy().into_owned(),
+            program: name.to_owned(),
             flags,
             iters,
             warmup: warmup.unwrap_or(iters.div_ceil(10)),
@@ -149,13 +142,17 @@ impl Args {
 }
 
 /// Raises what is too low for a case.
-fn raise(path: &Path, kind: Kind, case: &Case) -> anyhow::Result<Option<observe::limits::Undo>> {
+fn raise(
+    program: &Executable,
+    kind: Kind,
+    case: &Case,
+) -> anyhow::Result<Option<observe::limits::Undo>> {
     if kind == Kind::FirstEdition {
         return Err(BadUsage::new(
             "--raise-limits: the program does not say what it needs (--describe)",
         ));
     }
-    let description = probe::describe(path, &case.flags)?;
+    let description = probe::describe(program, &case.flags)?;
     let limits = Limits::read();
     let report = limits.report(&description.needs, description.tasks);
     if report.is_enough() {

@@ -7,7 +7,7 @@ use contract::units::{Bytes, Span};
 use super::report;
 use super::run::{Keep, drawn_seed};
 use crate::analysis;
-use crate::plan::{Case, OWN};
+use crate::plan::{Case, OWN, built_in_tables};
 use crate::probe::Answer;
 use crate::programs::Programs;
 use crate::range::{Range, Spacing};
@@ -239,7 +239,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         ));
     }
     let seed = args.keep.seed.unwrap_or_else(drawn_seed);
-    let programs = Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()))?;
+    let programs = Programs::up_to_date(
+        args.program.iter().map(|s| s.program.as_str()),
+        &built_in_tables()?,
+    )?;
     let plan = args.plan(&programs)?;
     let planned = plan.plan(|program, flags| programs.ask(program, flags))?;
     for line in sweep::lines(&planned.cuts, &over) {

@@ -1,0 +1,30 @@
+//! A program as it is started: file, first arguments, folder.
+
+use std::path::{Path, PathBuf};
+
+/// File of a program and how it is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executable {
+    /// The file.
+    pub path: PathBuf,
+    /// Arguments in front of a case's flags, such as the script of an interpreter.
+    pub args: Vec<String>,
+    /// Folder that it starts in; the runner's own where there is none.
+    pub folder: Option<PathBuf>,
+}
+
+impl From<PathBuf> for Executable {
+    fn from(path: PathBuf) -> Self {
+        Executable {
+            path,
+            args: Vec::new(),
+            folder: None,
+        }
+    }
+}
+
+impl From<&Path> for Executable {
+    fn from(path: &Path) -> Self {
+        path.to_owned().into()
+    }
+}

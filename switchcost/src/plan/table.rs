@@ -1,0 +1,63 @@
+//! `[program.NAME]`: programs that are no crate of the workspace.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+use super::{BUILT_IN, printable};
+
+/// Programs of a plan by their names.
+pub type ProgramTables = BTreeMap<String, ProgramTable>;
+
+/// How a program is started, and how it is built.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramTable {
+    /// Words that start it; flags follow. The first is a name (built by `build`, beside the runner
+    /// or in PATH) or a path.
+    pub run: Vec<String>,
+    /// Words that build it, in the checkout's folder. `{bin}` stands for the folder of its release
+    /// executables.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// Tools that must be in PATH, such as `go`.
+    #[serde(default)]
+    pub needs: Vec<String>,
+}
+
+impl ProgramTable {
+    /// Checks the table of a plan.
+    pub(super) fn check(&self, name: &str) -> anyhow::Result<()> {
+        printable("a program's name", name)?;
+        ensure!(
+            !name.is_empty() && !name.contains('/'),
+            "[program.'{name}']: a name has no '/', and is not empty"
+        );
+        let first = self.run.first();
+        ensure!(
+            first.is_some_and(|word| !word.is_empty()),
+            "[program.{name}]: run: it names no program"
+        );
+        for tool in &self.needs {
+            ensure!(
+                !tool.is_empty() && !tool.contains('/'),
+                "[program.{name}]: needs: '{tool}' is not the name of a tool in PATH"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Tables of all built-in plans, for commands that name a program without a plan.
+///
+/// # Errors
+/// None but for a fault in a built-in text, which a test excludes.
+pub fn built_in_tables() -> anyhow::Result<ProgramTables> {
+    let mut all = ProgramTables::new();
+    for built_in in BUILT_IN {
+        let plan = built_in.plan().context("the tables of its programs")?;
+        all.extend(plan.programs);
+    }
+    Ok(all)
+}

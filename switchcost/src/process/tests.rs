@@ -1,0 +1,88 @@
+use std::path::Path;
+
+use super::*;
+
+fn sh(script: &str, timeout: Duration) -> Running {
+    let args = ["-c".to_owned(), script.to_owned()];
+    Running::start(
+        &Path::new("/bin/sh").into(),
+        &args,
+        &Setting::default(),
+        timeout,
+    )
+    .unwrap()
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn line(running: &mut Running) -> Option<String> {
+    let line = running.line().unwrap()?;
+    Some(String::from_utf8(line).unwrap())
+}
+
+#[test]
+fn lines_go_back_and_forth() {
+    let mut echo = sh(
+        "while read x; do echo got $x; done; printf last; echo bye >&2; exit 3",
+        LONG,
+    );
+    echo.send("one").unwrap();
+    assert_eq!(line(&mut echo).as_deref(), Some("got one"));
+    echo.send("two").unwrap();
+    assert_eq!(line(&mut echo).as_deref(), Some("got two"));
+    echo.close_input();
+    assert_eq!(line(&mut echo).as_deref(), Some("last"));
+    assert_eq!(line(&mut echo), None);
+    let ended = echo.finish().unwrap();
+    assert_eq!((ended.status.code(), ended.fault.as_ref()), (Some(3), None));
+    assert!(ended.reason().starts_with("bye ("), "{}", ended.reason());
+}
+
+#[test]
+fn a_child_that_takes_too_long_is_ended_with_its_whole_group() {
+    for (script, fault) in [
+        ("sleep 1000 & echo $!; wait", "ended by SIGTERM"),
+        ("sleep 1000 & echo $!; cat", "ended by SIGTERM"),
+    ] {
+        let mut child = sh(script, Duration::from_millis(300));
+        let other: i32 = line(&mut child).unwrap().parse().unwrap();
+        assert_eq!(line(&mut child), None);
+        let ended = child.finish().unwrap();
+        assert!(ended.fault.as_ref().unwrap().contains(fault), "{ended:?}");
+        // Somebody else reaps it.
+        let gone = || {
+            let stat = std::fs::read_to_string(format!("/proc/{other}/stat"));
+            stat.map_or(true, |stat| stat.contains(") Z "))
+        };
+        let begun = Instant::now();
+        while !gone() {
+            assert!(begun.elapsed() < LONG, "{other} lives");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn the_signal_that_ended_it_is_named() {
+    let mut child = sh("kill -SEGV $$", LONG);
+    assert_eq!(line(&mut child), None);
+    let ended = child.finish().unwrap();
+    assert_eq!(
+        ended.fault.as_deref(),
+        Some("killed by signal 11 (SIGSEGV)")
+    );
+}
+
+#[test]
+fn what_has_ended_while_others_hold_its_output_is_seen() {
+    let mut child = sh("sleep 1000 & echo x", LONG);
+    assert_eq!(line(&mut child).as_deref(), Some("x"));
+    assert_eq!(line(&mut child), None);
+    assert!(child.finish().unwrap().status.success());
+}
+
+#[test]
+fn a_line_without_end_is_refused() {
+    let mut child = sh("exec tr '\\0' x </dev/zero", LONG);
+    assert!(child.line().unwrap_err().to_string().contains("16 MiB"));
+}
