@@ -1,12 +1,12 @@
 //! The programs of this workspace, each held to the contract: one line a program.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use switchcost::goroutines::{self, Toolchain};
+use switchcost::plan::built_in_tables;
+use switchcost::programs::Programs;
 
 use super::check;
 use super::subject::{Level, Subject};
@@ -48,23 +48,23 @@ programs! {
 /// The programs in Go, held to what a runner relies on.
 #[test]
 fn goroutines() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/go");
-    let go = match Toolchain::find(sources) {
-        Ok(go) => go,
-        Err(why) => return skip(&format!("programs in Go: {why}")),
-    };
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    go.build(&BTreeSet::from(goroutines::PROGRAMS), folder.path())
-        .unwrap();
-    let failures = goroutines::PROGRAMS.map(|program| {
+    let tables = built_in_tables().unwrap();
+    let names = tables.keys().filter(|name| name.starts_with("goroutine-"));
+    let programs = Programs::up_to_date(names.clone().map(String::as_str), &tables).unwrap();
+    let failures = names.map(|name| {
+        if let Some(why) = programs.missing(name) {
+            skip(&format!("{name}: {why}"));
+            return String::new();
+        }
         let subject = Subject {
-            path: folder.path().join(program),
+            path: programs.executable(name).unwrap().path.clone(),
             flags: String::new(),
             faults: Vec::new(),
             level: Level::Core,
         };
         check(&subject).join("\n")
     });
+    let failures: Vec<String> = failures.collect();
     assert_eq!(failures.concat(), "");
 }
 
