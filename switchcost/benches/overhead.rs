@@ -202,7 +202,7 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
         counters: false,
     };
     let program = programs.executable(pair.program)?;
-    let process = execute::run(program, programs.kind(pair.program)?, &case, &options);
+    let process = execute::run(program, &case, &options);
     match process.error {
         None => Ok(process.samples.context("no samples")?.mean),
         Some(reason) => anyhow::bail!("{}: {reason}", pair.program),

@@ -8,10 +8,9 @@ use record::{Counters, MemoryChange, Process, Samples, Scope, distribution};
 
 use crate::executable::Executable;
 use crate::plan::Case;
-use crate::probe::Kind;
 use crate::process::{Ended, Running};
-use crate::setting::{Cpus, Setting};
-use crate::{first_edition, signals};
+use crate::setting::Cpus;
+use crate::signals;
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
 const MOST_THREADS: u64 = 10_000;
@@ -43,9 +42,9 @@ impl From<std::io::Error> for Fault {
 
 /// Runs a case in a fresh process. Whatever fails is an error of the process; what was measured before
 /// stays.
-pub fn run(program: &Executable, kind: Kind, case: &Case, options: &Options) -> Process {
-    let mut process = Process::of(&case.program, case.args(kind));
-    if let Err(error) = measure(program, kind, case, options, &mut process) {
+pub fn run(program: &Executable, case: &Case, options: &Options) -> Process {
+    let mut process = Process::of(&case.program, case.args());
+    if let Err(error) = measure(program, case, options, &mut process) {
         process.error = Some(format!("{error:#}"));
     }
     process
@@ -53,7 +52,6 @@ pub fn run(program: &Executable, kind: Kind, case: &Case, options: &Options) -> 
 
 fn measure(
     program: &Executable,
-    kind: Kind,
     case: &Case,
     options: &Options,
     process: &mut Process,
@@ -65,9 +63,6 @@ fn measure(
     }
     process.cpus = setting.cpus.as_ref().map(ToString::to_string);
     process.policy = setting.policy.map(|policy| policy.name().to_owned());
-    if kind == Kind::FirstEdition {
-        return first_edition(program, &setting, options, process);
-    }
     let cpus = setting.cpus.as_ref().unwrap_or(&allowed).list();
     let cpus: Vec<usize> = cpus.iter().map(|&cpu| cpu as usize).collect();
     process.cache_line = cache_line::measure(&cpus);
@@ -320,36 +315,6 @@ fn merge(all: &mut Extra, more: Extra) {
             max: a.max.max(b.max),
         };
     }
-}
-
-/// Runs a program of the first edition, which measures by itself and prints its record.
-fn first_edition(
-    program: &Executable,
-    setting: &Setting,
-    options: &Options,
-    process: &mut Process,
-) -> anyhow::Result<()> {
-    let mut args = process.args.clone();
-    if options.counters {
-        args.push("--counters".to_owned());
-    }
-    let mut running = Running::start(program, &args, setting, options.timeout)?;
-    running.close_input();
-    let line = running.line();
-    if line.is_err() {
-        running.give_up();
-    }
-    let ended = running.finish()?;
-    let read = match line? {
-        Some(line) => first_edition::read(&line, process).map_err(|_| Fault::Ended),
-        None => Err(Fault::Ended),
-    };
-    if let (Some(samples), false) = (&mut process.samples, options.keep_samples) {
-        samples.each = None;
-    }
-    let fault = read.err().or(process.error.take().map(Fault::Told));
-    conclude(&ended, fault, process);
-    Ok(())
 }
 
 /// Takes the end of a process into its record: the cause of a fault, or an interruption.

@@ -14,7 +14,6 @@ pub mod evidence;
 pub mod executable;
 pub mod execute;
 pub mod extension;
-mod first_edition;
 pub mod fits;
 mod lock;
 pub mod memory;

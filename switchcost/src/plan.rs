@@ -8,8 +8,6 @@ use anyhow::{Context, bail, ensure};
 use record::{Also, Metric};
 use serde::Deserialize;
 
-use crate::first_edition;
-use crate::probe::Kind;
 use crate::setting::{Policy, Setting};
 
 mod built_in;
@@ -282,12 +280,9 @@ impl Case {
     }
 
     /// Arguments of its process.
-    pub fn args(&self, kind: Kind) -> Vec<String> {
+    pub fn args(&self) -> Vec<String> {
         let mut args = self.flags.clone();
-        args.extend(match kind {
-            Kind::Contract => vec!["--warmup".to_owned(), self.warmup.to_string()],
-            Kind::FirstEdition => first_edition::flags(self.iters, self.warmup),
-        });
+        args.extend(["--warmup".to_owned(), self.warmup.to_string()]);
         args
     }
 

@@ -4,12 +4,11 @@ use std::mem;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use contract::message::{Description, Needs};
+use contract::message::Description;
 use observe::limits::Limits;
 use serde::{Deserialize, Serialize};
 
 use crate::executable::Executable;
-use crate::first_edition;
 use crate::process::Running;
 use crate::setting::Setting;
 
@@ -18,15 +17,6 @@ const BAD_USAGE: i32 = 2;
 
 /// Time that a program may take to describe itself.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What a program follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// docs/CONTRACT.md.
-    Contract,
-    /// The first edition's flags.
-    FirstEdition,
-}
 
 /// What a program answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,13 +51,6 @@ pub struct Shortage {
     pub remedy: String,
 }
 
-/// The part of a first-edition answer that is used here.
-#[derive(Debug, Deserialize)]
-struct OldAnswer {
-    largest: u64,
-    shortages: Vec<Shortage>,
-}
-
 /// Output of a program that was called.
 struct Output {
     status: Option<i32>,
@@ -75,39 +58,13 @@ struct Output {
     words: String,
 }
 
-/// What a program follows.
-///
-/// # Errors
-/// When it cannot be started, or follows neither.
-pub fn kind(program: &Executable) -> anyhow::Result<Kind> {
-    let output = call(program, &[], &["--describe"])?;
-    if serde_json::from_slice::<Description>(&output.stdout).is_ok() {
-        return Ok(Kind::Contract);
-    }
-    match output.status == Some(BAD_USAGE) && unknown_flag(&output.words).is_some() {
-        true => Ok(Kind::FirstEdition),
-        false => Err(anyhow!(
-            "{} --describe: {}",
-            program.path.display(),
-            output.complaint()
-        )),
-    }
-}
-
-/// Asks a program whether it could run with these flags. Nothing is measured.
+/// Answer of a program to the question if it could run with these flags. Nothing is measured.
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn ask(program: &Executable, kind: Kind, flags: &[String]) -> anyhow::Result<Answer> {
-    if kind == Kind::FirstEdition {
-        let output = call(program, flags, &["--check-limits", "--format", "json"])?;
-        return Ok(understand(&output));
-    }
+pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Answer> {
     let output = call(program, flags, &["--describe"])?;
-    match serde_json::from_slice::<Description>(&output.stdout) {
-        Ok(description) => Ok(within(&Limits::read(), &description)),
-        Err(_) => Ok(refusal(&output)),
-    }
+    Ok(understand(&output, &Limits::read()))
 }
 
 /// Whether limits allow what a description needs.
@@ -133,24 +90,6 @@ fn within(limits: &Limits, description: &Description) -> Answer {
         largest: report.most.unwrap_or(0),
         shortages: shortages.collect(),
     }
-}
-
-/// Asks a program what it needs with its usual flags, and how many tasks it then has.
-///
-/// # Errors
-/// When it cannot be started, or does not say.
-pub fn needs(program: &Executable, kind: Kind) -> anyhow::Result<Needs> {
-    if kind == Kind::Contract {
-        return Ok(describe(program, &[])?.needs);
-    }
-    let output = call(program, &[], &["--check-limits", "--format", "json"])?;
-    first_edition::needs(&output.stdout).map_err(|_| {
-        anyhow!(
-            "{} --check-limits: {}",
-            program.path.display(),
-            output.complaint()
-        )
-    })
 }
 
 /// Describes a command line of a program that follows the contract.
@@ -195,10 +134,9 @@ impl Output {
     }
 }
 
-fn understand(output: &Output) -> Answer {
-    match serde_json::from_slice::<OldAnswer>(&output.stdout) {
-        Ok(answer) if answer.shortages.is_empty() => Answer::Fits,
-        Ok(OldAnswer { largest, shortages }) => Answer::TooMuch { largest, shortages },
+fn understand(output: &Output, limits: &Limits) -> Answer {
+    match serde_json::from_slice::<Description>(&output.stdout) {
+        Ok(description) => within(limits, &description),
         Err(_) => refusal(output),
     }
 }
@@ -248,22 +186,30 @@ mod tests {
     use super::*;
 
     fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Answer {
-        understand(&Output {
+        let output = Output {
             status,
             stdout: stdout.to_owned(),
             words: words.to_owned(),
-        })
+        };
+        understand(&output, &Limits::read())
     }
 
     #[test]
     fn answers_are_understood() {
-        let fits = br#"{"benchmark":"b","largest":9,"shortages":[],"tasks":1}"#;
-        assert_eq!(understood(Some(0), fits, ""), Answer::Fits);
-        let much = br#"{"benchmark":"b","largest":9,"tasks":10,"shortages":[{"allowed":20,
-            "name":"open files","needed":22,"remedy":"ulimit","resource":"descriptors"}]}"#;
-        assert_eq!(
-            understood(Some(1), much, "").reason().unwrap(),
-            "this system allows at most 9 tasks (open files)"
+        let describe = |tasks: u64, bytes: u64| {
+            let description = serde_json::json!({
+                "contract": 1, "program": "p", "version": "3", "tasks": tasks, "hops": 5,
+                "claim": "no-switch", "passes": [{"name": "main"}],
+                "needs": {"bytes": {"fixed": 0, "each": bytes}}
+            });
+            description.to_string().into_bytes()
+        };
+        assert_eq!(understood(Some(0), &describe(1, 1), ""), Answer::Fits);
+        let much = understood(Some(0), &describe(1 << 20, 1 << 40), "");
+        let reason = much.reason().unwrap();
+        assert!(
+            reason.starts_with("this system allows at most "),
+            "{reason}"
         );
         let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
         let no_flag = |flag: &str| Answer::NoFlag(flag.to_owned());

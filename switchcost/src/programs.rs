@@ -1,6 +1,5 @@
 //! Programs to measure: where they are, and how they are brought up to date.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
@@ -12,7 +11,7 @@ use crate::NOT_RUN;
 use crate::checkout::Checkout;
 use crate::executable::Executable;
 use crate::plan::{ProgramTable, ProgramTables};
-use crate::probe::{self, Answer, Kind};
+use crate::probe::{self, Answer};
 use crate::tools;
 
 /// Programs by the names that a plan or a command line gives them.
@@ -20,8 +19,6 @@ use crate::tools;
 pub struct Programs {
     /// Each with its executable, or with the reason why there is none.
     found: BTreeMap<String, Result<Executable, String>>,
-    /// Contract of each program that was asked.
-    kinds: RefCell<BTreeMap<String, Kind>>,
 }
 
 /// Where programs are looked for.
@@ -80,7 +77,6 @@ impl Programs {
         });
         Ok(Programs {
             found: found.collect(),
-            kinds: RefCell::default(),
         })
     }
 
@@ -92,25 +88,12 @@ impl Programs {
         }
     }
 
-    /// Contract that a program follows; it is asked once.
-    ///
-    /// # Errors
-    /// When it is not there, or cannot be asked.
-    pub fn kind(&self, name: &str) -> anyhow::Result<Kind> {
-        if let Some(kind) = self.kinds.borrow().get(name) {
-            return Ok(*kind);
-        }
-        let kind = probe::kind(self.executable(name)?)?;
-        self.kinds.borrow_mut().insert(name.to_owned(), kind);
-        Ok(kind)
-    }
-
     /// Answer of a program to the question if it could run with these flags.
     ///
     /// # Errors
     /// When it is not there, or cannot be asked.
     pub fn ask(&self, name: &str, flags: &[String]) -> anyhow::Result<Answer> {
-        probe::ask(self.executable(name)?, self.kind(name)?, flags)
+        probe::ask(self.executable(name)?, flags)
     }
 
     /// Executable of a program.

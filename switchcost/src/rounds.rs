@@ -83,9 +83,8 @@ impl Rounds {
             let Some(case) = cases.iter().find(is_its) else {
                 bail!("{other}: {}", record.args.join(" "));
             };
-            let kind = self.programs.kind(&case.program)?;
             ensure!(
-                case.args(kind) == record.args,
+                case.args() == record.args,
                 "{other}: {} {}",
                 record.program,
                 record.args.join(" ")
@@ -149,12 +148,8 @@ impl Rounds {
 
     /// Runs a case once.
     fn one(&self, case: &Case) -> Process {
-        let (programs, name) = (&self.programs, &case.program);
-        let started = programs
-            .executable(name)
-            .and_then(|program| Ok((program, programs.kind(name)?)));
-        match started {
-            Ok((program, kind)) => execute::run(program, kind, case, &self.options),
+        match self.programs.executable(&case.program) {
+            Ok(program) => execute::run(program, case, &self.options),
             Err(why) => failed(case, format!("{why:#}")),
         }
     }

@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::setting::Setting;
 
 /// The line that a program prints when it is ready.
 const READY: &str = r#"echo '{"at":"ready","pids":['$$'],"setup_ns":5,"first_ns":7,"contract":1,"program":"p","version":"3","tasks":4,"hops":5,"claim":"no-switch","passes":[{"name":"main"}]}'"#;
@@ -35,7 +36,7 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
     };
     // A fork of another test may hold the script open for writing at this moment.
     for _ in 0..100 {
-        let process = run(&path.as_path().into(), Kind::Contract, case, &options);
+        let process = run(&path.as_path().into(), case, &options);
         match &process.error {
             Some(error) if error.contains("os error 26") => {
                 std::thread::sleep(Duration::from_millis(20));

@@ -121,7 +121,7 @@ fn ask_all() -> anyhow::Result<Vec<Asked>> {
 fn ask(name: String, programs: &Programs) -> Asked {
     let needs = programs
         .executable(&name)
-        .and_then(|program| probe::needs(program, programs.kind(&name)?))
+        .and_then(|program| Ok(probe::describe(program, &[])?.needs))
         .map_err(|e| format!("{e:#}"));
     (name, needs)
 }

@@ -11,14 +11,14 @@ use record::{Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
 use crate::args::Measure;
-use crate::console::{self, BadUsage};
+use crate::console;
 use crate::evidence::{Evidence, Verdict};
 use crate::executable::Executable;
 use crate::execute::{self, Options};
 use crate::lock::Turn;
 use crate::notes::Note;
 use crate::plan::{Case, built_in_tables};
-use crate::probe::{self, Kind};
+use crate::probe;
 use crate::programs::Programs;
 use crate::setting::{self, Cpus, Policy, Setting};
 use crate::{render, signals, sweep};
@@ -90,7 +90,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.program.split_first().context("no program is named")?;
     let programs = Programs::up_to_date([program.as_str()], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
-    let kind = programs.kind(program)?;
     let case = args.case(program, flags);
     signals::install()?;
     let _turn = Turn::take();
@@ -98,14 +97,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         bail!("interrupted before it began");
     }
     let undo = match args.raise_limits {
-        true => raise(executable, kind, &case)?,
+        true => raise(executable, &case)?,
         false => None,
     };
     let options = Options {
         counters: args.counters,
         ..args.measure.options()
     };
-    let process = execute::run(executable, kind, &case, &options);
+    let process = execute::run(executable, &case, &options);
     for refused in undo.into_iter().flat_map(observe::limits::Undo::put_back) {
         console::say(format_args!(
             "switchcost: {} could not be put back: {}",
@@ -142,16 +141,7 @@ impl Args {
 }
 
 /// Raises what is too low for a case.
-fn raise(
-    program: &Executable,
-    kind: Kind,
-    case: &Case,
-) -> anyhow::Result<Option<observe::limits::Undo>> {
-    if kind == Kind::FirstEdition {
-        return Err(BadUsage::new(
-            "--raise-limits: the program does not say what it needs (--describe)",
-        ));
-    }
+fn raise(program: &Executable, case: &Case) -> anyhow::Result<Option<observe::limits::Undo>> {
     let description = probe::describe(program, &case.flags)?;
     let limits = Limits::read();
     let report = limits.report(&description.needs, description.tasks);
