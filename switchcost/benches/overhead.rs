@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use contract::units::Nanos;
 use stats::Estimate;
-use switchcost::analysis::CONFIDENCE;
+use switchcost::CONFIDENCE;
 use switchcost::execute::{self, Options};
 use switchcost::plan::{Case, ProgramTables};
 use switchcost::programs::Programs;

@@ -7,14 +7,10 @@ use record::{Metric, Record};
 use serde::{Serialize, Serializer};
 
 use crate::bend::{self, Bend};
-use crate::cases::{Cases, Key, Reading, Runs};
+use crate::cases::{self, Cases, Key, Reading, Runs};
 use crate::memory::{self, Slopes};
-use crate::render::figures;
 use crate::scale::{self, Reach};
 use crate::working_set::{self, Held, Mark};
-
-/// How sure the intervals are.
-pub const CONFIDENCE: f64 = 0.95;
 
 /// Everything that a file of records answers.
 #[derive(Clone, Debug, Serialize)]
@@ -188,7 +184,7 @@ impl Analysis {
                     if let Cell::Reading(reading) = cell
                         && let Some(noise) = &reading.noise
                     {
-                        let name = figures::case(&row.name, column);
+                        let name = cases::case_name(&row.name, column);
                         floors.push((name, noise.factor_from_one()?));
                     }
                 }

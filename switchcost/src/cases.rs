@@ -7,9 +7,8 @@ use record::{Metric, Place, Quantity, Record};
 use serde::Serialize;
 use stats::{Estimate, Interval, Mode};
 
-use crate::analysis::CONFIDENCE;
+use crate::CONFIDENCE;
 use crate::evidence::Evidence;
-use crate::render::figures;
 
 /// What is read off the runs of a case, one figure of each process: in the unit of its metric's
 /// [`Quantity`], times in ns and for each hop, task or what else they are divided by.
@@ -46,6 +45,14 @@ pub struct Reading {
     pub noise: Option<Interval>,
     /// What the counters of its runs say of it.
     pub evidence: Option<Evidence>,
+}
+
+/// Name of a case: its row, and its column where there are several.
+pub fn case_name(row: &str, column: &str) -> String {
+    match column {
+        "" => row.to_owned(),
+        column => format!("{row}, {column}"),
+    }
 }
 
 /// How the iterations of a case are distributed; divided by hops or tasks as their mean is.
@@ -188,7 +195,7 @@ impl Key {
 
     /// The case's name for people.
     pub fn name(&self) -> String {
-        figures::case(&self.row, &self.column)
+        case_name(&self.row, &self.column)
     }
 
     /// The case that a record belongs to, in one of the places that [`views`] gives.

@@ -12,7 +12,7 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use crate::args::shortened;
 use crate::console::{self, BadUsage};
 use crate::signals;
-use crate::verbs::{compare, fit, limits, memory, report, run, scale, shell, stat, sweep};
+use crate::verbs::{compare, limits, memory, report, run, scale, shell, stat, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -42,8 +42,6 @@ enum Verb {
     Report(report::Args),
     /// Say what has changed between files of records, and whether the noise allows to say so
     Compare(compare::Args),
-    /// Fit a line to two columns of numbers, as the scripts do
-    Fit(fit::Args),
     /// Print completions for a shell
     Completions(shell::CompletionArgs),
     /// Print the manual page
@@ -91,7 +89,6 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Some(Verb::Limits(args)) => limits::main(&args),
         Some(Verb::Report(args)) => report::main(&args),
         Some(Verb::Compare(args)) => compare::main(&args),
-        Some(Verb::Fit(args)) => fit::main(&args),
         Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),
         Some(Verb::Man(args)) => shell::man(&args, Cli::command()),
     }

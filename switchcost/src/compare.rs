@@ -12,7 +12,8 @@ use record::{Metric, Quantity, Record, Run};
 use serde::{Serialize, Serializer};
 use stats::Line as Fit;
 
-use crate::analysis::{self, CONFIDENCE};
+use crate::CONFIDENCE;
+use crate::analysis;
 use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory;
 use crate::notes;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use record::Record;
 
-use crate::analysis::CONFIDENCE;
+use crate::CONFIDENCE;
 use crate::cases::{Cases, Reading};
 use crate::plan::Case;
 

@@ -41,3 +41,9 @@ mod testing;
 mod tools;
 mod verbs;
 pub mod working_set;
+
+/// Confidence of every interval.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Beginning of the error of a case that was not tried.
+pub const NOT_RUN: &str = "not run: ";

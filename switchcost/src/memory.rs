@@ -4,7 +4,7 @@ use record::{Memory, Record};
 use serde::Serialize;
 use stats::{Halves, Interval, Line, TheilSen};
 
-use crate::analysis::CONFIDENCE;
+use crate::CONFIDENCE;
 
 /// What each task adds.
 #[derive(Clone, Debug, Serialize)]

@@ -58,16 +58,13 @@ struct Output {
     words: String,
 }
 
-/// Asks a program whether it could run with these flags. Nothing is measured.
+/// Answer of a program to the question if it could run with these flags. Nothing is measured.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Answer> {
     let output = call(program, flags, &["--describe"])?;
-    match serde_json::from_slice::<Description>(&output.stdout) {
-        Ok(description) => Ok(within(&Limits::read(), &description)),
-        Err(_) => Ok(refusal(&output)),
-    }
+    Ok(understand(&output, &Limits::read()))
 }
 
 /// Whether limits allow what a description needs.
@@ -137,6 +134,13 @@ impl Output {
     }
 }
 
+fn understand(output: &Output, limits: &Limits) -> Answer {
+    match serde_json::from_slice::<Description>(&output.stdout) {
+        Ok(description) => within(limits, &description),
+        Err(_) => refusal(output),
+    }
+}
+
 fn refusal(output: &Output) -> Answer {
     match unknown_flag(&output.words) {
         Some(flag) if output.status == Some(BAD_USAGE) => Answer::NoFlag(flag.to_owned()),
@@ -181,26 +185,42 @@ impl Answer {
 mod tests {
     use super::*;
 
-    fn refused(words: &str) -> Answer {
-        refusal(&Output {
-            status: Some(BAD_USAGE),
-            stdout: Vec::new(),
+    fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Answer {
+        let output = Output {
+            status,
+            stdout: stdout.to_owned(),
             words: words.to_owned(),
-        })
+        };
+        understand(&output, &Limits::read())
     }
 
     #[test]
-    fn refusals_are_understood() {
+    fn answers_are_understood() {
+        let describe = |tasks: u64, bytes: u64| {
+            let description = serde_json::json!({
+                "contract": 1, "program": "p", "version": "3", "tasks": tasks, "hops": 5,
+                "claim": "no-switch", "passes": [{"name": "main"}],
+                "needs": {"bytes": {"fixed": 0, "each": bytes}}
+            });
+            description.to_string().into_bytes()
+        };
+        assert_eq!(understood(Some(0), &describe(1, 1), ""), Answer::Fits);
+        let much = understood(Some(0), &describe(1 << 20, 1 << 40), "");
+        let reason = much.reason().unwrap();
+        assert!(
+            reason.starts_with("this system allows at most "),
+            "{reason}"
+        );
         let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
         let no_flag = |flag: &str| Answer::NoFlag(flag.to_owned());
-        assert_eq!(refused(clap), no_flag("--capacity"));
+        assert_eq!(understood(Some(2), b"", clap), no_flag("--capacity"));
         let go = "flag provided but not defined: -capacity\nUsage of b:\n";
-        assert_eq!(refused(go), no_flag("-capacity"));
+        assert_eq!(understood(Some(2), b"", go), no_flag("-capacity"));
         assert_eq!(
-            refused("\nb: --placement: no\n more").reason(),
+            understood(Some(2), b"", "\nb: --placement: no\n more").reason(),
             Some("b: --placement: no".to_owned())
         );
         let silent = Answer::Refused("it does not say why".to_owned());
-        assert_eq!(refused(""), silent);
+        assert_eq!(understood(None, b"", ""), silent);
     }
 }

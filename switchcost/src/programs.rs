@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 
+use crate::NOT_RUN;
 use crate::checkout::Checkout;
 use crate::executable::Executable;
 use crate::plan::{ProgramTable, ProgramTables};
 use crate::probe::{self, Answer};
 use crate::tools;
-
-/// Beginning of the reason why a program that nothing is wrong with is not run.
-pub const NOT_RUN: &str = "not run: ";
 
 /// Programs by the names that a plan or a command line gives them.
 #[derive(Clone, Debug)]

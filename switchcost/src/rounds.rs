@@ -7,11 +7,12 @@ use std::sync::Arc;
 use anyhow::{bail, ensure};
 use record::{Plan, Process, Record, Run};
 
+use crate::NOT_RUN;
 use crate::execute::{self, Options};
 use crate::lock::Turn;
 use crate::origin;
 use crate::plan::Case;
-use crate::programs::{NOT_RUN, Programs};
+use crate::programs::Programs;
 use crate::progress::Progress;
 use crate::store::{Contents, Store};
 use crate::{console, signals};

@@ -6,9 +6,9 @@ pub mod plan;
 use record::{Metric, Record};
 use serde::Serialize;
 
+use crate::NOT_RUN;
 use crate::cases::{Cases, Key, Runs};
 use crate::memory;
-use crate::programs::NOT_RUN;
 
 /// The largest run of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]

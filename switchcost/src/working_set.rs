@@ -11,7 +11,7 @@ use record::machine::Cache;
 use serde::Serialize;
 use stats::Interval;
 
-use crate::analysis::CONFIDENCE;
+use crate::CONFIDENCE;
 
 /// A place on the x axis of a curve that deserves a line, such as where a cache is full.
 #[derive(Clone, Debug, PartialEq, Serialize)]

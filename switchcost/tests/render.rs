@@ -90,17 +90,6 @@ fn every_format_is_stable() {
     compare("csv", &rounded(&made(|out| render::csv(&records, out))));
 }
 
-#[test]
-fn the_answer_is_told_in_sentences() {
-    let paragraphs = render::answer::answer(&analyse(&records()));
-    let sentences: Vec<String> = paragraphs
-        .iter()
-        .flat_map(|paragraph| &paragraph.sentences)
-        .map(ToString::to_string)
-        .collect();
-    compare("answer", &sentences.join("\n"));
-}
-
 fn report(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_switchcost"))
         .arg("report")

@@ -5,7 +5,7 @@ use serde::Serialize;
 use stats::{Estimate, Interval, Line as Fit};
 
 use super::{Figure, LEVEL};
-use crate::analysis::CONFIDENCE;
+use crate::CONFIDENCE;
 use crate::cases::Reading;
 
 /// What has become of a case.

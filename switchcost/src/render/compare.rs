@@ -8,7 +8,7 @@ use stats::{Estimate, MIN_ROUNDS};
 use super::figures::{bracketed, first_line, headline};
 use super::markdown::escaped;
 use super::{Grid, plainly};
-use crate::analysis::CONFIDENCE;
+use crate::CONFIDENCE;
 use crate::compare::{Change, Comparison, Figure, File, Line, Section, Subject, Verdict};
 
 /// Writes a comparison for a terminal.

@@ -9,9 +9,9 @@ use super::evidence;
 use super::figures::{first_line, headline};
 use super::grid::Grid;
 use super::markdown::escaped;
+use crate::NOT_RUN;
 use crate::analysis::{Cell, Curve, Series};
 use crate::bend::{Bend, Shape, TOLERANCE};
-use crate::programs::NOT_RUN;
 use crate::working_set::Held;
 
 /// Bars of rising height.

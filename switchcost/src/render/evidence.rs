@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::figures;
 use crate::analysis::{Cell, Curve, Table};
+use crate::cases::case_name;
 use crate::evidence::{Evidence, Verdict};
 
 /// Beside a figure that its counters contradict.
@@ -36,7 +36,7 @@ pub(super) fn lines(table: &Table) -> Vec<String> {
             let Some(evidence) = &reading.evidence else {
                 continue;
             };
-            let name = figures::case(&row.name, column);
+            let name = case_name(&row.name, column);
             if let Some(wakeups) = evidence.wakeups.filter(|&wakeups| wakeups >= FEW) {
                 crossing.push(format!("{name}: {wakeups:.2}"));
             }
@@ -107,7 +107,7 @@ fn rows(table: &Table, names: &[String]) -> String {
             .filter(
                 |(cell, _)| matches!(cell, Cell::Reading(reading) if reading.evidence.is_some()),
             )
-            .map(|(_, column)| figures::case(&row.name, column))
+            .map(|(_, column)| case_name(&row.name, column))
             .collect();
         let found: Vec<&String> = cells.iter().filter(|cell| names.contains(cell)).collect();
         if found.len() == cells.len() && !cells.is_empty() {

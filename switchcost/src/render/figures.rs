@@ -5,16 +5,8 @@ use record::Quantity;
 use stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 use super::evidence;
+use crate::NOT_RUN;
 use crate::cases::Reading;
-use crate::programs::NOT_RUN;
-
-/// The name of a case: its row, and its column where there are several.
-pub fn case(row: &str, column: &str) -> String {
-    match column {
-        "" => row.to_owned(),
-        column => format!("{row}, {column}"),
-    }
-}
 
 /// A figure, or two where it has two modes, with what is to be said of its runs.
 pub fn headline(reading: &Reading) -> String {

@@ -9,13 +9,13 @@ use comfy_table::{
 
 use super::html::{Escaped, Figure};
 use super::markdown::escaped;
-use crate::programs::NOT_RUN;
+use crate::NOT_RUN;
 
 /// A table as people see it: each line has the name of a row, or of what is derived from it and
 /// then indented, and one text for each column.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
-    /// The column headings, that of the names first.
+    /// The column headings, that of the names first; on a terminal they may have several lines.
     pub head: Vec<String>,
     /// The lines, each as long as the head.
     pub body: Vec<Vec<String>>,
@@ -112,14 +112,14 @@ impl Grid {
     fn least_width(&self, column: usize) -> usize {
         let words = |cell: &String| match is_words(cell) {
             true => cell.split(' ').map(|word| word.chars().count()).max(),
-            false => Some(cell.chars().count()),
+            false => Some(longest_line(cell)),
         };
         self.column(column).filter_map(words).max().unwrap_or(0)
     }
 
     /// How wide a column is where everything has one line.
     fn full_width(&self, column: usize) -> usize {
-        let widths = self.column(column).map(|cell| cell.chars().count());
+        let widths = self.column(column).map(|cell| longest_line(cell));
         widths.max().unwrap_or(0)
     }
 
@@ -136,7 +136,10 @@ impl Grid {
         let mut table = Table::new();
         table
             .load_style(RULE_BELOW_HEAD)
-            .set_header(line(&self.head))
+            .set_header(self.head.iter().map(|head| {
+                let lines: Vec<_> = head.lines().map(plain_line).collect();
+                lines.join("\n")
+            }))
             .add_rows(self.body.iter().map(line));
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -214,6 +217,12 @@ fn write_lines(table: &Table, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// Number of characters in the longest line of a cell.
+fn longest_line(cell: &str) -> usize {
+    let lines = cell.lines().map(|line| line.chars().count());
+    lines.max().unwrap_or(0)
 }
 
 /// Whether a cell holds a reason rather than a figure: it may take several lines.

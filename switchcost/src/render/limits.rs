@@ -6,7 +6,8 @@ use contract::units::Bytes;
 use observe::limits::{CapabilityState, LimitState, LimitStatus, Resource, Rights};
 use terminal_size::{Width, terminal_size_of};
 
-use super::layout::{Table, wrapped};
+use super::grid::Grid;
+use super::layout::wrapped;
 use crate::doctor::{Checkup, Line, Verdict};
 
 /// Widest text where the terminal's width is not known.
@@ -61,10 +62,15 @@ fn rights(rights: &Rights) -> String {
 }
 
 fn table(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new(["limit", "value", "in use"]);
-    for verdict in &checkup.programs {
-        table.column(&verdict.program);
-    }
+    let programs = checkup
+        .programs
+        .iter()
+        .map(|v| v.program.replace('-', "\n"));
+    let fixed = ["limit", "value", "in use"].map(str::to_owned);
+    let mut grid = Grid {
+        head: fixed.into_iter().chain(programs).collect(),
+        body: Vec::new(),
+    };
     for Line { status, most } in checkup.limits.iter().filter(|line| !line.most.is_empty()) {
         let shown = |value: Option<u64>| {
             value.map_or_else(|| "?".to_owned(), |value| amount(value, status.resource))
@@ -82,13 +88,13 @@ fn table(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()
                 Some(most) => count(*most),
             });
         }
-        table.row(cells);
+        grid.body.push(cells);
     }
     let groups = groups(checkup);
     let title = "Most tasks that each limit allows (* binds first, · does not bound this one):";
     wrapped(title, 0, width, out)?;
     writeln!(out)?;
-    table.write(width, out)?;
+    grid.write_text_within(u16::try_from(width).unwrap_or(u16::MAX), out)?;
     for (number, group) in (1..).zip(groups) {
         writeln!(out, "[{number}] {group}")?;
     }

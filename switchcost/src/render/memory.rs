@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use contract::units;
 use record::Metric;
 
-use super::figures::{bracketed, case, factor_in, first_line, unmeasured};
+use super::figures::{bracketed, factor_in, first_line, unmeasured};
 use super::grid::Grid;
 use crate::analysis::{Analysis, Cell, Row, Table};
+use crate::cases::case_name;
 use crate::fits::{Outlook, Verdict};
 use crate::memory::{Fit, Slopes};
 
@@ -30,7 +31,7 @@ pub fn names(table: &Table) -> Vec<String> {
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
             if matches!(cell, Cell::Memory(_)) {
-                names.push(case(&row.name, column));
+                names.push(case_name(&row.name, column));
             }
         }
     }
@@ -51,7 +52,7 @@ pub fn full_grid(table: &Table) -> Grid {
     let mut body: Vec<Vec<String>> = Vec::new();
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            let name = case(&row.name, column);
+            let name = case_name(&row.name, column);
             match cell {
                 Cell::Memory(slopes) => {
                     body.push(vec![format!("{name} ({})", range(slopes))]);

@@ -7,12 +7,11 @@ use record::Build;
 use record::{Metric, Record, Run};
 
 use crate::analysis::{Analysis, Cell, Row, Table};
-use crate::cases::Reading;
+use crate::cases::{Reading, case_name};
 use crate::compare as comparison;
 use crate::memory::{Fit, Slopes};
 use crate::notes;
 
-pub mod answer;
 pub mod compare;
 mod csv;
 pub mod curves;
@@ -280,7 +279,7 @@ fn memory_grid(table: &Table) -> Grid {
     let mut body = Vec::new();
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            let name = figures::case(&row.name, column);
+            let name = case_name(&row.name, column);
             let slopes = match cell {
                 Cell::Memory(slopes) => slopes,
                 Cell::Failed(reason) => {

@@ -1,7 +1,6 @@
 //! One file for each verb.
 
 pub(crate) mod compare;
-pub(crate) mod fit;
 pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod report;

@@ -4,8 +4,6 @@ use std::fmt;
 
 use crate::console::plain;
 
-use crate::render::answer::{Sentence, Span};
-
 /// Text with every character escaped that means something in HTML.
 pub(in crate::render) struct Escaped<'a>(pub(in crate::render) &'a str);
 
@@ -48,28 +46,6 @@ impl fmt::Display for Figure<'_> {
             ),
             None => Escaped(self.0).fmt(f),
         }
-    }
-}
-
-/// A sentence with its figures in bold.
-pub(super) struct Told<'a>(pub(super) &'a Sentence);
-
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for span in &self.0.0 {
-            match span {
-                Span::Words(text) => Escaped(text).fmt(f)?,
-                Span::Part(text) => Figure(text).fmt(f)?,
-                Span::Figure(text) => {
-                    let (value, interval) = text.split_at(text.find(" [").unwrap_or(text.len()));
-                    write!(f, "<strong>{}</strong>", Escaped(value))?;
-                    if let Some(interval) = interval.strip_prefix(' ') {
-                        write!(f, " <span class=\"ci\">{}</span>", Escaped(interval))?;
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }
 

@@ -10,11 +10,10 @@ mod facts;
 mod figures;
 mod markup;
 
-use markup::Told;
 pub(super) use markup::{Escaped, Figure};
 
 use super::plot;
-use super::{answer, provenance};
+use super::provenance;
 use crate::analysis::Analysis;
 
 const CSS: &str = include_str!("page.css");
@@ -25,8 +24,7 @@ const CSS: &str = include_str!("page.css");
 /// What the writer reports.
 pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     head(out)?;
-    heading(records, out)?;
-    in_short(analysis, out)?;
+    heading(analysis, records, out)?;
     for table in &analysis.tables {
         figures::table(table, out)?;
     }
@@ -77,7 +75,7 @@ fn head(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-fn heading(records: &[Record], out: &mut impl Write) -> io::Result<()> {
+fn heading(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "<header>\n<h1>What a thread and an async task cost</h1>"
@@ -95,24 +93,15 @@ fn heading(records: &[Record], out: &mut impl Write) -> io::Result<()> {
         let at = at.strftime("%Y-%m-%d %H:%M UTC");
         writeln!(out, "<p class=\"where\">Measured by switchcost, {at}.</p>")?;
     }
-    writeln!(out, "</header>")
-}
-
-fn in_short(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "<section class=\"answer\">\n<h2>In short</h2>")?;
-    for paragraph in answer::answer(analysis) {
-        writeln!(out, "<h3>{}</h3>", Escaped(&paragraph.title))?;
-        for sentence in &paragraph.sentences {
-            writeln!(out, "<p>{}</p>", Told(sentence))?;
-        }
-    }
-    writeln!(out, "<p class=\"ci\">In brackets: 95 % intervals.</p>")?;
-    match analysis.warnings.len() {
-        0 => {}
-        1 => writeln!(out, "<p><a href=\"#warnings\">One warning</a> applies.</p>")?,
-        n => writeln!(out, "<p><a href=\"#warnings\">{n} warnings</a> apply.</p>")?,
-    }
-    writeln!(out, "</section>")
+    let warnings = match analysis.warnings.len() {
+        0 => String::new(),
+        1 => " <a href=\"#warnings\">One warning</a> applies.".to_owned(),
+        n => format!(" <a href=\"#warnings\">{n} warnings</a> apply."),
+    };
+    writeln!(
+        out,
+        "<p class=\"where\">In brackets: 95 % intervals.{warnings}</p>\n</header>"
+    )
 }
 
 fn list(facts: &[(String, String)], out: &mut impl Write) -> io::Result<()> {
