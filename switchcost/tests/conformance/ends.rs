@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use contract::message::Answer;
 use nix::sys::signal::Signal;
 
-use super::subject::{Ended, Live, Subject, TASKS};
+use super::subject::{Ended, Live, Subject, TASKS, until};
 
 /// Moment of a session.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +155,10 @@ pub(crate) fn without_runner(subject: &Subject) -> anyhow::Result<()> {
 
         let mut live = at(stage, subject)?;
         live.drop_stdout();
-        live.send("run 1\n")?;
+        // A child that another test starts has the reading end too until it becomes its program.
+        until("it misses its reader", || {
+            live.send("run 1\n").is_err() || live.has_ended()
+        })?;
         let ended = live
             .wait()
             .with_context(|| format!("nobody reads at {stage:?}"))?;

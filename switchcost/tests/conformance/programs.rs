@@ -41,6 +41,7 @@ programs! {
     async_creation: "async-creation", "", "";
     thread_creation: "thread-creation", "", "";
     async_mem_brigade: "async-mem-brigade", "", LINK;
+    smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
     blocking_strategies: "blocking-strategies", "", "";
     body_stream: "body-stream", "--size 1KiB", "";

@@ -221,6 +221,11 @@ impl Live {
         }
     }
 
+    /// Whether the program has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+
     /// Closes the reading end of its standard output.
     pub(crate) fn drop_stdout(&mut self) {
         self.stdout = None;
