@@ -3,17 +3,20 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::console::{is_command, plain_line};
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use record::{Also, Metric};
 use serde::Deserialize;
 
 use crate::setting::{Policy, Setting};
 
 mod built_in;
+mod check;
 mod table;
 
 pub use built_in::{BUILT_IN, BuiltIn};
+use check::printable;
+
+pub use check::OWN;
 pub use table::{ProgramTable, ProgramTables, built_in_tables};
 
 /// Sections to measure, in rounds.
@@ -301,130 +304,6 @@ impl Case {
     }
 }
 
-/// Names become table cells, lines of a file and words of a message.
-fn printable(what: &str, name: &str) -> anyhow::Result<()> {
-    ensure!(
-        !name.contains(is_command),
-        "{what} has a control character in it: '{}'",
-        plain_line(name)
-    );
-    Ok(())
-}
-
-impl Section {
-    fn check(&self) -> anyhow::Result<()> {
-        ensure!(!self.rows.is_empty(), "it has no [[section.row]]");
-        ensure!(self.rounds != Some(0), "rounds: at least one");
-        self.check_further()?;
-        let mut names = HashSet::new();
-        for row in &self.rows {
-            printable("a row's name", &row.name)?;
-            ensure!(
-                names.insert(row.name.as_str()),
-                "two rows are named '{}'",
-                row.name
-            );
-        }
-        for column in &self.columns {
-            printable("a column's name", &column.name)?;
-        }
-        for row in &self.rows {
-            let by_columns = self.columns.iter().filter(|c| c.program.is_some()).count();
-            let expected = if row.program.is_empty() {
-                self.columns.len()
-            } else {
-                0
-            };
-            ensure!(
-                by_columns == expected && (expected > 0 || !row.program.is_empty()),
-                "row '{}': program: either each row names one, or each column",
-                row.name
-            );
-            for other in row.baseline.iter().chain(&row.versus) {
-                ensure!(
-                    names.contains(other.as_str()) && *other != row.name,
-                    "row '{}' refers to '{other}', which is no other row of this section",
-                    row.name
-                );
-            }
-            let flags = row
-                .flags
-                .iter()
-                .chain(self.columns.iter().flat_map(|c| &c.flags));
-            for flag in flags {
-                let name = flag.split('=').next().unwrap_or(flag);
-                ensure!(
-                    !OWN.contains(&name),
-                    "row '{}': flags: {name} is the runner's own",
-                    row.name
-                );
-            }
-            ensure!(row.iters > 0, "row '{}': iters: at least one", row.name);
-            if self.metric == Metric::Memory {
-                let distinct: HashSet<u32> = row.tasks.iter().copied().collect();
-                ensure!(
-                    distinct.len() >= COUNTS_OF_A_SLOPE,
-                    "row '{}': tasks: a slope needs at least {COUNTS_OF_A_SLOPE} different counts",
-                    row.name
-                );
-                ensure!(
-                    row.baseline.is_none(),
-                    "row '{}': a slope has no baseline",
-                    row.name
-                );
-            } else if !row.tasks.is_empty() {
-                bail!(
-                    "row '{}': tasks: only for the metric \"memory\"; write it into flags",
-                    row.name
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that further columns are figures of the same runs, and that each column has a heading
-    /// of its own.
-    fn check_further(&self) -> anyhow::Result<()> {
-        ensure!(
-            self.also.is_empty() || !self.metric.is_slope(),
-            "also: a slope over task counts has no further columns: make another section, \
-             such as one of the metric \"system-per-task\""
-        );
-        let mut metrics = HashSet::from([&self.metric]);
-        for also in &self.also {
-            printable("a further column's name", &also.name)?;
-            ensure!(!also.name.is_empty(), "also: a further column needs a name");
-            ensure!(
-                !matches!(also.metric, Metric::Memory | Metric::Scale)
-                    && self.metric != Metric::Scale,
-                "also '{}': \"memory\" and \"scale\" are figures of many runs, and stand alone",
-                also.name
-            );
-            ensure!(
-                metrics.insert(&also.metric),
-                "also '{}': the section has a column of this metric",
-                also.name
-            );
-        }
-        let mut headings = HashSet::new();
-        let plain = [""];
-        let names: Vec<&str> = match self.columns.is_empty() {
-            true => plain.to_vec(),
-            false => self.columns.iter().map(|c| c.name.as_str()).collect(),
-        };
-        for name in names {
-            let further = self.also.iter().map(|also| also.heading(name));
-            for heading in [name.to_owned()].into_iter().chain(further) {
-                ensure!(
-                    headings.insert(heading.clone()),
-                    "two columns are named '{heading}'"
-                );
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Row {
     /// Its case in a column.
     fn case(&self, section: &str, column: &Column) -> Case {
@@ -452,19 +331,6 @@ impl Row {
         }
     }
 }
-
-/// Flags that the runner sets itself.
-pub const OWN: [&str; 9] = [
-    "--iters",
-    "--warmup",
-    "--warmups",
-    "--format",
-    "--quiet",
-    "--help",
-    "--check-limits",
-    "--describe",
-    "--controlled",
-];
 
 #[cfg(test)]
 mod tests;

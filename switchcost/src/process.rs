@@ -23,6 +23,10 @@ use crate::executable::Executable;
 use crate::setting::Setting;
 use crate::{oom, scratch, signals};
 
+mod ended;
+
+pub(crate) use ended::Ended;
+
 /// Time between SIGTERM and SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
@@ -65,17 +69,6 @@ enum Stage {
     GivenUp,
     /// Its time was up, and it got SIGTERM.
     Overdue,
-}
-
-/// How a program ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    /// Its status.
-    pub(crate) status: ExitStatus,
-    /// Why it ended from outside, if it did.
-    pub(crate) fault: Option<String>,
-    /// The end of what it said on standard error.
-    pub(crate) words: String,
 }
 
 impl Running {
@@ -385,18 +378,6 @@ impl Drop for Running {
         if !self.is_over {
             // Nobody is left to be told of what fails here.
             let _ = self.reap();
-        }
-    }
-}
-
-impl Ended {
-    /// Why it printed no answer: what ended it, its last words, or its status.
-    pub(crate) fn reason(&self) -> String {
-        match (&self.fault, self.words.as_str()) {
-            (Some(fault), "") => fault.clone(),
-            (Some(fault), words) => format!("{fault}; it says: {words}"),
-            (None, "") => format!("it printed no answer and ended with {}", self.status),
-            (None, words) => format!("{words} ({})", self.status),
         }
     }
 }

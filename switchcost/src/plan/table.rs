@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-use super::{BUILT_IN, printable};
+use super::BUILT_IN;
+use super::check::printable;
 
 /// Programs of a plan by their names.
 pub type ProgramTables = BTreeMap<String, ProgramTable>;

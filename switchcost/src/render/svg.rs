@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io;
 
 use crate::console::plain_line;
 use record::Metric;
 
 use super::html::Escaped;
 use super::memory;
-use super::plot::{self, INK, PAPER, SMALL, Size, dot, height_of, hex, swatch, text_width};
+use super::plot::{self, INK, PAPER, SMALL, Size, dot, height_of, swatch, text_width};
 use crate::analysis::{Analysis, Curve, Table};
 
 /// Space around the drawing.
@@ -26,46 +25,43 @@ pub struct File {
 }
 
 /// Draws every table of times and every curve that has something to show.
-///
-/// # Errors
-/// Those of drawing, of which none is expected.
-pub fn plots(analysis: &Analysis) -> io::Result<Vec<File>> {
+pub fn plots(analysis: &Analysis) -> Vec<File> {
     let mut files = Vec::new();
     for table in &analysis.tables {
-        let (plots, names, sign) = of_table(table)?;
+        let (plots, names, sign) = of_table(table);
         files.extend(file(&table.title, &plots, &names, sign));
     }
     for curve in &analysis.curves {
-        let (plots, names) = of_curve(curve)?;
+        let (plots, names) = of_curve(curve);
         files.extend(file(&curve.title, &plots, &names, swatch));
     }
     number(&mut files);
-    Ok(files)
+    files
 }
 
 type Sign = fn(usize) -> String;
 
-fn of_table(table: &Table) -> io::Result<(Vec<String>, Vec<String>, Sign)> {
+fn of_table(table: &Table) -> (Vec<String>, Vec<String>, Sign) {
     if table.metric != Metric::Memory {
         let table = &table.of_own_metric();
         let names = match table.columns.len() {
             0 | 1 => Vec::new(),
             _ => table.columns.clone(),
         };
-        let plot = plot::strip(table, Size::Wide)?;
-        return Ok((plot.into_iter().collect(), names, dot));
+        let plot = plot::strip(table, Size::Wide);
+        return (plot.into_iter().collect(), names, dot);
     }
-    Ok((
-        plot::memory(table, Size::Wide)?,
+    (
+        plot::memory(table, Size::Wide),
         memory::names(table),
         swatch,
-    ))
+    )
 }
 
-fn of_curve(curve: &Curve) -> io::Result<(Vec<String>, Vec<String>)> {
+fn of_curve(curve: &Curve) -> (Vec<String>, Vec<String>) {
     let names = curve.series.iter().map(|series| series.name.clone());
-    let plot = plot::curve(curve, &curve.marks(), Size::Wide)?;
-    Ok((plot.into_iter().collect(), names.collect()))
+    let plot = plot::curve(curve, &curve.marks(), Size::Wide);
+    (plot.into_iter().collect(), names.collect())
 }
 
 /// Puts the plots below each other; `None` where there are none.
@@ -118,8 +114,7 @@ fn file(title: &str, plots: &[String], names: &[String], sign: Sign) -> Option<F
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{y}\" \
          viewBox=\"0 0 {width} {y}\" font-family=\"system-ui, sans-serif\" fill=\"{}\">\n\
          <rect width=\"{width}\" height=\"{y}\" fill=\"{}\"/>\n{body}</svg>\n",
-        hex(INK),
-        hex(PAPER),
+        INK, PAPER,
     );
     Some(File {
         name: slug(title),

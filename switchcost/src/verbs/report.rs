@@ -18,7 +18,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Write a page with the answer, tables and plots; it needs no other file and no network
+    /// Write a page with the tables and plots; it needs no other file and no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -88,7 +88,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         outputs.push((path, spliced(path, &analysis, &records)?));
     }
     let plots = match &args.svg {
-        Some(_) => render::svg::plots(&analysis)?,
+        Some(_) => render::svg::plots(&analysis),
         None => Vec::new(),
     };
     if let Some(folder) = &args.svg {

@@ -53,10 +53,10 @@ fn scrolled_by(class: &str, grid: &Grid, title: &str, out: &mut impl Write) -> i
 
 fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
     let table = &table.of_own_metric();
-    let Some(wide) = plot::strip(table, Size::Wide)? else {
+    let Some(wide) = plot::strip(table, Size::Wide) else {
         return Ok(());
     };
-    let narrow = plot::strip(table, Size::Narrow)?.unwrap_or_default();
+    let narrow = plot::strip(table, Size::Narrow).unwrap_or_default();
     writeln!(out, "<figure>\n{wide}{narrow}<figcaption>")?;
     if table.columns.len() > 1 {
         legend(table.columns.iter().map(String::as_str), dot, out)?;
@@ -79,7 +79,7 @@ fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn slopes(table: &Table, out: &mut impl Write) -> io::Result<()> {
-    let plots = plot::memory(table, Size::Half)?;
+    let plots = plot::memory(table, Size::Half);
     if plots.is_empty() {
         return Ok(());
     }
@@ -101,8 +101,8 @@ fn slopes(table: &Table, out: &mut impl Write) -> io::Result<()> {
 pub(super) fn curve(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<section>\n<h2>{}</h2>", Escaped(&curve.title))?;
     let marks = curve.marks();
-    if let Some(wide) = plot::curve(curve, &marks, Size::Wide)? {
-        let narrow = plot::curve(curve, &marks, Size::Narrow)?.unwrap_or_default();
+    if let Some(wide) = plot::curve(curve, &marks, Size::Wide) {
+        let narrow = plot::curve(curve, &marks, Size::Narrow).unwrap_or_default();
         writeln!(out, "<figure>\n{wide}{narrow}<figcaption>")?;
         let names = curve.series.iter().map(|series| series.name.as_str());
         legend(names, swatch, out)?;

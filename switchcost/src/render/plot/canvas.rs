@@ -1,14 +1,10 @@
-//! A drawing in pixels, on plotters' SVG backend.
+//! A drawing in pixels, as SVG.
 
 use std::fmt::Write as _;
-use std::io;
 
 use crate::console::plain_line;
-use plotters::prelude::{DrawingBackend, RGBColor, SVGBackend, ShapeStyle};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{Color, IntoFont, IntoTextStyle};
 
-use super::theme::{GRID, INK, MUTED, PAPER, hex, series};
+use super::theme::{Color, GRID, INK, MUTED, PAPER, series};
 use crate::render::html::Escaped;
 
 /// How wide a plot is made: text keeps its size where the plot shrinks, because the page shows one
@@ -82,10 +78,12 @@ impl Shape {
         all[index % all.len()]
     }
 
-    /// Its corners about a centre.
-    fn corners(self, (x, y): (i32, i32), r: i32) -> Vec<(i32, i32)> {
-        match self {
-            Shape::Circle => Vec::new(),
+    /// Its element about a centre.
+    fn drawn(self, (x, y): (i32, i32), r: i32, color: Color) -> String {
+        let corners = match self {
+            Shape::Circle => {
+                return format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{color}\"/>");
+            }
             Shape::Square => vec![
                 (x - r, y - r),
                 (x + r, y - r),
@@ -99,37 +97,44 @@ impl Shape {
                 (x, y + r + 2),
                 (x - r - 2, y),
             ],
-        }
+        };
+        let corners = listed(&corners);
+        format!("<polygon points=\"{corners}\" fill=\"{color}\"/>")
     }
 }
 
-/// A drawing. What it cannot do, it reports when it is finished: no call needs a `?`.
-pub(super) struct Canvas<'a> {
-    backend: SVGBackend<'a>,
-    fault: Option<String>,
+/// Side of its point on which a text stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Anchor {
+    /// It begins there.
+    Start,
+    /// Its middle is there.
+    Middle,
+    /// It ends there.
+    End,
 }
+
+/// A drawing: the elements of an SVG.
+pub(super) struct Canvas(String);
 
 /// Draws, and returns the SVG with its title for those who do not see it.
 pub(super) fn draw(
     size: Size,
     height: i32,
     title: &str,
-    paint: impl FnOnce(&mut Canvas<'_>),
-) -> io::Result<String> {
-    let mut svg = String::new();
-    let dimensions = (size.width() as u32, height as u32);
-    let mut canvas = Canvas {
-        backend: SVGBackend::with_string(&mut svg, dimensions),
-        fault: None,
-    };
+    paint: impl FnOnce(&mut Canvas),
+) -> String {
+    let mut canvas = Canvas(String::new());
     paint(&mut canvas);
-    let presented = canvas.backend.present();
-    canvas.note(presented);
-    if let Some(fault) = canvas.fault.take() {
-        return Err(io::Error::other(fault));
-    }
-    drop(canvas);
-    Ok(finished(&svg, size, dimensions, title))
+    format!(
+        "<svg class=\"{}\" role=\"img\" viewBox=\"0 0 {} {height}\" \
+         font-family=\"system-ui, sans-serif\" xmlns=\"http://www.w3.org/2000/svg\">\n\
+         <title>{}</title>\n{}</svg>\n",
+        size.class(),
+        size.width(),
+        Escaped(title),
+        canvas.0
+    )
 }
 
 /// How high a drawing is in pixels.
@@ -142,116 +147,93 @@ pub(in crate::render) fn height_of(svg: &str) -> i32 {
     height.unwrap_or_default()
 }
 
-/// Lets the page decide on the width and the font.
-fn finished(svg: &str, size: Size, (width, height): (u32, u32), title: &str) -> String {
-    let body = svg.split_once('\n').map_or("", |(_, body)| body);
-    let body = body
-        .replace(" opacity=\"1\"", "")
-        .replace(" font-family=\"sans-serif\"", "")
-        .replace(" \"/>", "\"/>");
-    let mut out = String::with_capacity(svg.len());
-    let _ = write!(
-        out,
-        "<svg class=\"{}\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"system-ui, sans-serif\" xmlns=\"http://www.w3.org/2000/svg\">\n\
-         <title>{}</title>\n{body}",
-        size.class(),
-        Escaped(title),
-    );
-    // Plotters divides the size of fonts by 1.24 and writes all digits of what comes out.
-    for size in [TEXT, SMALL] {
-        out = out.replace(
-            &format!("font-size=\"{}\"", size * 1.24 / 1.24),
-            &format!("font-size=\"{size}\""),
-        );
-    }
-    out
+/// Points as SVG lists them.
+fn listed(points: &[(i32, i32)]) -> String {
+    let points: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
+    points.join(" ")
 }
 
-impl Canvas<'_> {
-    fn note<E: std::fmt::Display>(&mut self, result: Result<(), E>) {
-        if let Err(e) = result {
-            self.fault.get_or_insert(e.to_string());
-        }
+impl Canvas {
+    fn element(&mut self, element: std::fmt::Arguments<'_>) {
+        // A string takes all that is written.
+        let _ = writeln!(self.0, "{element}");
     }
 
-    pub(super) fn text(&mut self, text: &str, at: (i32, i32), h: HPos, color: RGBColor) {
-        self.text_sized(text, at, h, color, SMALL);
+    pub(super) fn text(&mut self, text: &str, at: (i32, i32), anchor: Anchor, color: Color) {
+        self.text_sized(text, at, anchor, color, SMALL);
     }
 
     /// Text with its middle at the height of the point.
     pub(super) fn text_sized(
         &mut self,
         text: &str,
-        at: (i32, i32),
-        h: HPos,
-        color: RGBColor,
+        (x, y): (i32, i32),
+        anchor: Anchor,
+        color: Color,
         size: f64,
     ) {
-        let style = ("sans-serif", size * 1.24)
-            .into_font()
-            .color(&color)
-            .into_text_style(&(0, 0))
-            .pos(Pos::new(h, VPos::Center));
-        let drawn = self.backend.draw_text(&plain_line(text), &style, at);
-        self.note(drawn);
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let text = plain_line(text);
+        self.element(format_args!(
+            "<text x=\"{x}\" y=\"{y}\" dy=\"0.35em\" text-anchor=\"{anchor}\" \
+             font-size=\"{size}\" fill=\"{color}\">{}</text>",
+            Escaped(&text)
+        ));
     }
 
-    pub(super) fn line(&mut self, from: (i32, i32), to: (i32, i32), color: RGBColor, width: u32) {
-        let drawn = self.backend.draw_line(from, to, &color.stroke_width(width));
-        self.note(drawn);
+    pub(super) fn line(&mut self, from: (i32, i32), to: (i32, i32), color: Color, width: u32) {
+        self.path(&[from, to], color, width);
     }
 
     /// A vertical line of dashes.
-    pub(super) fn dashes(&mut self, x: i32, from: i32, to: i32, color: RGBColor) {
-        for y in (from..to).step_by(7) {
-            self.line((x, y), (x, (y + 4).min(to)), color, 1);
-        }
+    pub(super) fn dashes(&mut self, x: i32, from: i32, to: i32, color: Color) {
+        self.element(format_args!(
+            "<path d=\"M{x},{from}V{to}\" stroke=\"{color}\" stroke-dasharray=\"4 3\"/>"
+        ));
     }
 
-    pub(super) fn path(&mut self, points: Vec<(i32, i32)>, color: RGBColor, width: u32) {
+    pub(super) fn path(&mut self, points: &[(i32, i32)], color: Color, width: u32) {
         if points.len() > 1 {
-            let drawn = self.backend.draw_path(points, &color.stroke_width(width));
-            self.note(drawn);
+            let points = listed(points);
+            self.element(format_args!(
+                "<polyline points=\"{points}\" fill=\"none\" stroke=\"{color}\" \
+                 stroke-width=\"{width}\"/>"
+            ));
         }
     }
 
-    pub(super) fn rectangle(&mut self, from: (i32, i32), to: (i32, i32), color: RGBColor) {
-        let drawn = self.backend.draw_rect(from, to, &color.filled(), true);
-        self.note(drawn);
+    pub(super) fn rectangle(&mut self, from: (i32, i32), to: (i32, i32), color: Color) {
+        let ((x, y), (width, height)) = (from, (to.0 - from.0, to.1 - from.1));
+        self.element(format_args!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{color}\"/>"
+        ));
     }
 
     /// A point that lets those below it shine through.
-    pub(super) fn dot(&mut self, at: (i32, i32), radius: u32, color: RGBColor) {
-        let style: ShapeStyle = color.mix(0.55).filled();
-        let drawn = self.backend.draw_circle(at, radius, &style, true);
-        self.note(drawn);
+    pub(super) fn dot(&mut self, (x, y): (i32, i32), radius: u32, color: Color) {
+        self.element(format_args!(
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" opacity=\"0.55\" fill=\"{color}\"/>"
+        ));
     }
 
-    pub(super) fn shape(&mut self, shape: Shape, at: (i32, i32), radius: i32, color: RGBColor) {
-        let drawn = match shape {
-            Shape::Circle => {
-                let style = color.filled();
-                self.backend.draw_circle(at, radius as u32, &style, true)
-            }
-            _ => {
-                let corners = shape.corners(at, radius);
-                self.backend.fill_polygon(corners, &color.filled())
-            }
-        };
-        self.note(drawn);
+    pub(super) fn shape(&mut self, shape: Shape, at: (i32, i32), radius: i32, color: Color) {
+        self.element(format_args!("{}", shape.drawn(at, radius, color)));
     }
 
     /// A label with its middle at the point, or as near to it as `width` lets it be.
     pub(super) fn label(&mut self, text: &str, (x, y): (i32, i32), width: i32) {
         let half = text_width(text, SMALL) / 2;
         let x = x.min(width - half).max(half);
-        self.text(text, (x, y), HPos::Center, MUTED);
+        self.text(text, (x, y), Anchor::Middle, MUTED);
     }
 
     /// A line with a title above the plot's frame, at its left: nobody reads sideways.
     pub(super) fn title_of_y(&mut self, text: &str) {
-        self.text(text, (0, 9), HPos::Left, MUTED);
+        self.text(text, (0, 9), Anchor::Start, MUTED);
     }
 
     pub(super) fn grid_line(&mut self, from: (i32, i32), to: (i32, i32)) {
@@ -262,30 +244,18 @@ impl Canvas<'_> {
     pub(super) fn plate(&mut self, text: &str, at: (i32, i32)) {
         let half = text_width(text, SMALL) / 2 + 3;
         self.rectangle((at.0 - half, at.1 - 9), (at.0 + half, at.1 + 9), PAPER);
-        self.text(text, at, HPos::Center, INK);
+        self.text(text, at, Anchor::Middle, INK);
     }
 }
 
 /// The sign of a series in a legend: its colour and its shape.
 pub(in crate::render) fn swatch(index: usize) -> String {
-    let color = hex(series(index));
-    match Shape::of_series(index) {
-        Shape::Circle => dot(index),
-        shape => {
-            let corners = shape.corners((8, 8), 5);
-            let points: Vec<String> = corners.iter().map(|(x, y)| format!("{x},{y}")).collect();
-            let points = points.join(" ");
-            sign(&format!("<polygon points=\"{points}\" fill=\"{color}\"/>"))
-        }
-    }
+    sign(&Shape::of_series(index).drawn((8, 8), 5, series(index)))
 }
 
 /// The sign of what has its own colour, but no shape.
 pub(in crate::render) fn dot(index: usize) -> String {
-    let color = hex(series(index));
-    sign(&format!(
-        "<circle cx=\"8\" cy=\"8\" r=\"5\" fill=\"{color}\"/>"
-    ))
+    sign(&Shape::Circle.drawn((8, 8), 5, series(index)))
 }
 
 fn sign(body: &str) -> String {

@@ -1,11 +1,7 @@
 //! How a time moves with a flag: a line for each series, with intervals as error bars.
 
-use std::io;
-
-use plotters::style::text_anchor::HPos;
-
 use super::axis::Axis;
-use super::canvas::{Canvas, SMALL, Shape, Size, draw, text_width};
+use super::canvas::{Anchor, Canvas, SMALL, Shape, Size, draw, text_width};
 use super::line::frame;
 use super::theme::{MUTED, PAPER, series};
 use crate::analysis::{Cell, Curve, Series};
@@ -32,15 +28,11 @@ impl Area {
 }
 
 /// Draws the curve, with a dashed line at each mark; `None` where it has no times.
-pub(in crate::render) fn curve(
-    curve: &Curve,
-    marks: &[Mark],
-    size: Size,
-) -> io::Result<Option<String>> {
+pub(in crate::render) fn curve(curve: &Curve, marks: &[Mark], size: Size) -> Option<String> {
     let height = if size == Size::Wide { 400 } else { 300 };
     let known: Vec<(f64, &Reading)> = curve.series.iter().flat_map(times).collect();
     if known.is_empty() {
-        return Ok(None);
+        return None;
     }
     let reach = known.iter().flat_map(|(_, reading)| extent(reading));
     let y = Axis::spanning(
@@ -72,15 +64,15 @@ pub(in crate::render) fn curve(
         canvas.text(
             &over,
             ((left + right) / 2, height - 12),
-            HPos::Center,
+            Anchor::Middle,
             MUTED,
         );
         draw_marks(canvas, &area, marks, size);
         for (index, series) in curve.series.iter().enumerate() {
             draw_series(canvas, &area, series, index);
         }
-    })?;
-    Ok(Some(svg))
+    });
+    Some(svg)
 }
 
 fn times(series: &Series) -> impl Iterator<Item = (f64, &Reading)> {
@@ -107,10 +99,11 @@ fn height(reading: &Reading) -> f64 {
     }
 }
 
-fn draw_series(canvas: &mut Canvas<'_>, area: &Area, of: &Series, index: usize) {
+fn draw_series(canvas: &mut Canvas, area: &Area, of: &Series, index: usize) {
     let color = series(index);
     let line = times(of).map(|(x, reading)| area.place(x, height(reading)));
-    canvas.path(line.collect(), color, 2);
+    let line: Vec<(i32, i32)> = line.collect();
+    canvas.path(&line, color, 2);
     for (x, reading) in times(of) {
         if let (None, Some(interval)) = (&reading.modes, &reading.mean.interval) {
             let (at, low) = area.place(x, interval.low);
@@ -139,7 +132,7 @@ fn draw_series(canvas: &mut Canvas<'_>, area: &Area, of: &Series, index: usize) 
 
 /// Each label stands on the first of three levels that has room for it, so that near ones do not
 /// cover each other.
-fn draw_marks(canvas: &mut Canvas<'_>, area: &Area, marks: &[Mark], size: Size) {
+fn draw_marks(canvas: &mut Canvas, area: &Area, marks: &[Mark], size: Size) {
     let mut levels = [(24, i32::MIN), (40, i32::MIN), (56, i32::MIN)];
     let shown = marks.iter().filter(|mark| area.x.contains(mark.x));
     for mark in shown {

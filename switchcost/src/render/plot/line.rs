@@ -1,12 +1,9 @@
 //! Memory over the number of tasks: every run, and the line through them.
 
-use std::io;
-
-use plotters::style::text_anchor::HPos;
 use record::Quantity;
 
 use super::axis::Axis;
-use super::canvas::{Canvas, SMALL, Shape, Size, draw, text_width};
+use super::canvas::{Anchor, Canvas, SMALL, Shape, Size, draw, text_width};
 use super::theme::{MUTED, series};
 use crate::analysis::{Cell, Table};
 use crate::memory::{Fit, Slopes};
@@ -20,7 +17,7 @@ struct Plotted<'a> {
 }
 
 /// Draws the processes' own memory, and the kernel's where it is known: one SVG each.
-pub(in crate::render) fn memory(table: &Table, size: Size) -> io::Result<Vec<String>> {
+pub(in crate::render) fn memory(table: &Table, size: Size) -> Vec<String> {
     let cases: Vec<&Slopes> = table
         .rows
         .iter()
@@ -61,7 +58,7 @@ pub(in crate::render) fn memory(table: &Table, size: Size) -> io::Result<Vec<Str
     .collect()
 }
 
-fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> io::Result<String> {
+fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> String {
     const HEIGHT: i32 = 290;
     let points = || cases.iter().flat_map(|case| &case.points);
     let most_tasks = points().map(|p| p.0).fold(1.0, f64::max);
@@ -79,7 +76,7 @@ fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> io::Resul
         canvas.text(
             "tasks",
             ((left + right) / 2, HEIGHT - 12),
-            HPos::Center,
+            Anchor::Middle,
             MUTED,
         );
         for case in cases {
@@ -90,7 +87,7 @@ fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> io::Resul
             let line = &case.fit.line;
             let end = case.points.iter().map(|p| p.0).fold(0.0, f64::max);
             let at = |tasks: f64| (tasks, line.intercept.estimate + line.slope.estimate * tasks);
-            canvas.path(vec![place(at(0.0)), place(at(end))], color, 2);
+            canvas.line(place(at(0.0)), place(at(end)), color, 2);
             for point in &case.points {
                 canvas.shape(Shape::of_series(case.index), place(*point), 3, color);
             }
@@ -100,7 +97,7 @@ fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> io::Resul
 
 /// Grid lines with their labels.
 pub(super) fn frame(
-    canvas: &mut Canvas<'_>,
+    canvas: &mut Canvas,
     (x, y): (&Axis, &Axis),
     (left, right): (i32, i32),
     (top, bottom): (i32, i32),
@@ -108,7 +105,7 @@ pub(super) fn frame(
     for (value, label) in &y.ticks {
         let at = y.place(*value, bottom, top);
         canvas.grid_line((left, at), (right, at));
-        canvas.text(label, (left - 6, at), HPos::Right, MUTED);
+        canvas.text(label, (left - 6, at), Anchor::End, MUTED);
     }
     for (value, label) in &x.ticks {
         let at = x.place(*value, left, right);

@@ -11,4 +11,4 @@ pub(super) use canvas::{SMALL, Size, dot, height_of, swatch, text_width};
 pub(super) use curve::curve;
 pub(super) use line::memory;
 pub(super) use strip::strip;
-pub(super) use theme::{INK, PAPER, hex, rules, variables};
+pub(super) use theme::{INK, PAPER, rules, variables};

@@ -1,12 +1,9 @@
 //! Distributions: every process mean of every case of a table.
 
-use std::io;
-
-use plotters::style::text_anchor::HPos;
 use record::Metric;
 
 use super::axis::Axis;
-use super::canvas::{Canvas, SMALL, Shape, Size, TEXT, draw, fitting};
+use super::canvas::{Anchor, Canvas, SMALL, Shape, Size, TEXT, draw, fitting};
 use super::theme::{GRID, INK, MUTED, series};
 use crate::analysis::{Cell, Row, Table};
 use crate::cases::Reading;
@@ -25,7 +22,7 @@ const FOOT: i32 = 40;
 const LEFT: i32 = 12;
 
 /// Draws the table; `None` where it has no times.
-pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<String>> {
+pub(in crate::render) fn strip(table: &Table, size: Size) -> Option<String> {
     let times = |row: &Row| {
         let times = row.cells.iter().filter_map(|cell| match cell {
             Cell::Reading(reading) => Some(extent(reading)),
@@ -35,7 +32,7 @@ pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<S
     };
     let values: Vec<f64> = table.rows.iter().flat_map(times).collect();
     if values.is_empty() {
-        return Ok(None);
+        return None;
     }
     let right = size.width() - GUTTER;
     let most = ((right - LEFT) / 76).max(2) as usize;
@@ -49,8 +46,8 @@ pub(in crate::render) fn strip(table: &Table, size: Size) -> io::Result<Option<S
             draw_row(canvas, &axis, row, top, right);
             top += height(row);
         }
-    })?;
-    Ok(Some(svg))
+    });
+    Some(svg)
 }
 
 /// Everything of a case that must find room on the axis.
@@ -69,13 +66,13 @@ fn height(row: &Row) -> i32 {
 }
 
 /// A row: its name, and below it each of its cases. Grid lines leave the name alone.
-fn draw_row(canvas: &mut Canvas<'_>, axis: &Axis, row: &Row, top: i32, right: i32) {
+fn draw_row(canvas: &mut Canvas, axis: &Axis, row: &Row, top: i32, right: i32) {
     for (value, _) in &axis.ticks {
         let x = axis.place(*value, LEFT, right);
         canvas.grid_line((x, top + NAME), (x, top + height(row) - GAP));
     }
     let name = fitting(&row.name, TEXT, right + GUTTER - LEFT);
-    canvas.text_sized(&name, (LEFT, top + 11), HPos::Left, INK, TEXT);
+    canvas.text_sized(&name, (LEFT, top + 11), Anchor::Start, INK, TEXT);
     let mut y = top + NAME;
     for (column, cell) in row.cells.iter().enumerate() {
         if !matches!(cell, Cell::Absent | Cell::Memory(_)) {
@@ -85,7 +82,7 @@ fn draw_row(canvas: &mut Canvas<'_>, axis: &Axis, row: &Row, top: i32, right: i3
     }
 }
 
-fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: &Metric, right: i32, bottom: i32) {
+fn foot(canvas: &mut Canvas, axis: &Axis, metric: &Metric, right: i32, bottom: i32) {
     for (value, label) in &axis.ticks {
         let x = axis.place(*value, LEFT, right);
         canvas.label(label, (x, bottom + 8), right + GUTTER);
@@ -94,17 +91,17 @@ fn foot(canvas: &mut Canvas<'_>, axis: &Axis, metric: &Metric, right: i32, botto
     canvas.text(
         &what,
         ((LEFT + right) / 2, bottom + 28),
-        HPos::Center,
+        Anchor::Middle,
         MUTED,
     );
 }
 
 /// One case: its points above, its estimate below them, its figure beside them.
-fn band(canvas: &mut Canvas<'_>, axis: &Axis, cell: &Cell, column: usize, (y, right): (i32, i32)) {
+fn band(canvas: &mut Canvas, axis: &Axis, cell: &Cell, column: usize, (y, right): (i32, i32)) {
     let middle = y + BAND / 2;
     canvas.line((LEFT, y + 23), (right, y + 23), GRID, 1);
     let Cell::Reading(reading) = cell else {
-        canvas.text("failed", (right + 8, middle), HPos::Left, MUTED);
+        canvas.text("failed", (right + 8, middle), Anchor::Start, MUTED);
         return;
     };
     let color = series(column);
@@ -131,7 +128,7 @@ fn band(canvas: &mut Canvas<'_>, axis: &Axis, cell: &Cell, column: usize, (y, ri
         }
     };
     let figure = fitting(&figure, SMALL, GUTTER - 8);
-    canvas.text(&figure, (right + 8, middle), HPos::Left, INK);
+    canvas.text(&figure, (right + 8, middle), Anchor::Start, INK);
 }
 
 /// Up or down by up to 7 pixels: the golden ratio spreads neighbours apart, the same way each time.

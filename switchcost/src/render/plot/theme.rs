@@ -3,31 +3,27 @@
 
 use std::fmt::Write;
 
-use plotters::style::RGBColor;
+/// A colour as SVG has it.
+pub(in crate::render) type Color = &'static str;
 
 /// Text and interval bars.
-pub(in crate::render) const INK: RGBColor = RGBColor(0x1C, 0x22, 0x2B);
+pub(in crate::render) const INK: Color = "#1C222B";
 /// Axis labels.
-pub(super) const MUTED: RGBColor = RGBColor(0x5A, 0x65, 0x73);
+pub(super) const MUTED: Color = "#5A6573";
 /// Grid lines.
-pub(super) const GRID: RGBColor = RGBColor(0xDF, 0xE3, 0xE8);
+pub(super) const GRID: Color = "#DFE3E8";
 /// What the plot stands on.
-pub(in crate::render) const PAPER: RGBColor = RGBColor(0xFF, 0xFF, 0xFE);
+pub(in crate::render) const PAPER: Color = "#FFFFFE";
 
 /// The colours of Okabe and Ito, which colour-blind readers tell apart, without the yellow that
 /// nobody sees on white; in an order that sets neighbours far apart.
-pub(super) const SERIES: [RGBColor; 6] = [
-    RGBColor(0x00, 0x72, 0xB2),
-    RGBColor(0xD5, 0x5E, 0x00),
-    RGBColor(0x00, 0x9E, 0x73),
-    RGBColor(0xCC, 0x79, 0xA7),
-    RGBColor(0xE6, 0x9F, 0x00),
-    RGBColor(0x56, 0xB4, 0xE9),
+pub(super) const SERIES: [Color; 6] = [
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
 ];
 
 /// The names of the light theme's colours, and what each becomes in the dark one: the series are
 /// the same hues, lighter, in the same order.
-const COLORS: [(&str, RGBColor, &str); 10] = [
+const COLORS: [(&str, Color, &str); 10] = [
     ("ink", INK, "#E8ECF1"),
     ("muted", MUTED, "#9AA7B5"),
     ("grid", GRID, "#2C343E"),
@@ -41,13 +37,8 @@ const COLORS: [(&str, RGBColor, &str); 10] = [
 ];
 
 /// The colour of a series, by its place among them.
-pub(super) fn series(index: usize) -> RGBColor {
+pub(super) fn series(index: usize) -> Color {
     SERIES[index % SERIES.len()]
-}
-
-/// A colour as plotters writes it.
-pub(in crate::render) fn hex(RGBColor(r, g, b): RGBColor) -> String {
-    format!("#{r:02X}{g:02X}{b:02X}")
 }
 
 /// The variables of a theme.
@@ -55,8 +46,7 @@ pub(in crate::render) fn variables(dark: bool) -> String {
     COLORS
         .iter()
         .fold(String::new(), |mut css, (name, light, at_night)| {
-            let light = hex(*light);
-            let value = if dark { at_night } else { light.as_str() };
+            let value = if dark { at_night } else { light };
             let _ = write!(css, "--{name}:{value};");
             css
         })
@@ -68,7 +58,6 @@ pub(in crate::render) fn rules() -> String {
         .iter()
         .fold(String::new(), |mut css, (name, light, _)| {
             for attribute in ["fill", "stroke"] {
-                let light = hex(*light);
                 let _ = writeln!(
                     css,
                     "svg [{attribute}=\"{light}\"]{{{attribute}:var(--{name})}}"
