@@ -23,7 +23,7 @@ pub struct Analysis {
     pub reaches: Vec<Reach>,
     /// How many records there are.
     pub records: usize,
-    /// What a reader should know before trusting the figures.
+    /// Warnings to read before the figures.
     pub warnings: Vec<String>,
 }
 
@@ -32,11 +32,11 @@ pub struct Analysis {
 pub struct Table {
     /// Its heading.
     pub title: String,
-    /// What it shows.
+    /// Metric.
     pub metric: Metric,
     /// The column headings.
     pub columns: Vec<String>,
-    /// What each column shows: that, or in a further column another figure of the same runs.
+    /// Metric of each column: that one, or in a further column another figure of the same runs.
     pub metrics: Vec<Metric>,
     /// The rows in the plan's order.
     pub rows: Vec<Row>,
@@ -45,7 +45,7 @@ pub struct Table {
 /// One row's results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What was measured.
+    /// Name.
     pub name: String,
     /// The row that is subtracted.
     pub baseline: Option<String>,
@@ -92,7 +92,7 @@ impl Serialize for Cell {
 pub struct Curve {
     /// Its heading.
     pub title: String,
-    /// What is shown of each record.
+    /// Figure of each record.
     pub metric: Metric,
     /// The flag that is swept.
     pub over: String,
@@ -138,7 +138,7 @@ pub fn analyse(records: &[Record]) -> Analysis {
     analysis
 }
 
-/// What the runs of a case come to.
+/// Cell of a case.
 pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
     let further = runs.view.further;
     if runs.all.is_empty() {
@@ -317,14 +317,14 @@ impl Table {
         }
     }
 
-    /// Whether a column shows another metric than the section's own.
+    /// True if a column shows another metric than the section's own.
     pub fn is_further(&self, column: usize) -> bool {
         self.metrics
             .get(column)
             .is_some_and(|metric| *metric != self.metric)
     }
 
-    /// Whether any does.
+    /// True if any does.
     pub fn has_further(&self) -> bool {
         (0..self.columns.len()).any(|column| self.is_further(column))
     }

@@ -23,7 +23,7 @@ const FEWEST: usize = 3;
 pub struct Point {
     /// Where it is.
     pub x: u64,
-    /// What was measured there.
+    /// Figure there.
     pub value: f64,
     /// The bounds of its interval, where it has one.
     pub interval: Option<(f64, f64)>,
@@ -34,15 +34,15 @@ pub struct Point {
 pub struct Bend {
     /// The value that the curve begins at.
     pub level: f64,
-    /// What it does then.
+    /// Course after the level.
     pub shape: Shape,
     /// The value at the right end, divided by the level.
     pub end: f64,
-    /// Whether every point has an interval. Without, only the values are compared.
+    /// True if every point has an interval. Without, only the values are compared.
     pub sure: bool,
 }
 
-/// What a curve does after its level.
+/// Course of a curve after its level.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Shape {
@@ -152,7 +152,7 @@ fn shape(points: &[Point], level: f64, side: impl Fn(&Point) -> Side) -> Shape {
 }
 
 impl Point {
-    /// Whether the two intervals have a value in common.
+    /// True if the two intervals have a value in common.
     fn overlaps(&self, other: &Point) -> bool {
         let ((low, high), (other_low, other_high)) = (self.bounds(), other.bounds());
         low <= other_high && other_low <= high

@@ -10,7 +10,12 @@ use stats::{Estimate, Interval, Mode};
 use crate::CONFIDENCE;
 use crate::evidence::Evidence;
 
-/// What is read off the runs of a case, one figure of each process: in the unit of its metric's
+mod view;
+
+pub use view::View;
+use view::views;
+
+/// Figures of the runs of a case, one of each process: in the unit of its metric's
 /// [`Quantity`], times in ns and for each hop, task or what else they are divided by.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reading {
@@ -37,13 +42,13 @@ pub struct Reading {
     pub ratio: Option<Estimate>,
     /// The same, each less its own baseline.
     pub net_ratio: Option<Estimate>,
-    /// Whether that ratio is missing because one of the two is not above its baseline in every
+    /// True if that ratio is missing because one of the two is not above its baseline in every
     /// round: what is nothing or less cannot be divided by.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_net_left: bool,
     /// Divided by its twin, round by round: what nothing but noise amounts to.
     pub noise: Option<Interval>,
-    /// What the counters of its runs say of it.
+    /// Evidence of its runs' counters.
     pub evidence: Option<Evidence>,
 }
 
@@ -66,7 +71,7 @@ pub struct Iterations {
 }
 
 impl Reading {
-    /// What kind of quantity it is.
+    /// Kind of quantity.
     pub fn quantity(&self) -> Quantity {
         self.metric.quantity()
     }
@@ -85,22 +90,6 @@ pub struct Key {
     pub x: Option<u64>,
 }
 
-/// What is shown of a record in one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The heading of the table.
-    section: String,
-    /// The heading of the column.
-    column: String,
-    /// Which figure of the record.
-    pub metric: Metric,
-    /// Its place among all that is shown of the record, from 0.
-    place: usize,
-    /// Whether it is another metric than the section's own: such a column has no baseline, is
-    /// compared with no row and plans no round.
-    pub further: bool,
-}
-
 /// A round: files can hold several runs of a plan, told apart by when they began and by their
 /// seeds.
 type Round = (u64, u64, u32);
@@ -113,7 +102,7 @@ type Slot = (Round, Option<u64>, bool);
 pub struct Runs<'a> {
     /// Where the case stands; of the first record.
     pub place: Place<'a>,
-    /// What is shown of each record: the plan's metric, or another of those that it asks for.
+    /// Figure of each record: the plan's metric, or another of those that it asks for.
     pub view: View,
     /// The runs that measured what they should, by round. Where a round was repeated, the later
     /// run counts.
@@ -135,55 +124,8 @@ pub struct Runs<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Cases<'a>(BTreeMap<Key, Runs<'a>>);
 
-/// What is shown of the records in a place of the plan, the section's own metric first.
-fn views(place: Place<'_>) -> Vec<View> {
-    let view = |section: String, column: String, metric, place| View {
-        section,
-        column,
-        metric,
-        place,
-        further: false,
-    };
-    let phases = [
-        ("set-up, per task", Metric::SetUp),
-        ("the very first iteration, per hop", Metric::FirstIteration),
-        ("teardown, per task", Metric::Teardown),
-    ];
-    let Place { section, case, .. } = place;
-    let column = &case.column;
-    if section.metric == Metric::Scale {
-        let phases = (0..).zip(phases).map(|(place, (phase, metric))| {
-            view(
-                format!("{}: {phase}", section.title),
-                column.clone(),
-                metric,
-                place,
-            )
-        });
-        return phases.collect();
-    }
-    let mut views = vec![view(
-        section.title.clone(),
-        column.clone(),
-        section.metric.clone(),
-        0,
-    )];
-    // A point of a curve has one height.
-    let also = section.also.iter().filter(|_| case.over.is_none());
-    views.extend((1..).zip(also).map(|(place, also)| View {
-        further: true,
-        ..view(
-            section.title.clone(),
-            also.heading(column),
-            also.metric.clone(),
-            place,
-        )
-    }));
-    views
-}
-
 impl Key {
-    /// Whether a record belongs to this case.
+    /// True if a record belongs to this case.
     pub fn is_of(&self, record: &Record) -> bool {
         record.place().is_some_and(|place| {
             let views = views(place);
@@ -255,7 +197,7 @@ impl<'a> Cases<'a> {
         self.neighbour(key, self.0.get(key)?.versus())
     }
 
-    /// Whether a case is what others of its column are measured against.
+    /// True if a case is what others of its column are measured against.
     pub fn is_baseline(&self, key: &Key) -> bool {
         self.0.iter().any(|(other, runs)| {
             runs.baseline() == Some(&key.row)
@@ -268,7 +210,7 @@ impl<'a> Cases<'a> {
         Some(runs)
     }
 
-    /// What the runs of a case come to; `None` where their records do not have the figure.
+    /// Figures of a case; `None` where its records do not have them.
     pub fn reading(&self, key: &Key) -> Option<Reading> {
         let runs = self.0.get(key)?;
         let own = runs.means();

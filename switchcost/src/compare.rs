@@ -30,13 +30,13 @@ pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 /// A file to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// What it is called.
+    /// Name.
     pub name: &'a str,
-    /// What it holds.
+    /// Contents.
     pub records: &'a [Record],
 }
 
-/// What files have to say to each other.
+/// Comparison of files.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// The files; the first is what the others are compared with.
@@ -61,7 +61,7 @@ pub struct File {
     /// Share of the time in which something waited for a CPU just before its runs began, in per
     /// cent: the median of the runs.
     pub pressure: Option<f64>,
-    /// What a reader should know before trusting its figures.
+    /// Warnings to read before its figures.
     pub warnings: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ pub struct File {
 pub struct Section {
     /// Its heading.
     pub title: String,
-    /// What it shows.
+    /// Metric.
     pub metric: Metric,
     /// Its cases.
     pub lines: Vec<Line>,
@@ -90,7 +90,7 @@ pub struct Line {
     pub part: Option<Part>,
     /// The row that is subtracted from it.
     pub baseline: Option<String>,
-    /// Whether it is what others are measured against: it has nothing to switch to.
+    /// True if it is what others are measured against: it has nothing to switch to.
     pub is_baseline: bool,
     /// One for each file.
     pub figures: Vec<Figure>,
@@ -108,7 +108,7 @@ pub enum Part {
     Together,
 }
 
-/// What a file holds of a case.
+/// Runs of a case in a file.
 #[derive(Clone, Debug)]
 pub enum Figure {
     /// Nothing.

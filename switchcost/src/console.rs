@@ -53,7 +53,7 @@ pub fn plain_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_command)
 }
 
-/// Whether a terminal obeys a character instead of showing it: the control characters of ASCII and of
+/// True if a terminal obeys a character instead of showing it: the control characters of ASCII and of
 /// ISO 6429 (C1), and those of Unicode that turn the direction of what follows.
 pub(crate) fn is_command(c: char) -> bool {
     c.is_control()

@@ -43,7 +43,7 @@ pub struct Verdict {
     pub most: Option<u64>,
     /// Name of the limit that binds first.
     pub binding: Option<String>,
-    /// Whether the number of tasks that was asked about fits.
+    /// True if the number of tasks that was asked about fits.
     pub fits: Option<bool>,
     /// Why it could not be asked.
     pub error: Option<String>,

@@ -29,7 +29,7 @@ pub struct Evidence {
     pub verdict: Verdict,
 }
 
-/// Whether a figure is what its name says.
+/// True if a figure is what its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -52,7 +52,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the counters contradict the figure's name.
+    /// True if the counters contradict the figure's name.
     pub fn is_contradiction(self) -> bool {
         matches!(
             self,

@@ -20,9 +20,9 @@ const MOST_THREADS: u64 = 10_000;
 pub struct Options {
     /// Time after which it is ended.
     pub timeout: Duration,
-    /// Whether each sample is kept.
+    /// True if each sample is kept.
     pub keep_samples: bool,
-    /// Whether events are counted in a further run.
+    /// True if events are counted in a further run.
     pub counters: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What it would take to hold so many tasks on this machine.
+//! Memory and limits that so many tasks would take on this machine.
 
 use serde::Serialize;
 
@@ -11,14 +11,14 @@ pub struct Outlook {
     pub name: String,
     /// How many.
     pub tasks: u64,
-    /// What they take in all: by the line through what was measured.
+    /// Bytes that they take in all, by the line through the measured counts.
     /// Unknown where huge pages void the line, or nothing was measured.
     pub bytes: Option<f64>,
-    /// Whether that can be had.
+    /// True if that can be had.
     pub verdict: Verdict,
 }
 
-/// Whether so many tasks can be held.
+/// True if so many tasks can be held.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Verdict {

@@ -1,4 +1,4 @@
-//! What a thread and an async task cost on this machine.
+//! The runner's executable.
 
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@ use stats::{Halves, Interval, Line, TheilSen};
 
 use crate::CONFIDENCE;
 
-/// What each task adds.
+/// Bytes that each task adds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Slopes {
     /// The process's own resident memory.
@@ -113,12 +113,12 @@ fn gain(record: &Record, figure: impl Fn(&Memory) -> Option<f64>) -> Option<f64>
 }
 
 impl Slopes {
-    /// What a task costs the system, as far as it is known.
+    /// Memory of a task in the whole system, as far as it is known.
     pub fn headline(&self) -> &Fit {
         self.all.as_ref().unwrap_or(&self.user)
     }
 
-    /// Whether transparent huge pages make the user memory, and so the headline, mean nothing: a
+    /// True if transparent huge pages make the user memory, and so the headline, mean nothing: a
     /// page of 2 MiB becomes resident when one byte of it is touched.
     pub fn void(&self) -> bool {
         self.huge > 0
@@ -129,7 +129,7 @@ impl Slopes {
 const WORTH_A_WORD: f64 = 0.05;
 
 impl Fit {
-    /// Whether the memory clearly grows with the tasks. Where it does not, or even shrinks, what
+    /// True if the memory clearly grows with the tasks. Where it does not, or even shrinks, what
     /// the rest of the system did meanwhile is all that there is to see.
     pub fn is_seen(&self) -> bool {
         self.line.slope.low > 0.0
@@ -142,7 +142,7 @@ impl Fit {
         halves.bend().filter(|bend| bend.abs() > WORTH_A_WORD)
     }
 
-    /// What so many tasks take, in bytes.
+    /// Bytes that so many tasks take.
     pub fn at(&self, tasks: u64) -> f64 {
         self.line.intercept.estimate + self.line.slope.estimate * tasks as f64
     }

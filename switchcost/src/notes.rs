@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::units::{Bytes, Nanos};
 use record::{Record, Run};
 
-/// What a reader should know of one process.
+/// Warning about one process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
     /// The last third of the iterations differs from the first by more than three standard errors.
@@ -143,7 +143,7 @@ impl Note {
         .collect()
     }
 
-    /// What most processes of a case have in common; `None` where the tables show it already.
+    /// Summary for a case; `None` where the tables show it already.
     fn summary(&self) -> Option<&'static str> {
         Some(match self {
             Note::NotSteady { .. } => {

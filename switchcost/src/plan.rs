@@ -1,4 +1,4 @@
-//! What to run: sections of rows and columns, read from TOML.
+//! Plans: sections of rows and columns, read from TOML.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,9 +39,9 @@ pub struct Plan {
 pub struct Section {
     /// Its heading.
     pub title: String,
-    /// What it shows of a record.
+    /// Metric of its figures.
     pub metric: Metric,
-    /// What it shows of the same record besides: further columns, beside each of its own.
+    /// Further metrics of the same record, as columns beside each of its own.
     #[serde(default)]
     pub also: Vec<Also>,
     /// How often each case runs, in place of the plan's rounds; for a slope, how often each task
@@ -50,7 +50,7 @@ pub struct Section {
     /// Variants of every row.
     #[serde(rename = "column", default)]
     pub columns: Vec<Column>,
-    /// What is compared.
+    /// Rows to compare.
     #[serde(rename = "row")]
     pub rows: Vec<Row>,
 }
@@ -66,7 +66,7 @@ pub struct Column {
     /// Flags that make the variant.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Whether it is pinned to one CPU.
+    /// True if it is pinned to one CPU.
     #[serde(default)]
     pub pin: bool,
     /// Scheduling policy.
@@ -85,7 +85,7 @@ pub struct Row {
     /// Its flags, besides those below.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Whether it is pinned to one CPU.
+    /// True if it is pinned to one CPU.
     #[serde(default)]
     pub pin: bool,
     /// Scheduling policy.
@@ -119,17 +119,17 @@ pub struct Case {
     pub warmup: u64,
     /// Further passes.
     pub passes: Vec<String>,
-    /// Whether it is pinned to the first CPU that the runner may use.
+    /// True if it is pinned to the first CPU that the runner may use.
     pub pin: bool,
     /// Setting of its process.
     pub setting: Setting,
     /// Number of rounds.
     pub rounds: u32,
-    /// Whether a run may be extended by more rounds of it.
+    /// True if a run may be extended by more rounds of it.
     pub extensible: bool,
     /// Place in the plan.
     pub index: u32,
-    /// Whether it is the second of two equal processes in a round.
+    /// True if it is the second of two equal processes in a round.
     pub twin: bool,
     /// Value of the flag that a curve or a slope runs over.
     pub x: Option<u64>,
@@ -265,7 +265,7 @@ impl Plan {
 }
 
 impl Case {
-    /// Whether its section, row or column contains `text`, case-insensitively.
+    /// True if its section, row or column contains `text`, case-insensitively.
     pub fn matches(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         [&self.section.title, &self.cell.row, &self.cell.column]

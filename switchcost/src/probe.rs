@@ -67,7 +67,7 @@ pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Answer> {
     Ok(understand(&output, &Limits::read()))
 }
 
-/// Whether limits allow what a description needs.
+/// True if limits allow what a description needs.
 fn within(limits: &Limits, description: &Description) -> Answer {
     let report = limits.report(&description.needs, description.tasks);
     if report.is_enough() {
@@ -158,7 +158,7 @@ fn unknown_flag(stderr: &str) -> Option<&str> {
 }
 
 impl Answer {
-    /// Whether two answers are of one kind. To a reader they are one then, and the answer for the
+    /// True if two answers are of one kind. To a reader they are one then, and the answer for the
     /// smallest number is it: of limits, it names the one that binds first.
     pub fn alike(&self, other: &Answer) -> bool {
         mem::discriminant(self) == mem::discriminant(other)

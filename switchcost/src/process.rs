@@ -58,7 +58,7 @@ pub(crate) struct Running {
     is_over: bool,
 }
 
-/// What was done to end it.
+/// Step taken to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Nothing: its time is not up.
@@ -289,7 +289,7 @@ impl Running {
     /// Closes its standard input, waits for its end, and ends whatever it has left behind.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub(crate) fn finish(mut self) -> io::Result<Ended> {
         self.close_input();
         let mut bytes = [0; 1 << 16];

@@ -28,7 +28,7 @@ pub struct Rounds {
     options: Options,
     /// Kept, and not looked at.
     turn: Option<Turn>,
-    /// What has ended it before its time.
+    /// Error that ended it early.
     failure: Option<anyhow::Error>,
 }
 

@@ -61,7 +61,7 @@ extern "C" fn note(signal: libc::c_int) {
 /// Takes the signals over. SIGHUP stays ignored under nohup(1).
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn install() -> io::Result<()> {
     let pipe = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     if PIPE.set(pipe).is_err() {
@@ -115,7 +115,7 @@ pub(crate) fn drain() {
 /// (false).
 ///
 /// # Errors
-/// What poll(2) reports.
+/// Errors of poll(2).
 pub(crate) fn await_readable(fd: BorrowedFd<'_>) -> nix::Result<bool> {
     loop {
         if received().is_some() {

@@ -28,7 +28,7 @@ pub use read::{Contents, parse, read, read_any, tell};
 pub struct Store {
     path: PathBuf,
     file: File,
-    /// Whether the file was not there before.
+    /// True if the file was not there before.
     made: bool,
 }
 
@@ -135,7 +135,7 @@ impl Store {
     /// stops. Where the disk is full, what fitted is taken back.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn append(&mut self, process: &Process) -> anyhow::Result<()> {
         self.write(serde_json::to_vec(process)?)
     }
@@ -143,7 +143,7 @@ impl Store {
     /// Appends the header of a run, as [`Store::append`] does a process.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn begin(&mut self, run: &Run) -> anyhow::Result<()> {
         self.write(serde_json::to_vec(run)?)
     }

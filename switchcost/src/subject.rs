@@ -1,4 +1,4 @@
-//! What is measured, where a program alone does not say it.
+//! A program with flags, as one subject.
 
 use std::fmt;
 use std::str::FromStr;

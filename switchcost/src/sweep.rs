@@ -17,12 +17,12 @@ const TASKS: u64 = 500;
 /// Fewest timed iterations in a process.
 const FEWEST_ITERATIONS: u64 = 3;
 
-/// What is swept, and how much of it is measured.
+/// Flag that is swept, and how much of it is measured.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// The flag, without its dashes.
     pub over: String,
-    /// What its values are typed in: `ns`, or nothing for plain numbers.
+    /// Unit of its values as typed: `ns`, or nothing for plain numbers.
     pub unit: &'static str,
     /// Its values in ascending order.
     pub points: Vec<u64>,
@@ -41,20 +41,20 @@ pub struct Sweep {
 pub struct Series {
     /// The program, with flags of its own.
     pub subject: Subject,
-    /// What tells it from other curves of the program.
+    /// Part of its name that tells it from other curves of the program.
     pub variant: String,
     /// The flags that make the variant.
     pub flags: Vec<String>,
-    /// Whether it is pinned to one CPU.
+    /// True if it is pinned to one CPU.
     pub pin: bool,
 }
 
 /// The cases of a sweep, and what is left out of it.
 #[derive(Clone, Debug, Default)]
 pub struct Planned {
-    /// What can be measured.
+    /// Cases that can be measured.
     pub cases: Vec<Case>,
-    /// What cannot, and why.
+    /// Cases that cannot, and why.
     pub cuts: Vec<Cut>,
 }
 
@@ -65,7 +65,7 @@ pub struct Cut {
     pub cases: Vec<Case>,
     /// The points.
     pub points: Vec<u64>,
-    /// What the program says of them.
+    /// Answer of the program.
     pub answer: Answer,
 }
 
@@ -234,12 +234,12 @@ pub(crate) fn take(flags: &mut Vec<String>, name: &str) -> Option<u64> {
 }
 
 impl Cut {
-    /// Whether the program lacks the flag that is swept.
+    /// True if the program lacks the flag that is swept.
     pub fn lacks(&self, over: &str) -> bool {
         matches!(&self.answer, Answer::NoFlag(flag) if flag.trim_start_matches('-') == over)
     }
 
-    /// What is left out, without the program's name.
+    /// Points that are left out, without the program's name.
     fn what(&self, over: &str) -> String {
         let points: Vec<String> = self.points.iter().map(u64::to_string).collect();
         let at = match &self.answer {
@@ -267,7 +267,7 @@ pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a sweep shows of a program: chains hand something over, others do not.
+/// Metric that a sweep shows of a program: chains hand something over, others do not.
 pub fn metric(program: &str) -> Metric {
     match program.contains("brigade") {
         true => Metric::Hop,
@@ -298,7 +298,7 @@ impl Iterations {
     }
 }
 
-/// What a flag of a program is given.
+/// Value of a program's flag.
 pub fn value_text<'a>(program: &str, flags: &'a [String], name: &str) -> Option<&'a str> {
     let name = canonical(program, name);
     flags.iter().enumerate().find_map(|(i, flag)| {

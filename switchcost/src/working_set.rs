@@ -18,7 +18,7 @@ use crate::CONFIDENCE;
 pub struct Mark {
     /// Where it is.
     pub x: f64,
-    /// What is there.
+    /// Label.
     pub label: String,
 }
 
@@ -63,7 +63,7 @@ impl Held {
         })
     }
 
-    /// What `tasks` tasks hold together, in bytes.
+    /// Bytes that `tasks` tasks hold together.
     pub fn at(&self, tasks: u64) -> f64 {
         self.per_task.estimate * tasks as f64
     }

@@ -1,4 +1,4 @@
-//! What has become of one case.
+//! Change of one case.
 
 use record::Quantity;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::{Figure, LEVEL};
 use crate::CONFIDENCE;
 use crate::cases::Reading;
 
-/// What has become of a case.
+/// Change of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// In one word.
@@ -22,11 +22,11 @@ pub struct Change {
     pub p: Option<f64>,
     /// The same, corrected for how many cases are judged.
     pub adjusted_p: Option<f64>,
-    /// What became of the case's baseline.
+    /// Change of the case's baseline.
     pub baseline: Option<(f64, Verdict)>,
 }
 
-/// What has become of a case, in one word.
+/// Change of a case, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

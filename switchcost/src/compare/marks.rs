@@ -11,24 +11,24 @@ use super::Source;
 use crate::cases::{Cases, Runs};
 use crate::notes::runs;
 
-/// What sets a further file apart from the first.
+/// Difference between a further file and the first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Mark {
     /// Which file, from 1.
     pub file: usize,
-    /// What is not the same.
+    /// Things that differ.
     pub subject: Subject,
     /// The facts that differ.
     pub facts: Vec<Fact>,
 }
 
-/// What a difference is about.
+/// Subject of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
     /// The machine, its kernel or its settings.
     Machine,
-    /// What the programs were built from, or by.
+    /// Sources or compiler of the programs.
     Build,
     /// The flags of cases with the same name.
     Flags,
@@ -178,7 +178,7 @@ fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
     found.into_values().map(described).collect()
 }
 
-/// What a case was run with, its program among it.
+/// Command line of a case.
 fn params(runs: &Runs<'_>) -> Option<Map<String, Value>> {
     let record: &Record = runs.all.first()?;
     let mut params = flags_of(&record.args);

@@ -7,9 +7,9 @@ use super::Plan;
 /// A plan that is built in.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltIn {
-    /// What `--plan` calls it.
+    /// Name, as `--plan` takes it.
     pub name: &'static str,
-    /// What it measures, in a line of the help.
+    /// Subject, in a line of the help.
     pub about: &'static str,
     /// Its text.
     pub text: &'static str,

@@ -14,7 +14,7 @@ use crate::compare::{Change, Comparison, Figure, File, Line, Section, Subject, V
 /// Writes a comparison for a terminal.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn text(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| write_text(comparison, out))
 }
@@ -37,7 +37,7 @@ fn write_text(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
 /// Writes a comparison as Markdown.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn markdown(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| write_markdown(comparison, out))
 }
@@ -59,7 +59,7 @@ fn write_markdown(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> 
     Ok(())
 }
 
-/// What each file is called in the tables.
+/// Name of each file in the tables.
 fn label(comparison: &Comparison, file: usize) -> &str {
     match (comparison.files.len(), file) {
         (2, 0) => "old",

@@ -50,7 +50,7 @@ const HEAD: [&str; 31] = [
 /// its metric is `memory-user`, `memory-kernel` or, for both together, `memory`.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn csv(records: &[Record], out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| write_csv(records, out))
 }

@@ -20,14 +20,14 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// How many series a terminal has room for side by side.
 const ABREAST: usize = 4;
 
-/// What the second table shows.
+/// Heading of the second table.
 const HELD: &str = "User memory that all tasks hold, and the smallest cache with room for it. A \
                     hop touches less of it;\nwhat the kernel touches for a hop is not in it.";
 
 /// Writes a curve for a terminal.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     let shown = shown(curve);
     for series in shown.chunks(ABREAST) {
@@ -65,7 +65,7 @@ pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
 /// Writes a curve as Markdown.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
     curve_grid(curve).write_markdown(out)?;
     writeln!(out)?;
@@ -93,7 +93,7 @@ pub fn curve_grid(curve: &Curve) -> Grid {
     grid(curve, &shown(curve))
 }
 
-/// What the table of system calls shows.
+/// Heading of the table of system calls.
 pub const CALLS: &str = "System calls per hop, and hops per wait of the event loop:";
 
 /// The system calls at each x, where they were counted in some run.
@@ -114,7 +114,7 @@ pub fn calls_grid(curve: &Curve) -> Option<Grid> {
     (!shown.is_empty()).then(|| points(curve, &shown, |cell| calls(cell).unwrap_or_default()))
 }
 
-/// What each series does, and what is missing.
+/// Course of each series, and missing points.
 pub fn lines(curve: &Curve) -> Vec<String> {
     let does = |series: &&Series| format!("{}: {}", series.name, sentence(curve, series));
     let mut lines: Vec<String> = shown(curve).iter().map(does).collect();
@@ -224,7 +224,7 @@ fn flag(curve: &Curve) -> String {
     format!("--{}", curve.over.replace('_', "-"))
 }
 
-/// What a series does: where it leaves the level that it begins at, and how far it gets.
+/// Course of a series: where it leaves its first level, and how far it gets.
 pub fn sentence(curve: &Curve, series: &Series) -> String {
     let points = series.measured();
     let (Some(bend), Some(last)) = (&series.bend, points.last()) else {

@@ -1,4 +1,4 @@
-//! What the counters say of the figures, in words.
+//! Evidence of the counters, in words.
 
 use std::fmt::Write as _;
 
@@ -119,7 +119,7 @@ fn rows(table: &Table, names: &[String]) -> String {
     shown.join("; ")
 }
 
-/// What a verdict says.
+/// Words of a verdict.
 pub(super) fn words(verdict: Verdict) -> String {
     match verdict {
         Verdict::Switches => "Each hop is one switch by the kernel".to_owned(),

@@ -93,7 +93,7 @@ pub(crate) fn unmeasured(reason: &str) -> String {
     }
 }
 
-/// What there is room for of a reason.
+/// First line of a reason, for which there is room.
 pub fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

@@ -35,7 +35,7 @@ impl Grid {
     /// Writes it in aligned columns.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// Errors of the writer.
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         write_lines(&self.table(), out)
     }
@@ -45,7 +45,7 @@ impl Grid {
     /// figure that is wider by itself exceeds the width.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// Errors of the writer.
     pub fn write_text_within(&self, width: u16, out: &mut impl Write) -> io::Result<()> {
         for (index, part) in self.parts(usize::from(width)).iter().enumerate() {
             if index > 0 {
@@ -150,7 +150,7 @@ impl Grid {
     /// Writes it as a Markdown table.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// Errors of the writer.
     pub fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
         let line = |cells: &[String]| -> String {
             let cells: Vec<String> = cells
@@ -176,7 +176,7 @@ impl Grid {
     /// Writes it as an HTML table.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// Errors of the writer.
     pub fn write_html(&self, out: &mut impl Write) -> io::Result<()> {
         write!(out, "<table>\n<thead><tr>")?;
         for head in &self.head {
@@ -225,7 +225,7 @@ fn longest_line(cell: &str) -> usize {
     lines.max().unwrap_or(0)
 }
 
-/// Whether a cell holds a reason rather than a figure: it may take several lines.
+/// True if a cell holds a reason rather than a figure: it may take several lines.
 fn is_words(cell: &str) -> bool {
     cell.starts_with("failed: ") || cell.starts_with(NOT_RUN)
 }

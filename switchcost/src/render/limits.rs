@@ -26,7 +26,7 @@ pub fn width() -> usize {
 /// Writes the answer within `width` columns; only commands and paths may be longer.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn text(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()> {
     wrapped(&rights(&checkup.rights), 0, width, out)?;
     writeln!(out)?;
@@ -170,7 +170,7 @@ fn others(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-/// What all limits together allow one program.
+/// Most tasks that all limits together allow one program.
 fn sentence(verdict: &Verdict, tasks: Option<u64>) -> String {
     let program = &verdict.program;
     if let Some(error) = &verdict.error {

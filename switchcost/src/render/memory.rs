@@ -12,7 +12,7 @@ use crate::cases::case_name;
 use crate::fits::{Outlook, Verdict};
 use crate::memory::{Fit, Slopes};
 
-/// What is shown where huge pages make a slope mean nothing.
+/// Cell where huge pages make a slope mean nothing.
 pub const VOID: &str = "void (huge pages)";
 
 /// A table as text: in full where an analysis has nothing but one table of memory, and in short
@@ -197,7 +197,7 @@ fn of_tasks(count: u64) -> String {
 /// Writes how many tasks would fit into `room` bytes, and how the limits are raised.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_outlook(
     outlooks: &[Outlook],
     room: Option<(u64, &str)>,

@@ -39,7 +39,7 @@ use markdown::escaped;
 /// Writes an analysis for a terminal.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| write_text(analysis, records, out))
 }
@@ -80,7 +80,7 @@ fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io:
 /// Writes an analysis as Markdown.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| write_markdown(analysis, records, out))
 }
@@ -119,7 +119,7 @@ fn write_markdown(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) ->
     Ok(())
 }
 
-/// What holds for all tables, after an empty line.
+/// Remarks on all tables, after an empty line.
 fn remarks(analysis: &Analysis) -> Vec<String> {
     let mut lines = vec![
         String::new(),
@@ -229,7 +229,7 @@ fn reading_grid(table: &Table) -> Grid {
     Grid { head, body }
 }
 
-/// What stands below a row's figures, and is derived from those of the section's own metric.
+/// Lines below a row's figures, derived from those of the section's own metric.
 fn derived_lines(table: &Table, row: &Row) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     let mut line = |name: String, show: &dyn Fn(&Reading) -> Option<String>| {

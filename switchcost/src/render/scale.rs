@@ -9,7 +9,7 @@ use crate::scale::Reach;
 /// The heading of the table.
 pub const TITLE: &str = "The largest number of tasks, and what stops each program there";
 
-/// What the columns are.
+/// Meaning of the columns.
 pub const LEGEND: &str = "Set-up ends when every task has started; the first iteration follows at \
                           once; teardown ends when every task is joined.\nMemory is for each task: \
                           what the process gained, and what the kernel's stacks, page tables and \
@@ -45,7 +45,7 @@ pub fn grid(reaches: &[Reach]) -> Grid {
     }
 }
 
-/// What stopped each program.
+/// Reason why each program stopped.
 pub fn lines(reaches: &[Reach]) -> Vec<String> {
     let line = |reach: &Reach| {
         let end = match &reach.stopped_by {

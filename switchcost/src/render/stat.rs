@@ -16,7 +16,7 @@ const INDENT: usize = 13;
 /// Writes it; a figure that is unknown has no place.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
         writeln!(out, "{}", title(record))?;

@@ -16,7 +16,7 @@ const ITERATIONS: u64 = 1;
 /// Of the memory that is free, so much is left alone: others need some meanwhile.
 const SHARE_OF_MEMORY: f64 = 0.95;
 
-/// What is tried.
+/// Task counts to try.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The smallest number of tasks.
@@ -29,7 +29,7 @@ pub struct Plan {
     pub flags: Vec<String>,
 }
 
-/// What is measured of a program, and what is not.
+/// Cases of a program, and the first beyond its limits.
 #[derive(Clone, Debug, Default)]
 pub struct Planned {
     /// The points that its limits allow.

@@ -44,7 +44,7 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String>
     }
 }
 
-/// What holds of any distribution.
+/// Rules of any distribution.
 fn summary(name: &str, s: &Distribution) -> Result<(), String> {
     ensure(s.count > 0, || format!("{name}: a summary of no samples"))?;
     let ordered = [

@@ -19,7 +19,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 /// How much of a fault is told: it may quote the line.
 const LONGEST_FAULT: usize = 200;
 
-/// What a file holds.
+/// Contents of a file.
 #[derive(Debug, Default)]
 pub struct Contents {
     /// Headers in the file's order.
@@ -65,7 +65,7 @@ pub fn read_any(path: &Path) -> anyhow::Result<Contents> {
 /// Reads lines of records.
 ///
 /// # Errors
-/// What the reader reports.
+/// Errors of the reader.
 pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
     let mut contents = Contents::default();
     let mut line = Vec::new();

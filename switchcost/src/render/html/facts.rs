@@ -60,7 +60,7 @@ const NAMES: &[(&str, &str)] = &[
     ("dirty", "Changed since its revision"),
 ];
 
-/// What is known of something, as names with values.
+/// Known facts, as names with values.
 pub(super) fn facts(of: &impl Serialize) -> Vec<(String, String)> {
     let Ok(Value::Object(mut all)) = serde_json::to_value(of) else {
         return Vec::new();

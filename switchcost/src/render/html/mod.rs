@@ -21,7 +21,7 @@ const CSS: &str = include_str!("page.css");
 /// Writes an analysis as a page.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     head(out)?;
     heading(analysis, records, out)?;

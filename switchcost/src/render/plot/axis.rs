@@ -121,7 +121,7 @@ impl Axis {
         from + (share * f64::from(to - from)).round() as i32
     }
 
-    /// What to add to the axis's title.
+    /// Addition to the axis's title.
     pub(super) fn remark(&self) -> &'static str {
         if self.log { ", log scale" } else { "" }
     }

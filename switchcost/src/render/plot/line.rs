@@ -8,7 +8,7 @@ use super::theme::{MUTED, series};
 use crate::analysis::{Cell, Table};
 use crate::memory::{Fit, Slopes};
 
-/// What there is to be drawn of one case.
+/// Points and line of one case.
 struct Plotted<'a> {
     points: Vec<(f64, f64)>,
     fit: &'a Fit,

@@ -12,7 +12,7 @@ pub(in crate::render) const INK: Color = "#1C222B";
 pub(super) const MUTED: Color = "#5A6573";
 /// Grid lines.
 pub(super) const GRID: Color = "#DFE3E8";
-/// What the plot stands on.
+/// Background of a plot.
 pub(in crate::render) const PAPER: Color = "#FFFFFE";
 
 /// The colours of Okabe and Ito, which colour-blind readers tell apart, without the yellow that
