@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::bail;
 
 use crate::console::{self, BadUsage};
+use crate::plan::built_in_tables;
 use crate::{progress, tools};
 
 /// Stands in a build's words for the folder of the release executables.
@@ -107,7 +108,7 @@ impl Checkout {
             .arg("--profile")
             .arg(&self.profile)
             .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")]);
-        for peer in self.peers() {
+        for peer in self.peers()? {
             command.arg("--exclude").arg(peer);
         }
         match run(&mut command, "the benchmark programs") {
@@ -123,14 +124,16 @@ impl Checkout {
         }
     }
 
-    /// Crates that are built only when a plan runs them: those in the folder of the peers.
-    fn peers(&self) -> Vec<OsString> {
+    /// Crates that only a plan's table builds: those of the built-in tables, and all in `peers`.
+    fn peers(&self) -> anyhow::Result<Vec<OsString>> {
         let folders = fs::read_dir(self.folder().join("peers"));
         let folders = folders.into_iter().flatten().flatten();
-        folders
+        let peers = folders
             .filter(|entry| entry.path().join("Cargo.toml").is_file())
-            .map(|entry| entry.file_name())
-            .collect()
+            .map(|entry| entry.file_name());
+        let tables = built_in_tables()?.into_keys();
+        let tables = tables.filter(|name| self.has_crate(name));
+        Ok(peers.chain(tables.map(OsString::from)).collect())
     }
 
     /// Builds a table's program; messages go to standard error.
