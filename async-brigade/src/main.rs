@@ -24,6 +24,7 @@ use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Pass, Program, Run};
 use runtime::{AsyncReader, AsyncWriter, Driven, RuntimeFlags};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::{JoinHandle, yield_now};
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
@@ -51,10 +52,9 @@ impl Program for Cli {
         runtime::check_transport(self.chain.transport)?;
         self.chain.check_room(Needed::Along(self.flags.tasks))?;
         self.fault.check(self.flags.tasks)?;
-        let needs = self.chain.needs(self.read_buffer.size(&self.chain)?) + runtime::io_needs();
-        let chain = self
-            .chain
-            .describe("async-brigade", &self.flags, Claim::UserSwitch, needs);
+        let (chain, claim) = (&self.chain, Claim::UserSwitch);
+        let needs = chain.needs(self.read_buffer.size(chain)?) + runtime::io_needs();
+        let chain = chain.describe("async-brigade", &self.flags, claim, needs);
         self.runtime.describe(chain)
     }
 }

@@ -76,10 +76,9 @@ impl Program for Cli {
         }
         self.fault.check(self.flags.tasks)?;
         self.chain.check_room(Needed::AtOnce)?;
-        let needs = self.chain.needs(self.read_buffer.size(&self.chain)?);
-        Ok(self
-            .chain
-            .describe("one-thread-brigade", &self.flags, Claim::NoSwitch, needs))
+        let (chain, claim) = (&self.chain, Claim::NoSwitch);
+        let needs = chain.needs(self.read_buffer.size(chain)?);
+        Ok(chain.describe("one-thread-brigade", &self.flags, claim, needs))
     }
 }
 

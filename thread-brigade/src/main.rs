@@ -50,10 +50,9 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         self.fault.check(self.flags.tasks)?;
         self.chain.check_room(Needed::Along(self.flags.tasks))?;
-        let needs = self.chain.needs(self.chain.token_size()) + self.stack.needs();
-        Ok(self
-            .chain
-            .describe("thread-brigade", &self.flags, Claim::KernelSwitch, needs))
+        let (chain, claim) = (&self.chain, Claim::KernelSwitch);
+        let needs = chain.needs(chain.token_size()) + self.stack.needs();
+        Ok(chain.describe("thread-brigade", &self.flags, claim, needs))
     }
 }
 
@@ -90,10 +89,8 @@ fn build(cli: &Cli, threads: &mut Threads) -> anyhow::Result<(Writer, Reader)> {
             guard.started()?;
             pass_on(station.upstream.with(fault), station.downstream, &chain)
         });
-        threads.push((
-            place,
-            thread.with_context(|| limits::refused("create a thread", tasks))?,
-        ));
+        let thread = thread.with_context(|| limits::refused("create a thread", tasks))?;
+        threads.push((place, thread));
     }
     cpus.pin(0, tasks + 1)?;
     latch.wait()?;

@@ -124,19 +124,18 @@ impl Misbehaviour {
         match self.fault {
             Fault::Fail if self.shows() => Err(io::Error::other("fails as --test-fault asks")),
             Fault::Panic if self.shows() => panic!("ends as --test-fault asks"),
-            Fault::Delay(delay) => {
-                let begun = Instant::now();
-                while begun.elapsed() < delay {
-                    hint::spin_loop();
-                }
-                Ok(())
-            }
             _ => Ok(()),
         }
     }
 
     /// Called after each read with what came.
     pub fn after_read(&mut self, bytes: &mut [u8]) {
+        if let Fault::Delay(delay) = self.fault {
+            let begun = Instant::now();
+            while begun.elapsed() < delay {
+                hint::spin_loop();
+            }
+        }
         if self.fault == Fault::Corrupt
             && self.shows()
             && let Some(byte) = bytes.last_mut()

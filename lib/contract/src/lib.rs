@@ -127,6 +127,25 @@ pub fn refuse(name: &str, error: &clap::Error) -> ExitCode {
     }
 }
 
+/// A help text without the blank lines between flags, so that it fits a screen and a half.
+fn compact(help: &str) -> String {
+    let mut text = String::new();
+    let mut is_apart = false;
+    for line in help.lines() {
+        let is_blank = line.trim().is_empty();
+        // A heading keeps its distance.
+        if is_apart && !is_blank && !line.starts_with(' ') {
+            text.push('\n');
+        }
+        is_apart = is_blank;
+        if !is_blank {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
 /// A line without the middle of an argument that fills screens.
 fn shortened(line: &str) -> String {
     let length = line.chars().count();

@@ -93,12 +93,13 @@ fn limits(needs: &Needs) -> Vec<Limit> {
         Ok((soft, _)) if soft != RLIM_INFINITY => Some(soft),
         _ => None,
     };
-    let entries = |path: &str| Some(fs::read_dir(path).ok()?.count() as u64);
+    // The directory itself is open while it is read.
+    let open = fs::read_dir("/proc/self/fd").map(|fds| fds.count() as u64 - 1);
     add(
         "the descriptor limit (ulimit -n)".to_owned(),
         needs.descriptors,
         rlimit(Resource::RLIMIT_NOFILE),
-        entries("/proc/self/fd"),
+        open.ok(),
     );
     let threads = threads_of_system();
     if !may_pass_nproc() {

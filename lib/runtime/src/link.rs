@@ -1,12 +1,13 @@
 //! Links between tasks, of Tokio's own types: in an enum they cost nothing that can be seen.
 
-use std::future::pending;
 use std::io;
 use std::net::TcpStream as StdTcpStream;
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use chain::{Fault, Misbehaviour, Transport};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixStream};
 
@@ -80,45 +81,55 @@ impl AsyncReader {
             Some(fault) => AsyncReader::Faulty(Box::new((self, Misbehaviour::new(fault)))),
         }
     }
+}
 
-    /// Reads what there is, or waits for it.
-    ///
-    /// # Errors
-    /// What the system reports.
+impl AsyncRead for AsyncReader {
     #[inline]
-    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            AsyncReader::Pipe(end) => end.read(buffer).await,
-            AsyncReader::Unix(end) => end.read(buffer).await,
-            AsyncReader::Tcp(end) => end.read(buffer).await,
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            AsyncReader::Pipe(end) => Pin::new(end).poll_read(context, buffer),
+            AsyncReader::Unix(end) => Pin::new(end).poll_read(context, buffer),
+            AsyncReader::Tcp(end) => Pin::new(end).poll_read(context, buffer),
             AsyncReader::Faulty(faulty) => {
                 let (end, misbehaviour) = &mut **faulty;
                 if misbehaviour.hangs() {
-                    pending::<()>().await;
+                    return Poll::Pending;
                 }
                 misbehaviour.before_read()?;
-                let read = match misbehaviour.closes() {
-                    true => 0,
-                    false => Box::pin(end.read(buffer)).await?,
-                };
-                misbehaviour.after_read(&mut buffer[..read]);
-                Ok(read)
+                if misbehaviour.closes() {
+                    return Poll::Ready(Ok(()));
+                }
+                ready!(Pin::new(end).poll_read(context, buffer))?;
+                misbehaviour.after_read(buffer.filled_mut());
+                Poll::Ready(Ok(()))
             }
         }
     }
 }
 
-impl AsyncWriter {
-    /// Writes all of it, waiting for room where there is none.
-    ///
-    /// # Errors
-    /// What the system reports.
+impl AsyncWrite for AsyncWriter {
     #[inline]
-    pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            AsyncWriter::Pipe(end) => end.write_all(bytes).await,
-            AsyncWriter::Unix(end) => end.write_all(bytes).await,
-            AsyncWriter::Tcp(end) => end.write_all(bytes).await,
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            AsyncWriter::Pipe(end) => Pin::new(end).poll_write(context, bytes),
+            AsyncWriter::Unix(end) => Pin::new(end).poll_write(context, bytes),
+            AsyncWriter::Tcp(end) => Pin::new(end).poll_write(context, bytes),
         }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
