@@ -119,7 +119,7 @@ pub fn refuse(name: &str, error: &clap::Error) -> ExitCode {
             console::say(&shortened(&format!("{name}: {words} (see --help)")));
             Ok(())
         }
-        false => console::show(&text),
+        false => console::show(&compact(&text)),
     };
     match printed {
         Ok(()) => ExitCode::from(error.exit_code() as u8),
