@@ -155,7 +155,7 @@ check_archive() {
         base=${program##*/}
         [[ $base != switchcost ]] || continue
         progress "checking $base ..."
-        "${into[@]}" "$empty" "/$name/$base" --tasks 3 --iters 4 --quiet </dev/null ||
+        "${into[@]}" "$empty" "/$name/$base" --tasks 3 --iters 4 </dev/null >/dev/null ||
             fail "--check: $base does not run in an empty root"
     done
     progress "checking the runner ..."

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use clap::ValueEnum;
 use contract::BadUsage;
 use contract::message::{Description, Need, Needs};
@@ -146,12 +146,15 @@ impl Threads {
         Pool::start(self.of_pool, self.bound, &cpus)
     }
 
-    /// Checks that there are no more threads than were asked for. None has ended yet.
+    /// Checks that there are no more threads than were asked for. None has ended yet. Without /proc
+    /// nobody can count them.
     ///
     /// # Errors
     /// Where there are.
     pub fn check_count(&self) -> anyhow::Result<()> {
-        let threads = fs::read_dir("/proc/self/task").context("cannot count the threads")?;
+        let Ok(threads) = fs::read_dir("/proc/self/task") else {
+            return Ok(());
+        };
         let others = threads.count().saturating_sub(1);
         ensure!(
             others <= self.all as usize,
