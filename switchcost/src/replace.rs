@@ -23,7 +23,7 @@ pub fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Makes a folder for files of [`file`], with its parents.
+/// Makes a folder for files of [`file()`], with its parents.
 ///
 /// # Errors
 /// When a link on the way is another user's, or what the system reports, with the path.

@@ -6,7 +6,7 @@
 //! system call if they are told to, and end it. They never use the stack, which is there all the same, in
 //! one mapping as with [`Stacks::Arena`].
 //!
-//! A thread is gone when the kernel has cleared a word of its [`Shared`] memory (`CLONE_CHILD_CLEARTID`,
+//! A thread is gone when the kernel has cleared a word of its shared memory (`CLONE_CHILD_CLEARTID`,
 //! clone(2)); pthread_join(3) waits for the same.
 
 #![expect(
