@@ -4,25 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, ErrorKind, Write};
 
-/// A command line that cannot be followed. Ends the program with status 2.
-#[derive(Debug)]
-pub struct BadUsage(String);
-
-impl BadUsage {
-    /// An error with a message that names the flag, the limit and the remedy.
-    #[expect(clippy::new_ret_no_self, reason = "callers return it as an error")]
-    pub fn new(message: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(BadUsage(message.into()))
-    }
-}
-
-impl fmt::Display for BadUsage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadUsage {}
+pub use contract::BadUsage;
 
 /// Writes to standard output in one go. A reader that has gone away is no error.
 pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
