@@ -73,9 +73,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let mut tasks = Tasks::new();
     let built = runtime.block_on(build(cli, &mut tasks));
     let driven = built.and_then(|ends| {
-        runtime::drive(&runtime, run, ends, |ends, pass| {
-            drive(cli.clone(), ends, pass)
-        })
+        runtime::drive(&runtime, run, ends, |ends, pass| drive(cli.clone(), ends, pass))
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
     let mut results = TaskResults::default();

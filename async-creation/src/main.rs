@@ -58,11 +58,7 @@ const TASK_BYTES: u64 = 512;
 const FIXED_BYTES: u64 = 4 << 20;
 
 impl Program for Cli {
-    const DEFAULTS: Defaults = Defaults {
-        tasks: 10_000,
-        iters: 100,
-        warmup: 10,
-    };
+    const DEFAULTS: Defaults = Defaults { tasks: 10_000, iters: 100, warmup: 10 };
 
     fn flags(&self) -> &Flags {
         &self.flags
@@ -87,10 +83,7 @@ impl Program for Cli {
                 false => Claim::UserSwitch,
             },
             passes,
-            needs: Needs {
-                bytes: Need::new(FIXED_BYTES, TASK_BYTES),
-                ..Needs::default()
-            },
+            needs: Needs { bytes: Need::new(FIXED_BYTES, TASK_BYTES), ..Needs::default() },
             runtime: None,
         };
         match self.floor {

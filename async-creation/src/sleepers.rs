@@ -194,16 +194,11 @@ enum Order {
 
 impl Gate {
     fn new(sleep: Duration) -> Arc<Self> {
-        Arc::new(Gate {
-            opened: Notify::new(),
-            is_for_sleep: AtomicBool::new(false),
-            sleep,
-        })
+        Arc::new(Gate { opened: Notify::new(), is_for_sleep: AtomicBool::new(false), sleep })
     }
 
     fn open(&self, order: Order) {
-        self.is_for_sleep
-            .store(order == Order::Sleep, Ordering::Relaxed);
+        self.is_for_sleep.store(order == Order::Sleep, Ordering::Relaxed);
         self.opened.notify_waiters();
     }
 }

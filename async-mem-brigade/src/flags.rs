@@ -76,9 +76,7 @@ impl BrigadeFlags {
             _ => TASK_BYTES,
         };
         let needs = self.chain.needs(link);
-        Ok(self
-            .chain
-            .describe(program, &self.flags, Claim::UserSwitch, needs))
+        Ok(self.chain.describe(program, &self.flags, Claim::UserSwitch, needs))
     }
 
     /// A driver that puts all tokens in waits for ever where the links have no room for them.

@@ -151,10 +151,7 @@ impl Executor {
     pub fn new() -> Self {
         let claim = Claim::new();
         READY.with(Ready::clear);
-        Executor {
-            claim,
-            tasks: RefCell::default(),
-        }
+        Executor { claim, tasks: RefCell::default() }
     }
 
     /// Makes a task, which is ready to run.

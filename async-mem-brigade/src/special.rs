@@ -15,11 +15,7 @@ pub(crate) struct WithBacklog<R, M> {
 
 impl<R, M> WithBacklog<R, M> {
     pub(crate) fn new(link: R, backlog: &Backlog<M>) -> Self {
-        WithBacklog {
-            link,
-            backlog: backlog.clone(),
-            rest: Vec::new(),
-        }
+        WithBacklog { link, backlog: backlog.clone(), rest: Vec::new() }
     }
 }
 

@@ -61,11 +61,7 @@ struct Cli {
 }
 
 impl Program for Cli {
-    const DEFAULTS: Defaults = Defaults {
-        tasks: 100,
-        iters: 1000,
-        warmup: 100,
-    };
+    const DEFAULTS: Defaults = Defaults { tasks: 100, iters: 1000, warmup: 100 };
 
     fn flags(&self) -> &Flags {
         &self.flags
@@ -74,10 +70,7 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         self.work.check()?;
         self.fault.check(self.flags.tasks)?;
-        let own = Needs {
-            bytes: Need::new(4 << 20, 1 << 10),
-            ..Needs::default()
-        };
+        let own = Needs { bytes: Need::new(4 << 20, 1 << 10), ..Needs::default() };
         self.threads()?.describe(Description {
             contract: VERSION,
             program: "blocking-strategies".to_owned(),
@@ -160,8 +153,7 @@ async fn drive<O: Offload>(
             batches.verify(took.as_mut().filter(|_| pass.is_timed()))?;
         }
         let took = took.and_then(|took| took.distribution());
-        pass.extra
-            .extend(took.map(|took| ("operation".to_owned(), took)));
+        pass.extra.extend(took.map(|took| ("operation".to_owned(), took)));
         while progress.as_ref().is_some_and(|p| p.wants_more()) {
             batches.draw(0);
             batches.run().await;
@@ -207,9 +199,8 @@ impl<O: Offload> Batches<O> {
     async fn run(&mut self) {
         for &operation in &self.operations {
             let offload = self.offload.clone();
-            self.tasks.push(tokio::spawn(async move {
-                offload.run(move || operation.run()).await?
-            }));
+            self.tasks
+                .push(tokio::spawn(async move { offload.run(move || operation.run()).await? }));
         }
         for task in self.tasks.drain(..) {
             self.results.push(runtime::join(task).await);

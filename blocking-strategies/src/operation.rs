@@ -161,10 +161,7 @@ impl Operation {
             Operation::Expensive(_) => (sorted_sum(), sorted_sum()),
             Operation::Sleep(length) | Operation::Spin(length) => (nanoseconds(length), u64::MAX),
         };
-        ensure!(
-            (least..=most).contains(&returned),
-            "the operation {self:?} returned {returned}"
-        );
+        ensure!((least..=most).contains(&returned), "the operation {self:?} returned {returned}");
         Ok(())
     }
 }
@@ -202,10 +199,7 @@ fn shuffle_and_sort(seed: u64) -> u64 {
 
 fn weighed(numbers: &[u32]) -> u64 {
     let places = 0..;
-    let each = numbers
-        .iter()
-        .zip(places)
-        .map(|(&n, place): (_, u64)| u64::from(n) * place);
+    let each = numbers.iter().zip(places).map(|(&n, place): (_, u64)| u64::from(n) * place);
     each.sum()
 }
 
@@ -249,21 +243,14 @@ mod tests {
     use super::*;
 
     fn drawn(kind: Kind, seed: u64, batch: u64, fault: &FaultFlags) -> Vec<Operation> {
-        let work = Work {
-            kind,
-            length: None,
-            seed,
-        };
+        let work = Work { kind, length: None, seed };
         let mut operations = Vec::new();
         work.draw(batch, 1000, fault, &mut operations);
         operations
     }
 
     fn fault(text: Option<&str>) -> FaultFlags {
-        FaultFlags {
-            test_fault: text.map(|text| text.parse().unwrap()),
-            test_delay: None,
-        }
+        FaultFlags { test_fault: text.map(|text| text.parse().unwrap()), test_delay: None }
     }
 
     #[test]

@@ -42,12 +42,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) neighbours: NeighbourFlags,
     /// Who touches a map, and has the page faults
-    #[arg(
-        long,
-        value_enum,
-        default_value = "operation",
-        help_heading = "Advanced"
-    )]
+    #[arg(long, value_enum, default_value = "operation", help_heading = "Advanced")]
     pub(crate) faults: Faults,
     /// How a body says where it ends
     #[arg(long, value_enum, default_value = "chunked", help_heading = "Advanced")]
@@ -96,11 +91,7 @@ const CONNECTION_BYTES: u64 = 1 << 20;
 const PIECE_BYTES: u64 = 128;
 
 impl Program for Cli {
-    const DEFAULTS: Defaults = Defaults {
-        tasks: 16,
-        iters: 20,
-        warmup: 2,
-    };
+    const DEFAULTS: Defaults = Defaults { tasks: 16, iters: 20, warmup: 2 };
 
     fn flags(&self) -> &Flags {
         &self.flags
@@ -144,16 +135,11 @@ impl Cli {
     /// Folder of the files; `None` where the store has none.
     pub(crate) fn folder(&self) -> anyhow::Result<Option<Folder>> {
         let has_files = self.store.has_files();
-        has_files
-            .then(|| Folder::new(self.dir.as_deref()))
-            .transpose()
+        has_files.then(|| Folder::new(self.dir.as_deref())).transpose()
     }
 
     pub(crate) fn outline(&self) -> Outline {
-        Outline {
-            size: self.size.0,
-            seed: self.seed,
-        }
+        Outline { size: self.size.0, seed: self.seed }
     }
 
     /// Needs of the server, the connections and the bodies.

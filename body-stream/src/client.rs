@@ -41,12 +41,7 @@ impl<O: Offload> Client<O> {
         let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
         // An error of the connection shows in the requests.
         tokio::spawn(connection);
-        let mut client = Client {
-            requests,
-            framing,
-            size,
-            keeper,
-        };
+        let mut client = Client { requests, framing, size, keeper };
         let response = client.ask("/").await?;
         ensure!(
             response.status() == StatusCode::NOT_FOUND && response.body().is_end_stream(),

@@ -59,18 +59,12 @@ impl Outline {
     /// Peak of body `number`.
     pub(crate) fn peak(self, number: u64) -> Peak {
         let mut rng = self.rng(number.wrapping_add(1));
-        Peak {
-            at: rng.u64(0..self.size),
-            value: rng.u8(HALF..),
-        }
+        Peak { at: rng.u64(0..self.size), value: rng.u8(HALF..) }
     }
 
     /// Summary of body `number`.
     pub(crate) fn summary(self, number: u64) -> Summary {
-        Summary {
-            max: self.peak(number).value,
-            length: self.size,
-        }
+        Summary { max: self.peak(number).value, length: self.size }
     }
 
     fn rng(self, purpose: u64) -> Rng {
@@ -98,11 +92,7 @@ impl Content {
         for byte in &mut base {
             *byte &= HALF - 1;
         }
-        Content {
-            outline,
-            base: base.into(),
-            piece,
-        }
+        Content { outline, base: base.into(), piece }
     }
 
     /// Piece of a body with this peak, `offset` bytes from its start, a multiple of the pieces' size.

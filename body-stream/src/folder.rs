@@ -29,10 +29,9 @@ impl Folder {
         };
         let path = asked.map_or_else(system, Path::to_owned);
         match fs::metadata(&path) {
-            Ok(found) if !found.is_dir() => Err(BadUsage::new(format!(
-                "--dir {}: not a folder: name one",
-                path.display()
-            ))),
+            Ok(found) if !found.is_dir() => {
+                Err(BadUsage::new(format!("--dir {}: not a folder: name one", path.display())))
+            }
             Err(e) => Err(BadUsage::new(format!(
                 "--dir {}: {e}: make it, or name another folder (default: TMPDIR or /tmp)",
                 path.display()
@@ -51,8 +50,7 @@ impl Folder {
     /// # Errors
     /// Names the folder, what is needed, what is left, and the remedy.
     pub(crate) fn check_room(&self, bodies: u32, size: Bytes) -> anyhow::Result<()> {
-        self.file()
-            .map_err(|e| self.explain("cannot make a file", e))?;
+        self.file().map_err(|e| self.explain("cannot make a file", e))?;
         let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
         if size.0 > largest {
             // A write past it would end the process by SIGXFSZ.

@@ -73,10 +73,7 @@ impl Server {
         let parent = getpid();
         // SAFETY: this process has one thread, so that no lock is held that nobody would release.
         match unsafe { fork() }.context("cannot fork the server: see ulimit -u and pids.max")? {
-            ForkResult::Parent { child } => Ok(Server {
-                address,
-                process: Some(child),
-            }),
+            ForkResult::Parent { child } => Ok(Server { address, process: Some(child) }),
             ForkResult::Child => {
                 let Err(error) = live(parent, listener, offer);
                 console::say(&format!("body-stream: the server: {error:#}"));
@@ -130,11 +127,8 @@ fn live(parent: Pid, listener: TcpListener, offer: Offer) -> anyhow::Result<Infa
         unsafe { libc::_exit(1) }
     }));
     listener.set_nonblocking(true)?;
-    let runtime = RuntimeFlags {
-        flavor: Flavor::MultiThread,
-        workers: None,
-        placement: Placement::Free,
-    };
+    let runtime =
+        RuntimeFlags { flavor: Flavor::MultiThread, workers: None, placement: Placement::Free };
     runtime.build(true)?.block_on(serve(listener, offer))
 }
 

@@ -8,13 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Files of the workspace that every build depends on.
-const SHARED_INPUTS: [&str; 5] = [
-    "Cargo.toml",
-    "Cargo.lock",
-    "rust-toolchain",
-    "rust-toolchain.toml",
-    ".cargo",
-];
+const SHARED_INPUTS: [&str; 5] =
+    ["Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", ".cargo"];
 
 /// Files of each member. Its tests are not part of the programs.
 const MEMBER_INPUTS: [&str; 3] = ["Cargo.toml", "build.rs", "src"];
@@ -128,8 +123,5 @@ fn git(root: &Path, arguments: &[&str]) -> Option<String> {
 fn output(command: &mut Command) -> Option<String> {
     let output = command.stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    output
-        .status
-        .success()
-        .then(|| text.trim_end_matches('\n').to_owned())
+    output.status.success().then(|| text.trim_end_matches('\n').to_owned())
 }

@@ -3,10 +3,7 @@
 //! A child closes every link that is not its own, else no end of file would ever come. It prints nothing,
 //! and leaves a report in shared memory.
 
-#![expect(
-    unsafe_code,
-    reason = "processes are forked and close what they inherit"
-)]
+#![expect(unsafe_code, reason = "processes are forked and close what they inherit")]
 
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -137,17 +134,14 @@ impl Children {
     /// failed.
     pub(crate) fn join(self) -> Vec<(u32, anyhow::Result<u64>)> {
         let result = |place, pid| match process::wait(pid)? {
-            WaitStatus::Exited(_, 0) => self
-                .reports
-                .read(place)
-                .unwrap_or_else(|| Err(anyhow!("ended without a report"))),
+            WaitStatus::Exited(_, 0) => {
+                self.reports.read(place).unwrap_or_else(|| Err(anyhow!("ended without a report")))
+            }
             WaitStatus::Signaled(_, signal, _) => Err(process::killed_by(signal)),
             status => Err(anyhow!("ended in an unknown way: {status:?}")),
         };
         let forked = self.forked.iter();
-        forked
-            .map(|&(place, pid)| (place, result(place, pid)))
-            .collect()
+        forked.map(|&(place, pid)| (place, result(place, pid))).collect()
     }
 }
 
@@ -180,9 +174,9 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
 
 fn close_one_by_one(first: RawFd, last: RawFd) -> io::Result<()> {
     let open = match fs::read_dir("/proc/self/fd") {
-        Ok(entries) => entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .collect(),
+        Ok(entries) => {
+            entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+        }
         Err(_) => {
             let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
             let most = RawFd::try_from(soft).unwrap_or(RawFd::MAX);

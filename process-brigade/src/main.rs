@@ -66,12 +66,7 @@ impl Program for Cli {
         }
         self.fault.check(self.flags.tasks)?;
         self.chain.check_room(Needed::Along(self.flags.tasks))?;
-        Ok(self.chain.describe(
-            "process-brigade",
-            &self.flags,
-            Claim::KernelSwitch,
-            self.needs(),
-        ))
+        Ok(self.chain.describe("process-brigade", &self.flags, Claim::KernelSwitch, self.needs()))
     }
 }
 

@@ -55,10 +55,7 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         self.measure()?;
         Ok(Description {
-            runtime: Some(one_thread(
-                "async-executor",
-                option_env!("EXECUTOR_VERSION"),
-            )),
+            runtime: Some(one_thread("async-executor", option_env!("EXECUTOR_VERSION"))),
             ..self.brigade.describe("smol-mem-brigade")?
         })
     }

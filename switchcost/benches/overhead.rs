@@ -37,12 +37,7 @@ struct Pair {
 }
 
 const PAIRS_TO_RUN: [Pair; 2] = [
-    Pair {
-        bare: "bare-pipes",
-        program: "one-thread-brigade",
-        flags: &[],
-        iters: 2000,
-    },
+    Pair { bare: "bare-pipes", program: "one-thread-brigade", flags: &[], iters: 2000 },
     Pair {
         bare: "bare-tokio",
         program: "async-brigade",
@@ -100,9 +95,7 @@ fn bare_pipes(iters: &str) -> anyhow::Result<()> {
 /// A chain of Tokio tasks over pipes. Prints ns per iteration.
 fn bare_tokio(iters: &str) -> anyhow::Result<()> {
     let iters: usize = iters.parse()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_io()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_io().build()?;
     let elapsed = runtime.block_on(async {
         let (mut first, mut upstream) = pipe::pipe()?;
         for _ in 0..TASKS {
@@ -135,10 +128,8 @@ fn bare_tokio(iters: &str) -> anyhow::Result<()> {
 }
 
 fn compare() -> anyhow::Result<()> {
-    let programs = Programs::up_to_date(
-        PAIRS_TO_RUN.iter().map(|pair| pair.program),
-        &ProgramTables::new(),
-    )?;
+    let programs =
+        Programs::up_to_date(PAIRS_TO_RUN.iter().map(|pair| pair.program), &ProgramTables::new())?;
     println!("ns per hop, medians of {PAIRS} processes each, {TASKS} tasks");
     let mut over = Vec::new();
     for pair in &PAIRS_TO_RUN {
@@ -168,19 +159,14 @@ fn compare() -> anyhow::Result<()> {
             over.push(pair.program);
         }
     }
-    ensure!(
-        over.is_empty(),
-        "over the goal of {GOAL}: {}",
-        over.join(", ")
-    );
+    ensure!(over.is_empty(), "over the goal of {GOAL}: {}", over.join(", "));
     Ok(())
 }
 
 /// Runs this executable as a bare loop; ns per iteration.
 fn run_bare(pair: &Pair) -> anyhow::Result<f64> {
-    let output = Command::new(env::current_exe()?)
-        .args([pair.bare, &pair.iters.to_string()])
-        .output()?;
+    let output =
+        Command::new(env::current_exe()?).args([pair.bare, &pair.iters.to_string()]).output()?;
     ensure!(output.status.success(), "{}: {}", pair.bare, output.status);
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
@@ -196,11 +182,7 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
         warmup: WARMUPS as u64,
         ..Case::default()
     };
-    let options = Options {
-        timeout: TIMEOUT,
-        keep_samples: false,
-        counters: false,
-    };
+    let options = Options { timeout: TIMEOUT, keep_samples: false, counters: false };
     let program = programs.executable(pair.program)?;
     let process = execute::run(program, &case, &options);
     match process.error {

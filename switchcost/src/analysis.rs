@@ -151,10 +151,7 @@ pub(crate) fn cell(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Cell {
     if runs.view.metric.is_slope() {
         let versus = cases.versus(key).map(|(_, versus)| &versus.all[..]);
         return match memory::slopes(&runs.all, versus) {
-            Some(slopes) => Cell::Memory(Box::new(Slopes {
-                failed: runs.failed,
-                ..slopes
-            })),
+            Some(slopes) => Cell::Memory(Box::new(Slopes { failed: runs.failed, ..slopes })),
             None => Cell::Failed(memory::no_slope(&runs.all).to_owned()),
         };
     }
@@ -259,10 +256,7 @@ impl Curve {
         }
         // Caches matter to what is done over and over.
         if self.over == "tasks" && matches!(self.metric, Metric::Hop | Metric::Task) {
-            self.held = rows
-                .iter()
-                .filter_map(|(row, runs)| Held::of(row, runs))
-                .collect();
+            self.held = rows.iter().filter_map(|(row, runs)| Held::of(row, runs)).collect();
         }
         for series in &mut self.series {
             let points = series.measured();
@@ -319,9 +313,7 @@ impl Table {
 
     /// True if a column shows another metric than the section's own.
     pub fn is_further(&self, column: usize) -> bool {
-        self.metrics
-            .get(column)
-            .is_some_and(|metric| *metric != self.metric)
+        self.metrics.get(column).is_some_and(|metric| *metric != self.metric)
     }
 
     /// True if any does.
@@ -342,10 +334,7 @@ impl Table {
         let kept = |column: &usize| !self.is_further(*column);
         let kept: Vec<usize> = (0..self.columns.len()).filter(kept).collect();
         let rows = self.rows.iter().map(|row| Row {
-            cells: kept
-                .iter()
-                .map(|&column| row.cells[column].clone())
-                .collect(),
+            cells: kept.iter().map(|&column| row.cells[column].clone()).collect(),
             ..row.clone()
         });
         Table {

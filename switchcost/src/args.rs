@@ -71,11 +71,7 @@ pub(crate) struct Measure {
 impl Measure {
     /// The same for whatever runs a process.
     pub(crate) fn options(self) -> Options {
-        Options {
-            timeout: self.timeout,
-            keep_samples: self.keep_samples,
-            counters: false,
-        }
+        Options { timeout: self.timeout, keep_samples: self.keep_samples, counters: false }
     }
 }
 

@@ -131,9 +131,8 @@ fn shape(points: &[Point], level: f64, side: impl Fn(&Point) -> Side) -> Shape {
     // The first of the points at the right end that are all on the same side.
     let run = points.iter().rev().take_while(|p| side(p) == end).count();
     let bend = points.len() - run;
-    let ends = bend
-        .checked_sub(1)
-        .and_then(|after| Some((points.get(after)?.x, points.get(bend)?.x)));
+    let ends =
+        bend.checked_sub(1).and_then(|after| Some((points.get(after)?.x, points.get(bend)?.x)));
     match (end, ends) {
         (Side::Above, Some((after, from))) => Shape::Rises { after, from },
         (Side::Below, Some((after, from))) => Shape::Falls { after, from },
@@ -143,10 +142,7 @@ fn shape(points: &[Point], level: f64, side: impl Fn(&Point) -> Side) -> Shape {
                 .iter()
                 .filter(|p| side(p) != Side::Within)
                 .max_by(|a, b| distance(a).total_cmp(&distance(b)))
-                .map_or(Shape::Flat, |p| Shape::Uneven {
-                    at: p.x,
-                    factor: p.value / level,
-                })
+                .map_or(Shape::Flat, |p| Shape::Uneven { at: p.x, factor: p.value / level })
         }
     }
 }
@@ -232,13 +228,7 @@ mod tests {
         points[0].interval = Some((-10.0, 410.0));
         let bend = bend(&points).unwrap();
         assert_eq!(bend.level, 100.0);
-        assert_eq!(
-            bend.shape,
-            Shape::Rises {
-                after: 16,
-                from: 32
-            }
-        );
+        assert_eq!(bend.shape, Shape::Rises { after: 16, from: 32 });
     }
 
     #[test]

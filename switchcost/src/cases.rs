@@ -129,9 +129,7 @@ impl Key {
     pub fn is_of(&self, record: &Record) -> bool {
         record.place().is_some_and(|place| {
             let views = views(place);
-            views
-                .iter()
-                .any(|view| Key::of(view, place, record) == *self)
+            views.iter().any(|view| Key::of(view, place, record) == *self)
         })
     }
 
@@ -184,10 +182,7 @@ impl<'a> Cases<'a> {
 
     /// The same case of another row.
     fn neighbour(&self, key: &Key, row: Option<&String>) -> Option<(Key, &Runs<'a>)> {
-        let key = Key {
-            row: row?.clone(),
-            ..key.clone()
-        };
+        let key = Key { row: row?.clone(), ..key.clone() };
         let runs = self.0.get(&key)?;
         Some((key, runs))
     }
@@ -217,12 +212,8 @@ impl<'a> Cases<'a> {
         let means: Vec<f64> = own.values().copied().collect();
         let net = self.net(key);
         let versus = self.versus(key);
-        let ratio = versus
-            .as_ref()
-            .and_then(|(_, versus)| quotient(&own, &versus.means()));
-        let nets = net
-            .as_ref()
-            .zip(versus.and_then(|(versus, _)| self.net(&versus)));
+        let ratio = versus.as_ref().and_then(|(_, versus)| quotient(&own, &versus.means()));
+        let nets = net.as_ref().zip(versus.and_then(|(versus, _)| self.net(&versus)));
         let net_ratio = nets.as_ref().and_then(|(own, other)| quotient(own, other));
         let no_net_left = nets.is_some_and(|(own, other)| {
             let below = |(round, net): (&Round, &f64)| {
@@ -340,10 +331,7 @@ impl<'a> Runs<'a> {
 
     fn figures(&self, records: &BTreeMap<Round, &Record>) -> BTreeMap<Round, f64> {
         let figure = |record| self.view.metric.figure(record);
-        records
-            .iter()
-            .filter_map(|(&round, record)| Some((round, figure(record)?)))
-            .collect()
+        records.iter().filter_map(|(&round, record)| Some((round, figure(record)?))).collect()
     }
 
     /// Another figure of the iterations of each process, divided as their mean is.
@@ -374,10 +362,8 @@ impl<'a> Runs<'a> {
 
 /// One case divided by another in the rounds that both have.
 fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estimate> {
-    let (a, b): (Vec<f64>, Vec<f64>) = a
-        .iter()
-        .filter_map(|(round, &a)| Some((a, *b.get(round)?)))
-        .unzip();
+    let (a, b): (Vec<f64>, Vec<f64>) =
+        a.iter().filter_map(|(round, &a)| Some((a, *b.get(round)?))).unzip();
     Estimate::ratio(&a, &b, CONFIDENCE)
 }
 

@@ -28,9 +28,7 @@ pub(crate) struct Checkout {
 impl Checkout {
     /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
     pub(crate) fn of(folder: &Path) -> Option<Self> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()?
-            .join("Cargo.toml");
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join("Cargo.toml");
         let target = folder.parent()?;
         // Cargo puts this file into each target folder that it makes.
         if !manifest.is_file() || !target.join("CACHEDIR.TAG").is_file() {
@@ -142,9 +140,8 @@ impl Checkout {
     /// Why it cannot be built, in a line.
     pub(crate) fn build(&self, words: &[String]) -> Result<(), String> {
         let executables = self.executables();
-        let words = words
-            .iter()
-            .map(|word| word.replace(EXECUTABLES, &executables.to_string_lossy()));
+        let words =
+            words.iter().map(|word| word.replace(EXECUTABLES, &executables.to_string_lossy()));
         let words: Vec<String> = words.collect();
         let Some((name, args)) = words.split_first() else {
             return Ok(());
@@ -171,9 +168,7 @@ impl Checkout {
 /// Cargo: the one that started this executable, or that of PATH.
 fn cargo() -> Option<PathBuf> {
     let named = env::var_os("CARGO").map(PathBuf::from);
-    named
-        .filter(|path| path.is_absolute())
-        .or_else(|| tools::find("cargo"))
+    named.filter(|path| path.is_absolute()).or_else(|| tools::find("cargo"))
 }
 
 /// Runs a build, and says so on a terminal.

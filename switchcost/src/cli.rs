@@ -98,23 +98,18 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
 fn report_panics() {
     panic::set_hook(Box::new(|info| {
         let words = info.payload_as_str().unwrap_or("no message");
-        let place = info
-            .location()
-            .map_or_else(String::new, |p| format!(" at {p}"));
+        let place = info.location().map_or_else(String::new, |p| format!(" at {p}"));
         let line = shortened(&format!("{words}{place}").replace('\n', " "));
-        console::say(format_args!(
-            "switchcost: internal error: {line}; please report it"
-        ));
+        console::say(format_args!("switchcost: internal error: {line}; please report it"));
     }));
 }
 
 /// Sets two signals whose action a parent may have changed. Without SIGXFSZ a write past `ulimit
 /// -f` fails with an error. With SIGCHLD ignored no child could be awaited.
 fn reset_signals() -> anyhow::Result<()> {
-    for (number, action) in [
-        (Signal::SIGXFSZ, SigHandler::SigIgn),
-        (Signal::SIGCHLD, SigHandler::SigDfl),
-    ] {
+    for (number, action) in
+        [(Signal::SIGXFSZ, SigHandler::SigIgn), (Signal::SIGCHLD, SigHandler::SigDfl)]
+    {
         // SAFETY: neither action is a handler.
         #[expect(unsafe_code, reason = "nix has no safe wrapper for a signal's action")]
         unsafe { signal(number, action) }.context("cannot set the action of a signal")?;

@@ -166,20 +166,14 @@ pub(crate) fn pooled(runs: &[&Run]) -> Vec<String> {
             .collect();
         (!facts.is_empty()).then(|| format!("!! {what} ARE POOLED HERE: {}", facts.join(", ")))
     };
-    let machines = line(
-        "DIFFERENT MACHINES OR SETTINGS",
-        marks::machines(first, runs),
-    );
+    let machines = line("DIFFERENT MACHINES OR SETTINGS", marks::machines(first, runs));
     let builds = line("DIFFERENT BUILDS", marks::builds(first, runs));
     machines.into_iter().chain(builds).collect()
 }
 
 /// Compares each file with the first.
 pub fn compare(sources: &[Source<'_>]) -> Comparison {
-    let cases: Vec<Cases<'_>> = sources
-        .iter()
-        .map(|source| Cases::of(source.records))
-        .collect();
+    let cases: Vec<Cases<'_>> = sources.iter().map(|source| Cases::of(source.records)).collect();
     let mut comparison = Comparison {
         files: sources.iter().map(File::of).collect(),
         marks: marks::of(sources, &cases),
@@ -218,10 +212,7 @@ fn lines(key: &Key, metric: &Metric, cases: &[Cases<'_>]) -> Vec<Line> {
     let line = |&part: &Option<Part>| {
         let figures: Vec<Figure> = cases.iter().map(|c| Figure::of(c, key, part)).collect();
         let (old, others) = figures.split_first()?;
-        let changes = others
-            .iter()
-            .map(|new| Change::of(old, new))
-            .collect::<Vec<_>>();
+        let changes = others.iter().map(|new| Change::of(old, new)).collect::<Vec<_>>();
         // A system that does not tell the kernel's memory has no such line.
         let known = |figure: &Figure| !matches!(figure, Figure::Absent);
         figures.iter().any(known).then(|| Line {
@@ -239,9 +230,7 @@ fn lines(key: &Key, metric: &Metric, cases: &[Cases<'_>]) -> Vec<Line> {
 }
 
 fn name(key: &Key, part: Option<Part>, cases: &[Cases<'_>]) -> String {
-    let over = cases
-        .iter()
-        .find_map(|c| c.get(key)?.place.case.over.as_ref());
+    let over = cases.iter().find_map(|c| c.get(key)?.place.case.over.as_ref());
     let mut name = key.name();
     if let Some((flag, x)) = over.zip(key.x) {
         name += &format!(", {flag} {x}");
@@ -256,10 +245,7 @@ fn name(key: &Key, part: Option<Part>, cases: &[Cases<'_>]) -> String {
 impl File {
     fn of(source: &Source<'_>) -> Self {
         let runs = notes::runs(source.records);
-        let pressures: Vec<f64> = runs
-            .iter()
-            .filter_map(|run| run.machine.pressure.cpu)
-            .collect();
+        let pressures: Vec<f64> = runs.iter().filter_map(|run| run.machine.pressure.cpu).collect();
         File {
             name: source.name.to_owned(),
             machines: machines(runs),
@@ -291,9 +277,9 @@ impl Figure {
                 Figure::Failed("transparent huge pages void the slope".to_owned())
             }
             (Some(slopes), Some(Part::User)) => Figure::Slope(Box::new(slopes.user.line)),
-            (Some(slopes), Some(Part::Together)) => slopes
-                .all
-                .map_or(Figure::Absent, |fit| Figure::Slope(Box::new(fit.line))),
+            (Some(slopes), Some(Part::Together)) => {
+                slopes.all.map_or(Figure::Absent, |fit| Figure::Slope(Box::new(fit.line)))
+            }
             _ => Figure::Failed(memory::no_slope(&runs.all).to_owned()),
         }
     }
@@ -370,10 +356,7 @@ impl Comparison {
                 let Some(row) = line.baseline.clone() else {
                     continue;
                 };
-                let key = Key {
-                    row,
-                    ..line.key.clone()
-                };
+                let key = Key { row, ..line.key.clone() };
                 let Some((_, of_baseline)) = baselines.iter().find(|(k, _)| *k == key) else {
                     continue;
                 };

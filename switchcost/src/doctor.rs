@@ -64,15 +64,8 @@ pub type Asked = (String, Result<Needs, String>);
 
 /// Checks programs against limits.
 pub fn check(limits: &Limits, asked: &[Asked], tasks: Option<u64>) -> Checkup {
-    let programs: Vec<Verdict> = asked
-        .iter()
-        .map(|one| verdict(limits, one, tasks))
-        .collect();
-    let mut lines: Vec<Line> = limits
-        .statuses()
-        .iter()
-        .map(|s| line(s, &programs))
-        .collect();
+    let programs: Vec<Verdict> = asked.iter().map(|one| verdict(limits, one, tasks)).collect();
+    let mut lines: Vec<Line> = limits.statuses().iter().map(|s| line(s, &programs)).collect();
     lines.sort_by_key(|line| (line.most.is_empty(), line.status.state != LimitState::Binds));
     Checkup {
         tasks,
@@ -102,10 +95,7 @@ fn line(status: &LimitStatus, programs: &[Verdict]) -> Line {
         let most = status.most_tasks(&verdict.needs?)?;
         Some((verdict.program.clone(), most))
     };
-    Line {
-        status: status.clone(),
-        most: programs.iter().filter_map(most).collect(),
-    }
+    Line { status: status.clone(), most: programs.iter().filter_map(most).collect() }
 }
 
 fn raises(limits: &Limits, programs: &[Verdict], tasks: Option<u64>) -> Vec<Raise> {
@@ -124,10 +114,7 @@ fn raises(limits: &Limits, programs: &[Verdict], tasks: Option<u64>) -> Vec<Rais
                         raise.shortage = shortage;
                     }
                 }
-                None => raises.push(Raise {
-                    shortage,
-                    programs: vec![verdict.program.clone()],
-                }),
+                None => raises.push(Raise { shortage, programs: vec![verdict.program.clone()] }),
             }
         }
     }

@@ -175,10 +175,8 @@ mod tests {
             let crew = Crew { tokens, workers: 1 };
             let found = verdict(claim, switches, crew, stays_out);
             assert_eq!(found, expected, "{switches:?} {tokens} {stays_out}");
-            let contradicts = matches!(
-                expected,
-                TooFewSwitches | TooManySwitches | UnexpectedSwitches
-            );
+            let contradicts =
+                matches!(expected, TooFewSwitches | TooManySwitches | UnexpectedSwitches);
             assert_eq!(found.is_contradiction(), contradicts);
         }
     }
@@ -197,10 +195,7 @@ mod tests {
             let mut run = testing::record("a", 9, &[20_000; 100]);
             run.claim = Some(claim);
             run.hops = Some(10);
-            run.usage = Some(Usage {
-                voluntary_switches: switches,
-                ..Usage::default()
-            });
+            run.usage = Some(Usage { voluntary_switches: switches, ..Usage::default() });
             run.runtime = workers.map(|workers| Runtime {
                 name: "some".to_owned(),
                 version: None,

@@ -15,11 +15,7 @@ pub struct Executable {
 
 impl From<PathBuf> for Executable {
     fn from(path: PathBuf) -> Self {
-        Executable {
-            path,
-            args: Vec::new(),
-            folder: None,
-        }
+        Executable { path, args: Vec::new(), folder: None }
     }
 }
 

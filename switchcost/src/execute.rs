@@ -66,10 +66,7 @@ fn measure(
     let cpus = setting.cpus.as_ref().unwrap_or(&allowed).list();
     let cpus: Vec<usize> = cpus.iter().map(|&cpu| cpu as usize).collect();
     process.cache_line = cache_line::measure(&cpus);
-    process.memory = Some(MemoryChange {
-        before: memory::system(),
-        held: None,
-    });
+    process.memory = Some(MemoryChange { before: memory::system(), held: None });
     let mut args = process.args.clone();
     args.push("--controlled".to_owned());
     let mut running = Running::start(program, &args, &setting, options.timeout)?;
@@ -93,12 +90,7 @@ fn controlled(
     process: &mut Process,
 ) -> Result<(), Fault> {
     let (pids, description) = match answer(running)? {
-        Answer::Ready {
-            pids,
-            setup_ns,
-            first_ns,
-            description,
-        } => {
+        Answer::Ready { pids, setup_ns, first_ns, description } => {
             process.setup_ns = setup_ns;
             process.first_ns = first_ns;
             (pids, description)
@@ -107,19 +99,15 @@ fn controlled(
     };
     describe(&description, process)?;
     let timed = timed_run(running, case.iters, &pids, &description, process)?;
-    process.samples = Samples::of(&timed).map(|samples| Samples {
-        each: options.keep_samples.then_some(timed),
-        ..samples
-    });
+    process.samples = Samples::of(&timed)
+        .map(|samples| Samples { each: options.keep_samples.then_some(timed), ..samples });
     if process.partial {
         return Ok(());
     }
     for pass in &case.passes {
         let iterations = case.iters.min(MOST_SAMPLES);
         let (samples, _) = ran(running, iterations, Some(pass), &mut process.extra)?;
-        process
-            .extra
-            .extend(distribution(&samples).map(|d| (pass.clone(), d)));
+        process.extra.extend(distribution(&samples).map(|d| (pass.clone(), d)));
     }
     running.send(&Request::Hold.to_string())?;
     match answer(running)? {
@@ -170,11 +158,7 @@ fn timed_run(
     process: &mut Process,
 ) -> Result<Vec<u64>, Fault> {
     let threads = description.needs.threads.of(description.tasks);
-    let totals = || {
-        (threads <= MOST_THREADS)
-            .then(|| usage::totals(pids))
-            .flatten()
-    };
+    let totals = || (threads <= MOST_THREADS).then(|| usage::totals(pids)).flatten();
     let (totals_before, before) = (totals(), interference::totals());
     let mut samples = Vec::new();
     let mut used = Some(Usage::default());
@@ -192,9 +176,7 @@ fn timed_run(
     process.interference = Some(interference::totals().since(before));
     process.usage = match used {
         // It does not count its own, or children do the work.
-        None => totals()
-            .zip(totals_before)
-            .and_then(|(now, then)| now.since(&then)),
+        None => totals().zip(totals_before).and_then(|(now, then)| now.since(&then)),
         used => used,
     };
     Ok(samples)
@@ -231,17 +213,10 @@ fn ran(
 ) -> Result<(Vec<u64>, Option<Usage>), Fault> {
     running.send(&Request::Run(iterations, pass.cloned()).to_string())?;
     match answer(running)? {
-        Answer::Ran { samples_ns, .. } if samples_ns.len() as u64 > iterations => {
-            Err(Fault::Told(format!(
-                "it answered `run {iterations}` with {} samples",
-                samples_ns.len()
-            )))
-        }
-        Answer::Ran {
-            samples_ns,
-            usage,
-            extra: more,
-        } => {
+        Answer::Ran { samples_ns, .. } if samples_ns.len() as u64 > iterations => Err(Fault::Told(
+            format!("it answered `run {iterations}` with {} samples", samples_ns.len()),
+        )),
+        Answer::Ran { samples_ns, usage, extra: more } => {
             merge(extra, more);
             Ok((samples_ns, usage))
         }
@@ -257,9 +232,7 @@ fn answer(running: &mut Running) -> Result<Answer, Fault> {
         Err(e) => {
             let line = String::from_utf8_lossy(&line);
             let start: String = line.chars().take(80).collect();
-            Err(Fault::Told(format!(
-                "its answer is none of docs/CONTRACT.md ({e}): {start}"
-            )))
+            Err(Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}")))
         }
     }
 }

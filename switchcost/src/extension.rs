@@ -29,10 +29,7 @@ pub struct Pace {
 
 /// The records of those of these cases that may be extended.
 pub fn extensible(records: &[Record], cases: &[Case]) -> Vec<Record> {
-    let names = cases
-        .iter()
-        .filter(|case| case.extensible)
-        .map(|case| case.index);
+    let names = cases.iter().filter(|case| case.extensible).map(|case| case.index);
     let names: HashSet<u32> = names.collect();
     let is_of = |record: &&Record| names.contains(&record.case);
     records.iter().filter(is_of).cloned().collect()
@@ -65,11 +62,7 @@ pub fn rounds(records: &[Record], pilot: u32, cases: usize, pace: Pace, goal: Go
 
 /// How many rounds these records are of.
 pub fn decided(records: &[Record]) -> u32 {
-    records
-        .iter()
-        .map(|record| record.round.saturating_add(1))
-        .max()
-        .unwrap_or(0)
+    records.iter().map(|record| record.round.saturating_add(1)).max().unwrap_or(0)
 }
 
 /// The cases that miss the target, with the half width that they have reached.

@@ -65,11 +65,8 @@ pub fn verdict(bytes: Option<f64>, room: Option<u64>, answer: &Answer) -> Verdic
             return Verdict::Unknown { reason };
         }
     };
-    let limits: Vec<Shortage> = shortages
-        .iter()
-        .filter(|shortage| shortage.resource != "memory")
-        .cloned()
-        .collect();
+    let limits: Vec<Shortage> =
+        shortages.iter().filter(|shortage| shortage.resource != "memory").cloned().collect();
     if let Some(last) = limits.iter().find(|limit| limit.remedy.starts_with('#')) {
         let limit = last.name.clone();
         return Verdict::Beyond { limit };
@@ -96,10 +93,7 @@ mod tests {
     }
 
     fn too_much(shortages: &[Shortage]) -> Answer {
-        Answer::TooMuch {
-            largest: 1,
-            shortages: shortages.to_vec(),
-        }
+        Answer::TooMuch { largest: 1, shortages: shortages.to_vec() }
     }
 
     #[test]
@@ -108,19 +102,11 @@ mod tests {
         let estimate = shortage("MemAvailable", "memory", "# no command helps");
         let pids = shortage("kernel.pid_max", "threads", "# no command helps");
         let room = Some(1000);
-        let raise = Verdict::NeedsRaise {
-            limits: vec![files.clone()],
-        };
-        let beyond = Verdict::Beyond {
-            limit: "kernel.pid_max".to_owned(),
-        };
+        let raise = Verdict::NeedsRaise { limits: vec![files.clone()] };
+        let beyond = Verdict::Beyond { limit: "kernel.pid_max".to_owned() };
         for (bytes, answer, expected) in [
             (999.0, Answer::Fits, Verdict::Fits),
-            (
-                1001.0,
-                too_much(slice::from_ref(&files)),
-                Verdict::NotEnoughMemory { room: 1000 },
-            ),
+            (1001.0, too_much(slice::from_ref(&files)), Verdict::NotEnoughMemory { room: 1000 }),
             (999.0, too_much(&[files.clone(), estimate.clone()]), raise),
             // The program's estimate of memory is no limit where the measured one fits.
             (999.0, too_much(&[estimate]), Verdict::Fits),

@@ -55,12 +55,7 @@ impl Turn {
 /// no plain file is not for us.
 fn open(path: &Path) -> io::Result<File> {
     let no_trap = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
-    let existing = || {
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(no_trap)
-            .open(path)
-    };
+    let existing = || OpenOptions::new().read(true).custom_flags(no_trap).open(path);
     let file = match existing() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => match File::create_new(path) {
             Ok(file) => {
@@ -142,10 +137,7 @@ mod tests {
 
     #[test]
     fn the_holder_is_found_by_the_file() {
-        assert_eq!(
-            name(LOCKS, (0xfe, 0, 77)),
-            "another switchcost (process 13)"
-        );
+        assert_eq!(name(LOCKS, (0xfe, 0, 77)), "another switchcost (process 13)");
         for inode in [79, 80] {
             assert_eq!(name(LOCKS, (0xfe, 0, inode)), "another switchcost");
         }

@@ -75,12 +75,8 @@ pub fn no_slope(runs: &[&Record]) -> &'static str {
 
 fn fits(runs: &[&Record]) -> Option<Slopes> {
     let user = |record: &Record| Some(record.memory?.held?.resident? as f64);
-    let huge = |record: &&&Record| {
-        record
-            .memory
-            .and_then(|m| m.held?.huge)
-            .is_some_and(|bytes| bytes > 0)
-    };
+    let huge =
+        |record: &&&Record| record.memory.and_then(|m| m.held?.huge).is_some_and(|bytes| bytes > 0);
     Some(Slopes {
         user: Fit::of(runs, user)?,
         kernel: Fit::of(runs, |r| r.kernel_gain()),
@@ -153,10 +149,8 @@ impl Fit {
     }
 
     fn of(runs: &[&Record], size: impl Fn(&Record) -> Option<f64>) -> Option<Self> {
-        let (tasks, sizes): (Vec<f64>, Vec<f64>) = runs
-            .iter()
-            .filter_map(|record| Some((record.tasks? as f64, size(record)?)))
-            .unzip();
+        let (tasks, sizes): (Vec<f64>, Vec<f64>) =
+            runs.iter().filter_map(|record| Some((record.tasks? as f64, size(record)?))).unzip();
         Some(Fit {
             line: stats::fit_line(&tasks, &sizes, CONFIDENCE)?,
             robust: stats::theil_sen(&tasks, &sizes, CONFIDENCE),
@@ -174,11 +168,7 @@ mod tests {
     /// A run in which each task holds 100 bytes of its own, 30 of stack, 20 of page tables and 10
     /// of slab; the upper half of the counts twice as much of its own if `bent`.
     fn run(tasks: u64, bent: bool) -> Record {
-        let own = if bent {
-            tasks + tasks.saturating_sub(450)
-        } else {
-            tasks
-        };
+        let own = if bent { tasks + tasks.saturating_sub(450) } else { tasks };
         let memory = |tasks: u64, own: u64| Memory {
             resident: Some(5000 + 100 * own),
             page_tables: Some(7000 + 20 * tasks),
@@ -188,10 +178,7 @@ mod tests {
             ..Memory::default()
         };
         let mut record = testing::record("p", tasks, &[1]);
-        record.memory = Some(MemoryChange {
-            before: memory(0, 0),
-            held: Some(memory(tasks, own)),
-        });
+        record.memory = Some(MemoryChange { before: memory(0, 0), held: Some(memory(tasks, own)) });
         record
     }
 

@@ -83,11 +83,9 @@ impl fmt::Display for Note {
                 Nanos(time as f64),
                 share * 100.0
             ),
-            Note::Throttled { time } => write!(
-                f,
-                "a CPU quota (cpu.max) stopped the process for {}",
-                Nanos(time as f64)
-            ),
+            Note::Throttled { time } => {
+                write!(f, "a CPU quota (cpu.max) stopped the process for {}", Nanos(time as f64))
+            }
             Note::HugePages { bytes } => write!(
                 f,
                 "{} are in transparent huge pages: memory per task means little",
@@ -113,16 +111,12 @@ impl Note {
         let drift = samples.and_then(|s| s.thirds).filter(|t| !t.is_steady());
         let step = record.machine().clock_step_ns;
         let shortest = samples.map(|s| s.min);
-        let short = shortest
-            .zip(step)
-            .filter(|(min, step)| *min < step.saturating_mul(1000));
+        let short = shortest.zip(step).filter(|(min, step)| *min < step.saturating_mul(1000));
         let line = record.cache_line;
         let moved = line.filter(|line| line.ratio().is_some_and(|ratio| ratio > 2.0));
         let huge = record.memory.and_then(|memory| memory.held?.huge);
         [
-            drift.map(|thirds| Note::NotSteady {
-                change: thirds.change(),
-            }),
+            drift.map(|thirds| Note::NotSteady { change: thirds.change() }),
             short.map(|(shortest, step)| Note::ShortSamples { shortest, step }),
             preempted(record),
             steal(record),
@@ -131,8 +125,7 @@ impl Note {
                 .and_then(|i| i.throttled)
                 .filter(|&time| time > 0)
                 .map(|time| Note::Throttled { time }),
-            huge.filter(|&bytes| bytes > 0)
-                .map(|bytes| Note::HugePages { bytes }),
+            huge.filter(|&bytes| bytes > 0).map(|bytes| Note::HugePages { bytes }),
             moved
                 .and_then(|line| line.before.zip(line.after))
                 .map(|(before, after)| Note::CacheLineMoved { before, after }),
@@ -181,18 +174,9 @@ fn steal(record: &Record) -> Option<Note> {
 fn unreadable(record: &Record) -> impl Iterator<Item = Note> {
     let held = record.memory.and_then(|memory| memory.held);
     let missing = [
-        (
-            "/proc/PID/smaps_rollup",
-            held.is_some_and(|memory| memory.resident.is_none()),
-        ),
-        (
-            "/proc/meminfo",
-            held.is_some_and(|memory| memory.system_slab.is_none()),
-        ),
-        (
-            "/proc/stat",
-            record.interference.is_some_and(|i| i.steal.is_none()),
-        ),
+        ("/proc/PID/smaps_rollup", held.is_some_and(|memory| memory.resident.is_none())),
+        ("/proc/meminfo", held.is_some_and(|memory| memory.system_slab.is_none())),
+        ("/proc/stat", record.interference.is_some_and(|i| i.steal.is_none())),
     ];
     let missing = missing.into_iter().filter(|(_, missing)| *missing);
     missing.map(|(file, _)| Note::Unreadable { file })
@@ -220,9 +204,7 @@ pub(crate) fn warnings(records: &[Record]) -> Vec<String> {
         |differences: Vec<&'static str>| (!differences.is_empty()).then(|| differences.join(", "));
     let machine = |run: &&Run| differing(first.machine.same_machine(&run.machine));
     if let Some(what) = others.iter().find_map(machine) {
-        warnings.push(format!(
-            "the records come from different machines or settings: {what}"
-        ));
+        warnings.push(format!("the records come from different machines or settings: {what}"));
     }
     let build = |run: &&Run| {
         let mut what = first.build.same_build(&run.build);
@@ -236,10 +218,7 @@ pub(crate) fn warnings(records: &[Record]) -> Vec<String> {
     if runs.iter().any(|run| run.build.dirty == Some(true)) {
         warnings.push("built from sources that were changed since their revision".to_owned());
     }
-    if runs
-        .iter()
-        .any(|run| run.build.opt_level.as_deref() == Some("0"))
-    {
+    if runs.iter().any(|run| run.build.opt_level.as_deref() == Some("0")) {
         warnings.push("built without optimisation".to_owned());
     }
     warnings.extend(common(records));

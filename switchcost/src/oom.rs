@@ -65,13 +65,7 @@ fn file(groups: &str) -> Option<String> {
 
 /// The number after `name` in a file of `name value` lines.
 fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| {
-        line.strip_prefix(name)?
-            .strip_prefix(' ')?
-            .trim()
-            .parse()
-            .ok()
-    })
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -84,14 +78,8 @@ mod tests {
             file("4:memory:/a/b\n1:cpu:/\n0::/c\n").as_deref(),
             Some("/sys/fs/cgroup/memory/a/b/memory.oom_control")
         );
-        assert_eq!(
-            file("1:cpu:/\n0::/c\n").as_deref(),
-            Some("/sys/fs/cgroup/c/memory.events")
-        );
-        assert_eq!(
-            file("0::/\n").as_deref(),
-            Some("/sys/fs/cgroup/memory.events")
-        );
+        assert_eq!(file("1:cpu:/\n0::/c\n").as_deref(), Some("/sys/fs/cgroup/c/memory.events"));
+        assert_eq!(file("0::/\n").as_deref(), Some("/sys/fs/cgroup/memory.events"));
         assert_eq!(file("nonsense"), None);
     }
 

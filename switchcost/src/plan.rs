@@ -186,9 +186,7 @@ impl Plan {
                 "two sections have the title '{}'",
                 section.title
             );
-            section
-                .check()
-                .with_context(|| format!("section '{}'", section.title))?;
+            section.check().with_context(|| format!("section '{}'", section.title))?;
         }
         Ok(())
     }
@@ -275,10 +273,7 @@ impl Case {
 
     /// The same case again, to learn the noise; slopes have their own.
     pub fn twin(&self) -> Option<Case> {
-        let twin = Case {
-            twin: true,
-            ..self.clone()
-        };
+        let twin = Case { twin: true, ..self.clone() };
         (!self.section.metric.is_slope()).then_some(twin)
     }
 
@@ -315,10 +310,7 @@ impl Row {
             warmup: self.warmup,
             passes: self.passes.clone(),
             pin: self.pin || column.pin,
-            setting: Setting {
-                policy: column.policy.or(self.policy),
-                ..Setting::default()
-            },
+            setting: Setting { policy: column.policy.or(self.policy), ..Setting::default() },
             cell: Arc::new(record::Case {
                 section: section.to_owned(),
                 row: self.name.clone(),

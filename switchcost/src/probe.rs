@@ -86,10 +86,7 @@ fn within(limits: &Limits, description: &Description) -> Answer {
             None => format!("# {}", short.remedy),
         },
     });
-    Answer::TooMuch {
-        largest: report.most.unwrap_or(0),
-        shortages: shortages.collect(),
-    }
+    Answer::TooMuch { largest: report.most.unwrap_or(0), shortages: shortages.collect() }
 }
 
 /// Describes a command line of a program that follows the contract.
@@ -98,13 +95,8 @@ fn within(limits: &Limits, description: &Description) -> Answer {
 /// When it cannot be started, or refuses the flags.
 pub fn describe(program: &Executable, flags: &[String]) -> anyhow::Result<Description> {
     let output = call(program, flags, &["--describe"])?;
-    serde_json::from_slice(&output.stdout).map_err(|_| {
-        anyhow!(
-            "{} --describe: {}",
-            program.path.display(),
-            output.complaint()
-        )
-    })
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| anyhow!("{} --describe: {}", program.path.display(), output.complaint()))
 }
 
 fn call(program: &Executable, flags: &[String], more: &[&str]) -> anyhow::Result<Output> {
@@ -170,10 +162,7 @@ impl Answer {
             Answer::Fits => None,
             Answer::TooMuch { largest, shortages } => {
                 let names: Vec<&str> = shortages.iter().map(|s| s.name.as_str()).collect();
-                Some(format!(
-                    "this system allows at most {largest} tasks ({})",
-                    names.join("; ")
-                ))
+                Some(format!("this system allows at most {largest} tasks ({})", names.join("; ")))
             }
             Answer::NoFlag(flag) => Some(format!("it has no flag {flag}")),
             Answer::Refused(reason) => Some(reason.clone()),
@@ -186,11 +175,7 @@ mod tests {
     use super::*;
 
     fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Answer {
-        let output = Output {
-            status,
-            stdout: stdout.to_owned(),
-            words: words.to_owned(),
-        };
+        let output = Output { status, stdout: stdout.to_owned(), words: words.to_owned() };
         understand(&output, &Limits::read())
     }
 
@@ -207,10 +192,7 @@ mod tests {
         assert_eq!(understood(Some(0), &describe(1, 1), ""), Answer::Fits);
         let much = understood(Some(0), &describe(1 << 20, 1 << 40), "");
         let reason = much.reason().unwrap();
-        assert!(
-            reason.starts_with("this system allows at most "),
-            "{reason}"
-        );
+        assert!(reason.starts_with("this system allows at most "), "{reason}");
         let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
         let no_flag = |flag: &str| Answer::NoFlag(flag.to_owned());
         assert_eq!(understood(Some(2), b"", clap), no_flag("--capacity"));

@@ -233,10 +233,7 @@ impl Running {
             let mut fds = vec![watch(self.end.as_fd())];
             fds.extend(for_output.then(|| watch(self.stdout.as_fd())));
             fds.extend(signals::descriptor().map(watch));
-            match poll(
-                &mut fds,
-                PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX),
-            ) {
+            match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
                 Ok(_) => {}
                 Err(Errno::EINTR) => continue,
                 Err(e) => return Err(e.into()),
@@ -264,9 +261,7 @@ impl Running {
         }
         match self.stage {
             _ if self.is_killed => {
-                return Err(io::Error::other(
-                    "it does not end by SIGKILL: it waits in the kernel",
-                ));
+                return Err(io::Error::other("it does not end by SIGKILL: it waits in the kernel"));
             }
             Stage::Free => self.ask(Stage::Overdue),
             Stage::Interrupted | Stage::Overdue | Stage::GivenUp => self.force(),
@@ -306,11 +301,7 @@ impl Running {
             }
         }
         let status = self.reap()?;
-        Ok(Ended {
-            status,
-            fault: self.fault(status),
-            words: self.words()?,
-        })
+        Ok(Ended { status, fault: self.fault(status), words: self.words()? })
     }
 
     /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
@@ -331,10 +322,7 @@ impl Running {
     }
 
     fn fault(&self, status: ExitStatus) -> Option<String> {
-        let too_long = format!(
-            "timed out: it had not ended after {:?} (--timeout)",
-            self.timeout
-        );
+        let too_long = format!("timed out: it had not ended after {:?} (--timeout)", self.timeout);
         match self.stage {
             Stage::Overdue if !self.is_killed => {
                 return Some(format!("{too_long}, and was ended by SIGTERM"));
@@ -351,13 +339,11 @@ impl Running {
         let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
         let killed = format!("killed by signal {number} ({name})");
         let out_of_memory = oom::Kills::now().since(self.kills.clone());
-        Some(
-            match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
-                Some(cause) => format!("{killed}: {cause}"),
-                None if signals::received().is_some() => format!("{killed} after an interrupt"),
-                None => killed,
-            },
-        )
+        Some(match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
+            Some(cause) => format!("{killed}: {cause}"),
+            None if signals::received().is_some() => format!("{killed} after an interrupt"),
+            None => killed,
+        })
     }
 
     fn words(&mut self) -> io::Result<String> {
@@ -366,9 +352,7 @@ impl Running {
         self.stderr.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::new();
         // Others that it has started may still write to it.
-        Read::by_ref(&mut self.stderr)
-            .take(LONGEST_WORDS)
-            .read_to_end(&mut bytes)?;
+        Read::by_ref(&mut self.stderr).take(LONGEST_WORDS).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 }

@@ -75,9 +75,7 @@ impl Programs {
             };
             (name.to_owned(), executable)
         });
-        Ok(Programs {
-            found: found.collect(),
-        })
+        Ok(Programs { found: found.collect() })
     }
 
     /// Reason why a program is not there; `None` where it is.
@@ -114,10 +112,7 @@ impl Places {
             // Tests and benchmarks are one level further down.
             folder = folder.parent().unwrap_or(folder);
         }
-        Ok(Places {
-            beside: folder.to_owned(),
-            checkout: Checkout::of(folder),
-        })
+        Ok(Places { beside: folder.to_owned(), checkout: Checkout::of(folder) })
     }
 
     /// An executable beside this one.
@@ -159,9 +154,7 @@ impl Places {
         let (program, args) = table.run.split_first()?;
         let checkout = self.checkout.as_ref();
         let path = match program.contains('/') {
-            true => checkout
-                .map_or(PathBuf::new(), Checkout::folder)
-                .join(program),
+            true => checkout.map_or(PathBuf::new(), Checkout::folder).join(program),
             false => checkout
                 .map(Checkout::executables)
                 .into_iter()
@@ -213,20 +206,13 @@ mod tests {
         let program = folder.path().join("here");
         fs::write(&program, "").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let places = Places {
-            beside: folder.path().to_owned(),
-            checkout: None,
-        };
+        let places = Places { beside: folder.path().to_owned(), checkout: None };
         (folder, places)
     }
 
     fn table(run: &[&str], needs: &[&str]) -> ProgramTable {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        ProgramTable {
-            run: words(run),
-            build: words(&["false"]),
-            needs: words(needs),
-        }
+        ProgramTable { run: words(run), build: words(&["false"]), needs: words(needs) }
     }
 
     #[test]
@@ -236,10 +222,7 @@ mod tests {
         let executable = found.unwrap();
         assert_eq!(executable.path, folder.path().join("here"));
         assert_eq!(executable.args, ["x"]);
-        for (needs, word) in [
-            (&[][..], "only a checkout"),
-            (&["no-such-tool"], "PATH has"),
-        ] {
+        for (needs, word) in [(&[][..], "only a checkout"), (&["no-such-tool"], "PATH has")] {
             let why = places.of_table(&table(&["there"], needs)).unwrap_err();
             assert!(why.starts_with(NOT_RUN) && why.contains(word), "{why}");
         }
@@ -252,17 +235,10 @@ mod tests {
         let path = folder.path().join("here");
         let name = path.to_str().unwrap();
         let programs = Programs::up_to_date([name], &ProgramTables::new()).unwrap();
-        assert_eq!(
-            programs.executable(name).unwrap(),
-            &Executable::from(path.clone())
-        );
+        assert_eq!(programs.executable(name).unwrap(), &Executable::from(path.clone()));
         let other = folder.path().join("there");
         let none = Programs::up_to_date([other.to_str().unwrap()], &ProgramTables::new());
-        assert!(
-            none.unwrap_err()
-                .to_string()
-                .contains("there is no program")
-        );
+        assert!(none.unwrap_err().to_string().contains("there is no program"));
     }
 
     #[test]

@@ -37,11 +37,7 @@ impl Progress {
                 format!(", about {} s left", left.as_secs() + 1)
             }
         };
-        self.draw(&format!(
-            "round {} of {}{left}: {case}",
-            round + 1,
-            self.rounds,
-        ));
+        self.draw(&format!("round {} of {}{left}: {case}", round + 1, self.rounds,));
     }
 
     /// One more is done.

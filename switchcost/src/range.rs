@@ -35,9 +35,7 @@ impl Range {
             return Err(format!("{from}..{to} runs backwards: write {to}..{from}"));
         }
         if from == to {
-            return Err(format!(
-                "{from}..{to} is one number: a sweep needs two or more"
-            ));
+            return Err(format!("{from}..{to} is one number: a sweep needs two or more"));
         }
         if to > LARGEST {
             return Err(format!("{from}..{to} ends past {LARGEST}"));
@@ -50,14 +48,10 @@ impl Range {
     /// # Errors
     /// When it is no range, as [`Range::new`] says.
     pub fn parse(text: &str, number: impl Fn(&str) -> Option<u64>) -> Result<Self, String> {
-        let ends = text
-            .split_once("..")
-            .and_then(|(from, to)| Some((number(from)?, number(to)?)));
+        let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));
         match ends {
             Some((from, to)) => Range::new(from, to),
-            None => Err(format!(
-                "'{text}' is not a range: write one such as 2..1000"
-            )),
+            None => Err(format!("'{text}' is not a range: write one such as 2..1000")),
         }
     }
 
@@ -79,11 +73,8 @@ impl Range {
             };
             value.round() as u64
         });
-        let mut points: Vec<u64> = [self.from]
-            .into_iter()
-            .chain(between)
-            .chain([self.to])
-            .collect();
+        let mut points: Vec<u64> =
+            [self.from].into_iter().chain(between).chain([self.to]).collect();
         points.dedup();
         points
     }
@@ -137,19 +128,14 @@ mod tests {
     #[test]
     fn points_are_spaced_by_equal_factors_or_differences() {
         use Spacing::{Linear, Logarithmic};
-        assert_eq!(
-            points("1..10000", 5, Logarithmic),
-            [1, 10, 100, 1000, 10_000]
-        );
+        assert_eq!(points("1..10000", 5, Logarithmic), [1, 10, 100, 1000, 10_000]);
         assert_eq!(points("100..200", 5, Linear), [100, 125, 150, 175, 200]);
         assert_eq!(points("2..9", 2, Logarithmic), [2, 9]);
         // Python: [round(2 * 50000 ** (i / 11)) for i in range(12)]
         // Python: [round(2 * 50000 ** (i / 11)) for i in range(12)]
         assert_eq!(
             points("2..100000", 12, Logarithmic),
-            [
-                2, 5, 14, 38, 102, 273, 731, 1956, 5230, 13_984, 37_396, 100_000
-            ]
+            [2, 5, 14, 38, 102, 273, 731, 1956, 5230, 13_984, 37_396, 100_000]
         );
     }
 

@@ -55,10 +55,7 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Writes to a device or a FIFO, which must stay what it is.
 fn write_special(path: &Path, flags: OFlag, bytes: &[u8]) -> anyhow::Result<()> {
-    let mut special = OpenOptions::new()
-        .write(true)
-        .custom_flags(flags.bits())
-        .open(path)?;
+    let mut special = OpenOptions::new().write(true).custom_flags(flags.bits()).open(path)?;
     if !is_special(&special.metadata()?) {
         bail!("another process has changed what this name stands for");
     }
@@ -76,8 +73,7 @@ fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> anyhow::Result<
         keep_owner(new.as_file(), old)?;
         // After the owner: a change of owner clears bits of the mode.
         let mode = old.permissions().mode() & 0o777;
-        new.as_file()
-            .set_permissions(Permissions::from_mode(mode))?;
+        new.as_file().set_permissions(Permissions::from_mode(mode))?;
     }
     new.persist(path)?;
     Ok(())

@@ -74,10 +74,7 @@ impl Rounds {
         ensure!(earlier.runs.len() == 1, "it holds several runs");
         origin::ensure_same(header, &self.header.machine, &self.header.build)?;
         let other = "it was made by another plan or with other options";
-        ensure!(
-            header.plan == self.header.plan && header.seed == self.header.seed,
-            "{other}"
-        );
+        ensure!(header.plan == self.header.plan && header.seed == self.header.seed, "{other}");
         for record in earlier.records.iter().filter(|record| record.is_whole()) {
             let is_its = |case: &&Case| case.index == record.case && case.x == record.x;
             let Some(case) = cases.iter().find(is_its) else {
@@ -287,10 +284,7 @@ pub(crate) fn command_line() -> String {
 
 /// A process that never ran.
 fn failed(case: &Case, reason: String) -> Process {
-    Process {
-        error: Some(reason),
-        ..Process::of(&case.program, case.flags.clone())
-    }
+    Process { error: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
 }
 
 #[cfg(test)]

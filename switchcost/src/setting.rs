@@ -60,9 +60,7 @@ impl Cpus {
         let set = sched_getaffinity(Pid::from_raw(0))?;
         let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
         let cpus = (0..CpuSet::count()).filter(is_in);
-        Ok(Cpus(
-            cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect(),
-        ))
+        Ok(Cpus(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect()))
     }
 
     /// The first one alone.

@@ -255,10 +255,7 @@ fn end_last_line(file: &mut File) -> io::Result<()> {
 }
 
 fn cannot_write(path: &Path) -> String {
-    format!(
-        "cannot write {}: name another file by --out",
-        path.display()
-    )
+    format!("cannot write {}: name another file by --out", path.display())
 }
 
 #[cfg(test)]
@@ -272,10 +269,7 @@ mod tests {
         let at = |seconds| date(UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(1_700_000_000).unwrap(), "2023-11-14T22-13-20Z");
         let error = at(400_000_000_000).unwrap_err().to_string();
-        assert!(
-            error.contains("clock") && error.contains("--out"),
-            "{error}"
-        );
+        assert!(error.contains("clock") && error.contains("--out"), "{error}");
     }
 
     #[test]
@@ -289,9 +283,6 @@ mod tests {
         assert!(error.contains("out.jsonl was removed"), "{error}");
         fs::write(&path, "another").unwrap();
         assert!(store.ensure_kept().is_err());
-        Store::append_to(Path::new("/dev/null"))
-            .unwrap()
-            .ensure_kept()
-            .unwrap();
+        Store::append_to(Path::new("/dev/null")).unwrap().ensure_kept().unwrap();
     }
 }

@@ -19,10 +19,7 @@ impl FromStr for Subject {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace().map(str::to_owned);
         let program = words.next().ok_or("it names no program")?;
-        Ok(Subject {
-            program,
-            flags: words.collect(),
-        })
+        Ok(Subject { program, flags: words.collect() })
     }
 }
 

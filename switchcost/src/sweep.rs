@@ -93,11 +93,7 @@ impl Sweep {
                         cut.cases.push(case);
                         cut.points.push(x);
                     }
-                    None => cuts.push(Cut {
-                        cases: vec![case],
-                        points: vec![x],
-                        answer,
-                    }),
+                    None => cuts.push(Cut { cases: vec![case], points: vec![x], answer }),
                 }
             }
             planned.cuts.append(&mut cuts);
@@ -138,11 +134,7 @@ impl Sweep {
             rounds: self.rounds,
             index,
             x: Some(x),
-            section: Arc::new(Section {
-                title: title.clone(),
-                metric,
-                also: Vec::new(),
-            }),
+            section: Arc::new(Section { title: title.clone(), metric, also: Vec::new() }),
             cell: Arc::new(record::Case {
                 section: title,
                 row: series.subject.to_string(),
@@ -261,10 +253,7 @@ pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
             lines.push(line);
         }
     }
-    lines
-        .into_iter()
-        .map(|(name, what)| format!("{name} {what}"))
-        .collect()
+    lines.into_iter().map(|(name, what)| format!("{name} {what}")).collect()
 }
 
 /// Metric that a sweep shows of a program: chains hand something over, others do not.
@@ -291,10 +280,7 @@ impl Iterations {
             _ => tasks,
         };
         let timed = hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
-        Iterations {
-            timed,
-            warmup: timed.div_ceil(10),
-        }
+        Iterations { timed, warmup: timed.div_ceil(10) }
     }
 }
 

@@ -16,17 +16,10 @@ pub(crate) fn record(program: &str, tasks: u64, samples: &[u64]) -> Record {
 
 /// A process in the only case of a run.
 pub(crate) fn in_case(metric: Metric, case: Case, process: Process) -> Record {
-    let section = Section {
-        title: case.section.clone(),
-        metric,
-        also: Vec::new(),
-    };
+    let section = Section { title: case.section.clone(), metric, also: Vec::new() };
     let mut plan = Plan::default();
     plan.put(&section, &case);
     let (machine, build) = (Machine::default(), Build::default());
-    let run = Run {
-        id: 1,
-        ..Run::begin(String::new(), 1, machine, build, plan)
-    };
+    let run = Run { id: 1, ..Run::begin(String::new(), 1, machine, build, plan) };
     Record::new(Arc::new(run), process).unwrap()
 }

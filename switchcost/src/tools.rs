@@ -19,10 +19,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
 /// have put into a parent folder of it, such as `.cargo/config.toml` in /tmp.
 pub(crate) fn command(tool: &Path, folder: &Path) -> Command {
     let mut command = Command::new(tool);
-    command
-        .current_dir(folder)
-        .env("PATH", path())
-        .stdin(Stdio::null());
+    command.current_dir(folder).env("PATH", path()).stdin(Stdio::null());
     command
 }
 
@@ -41,9 +38,7 @@ fn find_in(path: &OsStr, name: &str) -> Option<PathBuf> {
     let is_executable = |file: &PathBuf| {
         fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
     };
-    env::split_paths(path)
-        .map(|folder| folder.join(name))
-        .find(is_executable)
+    env::split_paths(path).map(|folder| folder.join(name)).find(is_executable)
 }
 
 #[cfg(test)]
@@ -52,11 +47,9 @@ mod tests {
 
     #[test]
     fn the_current_folder_is_not_in_path() {
-        for (path, kept) in [
-            (":/usr/bin:", "/usr/bin"),
-            (".:/usr/bin::bin:../x:/bin", "/usr/bin:/bin"),
-            ("", ""),
-        ] {
+        for (path, kept) in
+            [(":/usr/bin:", "/usr/bin"), (".:/usr/bin::bin:../x:/bin", "/usr/bin:/bin"), ("", "")]
+        {
             assert_eq!(absolute(OsStr::new(path)), kept, "{path}");
         }
     }

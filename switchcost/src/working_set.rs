@@ -49,17 +49,13 @@ impl Held {
     /// What the tasks of these runs hold; `None` where the runs do not tell, or the memory does
     /// not grow with the number of tasks.
     pub fn of(name: &str, runs: &[&Record]) -> Option<Self> {
-        let (tasks, gains): (Vec<f64>, Vec<f64>) = runs
-            .iter()
-            .filter_map(|r| Some((r.tasks? as f64, r.resident_gain()? as f64)))
-            .unzip();
+        let (tasks, gains): (Vec<f64>, Vec<f64>) =
+            runs.iter().filter_map(|r| Some((r.tasks? as f64, r.resident_gain()? as f64))).unzip();
         let per_task = stats::fit_line(&tasks, &gains, CONFIDENCE)?.slope;
         (per_task.low > 0.0).then(|| Held {
             name: name.to_owned(),
             per_task,
-            caches: runs
-                .first()
-                .map_or_else(Vec::new, |r| data_caches(&r.machine().caches)),
+            caches: runs.first().map_or_else(Vec::new, |r| data_caches(&r.machine().caches)),
         })
     }
 
@@ -188,10 +184,7 @@ mod tests {
 
     /// A run with `tasks` tasks that hold `each` bytes, and 1 MiB of its own.
     fn run(tasks: u64, each: u64) -> Record {
-        let memory = |resident| Memory {
-            resident: Some(resident),
-            ..Memory::default()
-        };
+        let memory = |resident| Memory { resident: Some(resident), ..Memory::default() };
         let mut record = testing::record("p", tasks, &[1]);
         record.memory = Some(MemoryChange {
             before: memory(2 << 20),
@@ -205,10 +198,8 @@ mod tests {
 
     #[test]
     fn caches_for_data_come_nearest_first() {
-        let names: Vec<String> = data_caches(&machine())
-            .into_iter()
-            .map(|cache| cache.name)
-            .collect();
+        let names: Vec<String> =
+            data_caches(&machine()).into_iter().map(|cache| cache.name).collect();
         assert_eq!(names, ["L1d", "L2", "L3"]);
         assert!(data_caches(&[]).is_empty());
     }
@@ -216,15 +207,9 @@ mod tests {
     #[test]
     fn a_mark_is_where_the_tasks_fill_the_cache() {
         let marks = marks(1024.0, &data_caches(&machine()));
-        let texts: Vec<String> = marks
-            .iter()
-            .map(|mark| format!("{} at {}", mark.label, mark.x))
-            .collect();
-        let expected = [
-            "48 KiB L1d at 48",
-            "2 MiB L2 at 2048",
-            "480 MiB L3 at 491520",
-        ];
+        let texts: Vec<String> =
+            marks.iter().map(|mark| format!("{} at {}", mark.label, mark.x)).collect();
+        let expected = ["48 KiB L1d at 48", "2 MiB L2 at 2048", "480 MiB L3 at 491520"];
         assert_eq!(texts, expected);
         assert!(super::marks(0.0, &data_caches(&machine())).is_empty());
     }
@@ -236,10 +221,7 @@ mod tests {
         let held = Held::of("p", &runs).unwrap();
         assert!((held.per_task.estimate - 2048.0).abs() < 1e-6);
         let fits = |tasks| held.fits(held.at(tasks)).to_owned();
-        assert_eq!(
-            [10, 1000, 5000, 1_000_000].map(fits),
-            ["L1d", "L2", "L3", "memory"]
-        );
+        assert_eq!([10, 1000, 5000, 1_000_000].map(fits), ["L1d", "L2", "L3", "memory"]);
         let marks = held.marks(10, 5000);
         let labels: Vec<&str> = marks.iter().map(|mark| mark.label.as_str()).collect();
         assert_eq!(labels, ["48 KiB L1d", "2 MiB L2"]);
@@ -256,11 +238,7 @@ mod tests {
             .into_iter()
             .map(|mark| format!("{} at {:.0}", mark.label, mark.x))
             .collect();
-        let expected = [
-            "48 KiB L1d: a, b at 24",
-            "2 MiB L2: c at 218",
-            "2 MiB L2: a, b at 1024",
-        ];
+        let expected = ["48 KiB L1d: a, b at 24", "2 MiB L2: c at 218", "2 MiB L2: a, b at 1024"];
         assert_eq!(labels, expected);
     }
 

@@ -1,9 +1,6 @@
 //! `switchcost compare`: that it finds what is there, and does not find what is not.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "the helpers of a test may panic as the test itself"
-)]
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test itself")]
 
 // By path, so that this file can be a test by itself as well as a module of one.
 #[path = "compare/honesty.rs"]
@@ -32,11 +29,7 @@ fn a_difference_within_that_of_twins_is_noise() {
     let twins = |by: f64| {
         let mut file = old.clone();
         for k in 0..10 {
-            let mut twin = record(
-                0,
-                k,
-                means(k) * if k % 2 == 0 { 1.0 + by } else { 1.0 - by },
-            );
+            let mut twin = record(0, k, means(k) * if k % 2 == 0 { 1.0 + by } else { 1.0 - by });
             twin.twin = true;
             file.push(twin);
         }
@@ -52,14 +45,8 @@ fn a_difference_within_that_of_twins_is_noise() {
 }
 
 fn set_peak(record: &mut Record, bytes: u64) {
-    let held = Memory {
-        peak_resident: Some(bytes),
-        ..Memory::default()
-    };
-    record.memory = Some(MemoryChange {
-        before: Memory::default(),
-        held: Some(held),
-    });
+    let held = Memory { peak_resident: Some(bytes), ..Memory::default() };
+    record.memory = Some(MemoryChange { before: Memory::default(), held: Some(held) });
 }
 
 /// Ten runs with all that further columns show.
@@ -72,24 +59,16 @@ fn with_further_columns(hop: f64, switches: u64, resident: u64) -> Vec<Record> {
         ("alive", "extra.alive_count.max".parse().unwrap()),
         ("late", "extra.late.max".parse().unwrap()),
     ];
-    let also = also.map(|(name, metric)| Also {
-        name: name.to_owned(),
-        metric,
-    });
+    let also = also.map(|(name, metric)| Also { name: name.to_owned(), metric });
     let run = |k: u32| {
         let each = u64::from(k % 3);
         let mut record = record(0, k, hop + f64::from(k % 3));
-        edit(&mut record, |run, _| {
-            run.plan.sections[0].also = also.to_vec()
-        });
+        edit(&mut record, |run, _| run.plan.sections[0].also = also.to_vec());
         record.bytes = Some(4096);
         set_peak(&mut record, resident + 4096 * each);
         let alive = distribution(&[10]).unwrap();
         record.extra.insert("alive_count".to_owned(), alive);
-        record.usage = Some(Usage {
-            voluntary_switches: switches + each,
-            ..Usage::default()
-        });
+        record.usage = Some(Usage { voluntary_switches: switches + each, ..Usage::default() });
         record
     };
     (0..10).map(run).collect()
@@ -102,15 +81,9 @@ fn what_is_better_depends_on_the_quantity() {
     let new = with_further_columns(1500.0, 300, 6 << 20);
     let comparison = pair(&old, &new);
     // Nothing tells how late anything was, so that there is no line for it.
-    assert_eq!(
-        verdicts(&comparison),
-        [Slower, Slower, Slower, Higher, Smaller, NoDifference]
-    );
+    assert_eq!(verdicts(&comparison), [Slower, Slower, Slower, Higher, Smaller, NoDifference]);
     let back = pair(&new, &old);
-    assert_eq!(
-        verdicts(&back),
-        [Faster, Faster, Faster, Lower, Larger, NoDifference]
-    );
+    assert_eq!(verdicts(&back), [Faster, Faster, Faster, Lower, Larger, NoDifference]);
     let text = text(&comparison);
     for words in [
         "case 0, rate",
@@ -124,15 +97,9 @@ fn what_is_better_depends_on_the_quantity() {
     // A rate that falls to two thirds takes half as much time again: the gate sees one and the same.
     let worse = |limit: f64| -> Vec<&str> {
         let worse = comparison.worse_than(limit);
-        worse
-            .iter()
-            .map(|(line, _, _)| line.name.as_str())
-            .collect()
+        worse.iter().map(|(line, _, _)| line.name.as_str()).collect()
     };
-    assert_eq!(
-        worse(0.45),
-        ["case 0", "case 0, rate", "case 0, throughput"]
-    );
+    assert_eq!(worse(0.45), ["case 0", "case 0, rate", "case 0, throughput"]);
     assert!(worse(0.55).is_empty());
 }
 
@@ -157,14 +124,9 @@ fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
     let comparison = pair(&old, &new);
     let is_baseline = |line: &&Line| line.is_baseline;
     let lines = || comparison.sections.iter().flat_map(|s| &s.lines);
-    let baselines: Vec<&str> = lines()
-        .filter(is_baseline)
-        .map(|l| l.name.as_str())
-        .collect();
+    let baselines: Vec<&str> = lines().filter(is_baseline).map(|l| l.name.as_str()).collect();
     assert_eq!(baselines, ["case 1"]);
-    let [mark] = &comparison.marks[..] else {
-        panic!("{:?}", comparison.marks)
-    };
+    let [mark] = &comparison.marks[..] else { panic!("{:?}", comparison.marks) };
     assert_eq!(mark.facts[0].name, "tokens of 'case 0' and 1 more");
     // A round of its own is told by the section's metric alone.
     let table = &analyse(&old).tables[0];
@@ -217,16 +179,8 @@ fn what_cannot_be_compared_says_why() {
         })
     };
     let few = |case: u32| plain(case).take(4);
-    let old: Vec<Record> = plain(0)
-        .chain(plain(1))
-        .chain(plain(2))
-        .chain(plain(3))
-        .collect();
-    let new: Vec<Record> = two(0)
-        .chain(failing(1))
-        .chain(few(2))
-        .chain(plain(4))
-        .collect();
+    let old: Vec<Record> = plain(0).chain(plain(1)).chain(plain(2)).chain(plain(3)).collect();
+    let new: Vec<Record> = two(0).chain(failing(1)).chain(few(2)).chain(plain(4)).collect();
     let comparison = pair(&old, &new);
     assert_eq!(
         verdicts(&comparison),
@@ -239,13 +193,7 @@ fn what_cannot_be_compared_says_why() {
         ]
     );
     let text = text(&comparison);
-    for said in [
-        "two modes",
-        "failed: no memory",
-        "under 5 rounds",
-        "only in old",
-        "only in new",
-    ] {
+    for said in ["two modes", "failed: no memory", "under 5 rounds", "only in old", "only in new"] {
         assert!(text.contains(said), "{said}\n{text}");
     }
     assert_eq!(comparison.family, 0);
@@ -299,19 +247,14 @@ fn a_baseline_that_moved_too_casts_doubt() {
         let mut noise = Noise::of(8);
         draw(&mut file, |case| centre(case) * factor * noise.factor(0.01));
         for record in file.iter_mut().filter(|record| case_of(record) == 1) {
-            edit(record, |run, case| {
-                run.plan.cases[case].baseline = Some("case 0".to_owned())
-            });
+            edit(record, |run, case| run.plan.cases[case].baseline = Some("case 0".to_owned()));
         }
         file
     };
     let drifted = pair(&with_baseline(1.0), &with_baseline(1.1));
     assert_eq!(verdicts(&drifted), [Verdict::Slower; 2]);
     let said = text(&drifted);
-    assert!(
-        said.contains("changed in new by +10.0 to +10.0 %"),
-        "{said}"
-    );
+    assert!(said.contains("changed in new by +10.0 to +10.0 %"), "{said}");
     assert!(said.contains("Doubt these"), "{said}");
     assert!(!text(&pair(&with_baseline(1.0), &with_baseline(1.0))).contains("Doubt these"));
 }
@@ -325,27 +268,17 @@ fn files_stand_side_by_side() {
     }
     for (file, cpu) in files.iter_mut().zip(["A", "B", "C"]) {
         for record in file {
-            edit(record, |run, _| {
-                run.machine.cpu_model = Some(cpu.to_owned())
-            });
+            edit(record, |run, _| run.machine.cpu_model = Some(cpu.to_owned()));
         }
     }
     let names = ["a.jsonl", "b.jsonl", "c.jsonl"];
-    let sources: Vec<Source<'_>> = names
-        .iter()
-        .zip(&files)
-        .map(|(name, records)| Source { name, records })
-        .collect();
+    let sources: Vec<Source<'_>> =
+        names.iter().zip(&files).map(|(name, records)| Source { name, records }).collect();
     let comparison = compare(&sources);
     assert_eq!(comparison.family, 3);
     assert_eq!(
         verdicts(&comparison),
-        [
-            Verdict::Slower,
-            Verdict::Faster,
-            Verdict::Slower,
-            Verdict::OnlyInOld
-        ]
+        [Verdict::Slower, Verdict::Faster, Verdict::Slower, Verdict::OnlyInOld]
     );
     let mut markdown = Vec::new();
     render::compare::markdown(&comparison, &mut markdown).unwrap();
@@ -405,10 +338,7 @@ fn the_gate_fails_where_a_case_is_worse_beyond_doubt() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(status), "{limit}: {stderr}");
         assert_eq!(stderr.contains("case 1 +"), status == 1, "{stderr}");
-        assert!(
-            !stderr.contains("case 0") && !stderr.contains("case 2"),
-            "{stderr}"
-        );
+        assert!(!stderr.contains("case 0") && !stderr.contains("case 2"), "{stderr}");
         assert!(!output.stdout.is_empty());
     }
     // The other way round it is faster, which is no fault.
@@ -417,11 +347,7 @@ fn the_gate_fails_where_a_case_is_worse_beyond_doubt() {
     for limit in ["five", "-1%", ""] {
         let output = switchcost(&[&format!("--fail-over={limit}")], &files);
         assert_eq!(output.status.code(), Some(2), "{limit}");
-        assert!(
-            String::from_utf8(output.stderr)
-                .unwrap()
-                .contains("--fail-over")
-        );
+        assert!(String::from_utf8(output.stderr).unwrap().contains("--fail-over"));
     }
 }
 
@@ -432,10 +358,7 @@ fn a_gate_with_nothing_to_judge_fails() {
     let output = switchcost(&["--fail-over", "5%"], &[&old, &old]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(
-        stderr.contains("no case that could be compared"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("no case that could be compared"), "{stderr}");
     assert_eq!(switchcost(&[], &[&old, &old]).status.code(), Some(0));
     assert_eq!(switchcost(&[], &[&old]).status.code(), Some(2));
 }

@@ -13,10 +13,7 @@ use tempfile::TempDir;
 
 /// A system, unpacked from one text: `=== path` before each file.
 fn system(name: &str) -> TempDir {
-    let path = format!(
-        "{}/tests/fixtures/systems/{name}.txt",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let path = format!("{}/tests/fixtures/systems/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(path).unwrap();
     let root = tempfile::tempdir().unwrap();
     for part in text.split("=== ").skip(1) {
@@ -30,21 +27,10 @@ fn system(name: &str) -> TempDir {
 
 fn asked() -> Vec<Asked> {
     let both = |each: u64| Need::new(each, each);
-    let link = Needs {
-        descriptors: both(2),
-        bytes: both(8 << 10),
-        ..Needs::default()
-    };
-    let thread = Needs {
-        threads: both(1),
-        maps: both(4),
-        bytes: both(40 << 10),
-        ..Needs::default()
-    };
-    let channel = Needs {
-        bytes: both(2 << 10),
-        ..Needs::default()
-    };
+    let link = Needs { descriptors: both(2), bytes: both(8 << 10), ..Needs::default() };
+    let thread =
+        Needs { threads: both(1), maps: both(4), bytes: both(40 << 10), ..Needs::default() };
+    let channel = Needs { bytes: both(2 << 10), ..Needs::default() };
     [
         ("thread-brigade", Ok(link + thread)),
         ("async-brigade", Ok(link + channel)),
@@ -118,10 +104,7 @@ fn the_commands_are_enough() {
             let checkup = doctor::check(&limits, &asked(), Some(most + 1));
             assert!(checkup.too_many_for().any(|name| name == program));
             let mut raised = checkup.raises.iter();
-            assert!(
-                raised.any(|raise| raise.programs.contains(&program)),
-                "{name}, {program}"
-            );
+            assert!(raised.any(|raise| raise.programs.contains(&program)), "{name}, {program}");
         }
     }
 }

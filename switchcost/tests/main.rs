@@ -3,10 +3,7 @@
 //! No test asserts a time. Where a tool or a right is missing, a test says `skipped: ...` on
 //! standard error and passes.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test's helpers may panic as the test itself does"
-)]
+#![expect(clippy::unwrap_used, reason = "a test's helpers may panic as the test itself does")]
 
 /// What another user, a hostile file or a hostile environment may try against the runner.
 mod attacks;

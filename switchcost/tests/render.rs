@@ -50,9 +50,7 @@ fn rounded(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(is_part) {
         out.push_str(&rest[..at]);
-        let end = rest[at..]
-            .find(|c| !is_part(c))
-            .map_or(rest.len(), |n| at + n);
+        let end = rest[at..].find(|c| !is_part(c)).map_or(rest.len(), |n| at + n);
         let number = &rest[at..end];
         match number.parse::<f64>() {
             Ok(value) if number.contains('.') && number.len() > 11 => {
@@ -83,10 +81,7 @@ fn every_format_is_stable() {
     let records = records();
     let analysis = analyse(&records);
     compare("text", &made(|out| render::text(&analysis, &records, out)));
-    compare(
-        "markdown",
-        &made(|out| render::markdown(&analysis, &records, out)),
-    );
+    compare("markdown", &made(|out| render::markdown(&analysis, &records, out)));
     compare("csv", &rounded(&made(|out| render::csv(&records, out))));
 }
 
@@ -97,11 +92,7 @@ fn report(arguments: &[&str]) -> (i32, String, String) {
         .output()
         .expect("the program runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");
-    (
-        output.status.code().expect("no signal"),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    (output.status.code().expect("no signal"), text(output.stdout), text(output.stderr))
 }
 
 #[test]
@@ -112,31 +103,20 @@ fn the_verb_writes_what_it_is_asked_for() {
     let readme = "before\n<!-- switchcost:begin -->\nold\n<!-- switchcost:end -->\nafter\n";
     fs::write(path("README.md"), readme).unwrap();
     let (html, csv, readme) = (path("a.html"), path("a.csv"), path("README.md"));
-    let (status, out, err) = report(&[
-        &fixture, "--html", &html, "--csv", &csv, "--json", "-", "--splice", &readme,
-    ]);
+    let (status, out, err) =
+        report(&[&fixture, "--html", &html, "--csv", &csv, "--json", "-", "--splice", &readme]);
     assert_eq!((status, err.as_str()), (0, ""));
     let records = records();
     let analysis = analyse(&records);
-    assert_eq!(
-        out,
-        format!("{}\n", serde_json::to_string(&analysis).unwrap())
-    );
+    assert_eq!(out, format!("{}\n", serde_json::to_string(&analysis).unwrap()));
     let page = made(|out| render::html(&analysis, &records, out));
     assert!(fs::read_to_string(&html).unwrap() == page);
-    assert_eq!(
-        fs::read_to_string(&csv).unwrap(),
-        made(|out| render::csv(&records, out))
-    );
+    assert_eq!(fs::read_to_string(&csv).unwrap(), made(|out| render::csv(&records, out)));
     let markdown = made(|out| render::markdown(&analysis, &records, out));
     let spliced = fs::read_to_string(&readme).unwrap();
     assert!(spliced.starts_with("before\n<!-- switchcost:begin -->\n"));
     assert!(spliced.contains(&markdown) && !spliced.contains("\nold\n"));
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        3,
-        "nothing is left over"
-    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left over");
 }
 
 #[test]
@@ -148,16 +128,8 @@ fn the_verb_refuses_what_would_lose_something() {
     for (arguments, status, reason) in [
         (vec!["--html", &records], 2, "--html"),
         (vec!["--csv", "-", "--json", "-"], 2, "taken by --csv"),
-        (
-            vec!["--html", "/nonexistent/a.html"],
-            1,
-            "/nonexistent/a.html",
-        ),
-        (
-            vec!["--splice", "/nonexistent/b.md"],
-            1,
-            "/nonexistent/b.md",
-        ),
+        (vec!["--html", "/nonexistent/a.html"], 1, "/nonexistent/a.html"),
+        (vec!["--splice", "/nonexistent/b.md"], 1, "/nonexistent/b.md"),
     ] {
         let all = [&[records.as_str()][..], &arguments].concat();
         let (code, out, err) = report(&all);
@@ -218,15 +190,9 @@ fn a_record_cannot_bring_markup_into_the_page() {
     for tag in tags(&html) {
         assert!(known.contains(tag), "<{tag}> came from a record");
     }
-    assert_eq!(
-        html.matches("</title>").count(),
-        plain.matches("</title>").count()
-    );
+    assert_eq!(html.matches("</title>").count(), plain.matches("</title>").count());
     assert_eq!(html.matches("</style>").count(), 1);
-    assert_eq!(
-        html.matches("<pre>").count(),
-        html.matches("</pre>").count()
-    );
+    assert_eq!(html.matches("<pre>").count(), html.matches("</pre>").count());
 }
 
 #[test]
@@ -303,29 +269,13 @@ fn the_page_holds_up_in_a_browser() {
     fs::write(&looking, html).unwrap();
     let log = folder.path().join("net.json");
     let output = Command::new(chromium)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-        ])
-        .args([
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-sync",
-        ])
-        .args([
-            "--disable-component-update",
-            "--enable-logging=stderr",
-            "--dump-dom",
-        ])
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"])
+        .args(["--no-first-run", "--disable-background-networking", "--disable-sync"])
+        .args(["--disable-component-update", "--enable-logging=stderr", "--dump-dom"])
         // Nothing reaches the network, the browser's own requests included.
         .arg("--host-resolver-rules=MAP * ~NOTFOUND")
         .arg(format!("--log-net-log={}", log.display()))
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.path().join("profile").display()
-        ))
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
         .arg(format!("file://{}", looking.display()))
         .output()
         .unwrap();

@@ -28,11 +28,7 @@ impl Gate {
     /// Where the pipe cannot be made.
     pub(crate) fn new(tasks: u32) -> anyhow::Result<Self> {
         let (reader, writer) = io::pipe().context("cannot make the pipe that threads wait at")?;
-        Ok(Gate {
-            latch: StartLatch::new(tasks),
-            reader: Arc::new(reader),
-            writer,
-        })
+        Ok(Gate { latch: StartLatch::new(tasks), reader: Arc::new(reader), writer })
     }
 
     /// The side of one more thread.
@@ -47,9 +43,7 @@ impl Gate {
     /// What write(2) reports.
     pub(crate) fn open(mut self, threads: u32) -> anyhow::Result<()> {
         let bytes = vec![0; threads as usize];
-        self.writer
-            .write_all(&bytes)
-            .context("cannot wake the threads")
+        self.writer.write_all(&bytes).context("cannot wake the threads")
     }
 }
 

@@ -55,11 +55,7 @@ struct Cli {
 }
 
 impl Program for Cli {
-    const DEFAULTS: Defaults = Defaults {
-        tasks: 1000,
-        iters: 100,
-        warmup: 10,
-    };
+    const DEFAULTS: Defaults = Defaults { tasks: 1000, iters: 100, warmup: 10 };
 
     fn flags(&self) -> &Flags {
         &self.flags
@@ -96,10 +92,7 @@ const DRIVER: Needs = Needs {
     descriptors: Need { fixed: 10, each: 0 },
     threads: Need { fixed: 0, each: 0 },
     maps: Need { fixed: 0, each: 0 },
-    bytes: Need {
-        fixed: 4 << 20,
-        each: 128,
-    },
+    bytes: Need { fixed: 4 << 20, each: 128 },
 };
 
 fn main() -> ExitCode {

@@ -84,9 +84,7 @@ impl Program for Cli {
         let link = 1024 + u64::from(self.capacity()) * 24;
         let needs = self.chain.needs(link) + self.stack.needs();
         let claim = Claim::KernelSwitch;
-        Ok(self
-            .chain
-            .describe("thread-mem-brigade", &self.flags, claim, needs))
+        Ok(self.chain.describe("thread-mem-brigade", &self.flags, claim, needs))
     }
 }
 
@@ -175,10 +173,7 @@ fn build<M: MemoryToken, L: Link<M>>(
             None => start(cli, &spawner, station, started),
             Some(backlog) => start(cli, &spawner, WithBacklog::at(station, backlog), started),
         };
-        threads.push((
-            place,
-            thread.with_context(|| limits::refused("create a thread", tasks))?,
-        ));
+        threads.push((place, thread.with_context(|| limits::refused("create a thread", tasks))?));
     }
     cpus.pin(0, tasks + 1)?;
     latch.wait()?;
@@ -239,9 +234,7 @@ fn drive<M: MemoryToken>(
 
             let clock = Instant::now();
             for token in &mut all[..sent] {
-                first
-                    .put(mem::take(token))
-                    .context("the chain ended early")?;
+                first.put(mem::take(token)).context("the chain ended early")?;
             }
             for token in all {
                 *token = last.take().context("the chain ended early")?;

@@ -66,9 +66,7 @@ impl Program for Cli {
         self.chain.check_room(Needed::Along(self.flags.tasks))?;
         self.fault.check(self.flags.tasks)?;
         let needs = self.chain.needs(self.chain.token_size()) + self.shape().needs();
-        let described = self
-            .chain
-            .describe("uring-brigade", &self.flags, Claim::UserSwitch, needs);
+        let described = self.chain.describe("uring-brigade", &self.flags, Claim::UserSwitch, needs);
         Ok(Description {
             runtime: Some(Runtime {
                 name: "io_uring".to_owned(),
@@ -234,8 +232,7 @@ async fn drive<T: Token>(
     let result = result.await;
     for (name, recorder) in ["enters_count", "completions_count"].iter().zip(recorders) {
         let counts = recorder.distribution();
-        pass.extra
-            .extend(counts.map(|counts| ((*name).to_owned(), counts)));
+        pass.extra.extend(counts.map(|counts| ((*name).to_owned(), counts)));
     }
     Ok(((first, last), pass, result))
 }

@@ -94,11 +94,7 @@ impl Shape {
         let busy = chain.tokens.min(tasks.saturating_add(1));
         let entries = busy.clamp(32, 2048).next_power_of_two() * 2;
         let pool = || Pool::of(chain.token_size(), 2 * entries);
-        Shape {
-            setup,
-            entries,
-            multishot: multishot.then(|| (chain.transport, pool())),
-        }
+        Shape { setup, entries, multishot: multishot.then(|| (chain.transport, pool())) }
     }
 
     /// Needs of the ring, its buffers, and the operations of the tasks.
@@ -130,9 +126,7 @@ impl Shape {
             return Err(too_old("--setup sqpoll", version, ": try --setup plain"));
         }
         let mut known = Probe::new();
-        ring.submitter()
-            .register_probe(&mut known)
-            .map_err(|_| denied("io_uring_register"))?;
+        ring.submitter().register_probe(&mut known).map_err(|_| denied("io_uring_register"))?;
         let (code, version) = match self.multishot {
             None => return Ok(ring),
             Some((Transport::Pipe, _)) => (opcode::ReadMulti::CODE, "6.7"),
@@ -194,7 +188,5 @@ fn denied(call: &str) -> anyhow::Error {
 
 fn too_old(what: &str, version: &str, remedy: &str) -> anyhow::Error {
     let release = setting("osrelease");
-    unavailable(&format!(
-        "{what} needs Linux {version} or later, and this is {release}{remedy}"
-    ))
+    unavailable(&format!("{what} needs Linux {version} or later, and this is {release}{remedy}"))
 }

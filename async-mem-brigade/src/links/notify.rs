@@ -99,9 +99,7 @@ impl<M> Slot<M> {
     }
 
     fn change(&self, state: u32, next: u32) -> Result<(), u32> {
-        let changed = self
-            .state
-            .compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire);
+        let changed = self.state.compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire);
         changed.map(|_| ())
     }
 }

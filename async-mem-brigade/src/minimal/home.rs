@@ -37,10 +37,7 @@ impl Claim {
         let home = Home(number.expect("64 bits do not run out"));
         assert!(HERE.get().is_none(), "a thread has one executor");
         HERE.set(Some(home));
-        Claim {
-            home,
-            stays: PhantomData,
-        }
+        Claim { home, stays: PhantomData }
     }
 
     pub(super) fn home(&self) -> Home {
@@ -71,10 +68,7 @@ impl<T> Local<T> {
     /// # Panics
     /// Where this thread has no executor.
     pub fn new(value: T) -> Self {
-        Local {
-            home: HERE.get().expect("this thread has an executor"),
-            value,
-        }
+        Local { home: HERE.get().expect("this thread has an executor"), value }
     }
 
     /// The value; `None` on any other thread, or when the executor is gone.

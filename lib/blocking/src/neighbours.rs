@@ -57,18 +57,12 @@ fn interval(text: &str) -> Result<Span, String> {
 impl NeighbourFlags {
     /// The pass beside the neighbours: its samples are the batches there.
     pub fn pass() -> PassKind {
-        PassKind {
-            name: PASS.to_owned(),
-            ..PassKind::main()
-        }
+        PassKind { name: PASS.to_owned(), ..PassKind::main() }
     }
 
     /// Needs of the neighbours: a timer, a socket pair, and what a runtime opens.
     pub fn needs() -> Needs {
-        Needs {
-            descriptors: Need::new(3 + 16, 0),
-            ..Needs::default()
-        }
+        Needs { descriptors: Need::new(3 + 16, 0), ..Needs::default() }
     }
 
     /// State that a pass shares with the neighbours; `None` where it is to run without them.
@@ -153,11 +147,7 @@ fn listen(
         let heartbeat = runtime.block_on(runtime::join(heartbeat));
         let served = runtime.block_on(runtime::join(server));
         let (heartbeat, served, echo) = (heartbeat?, served?, asked?);
-        ensure!(
-            served == echo.count(),
-            "the echo answered {served} of {} times",
-            echo.count()
-        );
+        ensure!(served == echo.count(), "the echo answered {served} of {} times", echo.count());
         Ok(Heard { heartbeat, echo })
     });
     // Also where they could not start: the driver must not wait for beats.

@@ -57,10 +57,8 @@ impl Pool {
             Bound::Bounded => crossbeam_channel::bounded(threads as usize),
         };
         let room = (bound == Bound::Bounded).then(|| Arc::new(Semaphore::new(threads as usize)));
-        let mut pool = Pool {
-            queue: Queue { jobs, room },
-            threads: Vec::with_capacity(threads as usize),
-        };
+        let mut pool =
+            Pool { queue: Queue { jobs, room }, threads: Vec::with_capacity(threads as usize) };
         let mut latch = StartLatch::new(threads);
         let started = (0..threads).try_for_each(|k| {
             let (taken, guard, cpus) = (taken.clone(), latch.guard(None), cpus.clone());

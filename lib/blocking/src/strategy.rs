@@ -82,11 +82,8 @@ impl BlockingFlags {
             Strategy::Direct | Strategy::Dispatch => 0,
             Strategy::Permit | Strategy::SpawnBlocking => all - workers,
         };
-        let runtime = RuntimeFlags {
-            flavor: Flavor::MultiThread,
-            workers: Some(workers),
-            placement,
-        };
+        let runtime =
+            RuntimeFlags { flavor: Flavor::MultiThread, workers: Some(workers), placement };
         Ok(Threads {
             runtime,
             all,
@@ -111,10 +108,7 @@ impl Threads {
             bytes: Need::new(others * THREAD_BYTES, 0),
             ..Needs::default()
         };
-        Ok(Description {
-            needs: described.needs + needs,
-            ..described
-        })
+        Ok(Description { needs: described.needs + needs, ..described })
     }
 
     /// Builds the runtime with I/O, and with what `enable` adds to it. Its threads start when they are
@@ -237,10 +231,7 @@ mod tests {
     fn every_strategy_has_the_same_number_of_threads() {
         for all in [2, 3, 8, 44, 32768] {
             for &strategy in Strategy::value_variants() {
-                let flags = BlockingFlags {
-                    strategy,
-                    queue: None,
-                };
+                let flags = BlockingFlags { strategy, queue: None };
                 let threads = flags.divide(all, Placement::Free).unwrap();
                 let others = threads.of_runtime + threads.of_pool;
                 assert_eq!(threads.runtime.workers, Some(all - others), "{strategy:?}");
@@ -266,10 +257,7 @@ mod tests {
     fn an_operation_is_done_where_its_strategy_says() {
         let cpus = CpuAssignment::new(Placement::Free).unwrap();
         let pool = Pool::start(1, Bound::Unbounded, &cpus).unwrap();
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .build()
-            .unwrap();
+        let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
         check(&runtime, Direct, true);
         check(&runtime, Permit(Arc::new(Semaphore::new(1))), true);
         check(&runtime, SpawnBlocking, false);

@@ -1,9 +1,6 @@
 //! A kernel timer that a task can await. Tokio's own timers count in whole ms.
 
-#![expect(
-    unsafe_code,
-    reason = "Tokio has to trust that a descriptor stays open"
-)]
+#![expect(unsafe_code, reason = "Tokio has to trust that a descriptor stays open")]
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -40,11 +37,7 @@ impl Timer {
         // SAFETY: an OwnedFd stays the same and open as long as it lives.
         let fd =
             unsafe { AsyncFd::register_with_interest(OwnedFd::from(timer), Interest::READABLE) };
-        Ok(Timer {
-            fd: fd.map_err(io::Error::from)?,
-            due,
-            interval,
-        })
+        Ok(Timer { fd: fd.map_err(io::Error::from)?, due, interval })
     }
 
     /// Awaits the next expirations, and returns their number: more than one where nobody has asked for
@@ -87,10 +80,7 @@ mod tests {
 
     #[test]
     fn expirations_add_up_while_nobody_asks() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         runtime.block_on(async {
             let interval = Duration::from_millis(2);
             let mut timer = Timer::start(interval).unwrap();

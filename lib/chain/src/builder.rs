@@ -52,11 +52,7 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
         let ends = match shuffle {
             None => {
                 let (upstream, first) = make(&mut link, 0, tasks)?;
-                Ends::InOrder {
-                    first,
-                    upstream,
-                    next: 0,
-                }
+                Ends::InOrder { first, upstream, next: 0 }
             }
             Some(seed) => {
                 let mut places: Vec<u32> = (0..tasks).collect();
@@ -69,11 +65,7 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
                     writers[place as usize] = Some(writer);
                 }
                 places.reverse();
-                Ends::Shuffled {
-                    readers,
-                    writers,
-                    places,
-                }
+                Ends::Shuffled { readers, writers, places }
             }
         };
         Ok(ChainBuilder { link, tasks, ends })
@@ -95,17 +87,9 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
                 }
                 *next += 1;
                 let (reader, downstream) = make(&mut self.link, *next, self.tasks)?;
-                Ok(Some(Station {
-                    place,
-                    upstream: mem::replace(upstream, reader),
-                    downstream,
-                }))
+                Ok(Some(Station { place, upstream: mem::replace(upstream, reader), downstream }))
             }
-            Ends::Shuffled {
-                readers,
-                writers,
-                places,
-            } => Ok(places.pop().and_then(|place| {
+            Ends::Shuffled { readers, writers, places } => Ok(places.pop().and_then(|place| {
                 Some(Station {
                     place,
                     upstream: readers[place as usize].take()?,
@@ -121,16 +105,12 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
     /// When some task has not got its station.
     pub fn driver_ends(self) -> (W, R) {
         let ends = match self.ends {
-            Ends::InOrder {
-                first,
-                upstream,
-                next,
-            } => (next == self.tasks).then_some((first, upstream)),
-            Ends::Shuffled {
-                mut readers,
-                mut writers,
-                ..
-            } => writers.swap_remove(0).zip(readers.pop().flatten()),
+            Ends::InOrder { first, upstream, next } => {
+                (next == self.tasks).then_some((first, upstream))
+            }
+            Ends::Shuffled { mut readers, mut writers, .. } => {
+                writers.swap_remove(0).zip(readers.pop().flatten())
+            }
         };
         ends.expect("every station is taken before the driver's ends are")
     }
@@ -179,11 +159,7 @@ mod tests {
             let mut left = 2;
             let link = || {
                 left -= 1;
-                if left < 0 {
-                    Err(io::ErrorKind::Other.into())
-                } else {
-                    Ok((0, 0))
-                }
+                if left < 0 { Err(io::ErrorKind::Other.into()) } else { Ok((0, 0)) }
             };
             let text = match ChainBuilder::new(2, shuffle, link) {
                 Err(e) => e.to_string(),

@@ -66,10 +66,9 @@ impl FaultFlags {
     /// A [`BadUsage`] error that names the last one.
     pub fn check(&self, tasks: u32) -> anyhow::Result<()> {
         match self.test_fault {
-            Some(of) if of.task >= tasks => Err(BadUsage::new(format!(
-                "--test-fault {of}: the last task is {}",
-                tasks - 1
-            ))),
+            Some(of) if of.task >= tasks => {
+                Err(BadUsage::new(format!("--test-fault {of}: the last task is {}", tasks - 1)))
+            }
             _ => Ok(()),
         }
     }

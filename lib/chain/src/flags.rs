@@ -32,12 +32,7 @@ pub struct ChainFlags {
     pub touch: Bytes,
 
     /// Visit the tasks in another order than that of their creation
-    #[arg(
-        long,
-        value_name = "SEED",
-        allow_negative_numbers = true,
-        help_heading = "Advanced"
-    )]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
 }
 
@@ -172,14 +167,12 @@ impl ChainFlags {
         let (most, holds) = match (needed, self.transport) {
             (Needed::AtOnce, _) => (link, "a link holds"),
             // Full links pass on only what the next one has room for; a counter holds one token.
-            (Needed::Along(tasks), Transport::Eventfd) => (
-                u64::from(tasks) + 1,
-                "the links hold, one each (raise --tasks)",
-            ),
-            (Needed::Along(tasks), _) => (
-                link.max(tasks.into()),
-                "a link holds, and than there are tasks",
-            ),
+            (Needed::Along(tasks), Transport::Eventfd) => {
+                (u64::from(tasks) + 1, "the links hold, one each (raise --tasks)")
+            }
+            (Needed::Along(tasks), _) => {
+                (link.max(tasks.into()), "a link holds, and than there are tasks")
+            }
         };
         if u64::from(self.tokens) <= most {
             return Ok(());

@@ -65,20 +65,12 @@ impl Drop for StartGuard {
 impl StartLatch {
     /// A latch for so many tasks.
     pub fn new(expected: u32) -> Self {
-        StartLatch {
-            expected,
-            counts: Arc::default(),
-            seen: 0,
-            since: Instant::now(),
-        }
+        StartLatch { expected, counts: Arc::default(), seen: 0, since: Instant::now() }
     }
 
     /// Guard for a task.
     pub fn guard(&self, fault: Option<Fault>) -> StartGuard {
-        StartGuard {
-            counts: Some(Arc::clone(&self.counts)),
-            absent: fault == Some(Fault::Absent),
-        }
+        StartGuard { counts: Some(Arc::clone(&self.counts)), absent: fault == Some(Fault::Absent) }
     }
 
     /// Whether all tasks run.

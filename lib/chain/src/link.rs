@@ -46,12 +46,9 @@ impl Transport {
     pub fn descriptors(self) -> io::Result<(OwnedFd, OwnedFd)> {
         Ok(match self {
             Transport::Pipe => pipe2(OFlag::O_CLOEXEC)?,
-            Transport::Socketpair => socketpair(
-                AddressFamily::Unix,
-                SockType::Stream,
-                None,
-                SockFlag::SOCK_CLOEXEC,
-            )?,
+            Transport::Socketpair => {
+                socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::SOCK_CLOEXEC)?
+            }
             Transport::Tcp => {
                 let (reader, writer) = connection()?;
                 (reader.into(), writer.into())
@@ -183,11 +180,7 @@ impl Read for Reader {
                 *ended = buffer[1] == COUNTER_ENDS;
                 buffer[1] = 0;
                 // A token may have been there when the writer went.
-                Ok(if buffer[7] == COUNTER_HAS_TOKEN {
-                    read
-                } else {
-                    0
-                })
+                Ok(if buffer[7] == COUNTER_HAS_TOKEN { read } else { 0 })
             }
             Reader::Faulty(reader, misbehaviour) => {
                 if misbehaviour.hangs() {

@@ -33,12 +33,7 @@ pub struct MemoryFlags {
     pub touch: Bytes,
 
     /// Visit the tasks in another order than that of their creation
-    #[arg(
-        long,
-        value_name = "SEED",
-        allow_negative_numbers = true,
-        help_heading = "Advanced"
-    )]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
 }
 
@@ -83,10 +78,7 @@ impl MemoryFlags {
         // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
         let is_map = |bytes| u64::from(bytes >= 128 << 10);
         Needs {
-            maps: Need::new(
-                64 + is_map(self.bytes.0) * tokens,
-                is_map(set) + is_map(link),
-            ),
+            maps: Need::new(64 + is_map(self.bytes.0) * tokens, is_map(set) + is_map(link)),
             bytes: Need::new(
                 token.saturating_add(self.bytes.0 + link + (4 << 20)),
                 link.saturating_add(set),
@@ -261,10 +253,7 @@ pub struct Backlog<M>(Arc<Mutex<Vec<M>>>);
 impl<M> Backlog<M> {
     /// Takes all that is there, the last one first, and leaves an empty vector.
     pub fn take(&self, into: &mut Vec<M>) {
-        mem::swap(
-            into,
-            &mut self.0.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        mem::swap(into, &mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -293,13 +282,7 @@ mod tests {
     use super::*;
 
     fn flags(tokens: u32, bytes: u64, feed: Injector) -> MemoryFlags {
-        MemoryFlags {
-            tokens,
-            bytes: Bytes(bytes),
-            feed,
-            touch: Bytes(0),
-            shuffle: None,
-        }
+        MemoryFlags { tokens, bytes: Bytes(bytes), feed, touch: Bytes(0), shuffle: None }
     }
 
     /// A token that went through so many tasks, the last byte of which may be inverted.

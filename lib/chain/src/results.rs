@@ -32,37 +32,27 @@ impl TaskResults {
     /// early, then the driver's error, then tokens that got lost.
     pub fn into_result(mut self, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
         self.0.sort_unstable_by_key(|&(place, _)| place);
-        let first_error = self
-            .0
-            .iter()
-            .position(|(_, result)| result.as_ref().is_err_and(|e| !is_echo(e)));
+        let first_error =
+            self.0.iter().position(|(_, result)| result.as_ref().is_err_and(|e| !is_echo(e)));
         if let Some(at) = first_error {
             let (place, result) = self.0.swap_remove(at);
-            return result
-                .map(drop)
-                .map_err(|e| e.context(format!("task {place}")));
+            return result.map(drop).map_err(|e| e.context(format!("task {place}")));
         }
         if let Err(error) = driver {
             return Err(match self.first_to_leave(sent) {
-                Some((task, passed)) => error.context(format!(
-                    "task {task} ended after it had passed on {passed} tokens"
-                )),
+                Some((task, passed)) => error
+                    .context(format!("task {task} ended after it had passed on {passed} tokens")),
                 None => error,
             });
         }
         let passed: u128 = self.passed().map(|(_, passed)| u128::from(passed)).sum();
         let expected = self.0.len() as u128 * u128::from(sent);
-        ensure!(
-            passed == expected,
-            "the tasks passed on {passed} tokens, expected {expected}"
-        );
+        ensure!(passed == expected, "the tasks passed on {passed} tokens, expected {expected}");
         Ok(())
     }
 
     fn passed(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.0
-            .iter()
-            .filter_map(|(place, result)| Some((*place, *result.as_ref().ok()?)))
+        self.0.iter().filter_map(|(place, result)| Some((*place, *result.as_ref().ok()?)))
     }
 
     /// The first task that ended without an error, and earlier than the one before it. Where the driver

@@ -31,11 +31,7 @@ impl Pattern {
 
     /// Tokens of so many bytes.
     pub(crate) fn bytes(size: usize) -> Self {
-        Pattern {
-            sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(),
-            stride: 1,
-            size,
-        }
+        Pattern { sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(), stride: 1, size }
     }
 
     /// Numbers in a counter.
@@ -188,10 +184,8 @@ mod tests {
     #[test]
     fn a_token_that_visited_all_tasks_is_right() {
         for pattern in [Pattern::bytes(1), Pattern::bytes(5000), Pattern::counters()] {
-            let room: Vec<u8> = [250, 251]
-                .iter()
-                .flat_map(|&n| passed_on(&pattern, n, 9))
-                .collect();
+            let room: Vec<u8> =
+                [250, 251].iter().flat_map(|&n| passed_on(&pattern, n, 9)).collect();
             assert!(pattern.verify(&room, 250, 9).is_ok());
             assert!(pattern.verify(&room, 250, 8).is_err());
             assert!(pattern.verify(&room, 251, 9).is_err());
@@ -229,9 +223,7 @@ mod tests {
                     let read = step.min(room.len()).min(rest.len());
                     room[..read].copy_from_slice(&rest[..read]);
                     rest = &rest[read..];
-                    buffer
-                        .whole(read)
-                        .for_each(|token| came.extend_from_slice(token));
+                    buffer.whole(read).for_each(|token| came.extend_from_slice(token));
                 }
                 assert_eq!(came, sequence, "{read_size} {step}");
                 assert!(buffer.end().is_ok());

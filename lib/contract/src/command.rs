@@ -13,10 +13,8 @@ use crate::signals;
 /// Runs a command to its end; a signal to this process ends it as well.
 pub(crate) fn run(line: &str) -> anyhow::Result<()> {
     let line = line.replace("{pid}", &std::process::id().to_string());
-    let mut child = Command::new("sh")
-        .args(["-c", &line])
-        .spawn()
-        .context("--command: cannot run sh")?;
+    let mut child =
+        Command::new("sh").args(["-c", &line]).spawn().context("--command: cannot run sh")?;
     let mut told = false;
     let status = loop {
         if let Some(status) = child.try_wait().context("--command: cannot await it")? {

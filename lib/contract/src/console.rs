@@ -32,9 +32,7 @@ static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
 /// What the system reports; a reader that has gone away is `BrokenPipe`.
 pub fn print(text: &str) -> io::Result<()> {
     if STDOUT_CLOSED.load(Ordering::Relaxed) {
-        return Err(io::Error::other(
-            "standard output is closed: redirect it to a file or a pipe",
-        ));
+        return Err(io::Error::other("standard output is closed: redirect it to a file or a pipe"));
     }
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -71,9 +69,7 @@ static FIRST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 /// Keeps panics from standard error: they become the error of the run.
 pub fn catch_panics() {
     panic::set_hook(Box::new(|info| {
-        let place = info
-            .location()
-            .map_or(String::new(), |l| format!(" at {l}"));
+        let place = info.location().map_or(String::new(), |l| format!(" at {l}"));
         let words = format!("{} (a panic{place})", payload_text(info.payload()));
         if let Ok(mut first) = FIRST_PANIC.lock() {
             first.get_or_insert(words);

@@ -15,12 +15,7 @@ pub struct Flags {
     pub iters: u64,
 
     /// Untimed iterations before them
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        default_value = "100"
-    )]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "100")]
     pub warmup: u64,
 
     /// Print no result
@@ -53,22 +48,14 @@ pub struct Defaults {
 
 impl Defaults {
     /// What the original experiment used for its brigades.
-    pub const BRIGADE: Defaults = Defaults {
-        tasks: 500,
-        iters: 10_000,
-        warmup: 100,
-    };
+    pub const BRIGADE: Defaults = Defaults { tasks: 500, iters: 10_000, warmup: 100 };
 
     /// Puts the defaults into a command that has [`Flags`].
     pub(crate) fn apply(self, command: clap::Command) -> clap::Command {
-        [
-            ("tasks", u64::from(self.tasks)),
-            ("iters", self.iters),
-            ("warmup", self.warmup),
-        ]
-        .into_iter()
-        .fold(command, |command, (flag, value)| {
-            command.mut_arg(flag, |arg| arg.default_value(value.to_string()))
-        })
+        [("tasks", u64::from(self.tasks)), ("iters", self.iters), ("warmup", self.warmup)]
+            .into_iter()
+            .fold(command, |command, (flag, value)| {
+                command.mut_arg(flag, |arg| arg.default_value(value.to_string()))
+            })
     }
 }

@@ -89,17 +89,14 @@ impl std::error::Error for Interrupted {}
 pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> ExitCode {
     let command = P::DEFAULTS.apply(P::command());
     let name = command.get_name().to_owned();
-    let parsed = command
-        .try_get_matches()
-        .and_then(|m| P::from_arg_matches(&m));
+    let parsed = command.try_get_matches().and_then(|m| P::from_arg_matches(&m));
     let program = match parsed {
         Ok(program) => program,
         Err(e) => return refuse(&name, &e),
     };
     console::catch_panics();
-    let outcome = signals::install()
-        .map_err(anyhow::Error::from)
-        .and_then(|()| start(&program, measure));
+    let outcome =
+        signals::install().map_err(anyhow::Error::from).and_then(|()| start(&program, measure));
     match outcome {
         Ok(status) => status,
         Err(error) => complain(&name, &error),
@@ -219,10 +216,7 @@ fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result
 
 /// Prints what was measured, also where it ended early, and then why it did.
 fn conclude_alone(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
-    let text = run
-        .result
-        .as_ref()
-        .and_then(|pass| text::of(run.description(), pass));
+    let text = run.result.as_ref().and_then(|pass| text::of(run.description(), pass));
     if let (Some(text), false) = (&text, run.flags().quiet) {
         console::show(text).context("cannot print the result")?;
     }

@@ -28,31 +28,18 @@ struct Limit {
 /// Names each limit that is too low, how many tasks fit, and where the remedies are.
 pub(crate) fn check(description: &Description) -> anyhow::Result<()> {
     raise_descriptors()?;
-    let Description {
-        program,
-        tasks,
-        needs,
-        ..
-    } = description;
+    let Description { program, tasks, needs, .. } = description;
     let mut most = u64::MAX;
     let mut short = Vec::new();
     for limit in limits(needs) {
         let needed = limit.need.of(*tasks);
         if needed > limit.left {
-            short.push(format!(
-                "{} leaves {} of the {needed} needed",
-                limit.name, limit.left
-            ));
+            short.push(format!("{} leaves {} of the {needed} needed", limit.name, limit.left));
         }
-        most = most.min(
-            limit
-                .need
-                .most(limit.left)
-                .unwrap_or(match needed > limit.left {
-                    true => 0,
-                    false => u64::MAX,
-                }),
-        );
+        most = most.min(limit.need.most(limit.left).unwrap_or(match needed > limit.left {
+            true => 0,
+            false => u64::MAX,
+        }));
     }
     if short.is_empty() {
         return Ok(());
@@ -132,10 +119,9 @@ fn limits(needs: &Needs) -> Vec<Limit> {
         add(name, needs.threads, number(&limit), number(&used));
     }
     for group in groups("memory") {
-        for (limit, used) in [
-            ("memory.max", "memory.current"),
-            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        ] {
+        for (limit, used) in
+            [("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")]
+        {
             let name = format!("{limit} of {}", group.display());
             let (limit, used) = (group.join(limit), group.join(used));
             add(name, needs.bytes, number(&limit), number(&used));
@@ -162,12 +148,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 /// Threads that the whole system has: the fourth field of /proc/loadavg is runnable/all.
 fn threads_of_system() -> Option<u64> {
     let load = text(Path::new("/proc/loadavg"))?;
-    load.split_whitespace()
-        .nth(3)?
-        .split_once('/')?
-        .1
-        .parse()
-        .ok()
+    load.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
 fn may_pass_nproc() -> bool {
@@ -182,16 +163,10 @@ fn threads_of_user() -> Option<u64> {
     let user = nix::unistd::getuid().as_raw().to_string();
     let threads = |status: String| {
         let uid = status.lines().find_map(|l| l.strip_prefix("Uid:"))?;
-        (uid.split_whitespace().next()? == user)
-            .then(|| field(&status, "Threads:"))
-            .flatten()
+        (uid.split_whitespace().next()? == user).then(|| field(&status, "Threads:")).flatten()
     };
     let processes = fs::read_dir("/proc").ok()?.flatten();
-    Some(
-        processes
-            .filter_map(|entry| threads(text(&entry.path().join("status"))?))
-            .sum(),
-    )
+    Some(processes.filter_map(|entry| threads(text(&entry.path().join("status"))?)).sum())
 }
 
 /// The control group of this process and its ancestors, where a controller's files are: version 2
@@ -213,11 +188,7 @@ fn groups(controller: &str) -> Vec<PathBuf> {
     });
     let is_group = |path: &&Path| path.starts_with("/sys/fs/cgroup");
     let groups = group.as_deref().into_iter().flat_map(Path::ancestors);
-    groups
-        .take_while(is_group)
-        .take(DEEPEST_GROUP)
-        .map(Path::to_owned)
-        .collect()
+    groups.take_while(is_group).take(DEEPEST_GROUP).map(Path::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -235,28 +206,17 @@ mod tests {
 
     #[test]
     fn what_is_too_low_is_named_with_what_fits() {
-        let needs = Needs {
-            threads: Need::new(0, 1),
-            descriptors: Need::new(10, 2),
-            ..Needs::default()
-        };
+        let needs =
+            Needs { threads: Need::new(0, 1), descriptors: Need::new(10, 2), ..Needs::default() };
         let text = short(needs, 1 << 40);
-        for words in [
-            "kernel.pid_max",
-            "ulimit -n",
-            "at most",
-            "switchcost limits p --tasks",
-        ] {
+        for words in ["kernel.pid_max", "ulimit -n", "at most", "switchcost limits p --tasks"] {
             assert!(text.contains(words), "{text}");
         }
     }
 
     #[test]
     fn a_fixed_need_that_is_too_much_allows_no_task() {
-        let needs = Needs {
-            threads: Need::new(1 << 40, 0),
-            ..Needs::default()
-        };
+        let needs = Needs { threads: Need::new(1 << 40, 0), ..Needs::default() };
         assert!(short(needs, 1).contains("at most 0 tasks fit"));
     }
 }

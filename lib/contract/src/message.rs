@@ -81,10 +81,7 @@ pub struct PassKind {
 impl PassKind {
     /// The main pass of a program whose iterations are short: three untimed ones after a wait.
     pub fn main() -> Self {
-        PassKind {
-            name: "main".to_owned(),
-            settle: 3,
-        }
+        PassKind { name: "main".to_owned(), settle: 3 }
     }
 }
 
@@ -330,16 +327,7 @@ mod tests {
         for text in ["run 1", "run 10000 single", "hold", "end"] {
             assert_eq!(Request::parse(text).unwrap().to_string(), text);
         }
-        for text in [
-            "",
-            "run",
-            "run 0",
-            "run 10001",
-            "run x",
-            "run 1 a b",
-            "stop",
-            "hold 1",
-        ] {
+        for text in ["", "run", "run 0", "run 10001", "run x", "run 1 a b", "stop", "hold 1"] {
             assert!(Request::parse(text).is_err(), "{text}");
         }
         let long = Request::parse(&"x".repeat(100_000)).unwrap_err();
@@ -349,10 +337,7 @@ mod tests {
     #[test]
     fn a_need_tells_how_many_tasks_fit() {
         let need = Need::new(10, 2);
-        assert_eq!(
-            (need.of(5), need.most(20), need.most(9)),
-            (20, Some(5), Some(0))
-        );
+        assert_eq!((need.of(5), need.most(20), need.most(9)), (20, Some(5), Some(0)));
         assert_eq!(Need::new(10, 0).most(20), None);
         assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
     }
@@ -361,16 +346,10 @@ mod tests {
     fn a_program_in_another_language_may_leave_out_what_it_does_not_know() {
         let ready = r#"{"at":"ready","pids":[7],"contract":1,"program":"p","version":"0",
             "tasks":3,"claim":"user-switch","passes":[{"name":"main"}],"surprise":1}"#;
-        let Answer::Ready {
-            pids, description, ..
-        } = serde_json::from_str(ready).unwrap()
-        else {
+        let Answer::Ready { pids, description, .. } = serde_json::from_str(ready).unwrap() else {
             panic!("it is ready");
         };
-        assert_eq!(
-            (pids, description.tokens, description.hops),
-            (vec![7], 1, None)
-        );
+        assert_eq!((pids, description.tokens, description.hops), (vec![7], 1, None));
         let ran = serde_json::from_str(r#"{"at":"ran","samples_ns":[1,2]}"#).unwrap();
         assert!(matches!(ran, Answer::Ran { usage: None, .. }));
     }

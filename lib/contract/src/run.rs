@@ -186,9 +186,8 @@ impl Run {
             Request::Hold => Ok(Some(Step::Hold)),
             Request::Run(n, name) => {
                 let passes = &self.description.passes;
-                let wanted = passes
-                    .iter()
-                    .find(|p| name.as_ref().is_none_or(|name| *name == p.name));
+                let wanted =
+                    passes.iter().find(|p| name.as_ref().is_none_or(|name| *name == p.name));
                 let Some(kind) = wanted else {
                     let names: Vec<&str> = passes.iter().map(|p| p.name.as_str()).collect();
                     bail!(
@@ -420,10 +419,8 @@ impl Progress {
     const PERIOD: Duration = Duration::from_secs(1);
 
     fn on_terminal(quiet: bool) -> Option<Self> {
-        (io::stderr().is_terminal() && !quiet).then(|| Progress {
-            drawn: Instant::now(),
-            is_shown: false,
-        })
+        (io::stderr().is_terminal() && !quiet)
+            .then(|| Progress { drawn: Instant::now(), is_shown: false })
     }
 
     fn show(&mut self, left: u64) {

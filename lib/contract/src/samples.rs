@@ -81,9 +81,7 @@ impl Recorder {
         self.histogram.saturating_record(sample);
         self.count += 1;
         self.sum += u128::from(sample);
-        self.squares = self
-            .squares
-            .saturating_add(u128::from(sample) * u128::from(sample));
+        self.squares = self.squares.saturating_add(u128::from(sample) * u128::from(sample));
         self.min = self.min.min(sample);
         self.max = self.max.max(sample);
     }
@@ -120,9 +118,7 @@ impl Recorder {
     /// integers where they suffice, since the difference of two large floats would lose all digits.
     fn stddev(&self) -> f64 {
         let n = u128::from(self.count);
-        let products = n
-            .checked_mul(self.squares)
-            .zip(self.sum.checked_mul(self.sum));
+        let products = n.checked_mul(self.squares).zip(self.sum.checked_mul(self.sum));
         let spread = match products {
             Some((squares, square)) => squares.saturating_sub(square) as f64,
             None => (n as f64 * self.squares as f64 - (self.sum as f64).powi(2)).max(0.0),

@@ -25,16 +25,10 @@ static RECEIVED_AT: AtomicI64 = AtomicI64::new(0);
 
 extern "C" fn note(signal: libc::c_int) {
     let errno = Errno::last_raw();
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: clock_gettime is async-signal-safe and writes to `time` alone.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    #[expect(
-        clippy::unnecessary_cast,
-        reason = "they are narrower on 32-bit systems"
-    )]
+    #[expect(clippy::unnecessary_cast, reason = "they are narrower on 32-bit systems")]
     let now = time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64;
     let first = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     match first {
@@ -73,11 +67,7 @@ fn end(words: &[u8], signal: libc::c_int) {
 /// # Errors
 /// What sigaction(2) reports.
 pub fn install() -> nix::Result<()> {
-    let action = SigAction::new(
-        SigHandler::Handler(note),
-        SaFlags::SA_RESTART,
-        SigSet::empty(),
-    );
+    let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
     for signal in STOPPING {
         // SAFETY: the handler only uses atomics, clock_gettime, write and _exit, which are
         // async-signal-safe, and it keeps errno.

@@ -34,10 +34,7 @@ pub(crate) fn of(description: &Description, pass: &Pass) -> Option<String> {
     if let Some(usage) = pass.usage {
         let of = |ns: u64| Nanos(ns as f64 / samples.count as f64);
         let (user, system) = (of(usage.user_ns), of(usage.system_ns));
-        row(
-            "cpu time",
-            format!("user {user}, system {system} an iteration"),
-        );
+        row("cpu time", format!("user {user}, system {system} an iteration"));
         let (repeats, what) = match description.hops {
             Some(hops) => (hops, "hop"),
             None => (description.tasks, "task"),
@@ -65,8 +62,6 @@ fn percentiles(d: &Distribution) -> String {
 
 /// The unit of an extra distribution is in its name.
 fn numbers(d: &Distribution) -> String {
-    let Distribution {
-        min, p50, p99, max, ..
-    } = d;
+    let Distribution { min, p50, p99, max, .. } = d;
     format!("min {min}, p50 {p50}, p99 {p99}, max {max}")
 }

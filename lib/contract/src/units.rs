@@ -162,14 +162,11 @@ impl FromStr for Bytes {
             "g" | "gib" => 30,
             "t" | "tib" => 40,
             unit => {
-                return Err(format!(
-                    "unknown unit '{unit}': write bytes, or KiB, MiB, GiB"
-                ));
+                return Err(format!("unknown unit '{unit}': write bytes, or KiB, MiB, GiB"));
             }
         };
-        let count: u64 = digits
-            .parse()
-            .map_err(|_| format!("'{digits}' is not a whole number of bytes"))?;
+        let count: u64 =
+            digits.parse().map_err(|_| format!("'{digits}' is not a whole number of bytes"))?;
         count
             .checked_mul(1 << shift)
             .map(Bytes)
@@ -220,19 +217,9 @@ mod tests {
             assert_eq!(text.parse(), Ok(Span(ns)), "{text}");
         }
         assert_eq!(Span(1_500_000).to_string(), "1.500ms");
-        for text in [
-            "",
-            "1",
-            "s",
-            ".5s",
-            "-1s",
-            "1.5ns",
-            "1m",
-            "1 s",
-            "1e3s",
-            "1.2.3s",
-            "99999999999s",
-        ] {
+        for text in
+            ["", "1", "s", ".5s", "-1s", "1.5ns", "1m", "1 s", "1e3s", "1.2.3s", "99999999999s"]
+        {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
     }

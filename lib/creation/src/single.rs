@@ -20,10 +20,7 @@ impl SpawnTimes {
 
     /// The pass that takes them.
     pub fn pass() -> PassKind {
-        PassKind {
-            name: Self::PASS.to_owned(),
-            ..PassKind::main()
-        }
+        PassKind { name: Self::PASS.to_owned(), ..PassKind::main() }
     }
 
     /// Times of iterations with so many spawns each.
@@ -61,10 +58,7 @@ impl SpawnTimes {
 
     /// Adds both distributions.
     pub fn add_to(&self, extra: &mut Extra) {
-        for (name, recorder) in [
-            ("creation", &self.creation),
-            ("spawn_to_body", &self.to_body),
-        ] {
+        for (name, recorder) in [("creation", &self.creation), ("spawn_to_body", &self.to_body)] {
             if let Some(distribution) = recorder.distribution() {
                 extra.insert(name.to_owned(), distribution);
             }

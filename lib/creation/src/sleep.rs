@@ -79,12 +79,7 @@ impl Sleepers {
         // Not zeros, which the allocator takes from pages that are not there yet.
         let mut late = vec![u64::MAX; tasks as usize];
         late.clear();
-        Sleepers {
-            most: 0,
-            late,
-            late_all: Recorder::default(),
-            most_all: Recorder::default(),
-        }
+        Sleepers { most: 0, late, late_all: Recorder::default(), most_all: Recorder::default() }
     }
 
     /// Counts a task that is about to be spawned.

@@ -25,12 +25,9 @@ pub(crate) struct Groups {
 pub(crate) fn groups(source: &Source, controller: &str) -> Result<Groups, String> {
     let ProcessCGroups(memberships) = source.parse("/proc/self/cgroup")?;
     // A controller is in one hierarchy at a time: where version 1 has it, version 2 does not.
-    let version_1 = memberships
-        .iter()
-        .find(|group| group.controllers.iter().any(|name| name == controller));
-    let version_2 = memberships
-        .iter()
-        .find(|group| group.controllers.is_empty());
+    let version_1 =
+        memberships.iter().find(|group| group.controllers.iter().any(|name| name == controller));
+    let version_2 = memberships.iter().find(|group| group.controllers.is_empty());
     let is_2 = version_1.is_none();
     let group = version_1
         .or(version_2)
@@ -112,12 +109,7 @@ fn below<'a>(root: &str, path: &'a str) -> Option<&'a str> {
 /// Undoes the kernel's octal escapes of blanks and backslashes in mountinfo.
 fn unescaped(field: &str) -> String {
     let mut text = field.to_owned();
-    for (escape, plain) in [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ] {
+    for (escape, plain) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
         text = text.replace(escape, plain);
     }
     text
@@ -126,15 +118,9 @@ fn unescaped(field: &str) -> String {
 /// `/proc/sys` is mounted read-only, as in containers.
 pub(crate) fn sysctl_is_read_only(source: &Source) -> bool {
     let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
-    let mounts: Vec<MountInfo> = mounts
-        .lines()
-        .filter_map(|line| MountInfo::from_line(line).ok())
-        .collect();
-    let last = |point: &str| {
-        mounts
-            .iter()
-            .rfind(|mount| mount.mount_point.to_str() == Some(point))
-    };
+    let mounts: Vec<MountInfo> =
+        mounts.lines().filter_map(|line| MountInfo::from_line(line).ok()).collect();
+    let last = |point: &str| mounts.iter().rfind(|mount| mount.mount_point.to_str() == Some(point));
     last("/proc/sys")
         .or_else(|| last("/proc"))
         .is_some_and(|mount| mount.mount_options.contains_key("ro"))
@@ -165,16 +151,10 @@ mod tests {
         let parent = "/sys/fs/cgroup/user.slice";
         assert_eq!(
             (folders.as_slice(), is_own),
-            (
-                &[own, parent, "/sys/fs/cgroup"].map(str::to_owned)[..],
-                true
-            )
+            (&[own, parent, "/sys/fs/cgroup"].map(str::to_owned)[..], true)
         );
         let (folders, is_own) = found("0::/gone\n", V2, &[]).unwrap();
-        assert_eq!(
-            (folders, is_own),
-            (vec!["/sys/fs/cgroup".to_owned()], false)
-        );
+        assert_eq!((folders, is_own), (vec!["/sys/fs/cgroup".to_owned()], false));
     }
 
     #[test]
@@ -207,10 +187,6 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_has_a_reason() {
         assert!(found("0::/\n", "", &[]).unwrap_err().contains("nowhere"));
-        assert!(
-            found("8:cpu:/\n", V2, &[])
-                .unwrap_err()
-                .contains("no group")
-        );
+        assert!(found("8:cpu:/\n", V2, &[]).unwrap_err().contains("no group"));
     }
 }

@@ -41,9 +41,7 @@ fn read(source: &Source) -> Interference {
 
 /// Sum over all CPUs of an interrupt's line.
 fn interrupt(interrupts: &str, description: &str) -> Option<u64> {
-    let line = interrupts
-        .lines()
-        .find(|line| line.trim_end().ends_with(description))?;
+    let line = interrupts.lines().find(|line| line.trim_end().ends_with(description))?;
     let (_, counts) = line.split_once(':')?;
     let counts = counts.split_whitespace();
     let mut counts = counts.map_while(|word| word.parse().ok()).peekable();
@@ -54,9 +52,7 @@ fn interrupt(interrupts: &str, description: &str) -> Option<u64> {
 /// Longest time, in ns, for which a quota of the process's group or of an ancestor stopped it. Each
 /// counts its own quota alone, and the times overlap.
 fn throttled(source: &Source) -> Option<u64> {
-    let groups = cgroup::groups(source, "cpu")
-        .ok()
-        .filter(|groups| groups.is_own)?;
+    let groups = cgroup::groups(source, "cpu").ok().filter(|groups| groups.is_own)?;
     let time = |folder: &String| {
         let text = source.text(&format!("{folder}/cpu.stat"))?;
         match groups.version_2 {

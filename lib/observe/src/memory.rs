@@ -12,17 +12,12 @@ use record::Memory;
 /// Memory of all of these processes together, and of the kernel. A figure that one of them does not
 /// give is absent.
 pub fn of(pids: &[i32]) -> Memory {
-    let each: Option<Vec<Memory>> = pids
-        .iter()
-        .map(|&pid| of_one(pid, pids.len()).ok())
-        .collect();
+    let each: Option<Vec<Memory>> = pids.iter().map(|&pid| of_one(pid, pids.len()).ok()).collect();
     // Without processes the sums are unknown, not 0.
     let each = each.unwrap_or_default();
     let sum = |part: fn(&Memory) -> Option<u64>| {
         let first = each.first().and_then(part)?;
-        each[1..]
-            .iter()
-            .try_fold(first, |all, one| Some(all + part(one)?))
+        each[1..].iter().try_fold(first, |all, one| Some(all + part(one)?))
     };
     Memory {
         // Of several processes each shared page counts once.
@@ -122,10 +117,7 @@ mod tests {
         assert!(resident > 100 << 10, "{memory:?}");
         assert!(memory.peak_resident.unwrap() > 100 << 10, "{memory:?}");
         assert!(memory.page_tables.unwrap() > 0 && memory.page_tables.unwrap() < 1 << 30);
-        assert!(
-            memory.kernel().unwrap() > f64::from(100 << 10),
-            "{memory:?}"
-        );
+        assert!(memory.kernel().unwrap() > f64::from(100 << 10), "{memory:?}");
         assert_eq!(system().resident, None);
         assert_eq!(of(&[]).resident, None);
         assert_eq!(of(&[]).pipe_pages, None);

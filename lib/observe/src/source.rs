@@ -18,9 +18,7 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn new(root: &Path) -> Self {
-        Source {
-            root: root.to_owned(),
-        }
+        Source { root: root.to_owned() }
     }
 
     /// The running system.
@@ -93,9 +91,8 @@ impl Source {
         let Ok(entries) = fs::read_dir(self.path(folder)) else {
             return Vec::new();
         };
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .collect();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
     }

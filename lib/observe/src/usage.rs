@@ -123,10 +123,7 @@ mod tests {
             if state == 'S' && totals.switches[&pid].0 > before {
                 return totals;
             }
-            assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "it does not rest"
-            );
+            assert!(begun.elapsed() < Duration::from_secs(20), "it does not rest");
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -135,11 +132,7 @@ mod tests {
     fn another_process_is_seen_while_it_lives() {
         let script = "while read x; do i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; done";
         let mut command = Command::new("sh");
-        let mut child = command
-            .args(["-c", script])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
         let pid = child.id() as i32;
         let before = at_rest(pid, 0);
         child.stdin.as_mut().unwrap().write_all(b"x\n").unwrap();

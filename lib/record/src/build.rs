@@ -37,11 +37,7 @@ impl Build {
             ("profile", &self.profile, &other.profile),
             ("opt_level", &self.opt_level, &other.opt_level),
             ("target", &self.target, &other.target),
-            (
-                "package_version",
-                &self.package_version,
-                &other.package_version,
-            ),
+            ("package_version", &self.package_version, &other.package_version),
             ("git_revision", &self.git_revision, &other.git_revision),
             ("tokio", &self.tokio, &other.tokio),
         ];
@@ -66,10 +62,7 @@ mod tests {
             tokio: Some("1.54.1".to_owned()),
             ..Build::default()
         };
-        let mut other = Build {
-            tokio: Some("1.50.0".to_owned()),
-            ..Build::default()
-        };
+        let mut other = Build { tokio: Some("1.50.0".to_owned()), ..Build::default() };
         assert_eq!(one.same_build(&other), ["tokio"]);
         other.dirty = Some(true);
         assert_eq!(one.same_build(&other), ["tokio", "dirty"]);

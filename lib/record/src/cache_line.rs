@@ -28,11 +28,7 @@ mod tests {
 
     #[test]
     fn the_ratio_is_at_least_one() {
-        let line = |before, after| CacheLine {
-            cpus: [0, 1],
-            before,
-            after,
-        };
+        let line = |before, after| CacheLine { cpus: [0, 1], before, after };
         assert_eq!(line(Some(50.0), Some(150.0)).ratio(), Some(3.0));
         assert_eq!(line(Some(150.0), Some(50.0)).ratio(), Some(3.0));
         assert_eq!(line(None, Some(50.0)).ratio(), None);

@@ -64,10 +64,7 @@ mod tests {
         };
         assert_eq!(at(7).since(at(5)).rescheduling, Some(2));
         assert_eq!(at(5).since(at(7)), Interference::default());
-        assert_eq!(
-            Interference::default().since(at(1)),
-            Interference::default()
-        );
+        assert_eq!(Interference::default().since(at(1)), Interference::default());
     }
 
     #[test]

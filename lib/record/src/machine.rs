@@ -158,10 +158,7 @@ impl CpuQuota {
     pub fn cpus(self) -> Option<f64> {
         match self {
             Self::Unlimited => None,
-            Self::Limited {
-                quota_us,
-                period_us,
-            } => Some(quota_us as f64 / period_us as f64),
+            Self::Limited { quota_us, period_us } => Some(quota_us as f64 / period_us as f64),
         }
     }
 }
@@ -272,10 +269,7 @@ impl Machine {
             && self.mitigations != other.mitigations;
         facts
             .into_iter()
-            .chain([
-                ("preemption_boot", preemption_boot),
-                ("mitigations", mitigations),
-            ])
+            .chain([("preemption_boot", preemption_boot), ("mitigations", mitigations)])
             .filter_map(|(name, differs)| differs.then_some(name))
             .collect()
     }
@@ -311,19 +305,10 @@ mod tests {
             cpus_online: Some("0-1".to_owned()),
             virtualisation: Some("KVM".to_owned()),
             mitigations: [("meltdown".to_owned(), "Not affected".to_owned())].into(),
-            topology: Topology {
-                threads_per_core: Some(1),
-                ..Topology::default()
-            },
-            cpu_quota: Some(CpuQuota::Limited {
-                quota_us: 150_000,
-                period_us: 100_000,
-            }),
+            topology: Topology { threads_per_core: Some(1), ..Topology::default() },
+            cpu_quota: Some(CpuQuota::Limited { quota_us: 150_000, period_us: 100_000 }),
             rlimits: Rlimits {
-                stack: Some(Rlimit {
-                    soft: Bound::At(8 << 20),
-                    hard: Bound::Unlimited,
-                }),
+                stack: Some(Rlimit { soft: Bound::At(8 << 20), hard: Bound::Unlimited }),
                 ..Rlimits::default()
             },
             memory_total_bytes: Some(25_276_514_304),

@@ -114,27 +114,15 @@ static NAMED: [(Metric, &str, &str); 20] = [
     (Metric::RoundTrip, "round-trip", "time per round trip"),
     (Metric::Message, "message", "time per message"),
     (Metric::Rate, "rate", "round trips or messages per second"),
-    (
-        Metric::Throughput,
-        "throughput",
-        "bytes handed over per second",
-    ),
+    (Metric::Throughput, "throughput", "bytes handed over per second"),
     (Metric::User, "user", "time in user mode per iteration"),
     (Metric::System, "system", "time in the kernel per iteration"),
     (Metric::CpuShare, "cpu-share", "busy CPUs"),
     (Metric::Switches, "switches", "switches per hop or task"),
     (Metric::Faults, "faults", "page faults per iteration"),
     (Metric::Peak, "peak", "peak resident memory"),
-    (
-        Metric::PeakPerTask,
-        "peak-per-task",
-        "peak resident memory per task",
-    ),
-    (
-        Metric::SystemPerTask,
-        "system-per-task",
-        "memory of process and kernel per task",
-    ),
+    (Metric::PeakPerTask, "peak-per-task", "peak resident memory per task"),
+    (Metric::SystemPerTask, "system-per-task", "memory of process and kernel per task"),
 ];
 
 /// Figures of a distribution by name, with the words for a label.
@@ -154,9 +142,7 @@ impl FromStr for Metric {
         if let Some((metric, ..)) = NAMED.iter().find(|(_, name, _)| *name == text) {
             return Ok(metric.clone());
         }
-        let extra = text
-            .strip_prefix("extra.")
-            .and_then(|rest| rest.rsplit_once('.'));
+        let extra = text.strip_prefix("extra.").and_then(|rest| rest.rsplit_once('.'));
         if let Some((name, stat)) = extra.filter(|(name, _)| !name.is_empty()) {
             let stat = STATS.iter().find(|(_, word, _)| *word == stat);
             if let Some(&(stat, ..)) = stat {

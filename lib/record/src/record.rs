@@ -402,10 +402,7 @@ impl Record {
     /// Where the plan has no such case.
     pub fn new(header: Arc<Run>, process: Process) -> Result<Self, String> {
         if header.plan.get(process.case).is_none() {
-            return Err(format!(
-                "case {}: the plan of its run has none",
-                process.case
-            ));
+            return Err(format!("case {}: the plan of its run has none", process.case));
         }
         Ok(Record { header, process })
     }
@@ -423,11 +420,7 @@ impl Record {
     /// Its place in the plan; `None` where the plan has no such case.
     pub fn place(&self) -> Option<Place<'_>> {
         let (section, case) = self.header.plan.get(self.case)?;
-        Some(Place {
-            section,
-            case,
-            index: self.case,
-        })
+        Some(Place { section, case, index: self.case })
     }
 }
 
@@ -444,6 +437,5 @@ pub struct Place<'a> {
 
 /// A point of time in ms since 1970.
 pub fn milliseconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |d| d.as_millis() as u64)
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }

@@ -50,11 +50,7 @@ impl Thirds {
         }
         let (first, first_error) = mean_and_error(&samples[..third]);
         let (last, last_error) = mean_and_error(&samples[samples.len() - third..]);
-        Some(Thirds {
-            first,
-            last,
-            error: first_error.hypot(last_error),
-        })
+        Some(Thirds { first, last, error: first_error.hypot(last_error) })
     }
 }
 
@@ -120,9 +116,8 @@ pub fn distribution(samples: &[u64]) -> Option<Distribution> {
 /// where it loses nothing, unless the products exceed 128 bits.
 fn stddev(samples: &[u64], sum: u128) -> f64 {
     let n = samples.len() as u128;
-    let squares = samples
-        .iter()
-        .try_fold(0_u128, |all, &ns| all.checked_add(u128::from(ns).pow(2)));
+    let squares =
+        samples.iter().try_fold(0_u128, |all, &ns| all.checked_add(u128::from(ns).pow(2)));
     let exact = || n.checked_mul(squares?)?.checked_sub(sum.checked_mul(sum)?);
     if let Some(difference) = exact() {
         return (difference as f64).sqrt() / n as f64;
@@ -143,10 +138,7 @@ mod tests {
         // (n + 1) / 2 and sqrt((n² - 1) / 12): the discrete uniform distribution.
         assert_eq!(s.mean, 500.5);
         assert!((s.stddev - (999_999.0_f64 / 12.0).sqrt()).abs() < 1e-9);
-        assert_eq!(
-            (s.min, s.p50, s.p90, s.p99, s.max),
-            (1, 500, 900, 990, 1000)
-        );
+        assert_eq!((s.min, s.p50, s.p90, s.p99, s.max), (1, 500, 900, 990, 1000));
         assert_eq!(distribution(&[7]).map(|d| (d.p50, d.p99)), Some((7, 7)));
         assert_eq!(Samples::of(&[]), None);
     }

@@ -34,10 +34,9 @@ impl WorkerCounts {
                 .collect::<Recorder>()
                 .distribution()
         };
-        for (name, of) in [
-            ("worker_busy", (|w| w.0) as fn(&(u64, u64)) -> u64),
-            ("worker_parks_count", |w| w.1),
-        ] {
+        for (name, of) in
+            [("worker_busy", (|w| w.0) as fn(&(u64, u64)) -> u64), ("worker_parks_count", |w| w.1)]
+        {
             if let Some(distribution) = since(of) {
                 extra.insert(name.to_owned(), distribution);
             }

@@ -24,9 +24,7 @@ where
     F: Future<Output = Driven<S>> + Send + 'static,
 {
     while let Some(pass) = run.next_pass()? {
-        let counts = pass
-            .is_for_runner()
-            .then(|| WorkerCounts::now(runtime.handle()));
+        let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
         let driver = drive(ends, pass);
         let driver = runtime.spawn(async { Ok(driver.await) });
         let (mut pass, result);

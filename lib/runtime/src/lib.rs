@@ -56,10 +56,7 @@ const IO_TASK_BYTES: u64 = 4 << 10;
 
 /// Needs of tasks that wait on links of the kernel's.
 pub fn io_needs() -> Needs {
-    Needs {
-        bytes: Need::new(0, IO_TASK_BYTES),
-        ..Needs::default()
-    }
+    Needs { bytes: Need::new(0, IO_TASK_BYTES), ..Needs::default() }
 }
 
 /// Checks that tasks can wait on a link of this kind.
@@ -124,11 +121,7 @@ impl RuntimeFlags {
             bytes: Need::new(threads * WORKER_BYTES, 0),
             ..Needs::default()
         };
-        Ok(Description {
-            needs: tasks.needs + needs,
-            runtime: Some(runtime),
-            ..tasks
-        })
+        Ok(Description { needs: tasks.needs + needs, runtime: Some(runtime), ..tasks })
     }
 
     /// Builds the runtime, with I/O where `io` is set.

@@ -52,10 +52,7 @@ pub fn link(transport: Transport) -> io::Result<(AsyncReader, AsyncWriter)> {
                 socket.set_nonblocking(true)?;
                 UnixStream::from_std(socket)
             };
-            (
-                AsyncReader::Unix(socket(reader)?),
-                AsyncWriter::Unix(socket(writer)?),
-            )
+            (AsyncReader::Unix(socket(reader)?), AsyncWriter::Unix(socket(writer)?))
         }
         Transport::Tcp => {
             let socket = |end| {
@@ -63,10 +60,7 @@ pub fn link(transport: Transport) -> io::Result<(AsyncReader, AsyncWriter)> {
                 socket.set_nonblocking(true)?;
                 TcpStream::from_std(socket)
             };
-            (
-                AsyncReader::Tcp(socket(reader)?),
-                AsyncWriter::Tcp(socket(writer)?),
-            )
+            (AsyncReader::Tcp(socket(reader)?), AsyncWriter::Tcp(socket(writer)?))
         }
         Transport::Eventfd => return Err(io::ErrorKind::Unsupported.into()),
     })

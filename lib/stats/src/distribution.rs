@@ -112,10 +112,9 @@ mod tests {
             close(t_two_sided(t, freedom).unwrap(), expected, 1e-11);
         }
         // Large degrees of freedom: statrs is less accurate.
-        for (t, freedom, expected) in [
-            (2.5, 1e5, 0.012420919192559051),
-            (5.0, 1e8, 5.733041101267264e-07),
-        ] {
+        for (t, freedom, expected) in
+            [(2.5, 1e5, 0.012420919192559051), (5.0, 1e8, 5.733041101267264e-07)]
+        {
             close(t_two_sided(t, freedom).unwrap(), expected, 1e-6);
         }
         assert_eq!(t_two_sided(1.0, 0.5), None);

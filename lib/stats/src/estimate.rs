@@ -69,11 +69,7 @@ impl Estimate {
     /// could not be computed gives no estimate, so an absent interval has one meaning.
     fn guarded(value: f64, n: usize, interval: Option<Interval>) -> Option<Self> {
         let value = finite(value)?;
-        let interval = if n < MIN_ROUNDS {
-            None
-        } else {
-            Some(interval?)
-        };
+        let interval = if n < MIN_ROUNDS { None } else { Some(interval?) };
         Some(Self { value, n, interval })
     }
 }
@@ -106,10 +102,7 @@ mod tests {
     fn under_five_rounds_there_is_an_estimate_and_no_interval() {
         let four = Estimate::mean(&ROUNDS_A[..4], 0.95).unwrap();
         assert_eq!((four.n, four.interval), (4, None));
-        assert_eq!(
-            Estimate::mean(&ROUNDS_A[..1], 0.95).unwrap().value,
-            ROUNDS_A[0]
-        );
+        assert_eq!(Estimate::mean(&ROUNDS_A[..1], 0.95).unwrap().value, ROUNDS_A[0]);
         let five = Estimate::mean(&ROUNDS_A[..5], 0.95).unwrap();
         assert_eq!(five.interval, t_interval(&ROUNDS_A[..5], 0.95));
         assert!(five.interval.is_some());
@@ -148,11 +141,7 @@ mod tests {
         // scipy 1.17.1: math.ceil((stats.t.ppf(0.975, 9) * np.std(A, ddof=1)
         //               / (target * np.mean(A))) ** 2)
         for (target, expected) in [(0.02, 10), (0.01, 40), (0.005, 158)] {
-            assert_eq!(
-                planned_rounds(&ROUNDS_A, target, 0.95),
-                expected,
-                "{target}"
-            );
+            assert_eq!(planned_rounds(&ROUNDS_A, target, 0.95), expected, "{target}");
         }
     }
 

@@ -32,13 +32,7 @@ impl Interval {
     pub(crate) fn around(estimate: f64, reach: f64, n: usize, confidence: f64) -> Option<Self> {
         let low = finite(estimate - reach)?;
         let high = finite(estimate + reach)?;
-        Some(Self {
-            estimate,
-            low,
-            high,
-            n,
-            confidence,
-        })
+        Some(Self { estimate, low, high, n, confidence })
     }
 
     /// True if `value` lies inside or on a bound. A difference whose interval contains 0, or a
@@ -121,11 +115,7 @@ pub(crate) fn welch(a: &[f64], b: &[f64]) -> Option<Contrast> {
     } else {
         n_a + n_b - 2.0
     };
-    Some(Contrast {
-        estimate,
-        error: sum.sqrt(),
-        freedom,
-    })
+    Some(Contrast { estimate, error: sum.sqrt(), freedom })
 }
 
 /// Interval of mean(a) − mean(b) for two sets that share no rounds and may differ in spread and
@@ -177,14 +167,8 @@ mod tests {
     #[test]
     fn t_interval_matches_scipy() {
         // scipy 1.17.1: stats.t.interval(c, 9, np.mean(A), stats.sem(A))
-        golden(
-            t_interval(&ROUNDS_A, 0.95),
-            [1538.52, 1508.0374977504496, 1569.0025022495504],
-        );
-        golden(
-            t_interval(&ROUNDS_A, 0.99),
-            [1538.52, 1494.7285602024604, 1582.3114397975396],
-        );
+        golden(t_interval(&ROUNDS_A, 0.95), [1538.52, 1508.0374977504496, 1569.0025022495504]);
+        golden(t_interval(&ROUNDS_A, 0.99), [1538.52, 1494.7285602024604, 1582.3114397975396]);
     }
 
     #[test]
@@ -229,10 +213,7 @@ mod tests {
     #[test]
     fn equal_values_give_an_interval_of_no_width() {
         let interval = t_interval(&[3.0; 6], 0.95).unwrap();
-        assert_eq!(
-            (interval.low, interval.estimate, interval.high),
-            (3.0, 3.0, 3.0)
-        );
+        assert_eq!((interval.low, interval.estimate, interval.high), (3.0, 3.0, 3.0));
         let ratio = ratio_interval(&[6.0; 6], &[3.0; 6], 0.95).unwrap();
         close(ratio.low, 2.0, 1e-15);
         let welch = welch_difference_interval(&[3.0; 6], &[1.0; 4], 0.95).unwrap();
@@ -248,14 +229,8 @@ mod tests {
         assert_eq!(t_interval(&ROUNDS_A, 1.0), None);
         assert_eq!(difference_interval(&ROUNDS_A, &ROUNDS_C, 0.95), None);
         assert_eq!(difference_interval(&[], &[], 0.95), None);
-        assert_eq!(
-            difference_interval(&[1.0, f64::NAN], &[1.0, 1.0], 0.95),
-            None
-        );
-        assert_eq!(
-            difference_interval(&[1.0, f64::MAX], &[1.0, f64::MIN], 0.95),
-            None
-        );
+        assert_eq!(difference_interval(&[1.0, f64::NAN], &[1.0, 1.0], 0.95), None);
+        assert_eq!(difference_interval(&[1.0, f64::MAX], &[1.0, f64::MIN], 0.95), None);
         assert_eq!(ratio_interval(&ROUNDS_A, &ROUNDS_C, 0.95), None);
         assert_eq!(ratio_interval(&[1.0, 0.0], &[1.0, 1.0], 0.95), None);
         assert_eq!(ratio_interval(&[1.0, 1.0], &[1.0, -2.0], 0.95), None);
@@ -274,14 +249,7 @@ mod tests {
         let interval = Interval::around(-4.0, 1.0, 5, 0.95).unwrap();
         assert!(interval.contains(-5.0) && interval.contains(-3.0) && !interval.contains(0.0));
         assert_eq!(interval.relative_half_width(), Some(0.25));
-        assert_eq!(
-            Interval {
-                estimate: 0.0,
-                ..interval
-            }
-            .relative_half_width(),
-            None
-        );
+        assert_eq!(Interval { estimate: 0.0, ..interval }.relative_half_width(), None);
         let touching = Interval::around(-2.0, 1.0, 5, 0.95).unwrap();
         let apart = Interval::around(-1.9, 1.0, 5, 0.95).unwrap();
         assert!(!interval.disjoint(&touching));

@@ -38,11 +38,7 @@ pub fn fit_line(x: &[f64], y: &[f64], confidence: f64) -> Option<Line> {
     let (mean_x, mean_y) = (mean(x)?, mean(y)?);
     let sxx = squares_about(x, mean_x);
     let syy = squares_about(y, mean_y);
-    let sxy: f64 = x
-        .iter()
-        .zip(y)
-        .map(|(x, y)| (x - mean_x) * (y - mean_y))
-        .sum();
+    let sxy: f64 = x.iter().zip(y).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
     if sxx <= 0.0 {
         return None;
     }
@@ -104,11 +100,7 @@ pub fn halves(x: &[f64], y: &[f64], confidence: f64) -> Option<Halves> {
         fit_line(&x, &y, confidence).map(|line| line.slope)
     };
     let (lower, upper) = (slope_of(true)?, slope_of(false)?);
-    Some(Halves {
-        lower,
-        upper,
-        differ: lower.disjoint(&upper),
-    })
+    Some(Halves { lower, upper, differ: lower.disjoint(&upper) })
 }
 
 /// Logarithm of the ratio of two slopes, from the relative standard errors of both (the
@@ -180,22 +172,14 @@ mod tests {
         // r.slope, r.slope ± t * r.stderr; r.intercept, r.intercept ± t * r.intercept_stderr
         let line = fit_line(&MEMORY_X, &MEMORY_Y, 0.95).unwrap();
         let slope = [line.slope.estimate, line.slope.low, line.slope.high];
-        let intercept = [
-            line.intercept.estimate,
-            line.intercept.low,
-            line.intercept.high,
-        ];
+        let intercept = [line.intercept.estimate, line.intercept.low, line.intercept.high];
         for (actual, expected) in
-            slope
-                .into_iter()
-                .zip([9794.421123010707, 9788.787411062513, 9800.0548349589])
+            slope.into_iter().zip([9794.421123010707, 9788.787411062513, 9800.0548349589])
         {
             close(actual, expected, 1e-11);
         }
         for (actual, expected) in
-            intercept
-                .into_iter()
-                .zip([2105912.900276918, 2100222.2585847625, 2111603.5419690735])
+            intercept.into_iter().zip([2105912.900276918, 2100222.2585847625, 2111603.5419690735])
         {
             close(actual, expected, 1e-9);
         }
@@ -206,14 +190,8 @@ mod tests {
         // scipy 1.17.1: stats.linregress of X <= 500 and of X > 500, slope ± t(10) * stderr
         let halves = halves(&MEMORY_X, &MEMORY_Y, 0.95).unwrap();
         for (half, expected) in [
-            (
-                halves.lower,
-                [9748.851519274376, 9724.891134979067, 9772.811903569685],
-            ),
-            (
-                halves.upper,
-                [9801.003537414967, 9791.863944638295, 9810.143130191638],
-            ),
+            (halves.lower, [9748.851519274376, 9724.891134979067, 9772.811903569685]),
+            (halves.upper, [9801.003537414967, 9791.863944638295, 9810.143130191638]),
         ] {
             close(half.estimate, expected[0], 1e-10);
             close(half.low, expected[1], 1e-10);
@@ -222,22 +200,14 @@ mod tests {
         }
         // Half a percent steeper: small, but significant with so little noise.
         assert!(halves.differ);
-        close(
-            halves.bend().unwrap(),
-            9801.003537414967 / 9748.851519274376 - 1.0,
-            1e-8,
-        );
+        close(halves.bend().unwrap(), 9801.003537414967 / 9748.851519274376 - 1.0, 1e-8);
     }
 
     #[test]
     fn change_of_slope_is_found() {
         let x: Vec<f64> = (0..24).map(|i| f64::from(i / 3)).collect();
         let ripple = [-0.1, 0.0, 0.1].into_iter().cycle();
-        let bent: Vec<f64> = x
-            .iter()
-            .zip(ripple)
-            .map(|(x, e)| x.max(2.0 * x - 4.0) + e)
-            .collect();
+        let bent: Vec<f64> = x.iter().zip(ripple).map(|(x, e)| x.max(2.0 * x - 4.0) + e).collect();
         let halves = halves(&x, &bent, 0.95).unwrap();
         assert!(halves.differ);
         assert!(halves.lower.contains(1.0) && halves.upper.contains(2.0));
@@ -256,18 +226,9 @@ mod tests {
         assert_eq!(fit_line(&[1.0, 2.0], &[1.0, 2.0], 0.95), None);
         assert_eq!(fit_line(&[2.0; 4], &[1.0, 2.0, 3.0, 4.0], 0.95), None);
         assert_eq!(fit_line(&[1.0, 2.0, 3.0], &[1.0, 2.0], 0.95), None);
-        assert_eq!(
-            fit_line(&[1.0, 2.0, f64::NAN], &[1.0, 2.0, 3.0], 0.95),
-            None
-        );
-        assert_eq!(
-            fit_line(&[1.0, 2.0, 3.0], &[1.0, 2.0, f64::NAN], 0.95),
-            None
-        );
-        assert_eq!(
-            fit_line(&[1.0, 2.0, 3.0], &[1e200, -1e200, 1e200], 0.95),
-            None
-        );
+        assert_eq!(fit_line(&[1.0, 2.0, f64::NAN], &[1.0, 2.0, 3.0], 0.95), None);
+        assert_eq!(fit_line(&[1.0, 2.0, 3.0], &[1.0, 2.0, f64::NAN], 0.95), None);
+        assert_eq!(fit_line(&[1.0, 2.0, 3.0], &[1e200, -1e200, 1e200], 0.95), None);
         assert_eq!(halves(&[], &[], 0.95), None);
         assert_eq!(halves(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], 0.95), None);
     }

@@ -61,11 +61,7 @@ pub fn modes(values: &[f64]) -> Option<[Mode; 2]> {
         return None;
     }
     let n = sorted.len();
-    let mode = |centre, count| Mode {
-        centre,
-        weight: count as f64 / n as f64,
-        count,
-    };
+    let mode = |centre, count| Mode { centre, weight: count as f64 / n as f64, count };
     Some([mode(low, at), mode(high, n - at)])
 }
 
@@ -191,13 +187,7 @@ mod tests {
             for (name, draw) in UNIMODAL {
                 println!("{n:3} one mode   {name:22} {:.4}", rate(draw));
             }
-            for (cv, ratio) in [
-                (0.02, 1.3),
-                (0.03, 1.5),
-                (0.05, 2.0),
-                (0.07, 2.0),
-                (0.1, 2.0),
-            ] {
+            for (cv, ratio) in [(0.02, 1.3), (0.03, 1.5), (0.05, 2.0), (0.07, 2.0), (0.1, 2.0)] {
                 for lower in [n.div_ceil(5).max(2), n / 2] {
                     let share = share_found(n, 100_000, |rng, i| {
                         (if i < lower { 1.0 } else { ratio }) * (1.0 + cv * rng.normal())

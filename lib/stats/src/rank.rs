@@ -40,20 +40,13 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     let half = n_a * n_b / 2.0;
     let excess = (u - half).abs() - 0.5;
     // The variance is zero when all values are equal: no evidence of a difference.
-    let p = if variance > 0.0 {
-        2.0 * normal_upper(excess / variance.sqrt())
-    } else {
-        1.0
-    };
+    let p = if variance > 0.0 { 2.0 * normal_upper(excess / variance.sqrt()) } else { 1.0 };
     Some(MannWhitney { u, p: p.min(1.0) })
 }
 
 /// Sizes of the groups of equal values, including groups of one.
 pub(crate) fn tie_sizes(values: &[f64]) -> Vec<usize> {
-    sorted(values)
-        .chunk_by(|a, b| a == b)
-        .map(<[f64]>::len)
-        .collect()
+    sorted(values).chunk_by(|a, b| a == b).map(<[f64]>::len).collect()
 }
 
 #[cfg(test)]

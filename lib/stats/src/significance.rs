@@ -91,9 +91,8 @@ mod tests {
     fn holm_matches_statsmodels() {
         // statsmodels 0.15.0: multipletests(p, method='holm')[1]
         let adjusted = holm(&[0.01, 0.04, 0.03, 0.005, 0.2, 0.04, 0.9]);
-        for (actual, expected) in adjusted
-            .into_iter()
-            .zip([0.06, 0.16, 0.15, 0.035, 0.4, 0.16, 0.9])
+        for (actual, expected) in
+            adjusted.into_iter().zip([0.06, 0.16, 0.15, 0.035, 0.4, 0.16, 0.9])
         {
             close(actual, expected, 1e-14);
         }

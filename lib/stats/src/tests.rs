@@ -3,19 +3,16 @@
 use crate::{mean, ratio_interval, t_interval, welch_ratio_interval};
 
 /// Ten rounds of one case, nanoseconds; 'A' in the comments that name a reference.
-pub(crate) const ROUNDS_A: [f64; 10] = [
-    1523.4, 1498.2, 1610.9, 1555.0, 1472.8, 1539.1, 1587.6, 1501.3, 1566.7, 1530.2,
-];
+pub(crate) const ROUNDS_A: [f64; 10] =
+    [1523.4, 1498.2, 1610.9, 1555.0, 1472.8, 1539.1, 1587.6, 1501.3, 1566.7, 1530.2];
 
 /// The same ten rounds of another case; 'B'.
-pub(crate) const ROUNDS_B: [f64; 10] = [
-    212.5, 205.1, 224.8, 219.9, 203.3, 214.0, 223.7, 208.2, 216.6, 210.4,
-];
+pub(crate) const ROUNDS_B: [f64; 10] =
+    [212.5, 205.1, 224.8, 219.9, 203.3, 214.0, 223.7, 208.2, 216.6, 210.4];
 
 /// Eight rounds of another run; 'C'.
-pub(crate) const ROUNDS_C: [f64; 8] = [
-    1601.2, 1480.5, 1655.3, 1720.8, 1590.1, 1533.9, 1689.4, 1612.0,
-];
+pub(crate) const ROUNDS_C: [f64; 8] =
+    [1601.2, 1480.5, 1655.3, 1720.8, 1590.1, 1533.9, 1689.4, 1612.0];
 
 /// Eight task counts, three processes each; 'X'.
 #[rustfmt::skip]
@@ -37,10 +34,7 @@ pub(crate) const MEMORY_Y: [f64; 24] = [
 #[track_caller]
 pub(crate) fn close(actual: f64, expected: f64, tolerance: f64) {
     let error = (actual - expected).abs();
-    assert!(
-        error <= tolerance * expected.abs(),
-        "{actual} is not {expected}: off by {error:e}"
-    );
+    assert!(error <= tolerance * expected.abs(), "{actual} is not {expected}: off by {error:e}");
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014): good enough for a simulation, and reproducible.
@@ -97,19 +91,12 @@ fn process_means_cover_the_truth_and_pooled_iterations_do_not() {
         let processes: Vec<Vec<f64>> = (0..10).map(|_| process(&mut rng, TRUTH, 100)).collect();
         let means: Vec<f64> = processes.iter().filter_map(|p| mean(p)).collect();
         by_process += u32::from(t_interval(&means, 0.95).unwrap().contains(TRUTH));
-        pooled += u32::from(
-            t_interval(&processes.concat(), 0.95)
-                .unwrap()
-                .contains(TRUTH),
-        );
+        pooled += u32::from(t_interval(&processes.concat(), 0.95).unwrap().contains(TRUTH));
     }
     let by_process = f64::from(by_process) / f64::from(TRIALS);
     let pooled = f64::from(pooled) / f64::from(TRIALS);
     println!("process means cover {by_process}, pooled iterations {pooled}");
-    assert!(
-        (0.93..=0.97).contains(&by_process),
-        "process means cover {by_process}"
-    );
+    assert!((0.93..=0.97).contains(&by_process), "process means cover {by_process}");
     assert!(pooled < 0.30, "pooled iterations cover {pooled}");
 }
 

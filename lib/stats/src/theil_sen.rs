@@ -40,12 +40,7 @@ pub fn theil_sen(x: &[f64], y: &[f64], confidence: f64) -> Option<TheilSen> {
         n: x.len(),
         confidence,
     });
-    Some(TheilSen {
-        slope,
-        slope_interval,
-        intercept,
-        n: x.len(),
-    })
+    Some(TheilSen { slope, slope_interval, intercept, n: x.len() })
 }
 
 /// Slopes of all pairs of points whose x differ, ascending.
@@ -76,10 +71,7 @@ fn sen_bounds(x: &[f64], y: &[f64], slopes: &[f64], confidence: f64) -> Option<(
     if low < 0.0 {
         return None;
     }
-    Some((
-        finite(slopes[low as usize])?,
-        finite(*slopes.get(high as usize)?)?,
-    ))
+    Some((finite(slopes[low as usize])?, finite(*slopes.get(high as usize)?)?))
 }
 
 #[cfg(test)]
@@ -101,20 +93,12 @@ mod tests {
         // scipy 1.17.1: stats.theilslopes(Y, X, 0.95): slope, intercept, low_slope, high_slope
         golden(
             theil_sen(&MEMORY_X, &MEMORY_Y, 0.95),
-            [
-                9791.595789473684,
-                2099954.5263157897,
-                9784.097391304347,
-                9798.217142857144,
-            ],
+            [9791.595789473684, 2099954.5263157897, 9784.097391304347, 9798.217142857144],
         );
         // x = [1, 2, 3, 4, 5, 6, 7, 8], y = [2, 4, 4, 8, 9, 13, 13, 40]: ties in y, one outlier
         let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
         let y = [2.0, 4.0, 4.0, 8.0, 9.0, 13.0, 13.0, 40.0];
-        golden(
-            theil_sen(&x, &y, 0.95),
-            [2.225, -1.512500000000001, 1.6666666666666667, 6.0],
-        );
+        golden(theil_sen(&x, &y, 0.95), [2.225, -1.512500000000001, 1.6666666666666667, 6.0]);
     }
 
     #[test]
@@ -122,12 +106,7 @@ mod tests {
         let fit = theil_sen(&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 5.0], 0.95).unwrap();
         close(fit.slope, 1.1666666666666667, 1e-12);
         assert_eq!(fit.slope_interval, None);
-        assert_eq!(
-            theil_sen(&[1.0, 2.0], &[5.0, 5.0], 0.95)
-                .unwrap()
-                .slope_interval,
-            None
-        );
+        assert_eq!(theil_sen(&[1.0, 2.0], &[5.0, 5.0], 0.95).unwrap().slope_interval, None);
     }
 
     #[test]

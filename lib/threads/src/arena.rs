@@ -1,9 +1,6 @@
 //! Stacks of all threads in one mapping.
 
-#![expect(
-    unsafe_code,
-    reason = "the memory of the stacks is mapped and unmapped"
-)]
+#![expect(unsafe_code, reason = "the memory of the stacks is mapped and unmapped")]
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -73,10 +70,7 @@ impl Arena {
                 return Err(io::Error::other(text));
             }
         };
-        Ok(Slot {
-            arena: Rc::clone(self),
-            index,
-        })
+        Ok(Slot { arena: Rc::clone(self), index })
     }
 }
 

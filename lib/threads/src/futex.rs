@@ -71,15 +71,7 @@ pub fn wait(word: &AtomicU32, expected: u32) {
     let no_timeout = ptr::null::<libc::timespec>();
     // SAFETY: the kernel only reads the word, which outlives the call. Whatever the call returns, the
     // caller looks at the word again.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            operation,
-            expected,
-            no_timeout,
-        )
-    };
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, no_timeout) };
 }
 
 /// Wakes one thread that sleeps on the word, if one does.
@@ -114,10 +106,7 @@ mod tests {
         word.store(1, Ordering::Release);
         let begun = Instant::now();
         while !sleeper.is_finished() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(10),
-                "nobody was woken"
-            );
+            assert!(begun.elapsed() < Duration::from_secs(10), "nobody was woken");
             wake(&word);
             thread::yield_now();
         }

@@ -1,9 +1,6 @@
 //! A cell through which one task hands a value to another.
 
-#![expect(
-    unsafe_code,
-    reason = "a word beside the cell says who may touch the value"
-)]
+#![expect(unsafe_code, reason = "a word beside the cell says who may touch the value")]
 
 use std::cell::UnsafeCell;
 use std::fmt;

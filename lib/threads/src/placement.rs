@@ -33,9 +33,8 @@ impl CpuAssignment {
     /// A [`BadUsage`] error where the placement needs more of them.
     pub fn new(placement: Placement) -> anyhow::Result<Self> {
         let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
-        let cpus: Vec<usize> = (0..CpuSet::count())
-            .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
-            .collect();
+        let cpus: Vec<usize> =
+            (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
         if placement != Placement::Free && cpus.len() < 2 {
             return Err(BadUsage::new(
                 "--placement: half and spread need two CPUs, and this process may use one: use free, or another taskset",
@@ -78,10 +77,7 @@ mod tests {
     #[test]
     fn halves_cross_once_and_neighbours_each_time() {
         let cpus = |placement| {
-            let assignment = CpuAssignment {
-                placement,
-                cpus: vec![3, 5],
-            };
+            let assignment = CpuAssignment { placement, cpus: vec![3, 5] };
             (0..5).map(|k| assignment.cpu(k, 5)).collect::<Vec<_>>()
         };
         assert_eq!(cpus(Placement::Free), [None; 5]);

@@ -98,10 +98,7 @@ impl SignalsBlocked {
     /// What pthread_sigmask(3) reports.
     pub fn new() -> nix::Result<Self> {
         let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
-        Ok(SignalsBlocked {
-            before,
-            here: PhantomData,
-        })
+        Ok(SignalsBlocked { before, here: PhantomData })
     }
 }
 
@@ -178,9 +175,7 @@ impl RawThreads {
     /// Number of threads that have started since the last join.
     pub fn started(&self) -> u32 {
         let shared = self.shared[..self.created].iter();
-        shared
-            .filter(|shared| shared.counted.load(Ordering::Relaxed) != 0)
-            .count() as u32
+        shared.filter(|shared| shared.counted.load(Ordering::Relaxed) != 0).count() as u32
     }
 
     /// Waits until all are gone. Returns what each has left behind, in the order of their creation.
@@ -213,10 +208,7 @@ impl Drop for RawThreads {
 
 /// The same with stacks in one mapping.
 fn in_one_mapping(stack: StackFlags) -> StackFlags {
-    StackFlags {
-        stacks: Stacks::Arena,
-        ..stack
-    }
+    StackFlags { stacks: Stacks::Arena, ..stack }
 }
 
 impl ThreadAction<'_> {
@@ -239,13 +231,7 @@ impl Shared {
             // SAFETY: the kernel only reads the word, which outlives the call. Whatever the call returns,
             // the word is looked at again.
             unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.alive.as_ptr(),
-                    libc::FUTEX_WAIT,
-                    1,
-                    no_timeout,
-                )
+                libc::syscall(libc::SYS_futex, self.alive.as_ptr(), libc::FUTEX_WAIT, 1, no_timeout)
             };
         }
     }
@@ -268,25 +254,14 @@ fn now_on_both() -> (Instant, Duration) {
     };
     let first = read();
     let (gap, before, at) =
-        (0..20).map(|_| read()).fold(
-            first,
-            |best, next| {
-                if next.0 < best.0 { next } else { best }
-            },
-        );
+        (0..20).map(|_| read()).fold(first, |best, next| if next.0 < best.0 { next } else { best });
     (before + gap / 2, at)
 }
 
 /// The clock that `Instant` reads on Linux, as a number.
-#[allow(
-    clippy::unnecessary_cast,
-    reason = "a timespec has smaller numbers on 32-bit systems"
-)]
+#[allow(clippy::unnecessary_cast, reason = "a timespec has smaller numbers on 32-bit systems")]
 fn monotonic() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes to `time` alone. This clock is always there.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -10,10 +10,7 @@ use crate::StackFlags;
 const EACH: [Stacks; 3] = [Stacks::Std, Stacks::Unguarded, Stacks::Arena];
 
 fn stack(stacks: Stacks, bytes: u64) -> StackFlags {
-    StackFlags {
-        stack_size: Bytes(bytes),
-        stacks,
-    }
+    StackFlags { stack_size: Bytes(bytes), stacks }
 }
 
 fn spawner(stacks: Stacks, tasks: u32) -> Spawner {
@@ -70,9 +67,7 @@ fn the_stacks_of_an_arena_are_apart_and_used_again() {
     let size = stack(Stacks::Arena, 128 << 10).bytes_each() as usize;
     let pair = || {
         let (gate, wait) = mpsc::channel::<()>();
-        let first = spawner
-            .spawn(move || (wait.recv().is_err(), whereabouts()))
-            .unwrap();
+        let first = spawner.spawn(move || (wait.recv().is_err(), whereabouts())).unwrap();
         let second = spawner.spawn(whereabouts).unwrap();
         let refused = spawner.spawn(whereabouts).unwrap_err().to_string();
         assert!(refused.contains("all 2 stacks"), "{refused}");
@@ -117,10 +112,7 @@ fn a_stack_is_as_large_as_asked_for_and_an_odd_number_of_pages() {
 
 /// How many memory maps this process has.
 fn maps() -> u64 {
-    fs::read_to_string("/proc/self/maps")
-        .unwrap()
-        .lines()
-        .count() as u64
+    fs::read_to_string("/proc/self/maps").unwrap().lines().count() as u64
 }
 
 /// Threads that wait until the channel is closed.

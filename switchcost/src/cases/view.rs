@@ -36,31 +36,16 @@ pub(super) fn views(place: Place<'_>) -> Vec<View> {
     let column = &case.column;
     if section.metric == Metric::Scale {
         let phases = (0..).zip(phases).map(|(place, (phase, metric))| {
-            view(
-                format!("{}: {phase}", section.title),
-                column.clone(),
-                metric,
-                place,
-            )
+            view(format!("{}: {phase}", section.title), column.clone(), metric, place)
         });
         return phases.collect();
     }
-    let mut views = vec![view(
-        section.title.clone(),
-        column.clone(),
-        section.metric.clone(),
-        0,
-    )];
+    let mut views = vec![view(section.title.clone(), column.clone(), section.metric.clone(), 0)];
     // A point of a curve has one height.
     let also = section.also.iter().filter(|_| case.over.is_none());
     views.extend((1..).zip(also).map(|(place, also)| View {
         further: true,
-        ..view(
-            section.title.clone(),
-            also.heading(column),
-            also.metric.clone(),
-            place,
-        )
+        ..view(section.title.clone(), also.heading(column), also.metric.clone(), place)
     }));
     views
 }

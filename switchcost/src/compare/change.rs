@@ -119,13 +119,9 @@ impl Change {
         let floors = [&old.noise, &new.noise].into_iter().flatten();
         Change {
             ratio: Some(ratio),
-            noise_floor: floors
-                .filter_map(Interval::factor_from_one)
-                .reduce(f64::max),
+            noise_floor: floors.filter_map(Interval::factor_from_one).reduce(f64::max),
             // Where there are too few rounds for an interval, there are for a p.
-            p: ratio
-                .interval
-                .and_then(|_| stats::welch_ratio_p(&new.means, &old.means)),
+            p: ratio.interval.and_then(|_| stats::welch_ratio_p(&new.means, &old.means)),
             ..Change::bare(Verdict::TooFewRounds)
         }
     }

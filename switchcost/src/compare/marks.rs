@@ -59,22 +59,12 @@ pub(super) fn of(sources: &[Source<'_>], cases: &[Cases<'_>]) -> Vec<Mark> {
     let mut marks = Vec::new();
     for ((file, source), new) in (1..).zip(&sources[1..]).zip(&cases[1..]) {
         for (subject, facts) in [
-            (
-                Subject::Machine,
-                machines(&runs(first.records), &runs(source.records)),
-            ),
-            (
-                Subject::Build,
-                builds(&runs(first.records), &runs(source.records)),
-            ),
+            (Subject::Machine, machines(&runs(first.records), &runs(source.records))),
+            (Subject::Build, builds(&runs(first.records), &runs(source.records))),
             (Subject::Flags, flags(old, new)),
         ] {
             if !facts.is_empty() {
-                marks.push(Mark {
-                    file,
-                    subject,
-                    facts,
-                });
+                marks.push(Mark { file, subject, facts });
             }
         }
     }
@@ -93,12 +83,7 @@ pub(crate) fn machines(old: &[&Run], new: &[&Run]) -> Vec<Fact> {
 
 /// The same of their builds.
 pub(crate) fn builds(old: &[&Run], new: &[&Run]) -> Vec<Fact> {
-    differing(
-        old,
-        new,
-        |a, b| a.build.same_build(&b.build),
-        |r| serde_json::to_value(&r.build),
-    )
+    differing(old, new, |a, b| a.build.same_build(&b.build), |r| serde_json::to_value(&r.build))
 }
 
 /// Each fact by which any new run differs from the first old one.
@@ -120,11 +105,7 @@ fn differing(
             // A header is read from JSON, so it can be written as JSON.
             let value = |record| facts(record).map_or(Value::Null, |mut all| all[name].take());
             let (old, new) = unequal_parts(value(old), value(new));
-            differing.push(Fact {
-                name: name.to_owned(),
-                old: shown(&old),
-                new: shown(&new),
-            });
+            differing.push(Fact { name: name.to_owned(), old: shown(&old), new: shown(&new) });
         }
     }
     differing
@@ -155,17 +136,12 @@ fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
             continue;
         };
         for (name, old, new) in unequal(&before, &after) {
-            found
-                .entry(name.clone())
-                .and_modify(|(_, _, cases)| *cases += 1)
-                .or_insert_with(|| {
-                    let fact = Fact {
-                        name,
-                        old: shown(&old),
-                        new: shown(&new),
-                    };
+            found.entry(name.clone()).and_modify(|(_, _, cases)| *cases += 1).or_insert_with(
+                || {
+                    let fact = Fact { name, old: shown(&old), new: shown(&new) };
                     (fact, key.name(), 1)
-                });
+                },
+            );
         }
     }
     let described = |(fact, case, cases): (Fact, String, usize)| Fact {

@@ -29,11 +29,7 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
     let path = folder.path().join("p");
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let options = Options {
-        timeout,
-        keep_samples: false,
-        counters: false,
-    };
+    let options = Options { timeout, keep_samples: false, counters: false };
     // A fork of another test may hold the script open for writing at this moment.
     for _ in 0..100 {
         let process = run(&path.as_path().into(), case, &options);
@@ -50,22 +46,14 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
 const LONG: Duration = Duration::from_secs(60);
 
 fn case(iters: u64) -> Case {
-    Case {
-        program: "p".to_owned(),
-        iters,
-        passes: vec!["single".to_owned()],
-        ..Case::default()
-    }
+    Case { program: "p".to_owned(), iters, passes: vec!["single".to_owned()], ..Case::default() }
 }
 
 #[test]
 fn a_program_is_asked_for_all_that_is_wanted() {
     let process = run_script(&program([READY, RUN, HOLD, END]), &case(4), LONG);
     assert_eq!((process.error.as_ref(), process.partial), (None, false));
-    assert_eq!(
-        (process.tasks, process.hops, process.tokens),
-        (Some(4), Some(5), 1)
-    );
+    assert_eq!((process.tasks, process.hops, process.tokens), (Some(4), Some(5), 1));
     let phases = (process.setup_ns, process.first_ns, process.teardown_ns);
     assert_eq!(phases, (Some(5), Some(7), Some(9)));
     let samples = process.samples.unwrap();
@@ -87,10 +75,7 @@ fn many_iterations_are_several_runs() {
     let failing = r#"echo '{"at":"failed","error":"a task died"}'; exit 1"#;
     let process = run_script(
         &program([READY, counting, failing, END]),
-        &Case {
-            passes: Vec::new(),
-            ..case(10_001)
-        },
+        &Case { passes: Vec::new(), ..case(10_001) },
         LONG,
     );
     assert_eq!(process.samples.unwrap().count, 10_001);
@@ -102,58 +87,25 @@ fn many_iterations_are_several_runs() {
 fn whatever_goes_wrong_has_its_cause() {
     let short = Duration::from_millis(500);
     for (parts, timeout, cause) in [
-        (
-            [READY, "kill -SEGV $$", HOLD, END],
-            LONG,
-            "killed by signal 11 (SIGSEGV)",
-        ),
-        (
-            [READY, "echo no room >&2; exit 1", HOLD, END],
-            LONG,
-            "no room (exit status: 1)",
-        ),
-        (
-            ["echo bad flag >&2; exit 2", RUN, HOLD, END],
-            LONG,
-            "bad flag (exit status: 2)",
-        ),
-        (
-            ["exec sleep 1000", RUN, HOLD, END],
-            short,
-            "timed out: it had not ended after 500ms",
-        ),
-        (
-            [READY, RUN, "sleep 1000", END],
-            short,
-            "timed out: it had not ended after 500ms",
-        ),
+        ([READY, "kill -SEGV $$", HOLD, END], LONG, "killed by signal 11 (SIGSEGV)"),
+        ([READY, "echo no room >&2; exit 1", HOLD, END], LONG, "no room (exit status: 1)"),
+        (["echo bad flag >&2; exit 2", RUN, HOLD, END], LONG, "bad flag (exit status: 2)"),
+        (["exec sleep 1000", RUN, HOLD, END], short, "timed out: it had not ended after 500ms"),
+        ([READY, RUN, "sleep 1000", END], short, "timed out: it had not ended after 500ms"),
         (
             [READY, RUN, "exec >&-; sleep 1000", END],
             short,
             "timed out: it had not ended after 500ms",
         ),
-        (
-            ["echo hello", RUN, HOLD, END],
-            LONG,
-            "is none of docs/CONTRACT.md",
-        ),
+        (["echo hello", RUN, HOLD, END], LONG, "is none of docs/CONTRACT.md"),
         ([HOLD, RUN, HOLD, END], LONG, "'held' where 'ready' was due"),
         ([READY, HOLD, HOLD, END], LONG, "'held' where 'ran' was due"),
         (
-            [
-                READY,
-                r#"echo '{"at":"ran","samples_ns":[1,1,1,1,1,1]}'"#,
-                HOLD,
-                END,
-            ],
+            [READY, r#"echo '{"at":"ran","samples_ns":[1,1,1,1,1,1]}'"#, HOLD, END],
             LONG,
             "`run 4` with 6 samples",
         ),
-        (
-            [READY, RUN, HOLD, "echo lost >&2; exit 1"],
-            LONG,
-            "lost (exit status: 1)",
-        ),
+        ([READY, RUN, HOLD, "echo lost >&2; exit 1"], LONG, "lost (exit status: 1)"),
     ] {
         let process = run_script(&program(parts), &case(4), timeout);
         let error = process.error.unwrap_or_default();
@@ -175,9 +127,7 @@ fn what_cannot_be_started_says_why() {
         },
         ..case(1)
     };
-    let error = run_script(&program([READY, RUN, HOLD, END]), &nowhere, LONG)
-        .error
-        .unwrap();
+    let error = run_script(&program([READY, RUN, HOLD, END]), &nowhere, LONG).error.unwrap();
     assert!(error.contains("may be used here"), "{error}");
 }
 
@@ -185,17 +135,11 @@ fn what_cannot_be_started_says_why() {
 fn a_pinned_case_runs_on_one_cpu() {
     let ready = format!("grep Cpus_allowed_list /proc/self/status >&2; {READY}");
     let show = "kill -9 $$";
-    let pinned = Case {
-        pin: true,
-        ..case(1)
-    };
+    let pinned = Case { pin: true, ..case(1) };
     let process = run_script(&program([&ready, show, HOLD, END]), &pinned, LONG);
     let cpu = process.cpus.unwrap();
     let error = process.error.unwrap();
-    assert!(
-        error.ends_with(&format!("Cpus_allowed_list:\t{cpu}")),
-        "{error}"
-    );
+    assert!(error.ends_with(&format!("Cpus_allowed_list:\t{cpu}")), "{error}");
     assert!(process.cache_line.is_none());
 }
 

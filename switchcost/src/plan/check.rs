@@ -40,22 +40,14 @@ impl Section {
         let mut names = HashSet::new();
         for row in &self.rows {
             printable("a row's name", &row.name)?;
-            ensure!(
-                names.insert(row.name.as_str()),
-                "two rows are named '{}'",
-                row.name
-            );
+            ensure!(names.insert(row.name.as_str()), "two rows are named '{}'", row.name);
         }
         for column in &self.columns {
             printable("a column's name", &column.name)?;
         }
         for row in &self.rows {
             let by_columns = self.columns.iter().filter(|c| c.program.is_some()).count();
-            let expected = if row.program.is_empty() {
-                self.columns.len()
-            } else {
-                0
-            };
+            let expected = if row.program.is_empty() { self.columns.len() } else { 0 };
             ensure!(
                 by_columns == expected && (expected > 0 || !row.program.is_empty()),
                 "row '{}': program: either each row names one, or each column",
@@ -68,10 +60,7 @@ impl Section {
                     row.name
                 );
             }
-            let flags = row
-                .flags
-                .iter()
-                .chain(self.columns.iter().flat_map(|c| &c.flags));
+            let flags = row.flags.iter().chain(self.columns.iter().flat_map(|c| &c.flags));
             for flag in flags {
                 let name = flag.split('=').next().unwrap_or(flag);
                 ensure!(
@@ -88,11 +77,7 @@ impl Section {
                     "row '{}': tasks: a slope needs at least {COUNTS_OF_A_SLOPE} different counts",
                     row.name
                 );
-                ensure!(
-                    row.baseline.is_none(),
-                    "row '{}': a slope has no baseline",
-                    row.name
-                );
+                ensure!(row.baseline.is_none(), "row '{}': a slope has no baseline", row.name);
             } else if !row.tasks.is_empty() {
                 bail!(
                     "row '{}': tasks: only for the metric \"memory\"; write it into flags",
@@ -136,10 +121,7 @@ impl Section {
         for name in names {
             let further = self.also.iter().map(|also| also.heading(name));
             for heading in [name.to_owned()].into_iter().chain(further) {
-                ensure!(
-                    headings.insert(heading.clone()),
-                    "two columns are named '{heading}'"
-                );
+                ensure!(headings.insert(heading.clone()), "two columns are named '{heading}'");
             }
         }
         Ok(())

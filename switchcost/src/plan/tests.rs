@@ -13,11 +13,7 @@ fn the_built_in_plan_is_sound() {
 #[test]
 fn every_plan_with_a_name_is_sound() {
     for plan in BUILT_IN {
-        assert!(
-            plan.plan().unwrap().cases(false).len() > 10,
-            "{}",
-            plan.name
-        );
+        assert!(plan.plan().unwrap().cases(false).len() > 10, "{}", plan.name);
         assert_eq!(BuiltIn::named(plan.name).unwrap().text, plan.text);
         // Else it would hide a file of that name.
         assert!(!plan.name.contains(['/', '.']), "{}", plan.name);
@@ -54,9 +50,7 @@ fn a_row_becomes_a_command_line() {
         "#,
     )
     .unwrap();
-    let [case] = &plan.cases(false)[..] else {
-        panic!("one case expected")
-    };
+    let [case] = &plan.cases(false)[..] else { panic!("one case expected") };
     assert_eq!(case.flags, ["--tasks", "5"]);
     assert_eq!((case.iters, case.rounds, case.pin), (3, 2, true));
     assert_eq!(case.setting.policy, Some(Policy::Batch));
@@ -115,10 +109,7 @@ fn further_columns_are_of_the_same_runs() {
         let also = &case.section.also;
         let column = &case.cell.column;
         let headings: Vec<String> = also.iter().map(|a| a.heading(column)).collect();
-        assert_eq!(
-            headings,
-            [format!("{column}: rate"), format!("{column}: late, p99")]
-        );
+        assert_eq!(headings, [format!("{column}: rate"), format!("{column}: late, p99")]);
         assert_eq!(also[1].metric.to_string(), "extra.late.p99");
     }
     assert_eq!(cases[0].section.also[0].heading(""), "rate");
@@ -128,10 +119,7 @@ fn further_columns_are_of_the_same_runs() {
 fn a_section_may_have_rounds_of_its_own_and_is_not_extended() {
     let rounds = |plan: &Plan| -> Vec<(u32, bool)> {
         let cases = plan.cases(false);
-        cases
-            .iter()
-            .map(|case| (case.rounds, case.extensible))
-            .collect()
+        cases.iter().map(|case| (case.rounds, case.extensible)).collect()
     };
     let plan = Plan::parse(WIDE).unwrap();
     assert_eq!(rounds(&plan), [(3, false); 2]);
@@ -156,10 +144,7 @@ fn a_slope_takes_each_task_count_as_often_as_its_section_says() {
     let plain = format!("{section}{row}");
     assert_eq!(rounds(&plain, false), Some(REPEATS_OF_A_COUNT));
     let own = format!("{section}rounds = 5\n{row}");
-    assert_eq!(
-        (rounds(&own, false), rounds(&own, true)),
-        (Some(5), Some(1))
-    );
+    assert_eq!((rounds(&own, false), rounds(&own, true)), (Some(5), Some(1)));
 }
 
 #[test]
@@ -167,55 +152,19 @@ fn a_faulty_further_column_is_refused_with_its_reason() {
     for (from, to, reason) in [
         ("metric = \"rate\"", "metric = \"memory\"", "stand alone"),
         ("metric = \"rate\"", "metric = \"scale\"", "stand alone"),
-        (
-            "metric = \"rate\"",
-            "metric = \"round-trip\"",
-            "has a column of this metric",
-        ),
-        (
-            "metric = \"rate\"",
-            "metric = \"extra.late.p99\"",
-            "has a column of this metric",
-        ),
+        ("metric = \"rate\"", "metric = \"round-trip\"", "has a column of this metric"),
+        ("metric = \"rate\"", "metric = \"extra.late.p99\"", "has a column of this metric"),
         ("metric = \"rate\"", "metric = \"speed\"", "is no metric"),
         ("metric = \"rate\"", "", "missing field"),
-        (
-            "metric = \"rate\"",
-            "metric = \"rate\"\nunit = 1",
-            "unknown field",
-        ),
+        ("metric = \"rate\"", "metric = \"rate\"\nunit = 1", "unknown field"),
         ("name = \"rate\"", "name = \"\"", "needs a name"),
-        (
-            "name = \"rate\"",
-            "name = \"a\\u0007\"",
-            "control character",
-        ),
-        (
-            "name = \"rate\"",
-            "name = \"late, p99\"",
-            "two columns are named 'free: late, p99'",
-        ),
-        (
-            "name = \"one CPU\"",
-            "name = \"free: rate\"",
-            "two columns are named 'free: rate'",
-        ),
-        (
-            "name = \"one CPU\"",
-            "name = \"free\"",
-            "two columns are named 'free'",
-        ),
+        ("name = \"rate\"", "name = \"a\\u0007\"", "control character"),
+        ("name = \"rate\"", "name = \"late, p99\"", "two columns are named 'free: late, p99'"),
+        ("name = \"one CPU\"", "name = \"free: rate\"", "two columns are named 'free: rate'"),
+        ("name = \"one CPU\"", "name = \"free\"", "two columns are named 'free'"),
         ("rounds = 3", "rounds = 0", "at least one"),
-        (
-            "metric = \"round-trip\"",
-            "metric = \"memory\"",
-            "no further columns",
-        ),
-        (
-            "metric = \"round-trip\"",
-            "metric = \"scale\"",
-            "stand alone",
-        ),
+        ("metric = \"round-trip\"", "metric = \"memory\"", "no further columns"),
+        ("metric = \"round-trip\"", "metric = \"scale\"", "stand alone"),
     ] {
         let text = WIDE.replacen(from, to, 1);
         let error = format!("{:#}", Plan::parse(&text).unwrap_err());
@@ -232,31 +181,16 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
         (format!("rounds = 0\n{section}"), "at least one"),
         (format!("rounds = 1\n{section}{row}"), "two rows"),
-        (
-            format!("rounds = 1\n{section}").replace("program='p'", ""),
-            "either each row",
-        ),
+        (format!("rounds = 1\n{section}").replace("program='p'", ""), "either each row"),
         (
             format!("rounds = 1\n{section}[[section.column]]\nname='c'\nprogram='p'"),
             "either each row",
         ),
-        (
-            format!("rounds = 1\n{section}baseline='x'"),
-            "refers to 'x'",
-        ),
-        (
-            format!("rounds = 1\n{section}baseline='r'"),
-            "refers to 'r'",
-        ),
+        (format!("rounds = 1\n{section}baseline='x'"), "refers to 'x'"),
+        (format!("rounds = 1\n{section}baseline='r'"), "refers to 'r'"),
         (format!("rounds = 1\n{section}speed=3"), "unknown field"),
-        (
-            format!("rounds = 1\n{section}flags=['--controlled']"),
-            "the runner's own",
-        ),
-        (
-            format!("rounds = 1\n{section}tasks=[1,2]"),
-            "only for the metric",
-        ),
+        (format!("rounds = 1\n{section}flags=['--controlled']"), "the runner's own"),
+        (format!("rounds = 1\n{section}tasks=[1,2]"), "only for the metric"),
         (format!("rounds = 1\n{section}\n{section}"), "two sections"),
         (
             format!("rounds = 1\n{section}").replace("'hop'", "'memory'"),
@@ -276,14 +210,9 @@ fn a_plan_describes_programs_that_are_no_crates() {
              [[section.row]]\nname = 'r'\nprogram = 'p'\niters = 1\nwarmup = 0\n"
         )
     };
-    let plan = Plan::parse(&text(
-        "run = ['java', 'P.java']\nbuild = ['true']\nneeds = ['java']",
-    ));
+    let plan = Plan::parse(&text("run = ['java', 'P.java']\nbuild = ['true']\nneeds = ['java']"));
     let table = &plan.unwrap().programs["p"];
-    assert_eq!(
-        (table.run.len(), &table.build[..]),
-        (2, &["true".to_owned()][..])
-    );
+    assert_eq!((table.run.len(), &table.build[..]), (2, &["true".to_owned()][..]));
     for (table, reason) in [
         ("run = []", "names no program"),
         ("build = ['true']", "missing field `run`"),

@@ -4,13 +4,7 @@ use super::*;
 
 fn sh(script: &str, timeout: Duration) -> Running {
     let args = ["-c".to_owned(), script.to_owned()];
-    Running::start(
-        &Path::new("/bin/sh").into(),
-        &args,
-        &Setting::default(),
-        timeout,
-    )
-    .unwrap()
+    Running::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(60);
@@ -22,10 +16,8 @@ fn line(running: &mut Running) -> Option<String> {
 
 #[test]
 fn lines_go_back_and_forth() {
-    let mut echo = sh(
-        "while read x; do echo got $x; done; printf last; echo bye >&2; exit 3",
-        LONG,
-    );
+    let mut echo =
+        sh("while read x; do echo got $x; done; printf last; echo bye >&2; exit 3", LONG);
     echo.send("one").unwrap();
     assert_eq!(line(&mut echo).as_deref(), Some("got one"));
     echo.send("two").unwrap();
@@ -67,10 +59,7 @@ fn the_signal_that_ended_it_is_named() {
     let mut child = sh("kill -SEGV $$", LONG);
     assert_eq!(line(&mut child), None);
     let ended = child.finish().unwrap();
-    assert_eq!(
-        ended.fault.as_deref(),
-        Some("killed by signal 11 (SIGSEGV)")
-    );
+    assert_eq!(ended.fault.as_deref(), Some("killed by signal 11 (SIGSEGV)"));
 }
 
 #[test]

@@ -93,11 +93,7 @@ fn marks(comparison: &Comparison) -> Vec<String> {
             Subject::Flags => "DIFFERENT FLAGS",
         };
         let facts: Vec<String> = mark.facts.iter().map(ToString::to_string).collect();
-        format!(
-            "!! {what} in {}: {}",
-            label(comparison, mark.file),
-            facts.join(", ")
-        )
+        format!("!! {what} in {}: {}", label(comparison, mark.file), facts.join(", "))
     };
     comparison.marks.iter().map(line).collect()
 }
@@ -258,11 +254,7 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     let several = comparison.files.len() > 2;
     for (index, file) in comparison.files.iter().enumerate() {
         for warning in &file.warnings {
-            let label = if several {
-                &file.name
-            } else {
-                label(comparison, index)
-            };
+            let label = if several { &file.name } else { label(comparison, index) };
             remarks.push(format!("Note on {label}: {warning}."));
         }
     }

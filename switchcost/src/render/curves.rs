@@ -46,10 +46,7 @@ pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
         let chart = sparkline(series, &xs(&shown));
         writeln!(out, "{name}  {chart}  {}", sentence(curve, series))?;
     }
-    for line in gaps(curve)
-        .into_iter()
-        .chain(evidence::contradictions(curve))
-    {
+    for line in gaps(curve).into_iter().chain(evidence::contradictions(curve)) {
         writeln!(out, "{line}")?;
     }
     if !curve.held.is_empty() {
@@ -126,9 +123,7 @@ pub fn lines(curve: &Curve) -> Vec<String> {
 /// The series that are worth a column: those of which something could be run.
 fn shown(curve: &Curve) -> Vec<&Series> {
     let series = curve.series.iter();
-    series
-        .filter(|series| !series.points.iter().all(|(_, cell)| is_left_out(cell)))
-        .collect()
+    series.filter(|series| !series.points.iter().all(|(_, cell)| is_left_out(cell))).collect()
 }
 
 fn is_left_out(cell: &Cell) -> bool {
@@ -145,9 +140,7 @@ fn points(curve: &Curve, series: &[&Series], text: impl Fn(&Cell) -> String) -> 
     head.extend(series.iter().map(|series| series.name.clone()));
     let is_run = |x: &u64| {
         let points = series.iter().flat_map(|series| &series.points);
-        points
-            .filter(|(at, _)| at == x)
-            .any(|(_, cell)| !is_left_out(cell))
+        points.filter(|(at, _)| at == x).any(|(_, cell)| !is_left_out(cell))
     };
     let body = xs(series)
         .into_iter()
@@ -201,9 +194,8 @@ fn full_caches(curve: &Curve) -> Vec<String> {
     };
     let line = |held: &Held| {
         let marks = held.marks(first, last);
-        let full = marks
-            .iter()
-            .map(|mark| format!("{} is full at about {:.0} tasks", mark.label, mark.x));
+        let full =
+            marks.iter().map(|mark| format!("{} is full at about {:.0} tasks", mark.label, mark.x));
         let full: Vec<String> = full.collect();
         (!full.is_empty()).then(|| format!("{}: {}", held.name, full.join(", ")))
     };
@@ -270,11 +262,7 @@ fn shape(bend: &Bend, quantity: Quantity, at: impl Fn(u64) -> String, last: u64)
             format!("{level} up to {}, falls from {from}: {end}", at(after))
         }
         Shape::Uneven { at: x, factor } => {
-            format!(
-                "{level}, then uneven: {} as much at {}, {end}",
-                times(factor),
-                at(x)
-            )
+            format!("{level}, then uneven: {} as much at {}, {end}", times(factor), at(x))
         }
     }
 }

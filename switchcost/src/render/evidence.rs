@@ -51,10 +51,7 @@ pub(super) fn lines(table: &Table) -> Vec<String> {
         .map(|(verdict, names)| format!("{}: {}.", words(verdict), rows(table, &names)))
         .collect();
     if !lines.is_empty() {
-        lines.insert(
-            0,
-            "Switches per hop: voluntary ones, + involuntary (preempted).".to_owned(),
-        );
+        lines.insert(0, "Switches per hop: voluntary ones, + involuntary (preempted).".to_owned());
     }
     if !crossing.is_empty() {
         lines.push(format!(
@@ -87,11 +84,7 @@ pub(super) fn contradictions(curve: &Curve) -> Vec<String> {
     }
     let over = curve.over.replace('_', "-");
     let line = |(name, verdict, points): (&str, Verdict, Vec<String>)| {
-        format!(
-            "{}: {name}, --{over} {}.",
-            words(verdict),
-            points.join(", ")
-        )
+        format!("{}: {name}, --{over} {}.", words(verdict), points.join(", "))
     };
     found.into_iter().map(line).collect()
 }
@@ -152,17 +145,9 @@ mod tests {
 
     fn header() -> Arc<Run> {
         let mut plan = Plan::default();
-        let section = Section {
-            title: "t".to_owned(),
-            metric: Metric::Hop,
-            also: Vec::new(),
-        };
+        let section = Section { title: "t".to_owned(), metric: Metric::Hop, also: Vec::new() };
         for row in ["thread", "sleepy"] {
-            let case = Case {
-                section: "t".to_owned(),
-                row: row.to_owned(),
-                ..Case::default()
-            };
+            let case = Case { section: "t".to_owned(), row: row.to_owned(), ..Case::default() };
             plan.put(&section, &case);
         }
         let run = Run::begin(String::new(), 1, Machine::default(), Build::default(), plan);
@@ -176,14 +161,9 @@ mod tests {
         (record.run, record.case, record.round) = (header.id, case, round);
         record.hops = Some(10);
         record.claim = Some([Claim::KernelSwitch, Claim::UserSwitch][case as usize]);
-        record.usage = Some(Usage {
-            voluntary_switches: switches,
-            ..Usage::default()
-        });
-        record.interference = Some(Interference {
-            function_calls: Some(wakeups),
-            ..Interference::default()
-        });
+        record.usage = Some(Usage { voluntary_switches: switches, ..Usage::default() });
+        record.interference =
+            Some(Interference { function_calls: Some(wakeups), ..Interference::default() });
         record
     }
 
@@ -216,11 +196,7 @@ mod tests {
             ] {
                 assert!(made.contains(expected), "{expected}\n{made}");
             }
-            assert_eq!(
-                made.matches("(!)").count(),
-                2,
-                "its figure and its line\n{made}"
-            );
+            assert_eq!(made.matches("(!)").count(), 2, "its figure and its line\n{made}");
         }
     }
 }

@@ -14,10 +14,7 @@ pub fn headline(reading: &Reading) -> String {
         0 => String::new(),
         n => format!(", {n} failed"),
     };
-    let contradicted = reading
-        .evidence
-        .as_ref()
-        .map(|e| e.verdict.is_contradiction());
+    let contradicted = reading.evidence.as_ref().map(|e| e.verdict.is_contradiction());
     let mark = match contradicted {
         Some(true) => format!(" {}", evidence::MARK),
         _ => String::new(),
@@ -47,10 +44,7 @@ pub fn value(quantity: Quantity, estimate: &Estimate) -> String {
             let bounds = bracketed(interval, |bound| quantity.like(bound, estimate.value));
             format!("{value} {bounds}")
         }
-        None => format!(
-            "{value} (n = {}, no interval under {MIN_ROUNDS})",
-            estimate.n
-        ),
+        None => format!("{value} (n = {}, no interval under {MIN_ROUNDS})", estimate.n),
     }
 }
 

@@ -100,10 +100,7 @@ impl Grid {
             };
             let mut body: Vec<Vec<String>> = self.body.iter().map(cells).collect();
             body.retain(|line| line.iter().skip(1).any(|cell| !cell.is_empty()));
-            Grid {
-                head: cells(&self.head),
-                body,
-            }
+            Grid { head: cells(&self.head), body }
         };
         parts.iter().map(part).collect()
     }
@@ -153,10 +150,7 @@ impl Grid {
     /// Errors of the writer.
     pub fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
         let line = |cells: &[String]| -> String {
-            let cells: Vec<String> = cells
-                .iter()
-                .map(|cell| escaped(cell).into_owned())
-                .collect();
+            let cells: Vec<String> = cells.iter().map(|cell| escaped(cell).into_owned()).collect();
             cells.join(" | ")
         };
         writeln!(out, "| {} |", line(&self.head))?;
@@ -191,19 +185,11 @@ impl Grid {
                 continue;
             };
             let trimmed = name.trim_start();
-            let class = if trimmed == name {
-                ""
-            } else {
-                " class=\"derived\""
-            };
+            let class = if trimmed == name { "" } else { " class=\"derived\"" };
             let name = Escaped(trimmed);
             write!(out, "<tr{class}><th scope=\"row\">{name}</th>")?;
             for cell in cells {
-                let class = if is_words(cell) {
-                    " class=\"words\""
-                } else {
-                    ""
-                };
+                let class = if is_words(cell) { " class=\"words\"" } else { "" };
                 write!(out, "<td{class}>{}</td>", Figure(cell))?;
             }
             writeln!(out, "</tr>")?;
@@ -246,19 +232,9 @@ mod tests {
         let grid = Grid {
             head: line(["", "free", "rate", "switches"]),
             body: vec![
-                line([
-                    "thread",
-                    "5.000µs [4.0, 6.0]",
-                    "200.0 k/s [1, 2]",
-                    "1.000 [1, 1]",
-                ]),
+                line(["thread", "5.000µs [4.0, 6.0]", "200.0 k/s [1, 2]", "1.000 [1, 1]"]),
                 line(["  ÷ task", "2.0x [1.0, 3.0]", "", ""]),
-                line([
-                    "goroutine",
-                    "failed: there is no tool to build it here",
-                    "-",
-                    "-",
-                ]),
+                line(["goroutine", "failed: there is no tool to build it here", "-", "-"]),
             ],
         };
         assert_eq!(
@@ -293,16 +269,10 @@ mod tests {
         grid.write_markdown(&mut markdown).unwrap();
         let markdown = String::from_utf8(markdown).unwrap();
         assert!(markdown.starts_with("|  | a\\|b |\n"), "{markdown}");
-        assert!(
-            markdown.ends_with("| &emsp;&lt;b> c | 1 [0, 2] |\n"),
-            "{markdown}"
-        );
+        assert!(markdown.ends_with("| &emsp;&lt;b> c | 1 [0, 2] |\n"), "{markdown}");
         let mut html = Vec::new();
         grid.write_html(&mut html).unwrap();
         let html = String::from_utf8(html).unwrap();
-        assert!(
-            html.contains("<tr class=\"derived\"><th scope=\"row\">&lt;b&gt;"),
-            "{html}"
-        );
+        assert!(html.contains("<tr class=\"derived\"><th scope=\"row\">&lt;b&gt;"), "{html}");
     }
 }

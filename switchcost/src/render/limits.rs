@@ -18,9 +18,8 @@ const NARROWEST: usize = 60;
 
 /// Width of text on this standard output.
 pub fn width() -> usize {
-    terminal_size_of(io::stdout()).map_or(WIDEST, |(Width(columns), _)| {
-        usize::from(columns).clamp(NARROWEST, WIDEST)
-    })
+    terminal_size_of(io::stdout())
+        .map_or(WIDEST, |(Width(columns), _)| usize::from(columns).clamp(NARROWEST, WIDEST))
 }
 
 /// Writes the answer within `width` columns; only commands and paths may be longer.
@@ -62,24 +61,14 @@ fn rights(rights: &Rights) -> String {
 }
 
 fn table(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let programs = checkup
-        .programs
-        .iter()
-        .map(|v| v.program.replace('-', "\n"));
+    let programs = checkup.programs.iter().map(|v| v.program.replace('-', "\n"));
     let fixed = ["limit", "value", "in use"].map(str::to_owned);
-    let mut grid = Grid {
-        head: fixed.into_iter().chain(programs).collect(),
-        body: Vec::new(),
-    };
+    let mut grid = Grid { head: fixed.into_iter().chain(programs).collect(), body: Vec::new() };
     for Line { status, most } in checkup.limits.iter().filter(|line| !line.most.is_empty()) {
         let shown = |value: Option<u64>| {
             value.map_or_else(|| "?".to_owned(), |value| amount(value, status.resource))
         };
-        let mut cells = vec![
-            short(checkup, status),
-            shown(status.value),
-            shown(status.in_use),
-        ];
+        let mut cells = vec![short(checkup, status), shown(status.value), shown(status.in_use)];
         for verdict in &checkup.programs {
             let is_first = verdict.binding.as_ref() == Some(&status.name);
             cells.push(match most.get(&verdict.program) {
@@ -121,10 +110,7 @@ fn short(checkup: &Checkup, status: &LimitStatus) -> String {
     let name = status.name.split(" (").next().unwrap_or(&status.name);
     // Kernel parameters go by their last name.
     let families = ["fs.", "kernel.", "vm."];
-    let name = families
-        .iter()
-        .find_map(|family| name.strip_prefix(family))
-        .unwrap_or(name);
+    let name = families.iter().find_map(|family| name.strip_prefix(family)).unwrap_or(name);
     let number = group(status).and_then(|own| groups(checkup).iter().position(|g| *g == own));
     match number {
         Some(number) => format!("{name} [{}]", number + 1),
@@ -145,10 +131,9 @@ fn name(status: &LimitStatus) -> String {
 
 /// Limits that bound no program, in short.
 fn others(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()> {
-    for (is_unknown, heading) in [
-        (false, "\nNot bounding any of them:"),
-        (true, "\nNot known, so not in the table:"),
-    ] {
+    for (is_unknown, heading) in
+        [(false, "\nNot bounding any of them:"), (true, "\nNot known, so not in the table:")]
+    {
         let is_meant = |line: &&Line| {
             line.most.is_empty() && (line.status.state == LimitState::Unknown) == is_unknown
         };
@@ -158,11 +143,8 @@ fn others(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<(
         }
         for Line { status, .. } in lines {
             let value = status.value.map(|value| amount(value, status.resource));
-            let words: Vec<&str> = value
-                .as_deref()
-                .into_iter()
-                .chain(status.remark.as_deref())
-                .collect();
+            let words: Vec<&str> =
+                value.as_deref().into_iter().chain(status.remark.as_deref()).collect();
             let line = format!("  {}: {}", name(status), words.join(", "));
             wrapped(&line, 6, width, out)?;
         }
@@ -219,11 +201,7 @@ fn remedies(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result
             None => wrapped(&format!("    {remedy}"), 4, width, out)?,
         }
         if let (Some(_), Some(lasts)) = (&remedy.command, remedy.lasts) {
-            let root = if remedy.needs_root {
-                "needs root; "
-            } else {
-                ""
-            };
+            let root = if remedy.needs_root { "needs root; " } else { "" };
             wrapped(&format!("  {root}lasts {lasts}"), 2, width, out)?;
         }
         for line in remedy.to_last.iter().flat_map(|text| text.lines()) {

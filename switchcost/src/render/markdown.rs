@@ -30,10 +30,7 @@ mod tests {
     #[test]
     fn markup_is_text() {
         for (text, markdown) in [
-            (
-                "thread, 2.0x [1.0, 3.0] (noise)",
-                "thread, 2.0x [1.0, 3.0] (noise)",
-            ),
+            ("thread, 2.0x [1.0, 3.0] (noise)", "thread, 2.0x [1.0, 3.0] (noise)"),
             ("a|b\\c", "a\\|b\\\\c"),
             ("<img src=x onerror=y>", "&lt;img src=x onerror=y>"),
             ("<!-- switchcost:end -->", "&lt;!-- switchcost:end -->"),

@@ -40,14 +40,7 @@ pub fn names(table: &Table) -> Vec<String> {
 
 /// Every part of each row's memory, with what says whether it is a line.
 pub fn full_grid(table: &Table) -> Grid {
-    let head = [
-        "",
-        "each task",
-        "Theil–Sen",
-        "fixed",
-        "R²",
-        "over the range",
-    ];
+    let head = ["", "each task", "Theil–Sen", "fixed", "R²", "over the range"];
     let head = head.map(str::to_owned).to_vec();
     let mut body: Vec<Vec<String>> = Vec::new();
     for row in &table.rows {
@@ -101,22 +94,14 @@ fn parts(slopes: &Slopes, row: &Row) -> Vec<Vec<String>> {
         })
         .collect();
     if let (Some(versus), Some(ratio), false) = (&row.versus, &slopes.ratio, slopes.void()) {
-        body.push(vec![
-            format!("  together ÷ {versus}"),
-            factor_in(ratio.estimate, Some(ratio)),
-        ]);
+        body.push(vec![format!("  together ÷ {versus}"), factor_in(ratio.estimate, Some(ratio))]);
     }
     body
 }
 
 fn figures(fit: &Fit) -> [String; 5] {
-    let robust = fit
-        .robust
-        .map_or("unknown".to_owned(), |robust| units::bytes(robust.slope));
-    let r_squared = fit
-        .line
-        .r_squared
-        .map_or("unknown".to_owned(), |r| format!("{r:.4}"));
+    let robust = fit.robust.map_or("unknown".to_owned(), |robust| units::bytes(robust.slope));
+    let r_squared = fit.line.r_squared.map_or("unknown".to_owned(), |r| format!("{r:.4}"));
     let shape = match (fit.bends(), fit.halves) {
         _ if !fit.is_seen() => "nothing seen".to_owned(),
         // A share of next to nothing says nothing.
@@ -125,13 +110,7 @@ fn figures(fit: &Fit) -> [String; 5] {
         (None, Some(_)) => "straight".to_owned(),
         (None, None) => "unknown".to_owned(),
     };
-    [
-        slope(fit),
-        robust,
-        units::bytes(fit.line.intercept.estimate),
-        r_squared,
-        shape,
-    ]
+    [slope(fit), robust, units::bytes(fit.line.intercept.estimate), r_squared, shape]
 }
 
 /// A slope with its interval.
@@ -161,10 +140,7 @@ pub fn outlook_grid(outlooks: &[Outlook]) -> Grid {
             verdict(&outlook.verdict),
         ]);
     }
-    Grid {
-        head: head.map(str::to_owned).to_vec(),
-        body,
-    }
+    Grid { head: head.map(str::to_owned).to_vec(), body }
 }
 
 fn verdict(verdict: &Verdict) -> String {
@@ -225,9 +201,7 @@ pub fn write_outlook(
         out,
         "The sizes are the lines of user and kernel memory together, drawn out to these counts.{room}"
     )?;
-    let raise = outlooks
-        .iter()
-        .any(|o| matches!(o.verdict, Verdict::NeedsRaise { .. }));
+    let raise = outlooks.iter().any(|o| matches!(o.verdict, Verdict::NeedsRaise { .. }));
     if raise {
         writeln!(
             out,
@@ -244,12 +218,8 @@ mod tests {
 
     #[test]
     fn an_outlook_reads_as_a_table() {
-        let outlook = |tasks, bytes, verdict| Outlook {
-            name: "thread".to_owned(),
-            tasks,
-            bytes,
-            verdict,
-        };
+        let outlook =
+            |tasks, bytes, verdict| Outlook { name: "thread".to_owned(), tasks, bytes, verdict };
         let limits = ["open files (hard limit)", "kernel.pid_max"].map(|name| Shortage {
             name: name.to_owned(),
             resource: "threads".to_owned(),
@@ -269,11 +239,7 @@ mod tests {
             [
                 ["thread", "", ""],
                 ["  10 k", "1.000 KiB", "fits"],
-                [
-                    "  100 k",
-                    "1.907 MiB",
-                    "needs raise of open files, kernel.pid_max"
-                ],
+                ["  100 k", "1.907 MiB", "needs raise of open files, kernel.pid_max"],
                 ["  1 M", "931.3 GiB", "not enough memory"],
             ]
         );

@@ -261,9 +261,7 @@ fn derived_lines(table: &Table, row: &Row) -> Vec<Vec<String>> {
         });
     }
     if let Some(versus) = &row.versus {
-        line(format!("  ÷ {versus}"), &|reading| {
-            reading.ratio.as_ref().map(factor)
-        });
+        line(format!("  ÷ {versus}"), &|reading| reading.ratio.as_ref().map(factor));
         let both = "  ÷ the same, both less their I/O";
         line(both.to_owned(), &|reading| match reading.no_net_left {
             true => Some(NO_NET.to_owned()),
@@ -299,10 +297,7 @@ fn memory_grid(table: &Table) -> Grid {
             }
         }
     }
-    Grid {
-        head: head.map(str::to_owned).to_vec(),
-        body,
-    }
+    Grid { head: head.map(str::to_owned).to_vec(), body }
 }
 
 fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
@@ -324,12 +319,9 @@ fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
             _ => known(&slopes.all),
         }),
         valid(memory::slope(&slopes.user)),
-        slopes
-            .kernel
-            .as_ref()
-            .map_or_else(unknown, |fit| match fit.is_seen() {
-                true => memory::slope(fit),
-                false => format!("{}, not distinguishable", memory::slope(fit)),
-            }),
+        slopes.kernel.as_ref().map_or_else(unknown, |fit| match fit.is_seen() {
+            true => memory::slope(fit),
+            false => format!("{}, not distinguishable", memory::slope(fit)),
+        }),
     ]
 }

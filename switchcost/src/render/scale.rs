@@ -17,15 +17,7 @@ pub const LEGEND: &str = "Set-up ends when every task has started; the first ite
 
 /// A line for each program.
 pub fn grid(reaches: &[Reach]) -> Grid {
-    let head = [
-        "",
-        "tasks",
-        "set-up",
-        "first iteration",
-        "teardown",
-        "user",
-        "kernel",
-    ];
+    let head = ["", "tasks", "set-up", "first iteration", "teardown", "user", "kernel"];
     let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string());
     let size = |b: Option<f64>| b.map_or_else(|| "-".to_owned(), |b| units::bytes(b.round()));
     let body = reaches.iter().map(|reach| {
@@ -39,10 +31,7 @@ pub fn grid(reaches: &[Reach]) -> Grid {
             size(reach.kernel),
         ]
     });
-    Grid {
-        head: head.map(str::to_owned).to_vec(),
-        body: body.collect(),
-    }
+    Grid { head: head.map(str::to_owned).to_vec(), body: body.collect() }
 }
 
 /// Reason why each program stopped.

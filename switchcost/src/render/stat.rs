@@ -53,12 +53,7 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
 /// A line under its name, wrapped.
 fn told(name: &str, line: &str, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
-    wrapped(
-        line,
-        0,
-        super::limits::width().saturating_sub(INDENT),
-        &mut text,
-    )?;
+    wrapped(line, 0, super::limits::width().saturating_sub(INDENT), &mut text)?;
     let text = String::from_utf8_lossy(&text);
     for (number, line) in text.lines().enumerate() {
         let name = if number == 0 { name } else { "" };
@@ -87,11 +82,8 @@ fn title(record: &Record) -> String {
 
 fn time(record: &Record) -> Option<String> {
     let samples = record.samples.as_ref()?;
-    let mut line = format!(
-        "{} per iteration, stddev {}",
-        Nanos(samples.mean),
-        Nanos(samples.stddev)
-    );
+    let mut line =
+        format!("{} per iteration, stddev {}", Nanos(samples.mean), Nanos(samples.stddev));
     if let Some((repeats, unit)) = record.repeats() {
         line += &format!("; {} per {unit}", Nanos(samples.mean / repeats as f64));
     }
@@ -101,9 +93,7 @@ fn time(record: &Record) -> Option<String> {
 fn percentiles(record: &Record) -> Option<String> {
     let s = record.samples.as_ref()?;
     let [min, p50, p90, p99, max] = [s.min, s.p50, s.p90, s.p99, s.max].map(|ns| Nanos(ns as f64));
-    Some(format!(
-        "of the iteration: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}"
-    ))
+    Some(format!("of the iteration: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}"))
 }
 
 fn cpu(record: &Record) -> Option<String> {
@@ -160,15 +150,9 @@ fn memory(record: &Record) -> Option<String> {
         ("resident", held.resident),
         ("anonymous", held.anonymous),
         ("pages of pipes", held.pipe_pages),
-        (
-            "peak",
-            held.peak_resident
-                .filter(|&peak| Some(peak) > held.resident),
-        ),
+        ("peak", held.peak_resident.filter(|&peak| Some(peak) > held.resident)),
     ];
-    let own = own
-        .into_iter()
-        .filter_map(|(name, size)| Some(format!("{name} {}", Bytes(size?))));
+    let own = own.into_iter().filter_map(|(name, size)| Some(format!("{name} {}", Bytes(size?))));
     let kernel = [
         ("kernel stacks", growth(record, |m| m.system_kernel_stacks)),
         ("page tables", growth(record, |m| m.system_page_tables)),
@@ -230,16 +214,10 @@ fn events(record: &Record) -> Option<String> {
     let counters = record.counters.as_ref()?;
     let (all, unit) = record.counted()?;
     let calls = [("reads", counters.reads), ("writes", counters.writes)];
-    let calls = calls
-        .into_iter()
-        .filter_map(|(name, count)| Some((name.to_owned(), count?)));
+    let calls = calls.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?)));
     let events = counters.events.iter().map(|(name, &n)| (name.clone(), n));
     let each = |(name, count): (String, u64)| {
-        format!(
-            "{} {:.2}",
-            name.replace('_', " "),
-            count as f64 / all as f64
-        )
+        format!("{} {:.2}", name.replace('_', " "), count as f64 / all as f64)
     };
     let line = joined(events.chain(calls).map(each))?;
     Some(format!("per {unit}: {line}"))
@@ -247,10 +225,7 @@ fn events(record: &Record) -> Option<String> {
 
 fn extra(record: &Record, out: &mut impl Write) -> io::Result<()> {
     for (name, d) in &record.extra {
-        let metric = record::Metric::Extra {
-            name: name.clone(),
-            stat: record::Stat::P50,
-        };
+        let metric = record::Metric::Extra { name: name.clone(), stat: record::Stat::P50 };
         let show = |figure: u64| metric.quantity().show(figure as f64);
         let [p50, p99, max] = [d.p50, d.p99, d.max].map(show);
         let line = format!("p50 {p50}, p99 {p99}, max {max} (of {})", d.count);

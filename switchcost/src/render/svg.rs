@@ -51,11 +51,7 @@ fn of_table(table: &Table) -> (Vec<String>, Vec<String>, Sign) {
         let plot = plot::strip(table, Size::Wide);
         return (plot.into_iter().collect(), names, dot);
     }
-    (
-        plot::memory(table, Size::Wide),
-        memory::names(table),
-        swatch,
-    )
+    (plot::memory(table, Size::Wide), memory::names(table), swatch)
 }
 
 fn of_curve(curve: &Curve) -> (Vec<String>, Vec<String>) {
@@ -116,10 +112,7 @@ fn file(title: &str, plots: &[String], names: &[String], sign: Sign) -> Option<F
          <rect width=\"{width}\" height=\"{y}\" fill=\"{}\"/>\n{body}</svg>\n",
         INK, PAPER,
     );
-    Some(File {
-        name: slug(title),
-        svg,
-    })
+    Some(File { name: slug(title), svg })
 }
 
 /// Makes file names of the slugs, each once.
@@ -172,10 +165,8 @@ mod tests {
 
     #[test]
     fn no_two_plots_share_a_name() {
-        let mut files = ["a", "b", "a", "a-2", "a"].map(|name| File {
-            name: name.to_owned(),
-            svg: String::new(),
-        });
+        let mut files = ["a", "b", "a", "a-2", "a"]
+            .map(|name| File { name: name.to_owned(), svg: String::new() });
         number(&mut files);
         let names = files.map(|file| file.name);
         assert_eq!(names, ["a.svg", "b.svg", "a-2.svg", "a-2-2.svg", "a-3.svg"]);

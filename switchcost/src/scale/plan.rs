@@ -44,10 +44,7 @@ pub struct Planned {
 /// Names the flag.
 pub fn check_flags(program: &str, flags: &[String]) -> Result<(), String> {
     let own = ["tasks", "iters", "warmup", "warmups"];
-    match own
-        .iter()
-        .find(|name| value_text(program, flags, name).is_some())
-    {
+    match own.iter().find(|name| value_text(program, flags, name).is_some()) {
         Some(name) => Err(format!("--{name} is set for each run by itself")),
         None => Ok(()),
     }
@@ -90,10 +87,7 @@ impl Plan {
                 return Err(BadUsage::new(format!("{}: {reason}", subject.program)));
             }
         };
-        Ok(Planned {
-            cases: points.into_iter().map(case).collect(),
-            beyond,
-        })
+        Ok(Planned { cases: points.into_iter().map(case).collect(), beyond })
     }
 
     fn case(&self, subject: &Subject, index: u32, tasks: u32) -> Case {
@@ -144,9 +138,8 @@ fn usable(largest: u64, answer: &Answer) -> u64 {
 /// 1, 2 and 5 times the powers of ten, as far as they lie between the ends, and both ends.
 fn points(from: u32, to: u32) -> Vec<u32> {
     let steps = (0..=9).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)));
-    let between = steps
-        .filter_map(|step| u32::try_from(step).ok())
-        .filter(|&step| from < step && step < to);
+    let between =
+        steps.filter_map(|step| u32::try_from(step).ok()).filter(|&step| from < step && step < to);
     let mut points: Vec<u32> = [from].into_iter().chain(between).chain([to]).collect();
     points.dedup();
     points
@@ -157,12 +150,7 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        Plan {
-            from: 1000,
-            to: 20_000,
-            rounds: 1,
-            flags: Vec::new(),
-        }
+        Plan { from: 1000, to: 20_000, rounds: 1, flags: Vec::new() }
     }
 
     fn shortage(resource: &str) -> Shortage {
@@ -196,10 +184,7 @@ mod tests {
         assert!(all.beyond.is_none());
         for (resource, last) in [("descriptors", "9990"), ("memory", "9490")] {
             let answer = |_: &[String]| {
-                Ok(Answer::TooMuch {
-                    largest: 9990,
-                    shortages: vec![shortage(resource)],
-                })
+                Ok(Answer::TooMuch { largest: 9990, shortages: vec![shortage(resource)] })
             };
             let some = plan().cases(&subject, 0, answer).unwrap();
             assert_eq!(tasks(&some), ["1000", "2000", "5000", last]);
@@ -212,12 +197,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_at_all_has_no_point() {
         let subject: Subject = "x".parse().unwrap();
-        let answer = |_: &[String]| {
-            Ok(Answer::TooMuch {
-                largest: 5,
-                shortages: vec![shortage("threads")],
-            })
-        };
+        let answer =
+            |_: &[String]| Ok(Answer::TooMuch { largest: 5, shortages: vec![shortage("threads")] });
         let none = plan().cases(&subject, 0, answer).unwrap();
         assert!(none.cases.is_empty() && none.beyond.is_some());
         let refused = |_: &[String]| Ok(Answer::NoFlag("--stacks".to_owned()));
@@ -228,10 +209,7 @@ mod tests {
     fn a_subject_does_not_set_what_the_plan_sets() {
         for flags in ["a --tasks 5", "a --iters=5", "a --threads 5"] {
             let subject: Subject = flags.parse().unwrap();
-            assert!(
-                check_flags(&subject.program, &subject.flags).is_err(),
-                "{flags}"
-            );
+            assert!(check_flags(&subject.program, &subject.flags).is_err(), "{flags}");
         }
         let threads = ["--threads", "5"].map(str::to_owned);
         assert!(check_flags("blocking-strategies", &threads).is_ok());

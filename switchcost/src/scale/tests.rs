@@ -25,10 +25,7 @@ fn record(tasks: u64, error: Option<&str>) -> Record {
         setup_ns: Some(tasks * 2000),
         first_ns: Some(tasks * 1000),
         teardown_ns: Some(tasks * 3000),
-        memory: Some(MemoryChange {
-            before: memory(true),
-            held: Some(memory(false)),
-        }),
+        memory: Some(MemoryChange { before: memory(true), held: Some(memory(false)) }),
         error: error.map(str::to_owned),
         ..Process::of("thread-creation", Vec::new())
     };
@@ -84,11 +81,7 @@ fn each_phase_has_a_curve_of_its_own() {
         .collect();
     let expected = [
         ("At scale: set-up, per task", Metric::SetUp, 2000.0),
-        (
-            "At scale: the very first iteration, per hop",
-            Metric::FirstIteration,
-            1000.0,
-        ),
+        ("At scale: the very first iteration, per hop", Metric::FirstIteration, 1000.0),
         ("At scale: teardown, per task", Metric::Teardown, 3000.0),
     ];
     let expected = expected.map(|(title, metric, each)| (title, metric, vec![each; 3]));

@@ -47,30 +47,17 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String>
 /// Rules of any distribution.
 fn summary(name: &str, s: &Distribution) -> Result<(), String> {
     ensure(s.count > 0, || format!("{name}: a summary of no samples"))?;
-    let ordered = [
-        ("min", s.min),
-        ("p50", s.p50),
-        ("p90", s.p90),
-        ("p99", s.p99),
-        ("max", s.max),
-    ];
+    let ordered = [("min", s.min), ("p50", s.p50), ("p90", s.p90), ("p99", s.p99), ("max", s.max)];
     for pair in ordered.windows(2) {
         let ((low, less), (high, more)) = (pair[0], pair[1]);
-        ensure(less <= more, || {
-            format!("{name}: {low} {less} is more than {high} {more}")
-        })?;
+        ensure(less <= more, || format!("{name}: {low} {less} is more than {high} {more}"))?;
     }
-    ensure(s.max < LARGEST, || {
-        format!("{name}: max {} is too large", s.max)
-    })?;
+    ensure(s.max < LARGEST, || format!("{name}: max {} is too large", s.max))?;
     let (min, max) = (s.min as f64, s.max as f64);
     let slack = max * ROUNDING;
     let within = s.mean.is_finite() && min - slack <= s.mean && s.mean <= max + slack;
     ensure(within, || {
-        format!(
-            "{name}: mean {:?} is not between min {} and max {}",
-            s.mean, s.min, s.max
-        )
+        format!("{name}: mean {:?} is not between min {} and max {}", s.mean, s.min, s.max)
     })?;
     // Nothing between two bounds deviates from its mean by more than half their distance.
     let most = (max - min) / 2.0 + slack;
@@ -84,11 +71,9 @@ fn summary(name: &str, s: &Distribution) -> Result<(), String> {
 
 /// Divisors of times.
 fn counts(process: &Process, samples: u64) -> Result<(), String> {
-    for (name, count) in [
-        ("hops", process.hops),
-        ("tasks", process.tasks),
-        ("tokens", Some(process.tokens)),
-    ] {
+    for (name, count) in
+        [("hops", process.hops), ("tasks", process.tasks), ("tokens", Some(process.tokens))]
+    {
         ensure(count != Some(0), || format!("{name}: none"))?;
     }
     let hops = process.hops.unwrap_or(1);
@@ -115,15 +100,11 @@ fn times(process: &Process) -> Result<(), String> {
     ] {
         // A hundred CPUs together reach a year in days; nothing reaches a century.
         let time = time.unwrap_or(0);
-        ensure(time < 100 * LONGEST, || {
-            format!("{name}: {time} ns are more than a century")
-        })?;
+        ensure(time < 100 * LONGEST, || format!("{name}: {time} ns are more than a century"))?;
     }
     let line = process.cache_line.iter();
     for time in line.flat_map(|line| [line.before, line.after]).flatten() {
-        ensure(time > 0.0 && time < 1e9, || {
-            format!("cache_line: a round trip of {time:?} ns")
-        })?;
+        ensure(time > 0.0 && time < 1e9, || format!("cache_line: a round trip of {time:?} ns"))?;
     }
     Ok(())
 }
@@ -167,11 +148,7 @@ pub(super) fn run(run: &Run) -> Result<(), String> {
 
 fn machine(machine: &Machine) -> Result<(), String> {
     let pressure = &machine.pressure;
-    for (name, share) in [
-        ("cpu", pressure.cpu),
-        ("memory", pressure.memory),
-        ("io", pressure.io),
-    ] {
+    for (name, share) in [("cpu", pressure.cpu), ("memory", pressure.memory), ("io", pressure.io)] {
         let share = share.unwrap_or(0.0);
         ensure((0.0..=100.0).contains(&share), || {
             format!("machine.pressure.{name}: {share} % of the time")
@@ -182,11 +159,6 @@ fn machine(machine: &Machine) -> Result<(), String> {
     }
     let read = machine.clock_read_ns.unwrap_or(0.0);
     ensure(read >= 0.0, || format!("machine.clock_read_ns: {read}"))?;
-    let has_period = !matches!(
-        machine.cpu_quota,
-        Some(CpuQuota::Limited { period_us: 0, .. })
-    );
-    ensure(has_period, || {
-        "machine.cpu_quota: a period of 0 µs".to_owned()
-    })
+    let has_period = !matches!(machine.cpu_quota, Some(CpuQuota::Limited { period_us: 0, .. }));
+    ensure(has_period, || "machine.cpu_quota: a period of 0 µs".to_owned())
 }

@@ -71,10 +71,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        lines
-            .by_ref()
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line)?;
+        lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
         if line.is_empty() {
             break;
         }
@@ -113,9 +110,7 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
         (SCHEMA, None) => return Err("it has no kind: run or process".to_owned()),
         (1, _) => return Err("measured by the first edition: measure again".to_owned()),
         (other, _) => {
-            return Err(format!(
-                "it has schema {other}, and this program reads {SCHEMA}"
-            ));
+            return Err(format!("it has schema {other}, and this program reads {SCHEMA}"));
         }
     }
     Ok(())

@@ -36,28 +36,18 @@ fn iterations_follow_from_the_point_alone() {
     );
     assert_eq!(
         commands(&sweep("tokens", &[1, 10], &["--threads", "99"])),
-        [
-            "100 x 1000 --threads 99 --tokens 1",
-            "10 x 100 --threads 99 --tokens 10",
-        ]
+        ["100 x 1000 --threads 99 --tokens 1", "10 x 100 --threads 99 --tokens 10",]
     );
     assert_eq!(
         Iterations::of(1000, 1, &Metric::Task, 100_000),
-        Iterations {
-            timed: 100,
-            warmup: 10
-        }
+        Iterations { timed: 100, warmup: 10 }
     );
 }
 
 #[test]
 fn what_is_given_is_not_given_twice() {
     assert_eq!(
-        commands(&sweep(
-            "tokens",
-            &[5],
-            &["--iters=7", "--tasks=9", "--warmups", "0"]
-        )),
+        commands(&sweep("tokens", &[5], &["--iters=7", "--tasks=9", "--warmups", "0"])),
         ["0 x 7 --tasks=9 --tokens 5"]
     );
     assert_eq!(
@@ -73,33 +63,18 @@ fn a_case_knows_the_curve_it_belongs_to() {
     let case = &planned.cases[1];
     assert_eq!(case.cell.over.as_deref(), Some("stack_size"));
     assert_eq!((case.x, case.pin), (Some(131_072), true));
-    assert_eq!(
-        case.section.title,
-        "Time per hop over --stack-size, --tasks 500"
-    );
-    assert_eq!(
-        (case.cell.name().as_str(), case.index),
-        ("thread-brigade, pinned", 0)
-    );
+    assert_eq!(case.section.title, "Time per hop over --stack-size, --tasks 500");
+    assert_eq!((case.cell.name().as_str(), case.index), ("thread-brigade, pinned", 0));
     assert_eq!(metric("async-creation"), Metric::Task);
 }
 
 #[test]
 fn a_time_is_typed_with_its_unit_and_stands_in_ns() {
-    let sweep = Sweep {
-        unit: "ns",
-        ..sweep("length", &[1000, 10_000_000], &["--tasks", "50"])
-    };
-    assert_eq!(
-        commands(&sweep)[1],
-        "197 x 1961 --tasks 50 --length 10000000ns"
-    );
+    let sweep = Sweep { unit: "ns", ..sweep("length", &[1000, 10_000_000], &["--tasks", "50"]) };
+    assert_eq!(commands(&sweep)[1], "197 x 1961 --tasks 50 --length 10000000ns");
     let case = &sweep.plan(fits).unwrap().cases[1];
     assert_eq!(case.cell.over.as_deref(), Some("length"));
-    assert_eq!(
-        case.section.title,
-        "Time per hop over --length in ns, --tasks 50"
-    );
+    assert_eq!(case.section.title, "Time per hop over --length in ns, --tasks 50");
 }
 
 #[test]
@@ -121,10 +96,7 @@ fn threads_are_tasks_unless_they_are_a_flag_of_their_own() {
     assert_eq!(commands(&alias)[0], "1 x 9 --threads 8");
     assert_eq!(over(&alias).as_deref(), Some("tasks"));
     let batch = ["--batch", "7"].map(str::to_owned);
-    assert_eq!(
-        value_text("blocking-strategies", &batch, "tasks"),
-        Some("7")
-    );
+    assert_eq!(value_text("blocking-strategies", &batch, "tasks"), Some("7"));
 }
 
 #[test]
@@ -164,10 +136,7 @@ fn a_program_may_be_swept_with_flags_of_its_own() {
         &["pipe".to_owned()],
         |_, _| Ok(true),
     );
-    let sweep = Sweep {
-        series: all.unwrap(),
-        ..sweep("tokens", &[2], &[])
-    };
+    let sweep = Sweep { series: all.unwrap(), ..sweep("tokens", &[2], &[]) };
     assert_eq!(
         commands(&sweep),
         [
@@ -202,15 +171,11 @@ fn points_that_the_limits_forbid_are_one_cut() {
     };
     let planned = sweep.plan(ask).unwrap();
     assert_eq!(planned.cases.len(), 1);
-    let [cut] = &planned.cuts[..] else {
-        panic!("one cut expected: {:?}", planned.cuts)
-    };
+    let [cut] = &planned.cuts[..] else { panic!("one cut expected: {:?}", planned.cuts) };
     assert_eq!(
         lines(&[cut.clone(), cut.clone()], "tasks"),
-        [
-            "thread-brigade is not run at --tasks 1000, 2000: this system allows at most \
-          500 tasks (open files)"
-        ]
+        ["thread-brigade is not run at --tasks 1000, 2000: this system allows at most \
+          500 tasks (open files)"]
     );
     assert!(!cut.lacks("tasks"));
 }

@@ -34,27 +34,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let paths: Vec<&PathBuf> = [&args.old, &args.new]
-        .into_iter()
-        .chain(&args.more)
-        .collect();
+    let paths: Vec<&PathBuf> = [&args.old, &args.new].into_iter().chain(&args.more).collect();
     let names = names(&paths);
     let mut files = Vec::new();
     for path in &paths {
         let contents = store::read(path)?;
         store::tell(path, &contents);
-        ensure!(
-            !contents.records.is_empty(),
-            "{} holds no measured process",
-            path.display()
-        );
+        ensure!(!contents.records.is_empty(), "{} holds no measured process", path.display());
         files.push(contents.records);
     }
-    let sources: Vec<Source<'_>> = names
-        .iter()
-        .zip(&files)
-        .map(|(name, records)| Source { name, records })
-        .collect();
+    let sources: Vec<Source<'_>> =
+        names.iter().zip(&files).map(|(name, records)| Source { name, records }).collect();
     let comparison = compare::compare(&sources);
     console::print(|out| match args.format {
         Format::Text => render::text(&comparison, out),
@@ -88,10 +78,7 @@ fn names(paths: &[&PathBuf]) -> Vec<String> {
 /// Fails where a case has become worse by more than `limit`.
 fn gate(comparison: &Comparison, limit: f64) -> anyhow::Result<()> {
     // A gate that nothing goes through guards nothing.
-    ensure!(
-        comparison.family > 0,
-        "--fail-over: there is no case that could be compared"
-    );
+    ensure!(comparison.family > 0, "--fail-over: there is no case that could be compared");
     let full_name = |(line, file, change): &(&Line, usize, &Change)| {
         let mut name = format!("{}: {}", line.key.section, line.name);
         if let Some(ratio) = &change.ratio {
@@ -108,27 +95,16 @@ fn gate(comparison: &Comparison, limit: f64) -> anyhow::Result<()> {
         .filter(|(_, _, change)| matches!(change.verdict, Verdict::OnlyInOld | Verdict::Failed))
         .map(|lost| full_name(&lost))
         .collect();
-    ensure!(
-        lost.is_empty(),
-        "--fail-over: failed or missing:\n  {}",
-        lost.join("\n  ")
-    );
+    ensure!(lost.is_empty(), "--fail-over: failed or missing:\n  {}", lost.join("\n  "));
     for open in comparison.changes().filter(|(_, _, c)| c.verdict.is_open()) {
-        console::say(format_args!(
-            "switchcost: --fail-over: not judged: {}",
-            full_name(&open)
-        ));
+        console::say(format_args!("switchcost: --fail-over: not judged: {}", full_name(&open)));
     }
     let worse = comparison.worse_than(limit);
     if worse.is_empty() {
         return Ok(());
     }
     let worse: Vec<String> = worse.iter().map(full_name).collect();
-    bail!(
-        "worse by more than --fail-over {}%:\n  {}",
-        limit * 100.0,
-        worse.join("\n  ")
-    )
+    bail!("worse by more than --fail-over {}%:\n  {}", limit * 100.0, worse.join("\n  "))
 }
 
 #[cfg(test)]

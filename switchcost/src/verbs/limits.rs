@@ -40,11 +40,7 @@ pub(crate) struct Args {
 
     /// Check this command line instead of all benchmarks: the name or path of a program, and its
     /// flags
-    #[arg(
-        value_name = "PROGRAM [FLAGS]",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "PROGRAM [FLAGS]", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }
 
@@ -85,10 +81,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         bail!("it is not known whether these can: {}", silent.join(", "));
     }
     match tasks {
-        Some(tasks) if !failed.is_empty() => bail!(
-            "{tasks} tasks are more than this system allows for {}",
-            failed.join(", ")
-        ),
+        Some(tasks) if !failed.is_empty() => {
+            bail!("{tasks} tasks are more than this system allows for {}", failed.join(", "))
+        }
         _ => Ok(()),
     }
 }
@@ -129,9 +124,7 @@ fn ask(name: String, programs: &Programs) -> Asked {
 /// Description of a program's command line, with `tasks` in front of its flags where it is given.
 fn describe(program: &str, flags: &[String], tasks: Option<u32>) -> anyhow::Result<Description> {
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
-    let tasks = tasks
-        .into_iter()
-        .flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
+    let tasks = tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
     let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
     probe::describe(programs.executable(program)?, &flags)
 }
@@ -151,18 +144,14 @@ fn apply(limits: &Limits, description: &Description, format: Format) -> anyhow::
     let (program, tasks) = (&description.program, description.tasks);
     let report = limits.report(&description.needs, tasks);
     let applied = limits.apply(&report);
-    let (whole_system, own): (Vec<&Raised>, Vec<&Raised>) = applied
-        .raised
-        .iter()
-        .partition(|raised| raised.whole_system);
+    let (whole_system, own): (Vec<&Raised>, Vec<&Raised>) =
+        applied.raised.iter().partition(|raised| raised.whole_system);
     let is_own = |short: &&Shortage| own.iter().any(|raised| raised.name == short.limit.name);
     let own = report.shortages.iter().filter(is_own);
     let outcome = Outcome {
         raised: whole_system,
         refused: &applied.refused,
-        in_the_shell: own
-            .filter_map(|short| short.remedy.command.as_deref())
-            .collect(),
+        in_the_shell: own.filter_map(|short| short.remedy.command.as_deref()).collect(),
         put_back: applied.undo.commands(),
     };
     console::print(|out| match format {

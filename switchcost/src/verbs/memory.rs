@@ -120,10 +120,7 @@ impl Args {
 /// As many numbers as a slope needs; `None` where a range has fewer.
 fn counts(range: Range) -> Option<Vec<u32>> {
     let points = range.points(COUNTS_OF_A_SLOPE as u32, Spacing::Linear);
-    let counts: Vec<u32> = points
-        .into_iter()
-        .filter_map(|p| u32::try_from(p).ok())
-        .collect();
+    let counts: Vec<u32> = points.into_iter().filter_map(|p| u32::try_from(p).ok()).collect();
     (counts.len() >= COUNTS_OF_A_SLOPE).then_some(counts)
 }
 
@@ -147,18 +144,12 @@ fn within_limits(mut row: Row, programs: &Programs) -> anyhow::Result<Option<Row
     match fewer {
         Some(counts) => {
             let most = counts.last().copied().unwrap_or(0);
-            console::say(format_args!(
-                "switchcost: {} goes to {most} tasks: {reason}",
-                row.name
-            ));
+            console::say(format_args!("switchcost: {} goes to {most} tasks: {reason}", row.name));
             row.tasks = counts;
             Ok(Some(row))
         }
         None => {
-            console::say(format_args!(
-                "switchcost: {} is not run: {reason}",
-                row.name
-            ));
+            console::say(format_args!("switchcost: {} is not run: {reason}", row.name));
             Ok(None)
         }
     }
@@ -173,13 +164,8 @@ fn ask(row: &Row, tasks: u64, programs: &Programs) -> anyhow::Result<Answer> {
 /// How much more memory may be used, and what bounds it.
 fn room() -> Option<(u64, String)> {
     let limits = Limits::read();
-    let memory = limits
-        .statuses()
-        .iter()
-        .filter(|l| l.resource == Resource::Memory);
-    memory
-        .filter_map(|limit| Some((limit.room?, limit.name.clone())))
-        .min()
+    let memory = limits.statuses().iter().filter(|l| l.resource == Resource::Memory);
+    memory.filter_map(|limit| Some((limit.room?, limit.name.clone()))).min()
 }
 
 /// Every kind of task in every number that people ask for.

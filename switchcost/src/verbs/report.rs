@@ -73,10 +73,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         outputs.push((path, made(|out| render::html(&analysis, &records, out))?));
     }
     if let Some(path) = &args.markdown {
-        outputs.push((
-            path,
-            made(|out| render::markdown(&analysis, &records, out))?,
-        ));
+        outputs.push((path, made(|out| render::markdown(&analysis, &records, out))?));
     }
     if let Some(path) = &args.csv {
         outputs.push((path, made(|out| render::csv(&records, out))?));
@@ -130,9 +127,7 @@ impl Args {
 
     fn check(&self) -> anyhow::Result<()> {
         if self.files.iter().filter(|path| is_stdout(path)).count() > 1 {
-            return Err(BadUsage::new(
-                "standard input can be read once: name - once".to_owned(),
-            ));
+            return Err(BadUsage::new("standard input can be read once: name - once".to_owned()));
         }
         let mut taken: Option<&str> = None;
         let mut written: Vec<(&str, PathBuf)> = Vec::new();
@@ -232,11 +227,7 @@ fn spliced(file: &Path, analysis: &Analysis, records: &[Record]) -> anyhow::Resu
     let Some((before, (_, after))) =
         parts.and_then(|(before, rest)| Some((before, rest.split_once(END)?)))
     else {
-        bail!(
-            "{} has no lines {} and {END}",
-            file.display(),
-            BEGIN.trim_end()
-        );
+        bail!("{} has no lines {} and {END}", file.display(), BEGIN.trim_end());
     };
     let mut spliced = before.as_bytes().to_vec();
     spliced.extend_from_slice(BEGIN.as_bytes());

@@ -191,10 +191,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     let path = store.path().to_owned();
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
-    let programs = Programs::up_to_date(
-        cases.iter().map(|case| case.program.as_str()),
-        &plan.programs,
-    )?;
+    let programs =
+        Programs::up_to_date(cases.iter().map(|case| case.program.as_str()), &plan.programs)?;
     let options = args.measure.options();
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
         .resume(earlier, &cases)
@@ -202,12 +200,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
     let goal = Goal {
         target: args.target,
-        budget: args
-            .budget
-            .unwrap_or(Duration::from_secs(match args.plan.quick {
-                true => 0,
-                false => 85,
-            })),
+        budget: args.budget.unwrap_or(Duration::from_secs(match args.plan.quick {
+            true => 0,
+            false => 85,
+        })),
     };
     // The task counts of a slope have rounds of their own, which may be more than the plan's.
     let pilot = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
@@ -216,10 +212,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let begun = Instant::now();
     let before = rounds.records().len();
     rounds.run(&cases, 0..pilot)?;
-    let pace = Pace {
-        runs: rounds.records().len() - before,
-        time: begun.elapsed(),
-    };
+    let pace = Pace { runs: rounds.records().len() - before, time: begun.elapsed() };
     cases.retain(|case| case.extensible);
     extend(&mut rounds, &mut cases, plan.rounds, pace, goal)?;
     conclude(&mut rounds, &cases, args.format, goal)

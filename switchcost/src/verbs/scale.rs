@@ -48,16 +48,10 @@ pub(crate) struct Args {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     args.check()?;
-    let plan = Plan {
-        from: args.from,
-        to: args.to,
-        rounds: args.rounds,
-        flags: args.flags.clone(),
-    };
-    let programs = Programs::up_to_date(
-        args.program.iter().map(|s| s.program.as_str()),
-        &built_in_tables()?,
-    )?;
+    let plan =
+        Plan { from: args.from, to: args.to, rounds: args.rounds, flags: args.flags.clone() };
+    let programs =
+        Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()), &built_in_tables()?)?;
     let mut planned = Vec::new();
     for (index, subject) in (0..).zip(&args.program) {
         let ask = |flags: &[String]| programs.ask(&subject.program, flags);
@@ -68,10 +62,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let cases: Vec<_> = planned.iter().flat_map(|p| p.cases.clone()).collect();
     if cases.is_empty() {
-        bail!(
-            "the limits of this system allow no run of {} tasks or more",
-            args.from
-        );
+        bail!("the limits of this system allow no run of {} tasks or more", args.from);
     }
     let store = Store::open(args.keep.out.as_deref())?;
     let seed = args.keep.seed.unwrap_or_else(drawn_seed);

@@ -100,10 +100,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         true => raise(executable, &case)?,
         false => None,
     };
-    let options = Options {
-        counters: args.counters,
-        ..args.measure.options()
-    };
+    let options = Options { counters: args.counters, ..args.measure.options() };
     let process = execute::run(executable, &case, &options);
     for refused in undo.into_iter().flat_map(observe::limits::Undo::put_back) {
         console::say(format_args!(
@@ -166,11 +163,7 @@ fn raise(program: &Executable, case: &Case) -> anyhow::Result<Option<observe::li
 
 /// The process as the only one of a run.
 fn record(case: &Case, mut process: Process) -> anyhow::Result<Record> {
-    let section = Section {
-        title: case.program.clone(),
-        metric: Metric::Hop,
-        also: Vec::new(),
-    };
+    let section = Section { title: case.program.clone(), metric: Metric::Hop, also: Vec::new() };
     let cell = record::Case {
         section: section.title.clone(),
         row: case.program.clone(),
@@ -190,12 +183,7 @@ fn print(record: &Record, format: Format) -> anyhow::Result<()> {
     console::print(|out| match format {
         Format::Text => render::stat::text(record, verdict, out),
         Format::Json => {
-            let answer = Answer {
-                run: &record.header,
-                process: &record.process,
-                verdict,
-                notes,
-            };
+            let answer = Answer { run: &record.header, process: &record.process, verdict, notes };
             serde_json::to_writer(&mut *out, &answer)?;
             writeln!(out)
         }

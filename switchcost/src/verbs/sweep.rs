@@ -112,19 +112,14 @@ struct Swept {
 
 impl Swept {
     fn number(flag: &str, range: Range) -> Self {
-        Swept {
-            flag: flag.to_owned(),
-            range,
-            unit: "",
-        }
+        Swept { flag: flag.to_owned(), range, unit: "" }
     }
 }
 
 /// A flag's name and its range, of numbers or of times.
 fn named(text: &str) -> Result<Swept, String> {
-    let (name, range) = text
-        .split_once('=')
-        .ok_or_else(|| format!("'{text}' is not NAME=FROM..TO"))?;
+    let (name, range) =
+        text.split_once('=').ok_or_else(|| format!("'{text}' is not NAME=FROM..TO"))?;
     let name = name.trim_start_matches('-');
     let of_flag = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if name.is_empty() || !name.chars().all(of_flag) {
@@ -135,10 +130,7 @@ fn named(text: &str) -> Result<Swept, String> {
     }
     match Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0)) {
         // Of times without a unit nobody could tell which was meant.
-        Ok(range) => Ok(Swept {
-            unit: "ns",
-            ..Swept::number(name, range)
-        }),
+        Ok(range) => Ok(Swept { unit: "ns", ..Swept::number(name, range) }),
         Err(of_times) => match range.contains(char::is_alphabetic) {
             true => Err(of_times),
             false => Ok(Swept::number(name, range.parse()?)),
@@ -239,10 +231,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         ));
     }
     let seed = args.keep.seed.unwrap_or_else(drawn_seed);
-    let programs = Programs::up_to_date(
-        args.program.iter().map(|s| s.program.as_str()),
-        &built_in_tables()?,
-    )?;
+    let programs =
+        Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()), &built_in_tables()?)?;
     let plan = args.plan(&programs)?;
     let planned = plan.plan(|program, flags| programs.ask(program, flags))?;
     for line in sweep::lines(&planned.cuts, &over) {

@@ -31,17 +31,12 @@ fn built(folder: &Path) -> Run {
 fn cargo_starts_in_the_checkout() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let cargo = script(
-        &folder.path().join("fake-cargo"),
-        &format!("pwd -P >> '{}'", log.display()),
-    );
+    let cargo =
+        script(&folder.path().join("fake-cargo"), &format!("pwd -P >> '{}'", log.display()));
     built(folder.path()).env("CARGO", cargo.to_str()).finish();
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let checkout = checkout.canonicalize().unwrap();
-    assert_eq!(
-        fs::read_to_string(&log).unwrap(),
-        format!("{}\n", checkout.display())
-    );
+    assert_eq!(fs::read_to_string(&log).unwrap(), format!("{}\n", checkout.display()));
 }
 
 #[test]
@@ -52,10 +47,7 @@ fn a_cargo_in_the_current_folder_is_not_started() {
             script(&folder.path().join("cargo"), "touch planted");
             let run = built(folder.path());
             run.env("CARGO", variable).env("PATH", Some(path)).finish();
-            assert!(
-                !folder.path().join("planted").exists(),
-                "{variable:?} {path}"
-            );
+            assert!(!folder.path().join("planted").exists(), "{variable:?} {path}");
         }
     }
 }

@@ -74,10 +74,7 @@ fn a_splice_does_not_grow() {
     )
     .unwrap();
     let splice = || {
-        let run = switchcost("report")
-            .arg(&records)
-            .arg("--splice")
-            .arg(&page);
+        let run = switchcost("report").arg(&records).arg("--splice").arg(&page);
         run.finish().expect(0);
         fs::read_to_string(&page).unwrap()
     };

@@ -47,13 +47,7 @@ fn the_first_signal_ends_a_wait_for_input_or_a_reader() {
     let fifo = fifo(&path);
     interrupt_asleep(switchcost("report").arg(fifo).start());
     interrupt_asleep(switchcost("compare").arg(fifo).arg(RECORDS).start());
-    interrupt_asleep(
-        switchcost("report")
-            .arg(RECORDS)
-            .arg("--html")
-            .arg(fifo)
-            .start(),
-    );
+    interrupt_asleep(switchcost("report").arg(RECORDS).arg("--html").arg(fifo).start());
     interrupt_asleep(switchcost("run --plan").arg(fifo).start());
     interrupt_asleep(switchcost("run --resume").arg(fifo).start());
 }
@@ -68,11 +62,8 @@ fn the_first_signal_ends_a_run_whose_records_nobody_reads() {
         .open(fifo(&out))
         .unwrap();
     let running = house.run("--rounds 1000").start();
-    let writer = OpenOptions::new()
-        .write(true)
-        .custom_flags(OFlag::O_NONBLOCK.bits())
-        .open(&out)
-        .unwrap();
+    let writer =
+        OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&out).unwrap();
     until("the pipe is full", || {
         let mut fds = [PollFd::new(writer.as_fd(), PollFlags::POLLOUT)];
         poll(&mut fds, PollTimeout::ZERO).unwrap() == 0
@@ -99,9 +90,7 @@ fn a_file_size_limit_leaves_the_tables() {
     let house = house();
     // 4 KiB: room for some records of a hundred, and for each of them alone.
     let run = house.run_after("ulimit -f 8", "--rounds 100").finish();
-    let run = run
-        .expect(1)
-        .expect_complaint(&["File too large", "out.jsonl"]);
+    let run = run.expect(1).expect_complaint(&["File too large", "out.jsonl"]);
     assert!(run.stdout.contains("row one-thread"), "{run}");
 }
 

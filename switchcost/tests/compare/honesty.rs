@@ -18,10 +18,7 @@ fn equal_runs_are_rarely_called_different() {
         draw(&mut old, &mut mean);
         draw(&mut new, &mut mean);
         let comparison = pair(&old, &new);
-        let wrong = verdicts(&comparison)
-            .into_iter()
-            .filter(|v| v.is_different())
-            .count();
+        let wrong = verdicts(&comparison).into_iter().filter(|v| v.is_different()).count();
         wrong_pairs += u32::from(wrong > 0);
         wrong_cases += wrong;
         alone += comparison

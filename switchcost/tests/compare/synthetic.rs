@@ -43,18 +43,12 @@ fn samples(mean: f64) -> Samples {
 
 /// The header of a run with so many cases.
 pub(crate) fn header(cases: u32) -> Run {
-    let section = Section {
-        title: "What a switch costs".to_owned(),
-        metric: Metric::Hop,
-        also: Vec::new(),
-    };
+    let section =
+        Section { title: "What a switch costs".to_owned(), metric: Metric::Hop, also: Vec::new() };
     let mut plan = Plan::default();
     for case in 0..cases {
-        let case = Case {
-            section: section.title.clone(),
-            row: format!("case {case}"),
-            ..Case::default()
-        };
+        let case =
+            Case { section: section.title.clone(), row: format!("case {case}"), ..Case::default() };
         plan.put(&section, &case);
     }
     Run {

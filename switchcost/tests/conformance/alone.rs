@@ -18,14 +18,8 @@ pub(crate) fn prints(subject: &Subject) -> anyhow::Result<()> {
     };
     ensure!(*first == format!("{TASKS} tasks, 5 iterations:"), "{first}");
     let mut rest = second.as_str();
-    for (i, words) in [
-        "mean ",
-        " per iteration, stddev ",
-        " (",
-        " per task per iter)",
-    ]
-    .iter()
-    .enumerate()
+    for (i, words) in
+        ["mean ", " per iteration, stddev ", " (", " per task per iter)"].iter().enumerate()
     {
         let (value, behind) = rest.split_once(words).with_context(|| second.clone())?;
         let is_time = value.starts_with(|c: char| c.is_ascii_digit()) && value.ends_with('s');
@@ -35,36 +29,22 @@ pub(crate) fn prints(subject: &Subject) -> anyhow::Result<()> {
     ensure!(rest.is_empty(), "{second}");
     let own = rows.iter().filter(|row| !is_common(row)).count();
     ensure!(rows.len() - own <= ROWS, "too many lines: {ended:?}");
-    ensure!(
-        rows.iter().all(|row| row.chars().count() <= 120),
-        "a long line: {ended:?}"
-    );
+    ensure!(rows.iter().all(|row| row.chars().count() <= 120), "a long line: {ended:?}");
     Ok(())
 }
 
 fn is_common(row: &str) -> bool {
-    ["per hop", "iteration", "cpu time", "switches"]
-        .iter()
-        .any(|name| row.starts_with(name))
+    ["per hop", "iteration", "cpu time", "switches"].iter().any(|name| row.starts_with(name))
 }
 
 /// `--quiet`, `--help`, `--version`, one iteration of one task.
 pub(crate) fn obeys_flags(subject: &Subject) -> anyhow::Result<()> {
     let quiet = subject.small("--iters 2 --quiet").finish()?.expect(0)?;
-    ensure!(
-        quiet.stdout.is_empty() && quiet.stderr.is_empty(),
-        "{quiet:?}"
-    );
-    subject
-        .sized(1, "--warmup 0 --iters 1")
-        .finish()?
-        .expect(0)?;
+    ensure!(quiet.stdout.is_empty() && quiet.stderr.is_empty(), "{quiet:?}");
+    subject.sized(1, "--warmup 0 --iters 1").finish()?.expect(0)?;
     for flag in ["--help", "--version"] {
         let told = subject.bare(flag).finish()?.expect(0)?;
-        ensure!(
-            told.stderr.is_empty() && !told.stdout.is_empty(),
-            "{told:?}"
-        );
+        ensure!(told.stderr.is_empty() && !told.stdout.is_empty(), "{told:?}");
         let full = File::options().write(true).open("/dev/full")?;
         subject.bare(flag).stdout(full).finish()?.expect(1)?;
     }
@@ -81,14 +61,8 @@ pub(crate) fn runs_a_command(subject: &Subject) -> anyhow::Result<()> {
         anyhow::bail!("the command's one line: {ended:?}");
     };
     let there: u64 = line.split(' ').next().unwrap_or("").parse()?;
-    ensure!(
-        there >= 1 && there <= 1 + threads.of(TASKS),
-        "{there} threads: {ended:?}"
-    );
+    ensure!(there >= 1 && there <= 1 + threads.of(TASKS), "{there} threads: {ended:?}");
     let start = subject.small("--iters 2 --command").arg("exit 3");
-    start
-        .finish()?
-        .expect(1)?
-        .expect_words(&["--command", "3"])?;
+    start.finish()?.expect(1)?.expect_words(&["--command", "3"])?;
     Ok(())
 }

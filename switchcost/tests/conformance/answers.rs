@@ -15,36 +15,22 @@ const ROUNDING: u64 = 50_000_000;
 pub(crate) fn describes(subject: &Subject) -> anyhow::Result<()> {
     let first = subject.description(TASKS)?;
     let description = subject.description(TASKS)?;
-    ensure!(
-        first == description,
-        "two descriptions: {first:?}, {description:?}"
-    );
+    ensure!(first == description, "two descriptions: {first:?}, {description:?}");
     ensure!(description.contract == VERSION, "contract: {description:?}");
-    ensure!(
-        description.program == subject.name(),
-        "program: {description:?}"
-    );
+    ensure!(description.program == subject.name(), "program: {description:?}");
     ensure!(!description.version.is_empty(), "version: {description:?}");
     ensure!(description.tasks == TASKS, "tasks: {description:?}");
     let mut names: Vec<_> = description.passes.iter().map(|p| p.name.as_str()).collect();
     ensure!(!names.is_empty(), "no passes: {description:?}");
     ensure!(
-        names
-            .iter()
-            .all(|n| !n.is_empty() && !n.contains(char::is_whitespace)),
+        names.iter().all(|n| !n.is_empty() && !n.contains(char::is_whitespace)),
         "a pass without a name that `run` could take: {description:?}"
     );
     names.sort_unstable();
     names.dedup();
-    ensure!(
-        names.len() == description.passes.len(),
-        "passes: {description:?}"
-    );
+    ensure!(names.len() == description.passes.len(), "passes: {description:?}");
     if let Some(hops) = description.hops {
-        ensure!(
-            hops > 0 && hops % description.tokens == 0,
-            "hops: {description:?}"
-        );
+        ensure!(hops > 0 && hops % description.tokens == 0, "hops: {description:?}");
     }
     // What it would need does not matter to a description.
     let tasks = 1_000_000;
@@ -62,10 +48,7 @@ pub(crate) fn describes(subject: &Subject) -> anyhow::Result<()> {
         (needs.threads, many.needs.threads),
         (needs.maps, many.needs.maps),
     ] {
-        ensure!(
-            few.each == much.each,
-            "needs change with --tasks: {few:?}, {much:?}"
-        );
+        ensure!(few.each == much.each, "needs change with --tasks: {few:?}, {much:?}");
     }
     Ok(())
 }
@@ -75,27 +58,15 @@ pub(crate) fn answers(subject: &Subject) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut live = subject.small("--controlled").start()?;
     let (answer, line) = live.answer_and_value()?;
-    let Answer::Ready {
-        pids,
-        setup_ns,
-        first_ns,
-        description,
-    } = answer
-    else {
+    let Answer::Ready { pids, setup_ns, first_ns, description } = answer else {
         bail!("not ready: {line}");
     };
-    ensure!(
-        description == subject.description(TASKS)?,
-        "`ready` and --describe differ: {line}"
-    );
+    ensure!(description == subject.description(TASKS)?, "`ready` and --describe differ: {line}");
     ensure!(pids.first() == Some(&live.pid().as_raw()), "pids: {line}");
     let elapsed = begun.elapsed().as_nanos() as u64;
     let setup_ns = setup_ns.context("no setup_ns")?;
     let first_ns = first_ns.context("no first_ns")?;
-    ensure!(
-        setup_ns > 0 && first_ns > 0 && setup_ns + first_ns <= elapsed,
-        "{line}"
-    );
+    ensure!(setup_ns > 0 && first_ns > 0 && setup_ns + first_ns <= elapsed, "{line}");
 
     let has_usage = subject.is_full() && pids.len() == 1;
     for n in [1, 2, 7] {
@@ -113,20 +84,14 @@ pub(crate) fn answers(subject: &Subject) -> anyhow::Result<()> {
     run(&mut live, 5, None, has_usage)?;
     match live.ask("end")? {
         Answer::Ended { teardown_ns, extra } => {
-            ensure!(
-                !subject.is_full() || teardown_ns.is_some(),
-                "no teardown_ns"
-            );
+            ensure!(!subject.is_full() || teardown_ns.is_some(), "no teardown_ns");
             distributions(&extra)?;
         }
         other => bail!("not ended: {other:?}"),
     }
     // It ends by the request, not by the end of file.
     let ended = live.wait()?.expect(0)?;
-    ensure!(
-        ended.stdout.is_empty() && ended.stderr.is_empty(),
-        "{ended:?}"
-    );
+    ensure!(ended.stdout.is_empty() && ended.stderr.is_empty(), "{ended:?}");
     Ok(())
 }
 
@@ -141,39 +106,19 @@ pub(crate) fn run(
     let begun = Instant::now();
     let answer = live.ask(request.trim())?;
     let elapsed = begun.elapsed().as_nanos() as u64;
-    let Answer::Ran {
-        samples_ns,
-        usage,
-        extra,
-    } = answer
-    else {
+    let Answer::Ran { samples_ns, usage, extra } = answer else {
         bail!("{request}: {answer:?}");
     };
-    ensure!(
-        samples_ns.len() as u64 == n,
-        "{request}: {} samples",
-        samples_ns.len()
-    );
-    ensure!(
-        samples_ns.iter().all(|&ns| ns > 0),
-        "{request}: {samples_ns:?}"
-    );
+    ensure!(samples_ns.len() as u64 == n, "{request}: {} samples", samples_ns.len());
+    ensure!(samples_ns.iter().all(|&ns| ns > 0), "{request}: {samples_ns:?}");
     let sum: u64 = samples_ns.iter().sum();
-    ensure!(
-        sum <= elapsed,
-        "{request}: samples of {sum} ns in {elapsed} ns"
-    );
+    ensure!(sum <= elapsed, "{request}: samples of {sum} ns in {elapsed} ns");
     match usage {
-        Some(Usage {
-            user_ns, system_ns, ..
-        }) => {
+        Some(Usage { user_ns, system_ns, .. }) => {
             let cpus = nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_ONLN)?;
             let most = (elapsed + ROUNDING) * cpus.unwrap_or(1).unsigned_abs();
             let used = user_ns + system_ns;
-            ensure!(
-                used <= most,
-                "{request}: {used} ns of CPU time in {elapsed} ns"
-            );
+            ensure!(used <= most, "{request}: {used} ns of CPU time in {elapsed} ns");
         }
         None => ensure!(!has_usage, "{request}: no usage"),
     }
@@ -182,23 +127,11 @@ pub(crate) fn run(
 
 fn distributions(extra: &Extra) -> anyhow::Result<()> {
     for (name, d) in extra {
-        let Distribution {
-            count,
-            mean,
-            stddev,
-            min,
-            p50,
-            p90,
-            p99,
-            max,
-        } = *d;
+        let Distribution { count, mean, stddev, min, p50, p90, p99, max } = *d;
         let is_sorted = [min, p50, p90, p99, max].is_sorted();
         // A histogram's ends are rounded in the third digit.
         let is_inside = mean >= min as f64 * 0.99 && mean <= max as f64 * 1.01;
-        ensure!(
-            count > 0 && is_sorted && is_inside && stddev >= 0.0,
-            "extra {name}: {d:?}"
-        );
+        ensure!(count > 0 && is_sorted && is_inside && stddev >= 0.0, "extra {name}: {d:?}");
     }
     Ok(())
 }
@@ -225,25 +158,14 @@ pub(crate) fn without_warmup(subject: &Subject) -> anyhow::Result<()> {
 /// What a request may not be: one `failed` line, and status 1.
 pub(crate) fn refuses(subject: &Subject) -> anyhow::Result<()> {
     let long = "x".repeat(100_000);
-    let unknown = [
-        "run 10001",
-        "run 0",
-        "run -1",
-        "run",
-        "run 1 no-such-pass",
-        "run 1 main x",
-    ];
-    for request in unknown
-        .into_iter()
-        .chain(["stop", "", "hold 1", "RUN 1", &long])
-    {
+    let unknown = ["run 10001", "run 0", "run -1", "run", "run 1 no-such-pass", "run 1 main x"];
+    for request in unknown.into_iter().chain(["stop", "", "hold 1", "RUN 1", &long]) {
         let what = &request[..request.len().min(20)];
         let mut live = subject.ready()?;
         match live.ask(request)? {
-            Answer::Failed { error } => ensure!(
-                (10..400).contains(&error.len()),
-                "'{what}': an error without use: {error}"
-            ),
+            Answer::Failed { error } => {
+                ensure!((10..400).contains(&error.len()), "'{what}': an error without use: {error}")
+            }
             other => bail!("'{what}' is followed: {other:?}"),
         }
         let ended = live.wait()?.expect(1).context(what.to_owned())?;
@@ -251,10 +173,7 @@ pub(crate) fn refuses(subject: &Subject) -> anyhow::Result<()> {
     }
     let mut live = subject.ready()?;
     live.send(b"run \xff\n")?;
-    ensure!(
-        matches!(live.answer()?, Answer::Failed { .. }),
-        "bytes that are no text"
-    );
+    ensure!(matches!(live.answer()?, Answer::Failed { .. }), "bytes that are no text");
     live.wait()?.expect(1).map(drop)
 }
 

@@ -38,15 +38,9 @@ fn at(stage: Stage, subject: &Subject) -> anyhow::Result<Live> {
 
 /// Whether the last line says that it has ended.
 fn has_ended(ended: &Ended) -> anyhow::Result<()> {
-    let last = ended
-        .stdout
-        .last()
-        .with_context(|| format!("no line: {ended:?}"))?;
+    let last = ended.stdout.last().with_context(|| format!("no line: {ended:?}"))?;
     let answer = serde_json::from_str(last).with_context(|| last.clone())?;
-    ensure!(
-        matches!(answer, Answer::Ended { .. }),
-        "it has not ended: {last}"
-    );
+    ensure!(matches!(answer, Answer::Ended { .. }), "it has not ended: {last}");
     Ok(())
 }
 
@@ -110,10 +104,7 @@ pub(crate) fn by_signal_alone(subject: &Subject) -> anyhow::Result<()> {
         // A slow machine may not have come to the first iteration.
         if let Some(first) = ended.stdout.first() {
             let words = format!("{TASKS} tasks, ");
-            ensure!(
-                first.starts_with(&words) && !first.contains(" 1000000000 "),
-                "{ended:?}"
-            );
+            ensure!(first.starts_with(&words) && !first.contains(" 1000000000 "), "{ended:?}");
         }
     }
     Ok(())
@@ -125,9 +116,7 @@ pub(crate) fn by_second_signal(subject: &Subject) -> anyhow::Result<()> {
         return Ok(());
     }
     for flags in ["--controlled", "--iters 1000"] {
-        let mut live = subject
-            .small(&format!("{flags} --test-fault hang@1"))
-            .start()?;
+        let mut live = subject.small(&format!("{flags} --test-fault hang@1")).start()?;
         if flags == "--controlled" {
             live.ready()?;
             live.send("run 1000\n")?;
@@ -150,22 +139,14 @@ pub(crate) fn without_runner(subject: &Subject) -> anyhow::Result<()> {
     for stage in STAGES {
         let mut live = at(stage, subject)?;
         live.drop_stdout();
-        live.finish()
-            .with_context(|| format!("the runner ends at {stage:?}"))?;
+        live.finish().with_context(|| format!("the runner ends at {stage:?}"))?;
 
         let mut live = at(stage, subject)?;
         live.drop_stdout();
         // A child that another test starts has the reading end too until it becomes its program.
-        until("it misses its reader", || {
-            live.send("run 1\n").is_err() || live.has_ended()
-        })?;
-        let ended = live
-            .wait()
-            .with_context(|| format!("nobody reads at {stage:?}"))?;
-        ensure!(
-            ended.code != Some(0),
-            "{stage:?}: an answer is lost: {ended:?}"
-        );
+        until("it misses its reader", || live.send("run 1\n").is_err() || live.has_ended())?;
+        let ended = live.wait().with_context(|| format!("nobody reads at {stage:?}"))?;
+        ensure!(ended.code != Some(0), "{stage:?}: an answer is lost: {ended:?}");
     }
     Ok(())
 }
@@ -175,10 +156,7 @@ pub(crate) fn without_output(subject: &Subject) -> anyhow::Result<()> {
     for flags in ["--describe", "--controlled", "--iters 3"] {
         let full = File::options().write(true).open("/dev/full")?;
         let ended = subject.small(flags).stdout(full).finish()?.expect(1);
-        ensure!(
-            !ended.context(flags)?.stderr.is_empty(),
-            "{flags}: not a word"
-        );
+        ensure!(!ended.context(flags)?.stderr.is_empty(), "{flags}: not a word");
         let closed = || {
             // SAFETY: nobody else uses the descriptor between fork and exec.
             #[expect(unsafe_code, reason = "a descriptor is closed between fork and exec")]
@@ -188,9 +166,7 @@ pub(crate) fn without_output(subject: &Subject) -> anyhow::Result<()> {
             }
         };
         let ended = subject.small(flags).prepared(closed).finish()?.expect(1);
-        ended
-            .and_then(|e| e.expect_words(&["output is closed"]))
-            .context(flags)?;
+        ended.and_then(|e| e.expect_words(&["output is closed"])).context(flags)?;
     }
     // A reader that has seen enough, such as head(1), is no error of a program run alone.
     let mut live = subject.small("--iters 3").start()?;

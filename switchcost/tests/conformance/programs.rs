@@ -47,11 +47,7 @@ programs! {
     body_stream: "body-stream", "--size 1KiB", "";
 }
 
-const GOROUTINES: [&str; 3] = [
-    "goroutine-brigade",
-    "goroutine-mem-brigade",
-    "goroutine-creation",
-];
+const GOROUTINES: [&str; 3] = ["goroutine-brigade", "goroutine-mem-brigade", "goroutine-creation"];
 
 /// The programs in Go, held to what a runner relies on.
 #[test]
@@ -113,11 +109,7 @@ fn conforms(program: &str, flags: &str, faults: &str) {
         return skip(&first.stderr);
     }
     let failures = check(&subject);
-    assert!(
-        failures.is_empty(),
-        "{program} {flags}\n{}",
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{program} {flags}\n{}", failures.join("\n"));
 }
 
 /// A program of anybody's: `SWITCHCOST_CHECK='core PATH FLAGS' cargo test -p switchcost any_program`,

@@ -55,29 +55,15 @@ pub(crate) fn bad_flags(subject: &Subject) -> anyhow::Result<()> {
             }
         }
     }
-    check(
-        subject.bare("--tasks").arg(&"9".repeat(100_000)),
-        "a long number",
-    )?;
-    check(
-        subject.bare("").arg("--x\x1b[2J\n\ry"),
-        "a flag with control characters",
-    )
+    check(subject.bare("--tasks").arg(&"9".repeat(100_000)), "a long number")?;
+    check(subject.bare("").arg("--x\x1b[2J\n\ry"), "a flag with control characters")
 }
 
 /// Too many tasks for some limit: refused with what fits, which then does fit.
 fn refused(subject: &Subject, within: &dyn Fn(Start) -> Start, limit: &str) -> anyhow::Result<()> {
     let tasks = 5000;
-    let words = [
-        limit,
-        "at most ",
-        " tasks fit",
-        "switchcost limits",
-        "--tasks 5000",
-    ];
-    let alone = within(subject.sized(tasks, "--warmup 0 --iters 1"))
-        .finish()?
-        .expect(1)?;
+    let words = [limit, "at most ", " tasks fit", "switchcost limits", "--tasks 5000"];
+    let alone = within(subject.sized(tasks, "--warmup 0 --iters 1")).finish()?.expect(1)?;
     let alone = alone.expect_words(&words)?;
     ensure!(alone.stdout.is_empty(), "{alone:?}");
     let mut live = within(subject.sized(tasks, "--warmup 0 --controlled")).start()?;
@@ -87,16 +73,11 @@ fn refused(subject: &Subject, within: &dyn Fn(Start) -> Start, limit: &str) -> a
     ensure!(words.iter().all(|w| error.contains(w)), "{error}");
     live.finish()?.expect(1)?;
 
-    let most = error
-        .split("at most ")
-        .nth(1)
-        .and_then(|rest| rest.split(' ').next());
+    let most = error.split("at most ").nth(1).and_then(|rest| rest.split(' ').next());
     let most: u64 = most.context("no number")?.parse()?;
     if most > 0 {
         let ended = within(subject.sized(most, "--warmup 0 --iters 1")).finish()?;
-        ended
-            .expect(0)
-            .with_context(|| format!("{most} tasks do not fit: {error}"))?;
+        ended.expect(0).with_context(|| format!("{most} tasks do not fit: {error}"))?;
     }
     let ended = within(subject.sized(most + 1, "--warmup 0 --iters 1")).finish()?;
     ended.expect(1).map(drop)
@@ -160,9 +141,7 @@ pub(crate) fn faults(subject: &Subject) -> anyhow::Result<()> {
             other => bail!("the table has an unknown fault: {other}"),
         };
         let flags = format!("--test-fault {fault}@1 --warmup 0");
-        let mut live = subject
-            .sized(TASKS, &format!("{flags} --controlled"))
-            .start()?;
+        let mut live = subject.sized(TASKS, &format!("{flags} --controlled")).start()?;
         let mut answer = live.answer()?;
         if let Answer::Ready { .. } = answer {
             live.send("run 50\n")?;
@@ -175,19 +154,11 @@ pub(crate) fn faults(subject: &Subject) -> anyhow::Result<()> {
         let Answer::Failed { error } = answer else {
             bail!("{fault}: {answer:?}");
         };
-        ensure!(
-            error.contains(words),
-            "{fault}: '{words}' is missing: {error}"
-        );
+        ensure!(error.contains(words), "{fault}: '{words}' is missing: {error}");
         let ended = live.wait()?.expect(1).context(fault.clone())?;
-        ensure!(
-            ended.stdout.is_empty() && ended.stderr.is_empty(),
-            "{fault}: {ended:?}"
-        );
+        ensure!(ended.stdout.is_empty() && ended.stderr.is_empty(), "{fault}: {ended:?}");
 
-        let ended = subject
-            .sized(TASKS, &format!("{flags} --iters 50"))
-            .finish()?;
+        let ended = subject.sized(TASKS, &format!("{flags} --iters 50")).finish()?;
         let ended = ended.expect(1).and_then(|e| e.expect_words(&[words]));
         let ended = ended.context(fault.clone())?;
         ensure!(ended.stderr.lines().count() == 1, "{fault}: {ended:?}");

@@ -32,10 +32,7 @@ fn schedule(thread: &Path) -> Option<(u64, u64)> {
 
 fn sleeps(thread: &Path) -> bool {
     let stat = fs::read_to_string(thread.join("stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(") ")
-        .next()
-        .and_then(|rest| rest.chars().next());
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
     matches!(state, Some('S' | 'D' | 'I'))
 }
 
@@ -51,27 +48,14 @@ pub(crate) fn rests(subject: &Subject) -> anyhow::Result<()> {
     let mut live = subject.ready()?;
     super::answers::run(&mut live, 3, None, false)?;
     let pids = hold(&mut live)?;
-    let all = || {
-        pids.iter()
-            .flat_map(|&pid| threads(pid))
-            .collect::<Vec<_>>()
-    };
-    ensure!(
-        pids.iter().all(|&pid| !threads(pid).is_empty()),
-        "a process of {pids:?} is gone"
-    );
+    let all = || pids.iter().flat_map(|&pid| threads(pid)).collect::<Vec<_>>();
+    ensure!(pids.iter().all(|&pid| !threads(pid).is_empty()), "a process of {pids:?} is gone");
     // Whoever handed on last may still be on its way to sleep.
-    until("all threads sleep", || {
-        all().iter().all(|thread| sleeps(thread))
-    })?;
+    until("all threads sleep", || all().iter().all(|thread| sleeps(thread)))?;
     let before: BTreeMap<_, _> = all().into_iter().map(|t| (schedule(&t), t)).collect();
     let begun = Instant::now();
     thread::sleep(WATCHED);
-    ensure!(
-        all().len() == before.len(),
-        "threads come and go: {before:?}, {:?}",
-        all()
-    );
+    ensure!(all().len() == before.len(), "threads come and go: {before:?}, {:?}", all());
     let mut ran = Duration::ZERO;
     for (then, thread) in &before {
         let (Some(then), Some(now)) = (then, schedule(thread)) else {
@@ -80,11 +64,7 @@ pub(crate) fn rests(subject: &Subject) -> anyhow::Result<()> {
         ran += Duration::from_nanos(now.0 - then.0);
         // The driver may look at the clock once a second.
         let is_driver = thread.ends_with(live.pid().to_string());
-        let turns = if is_driver {
-            1 + begun.elapsed().as_secs()
-        } else {
-            0
-        };
+        let turns = if is_driver { 1 + begun.elapsed().as_secs() } else { 0 };
         ensure!(
             !subject.is_full() || now.1 - then.1 <= turns,
             "{} had {} turns while held",
@@ -93,11 +73,7 @@ pub(crate) fn rests(subject: &Subject) -> anyhow::Result<()> {
         );
     }
     // A runtime with threads of its own for housekeeping takes a little.
-    ensure!(
-        ran < begun.elapsed() / 10,
-        "{ran:?} of CPU time in a hold of {:?}",
-        begun.elapsed()
-    );
+    ensure!(ran < begun.elapsed() / 10, "{ran:?} of CPU time in a hold of {:?}", begun.elapsed());
     super::answers::run(&mut live, 3, None, false)?;
     live.finish()?.expect(0).map(drop)
 }
@@ -124,16 +100,10 @@ pub(crate) fn needs(subject: &Subject) -> anyhow::Result<()> {
     ] {
         // Some are there before it builds anything.
         ensure!(has <= need + START, "it has {has} {what}, and needs {need}");
-        ensure!(
-            need <= 2 * has + 64,
-            "it has {has} {what}, and asks for {need}"
-        );
+        ensure!(need <= 2 * has + 64, "it has {has} {what}, and asks for {need}");
     }
     let maps = fs::read_to_string(format!("/proc/{}/maps", pids[0]))?;
     let (has, need) = (maps.lines().count() as u64, needs.maps.of(MANY));
-    ensure!(
-        !subject.is_full() || has <= need + MAPS,
-        "it has {has} maps, and needs {need}"
-    );
+    ensure!(!subject.is_full() || has <= need + MAPS, "it has {has} maps, and needs {need}");
     live.finish()?.expect(0).map(drop)
 }

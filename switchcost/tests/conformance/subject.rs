@@ -116,11 +116,7 @@ impl Subject {
             .env(MARK, &mark)
             .env_remove("RUST_BACKTRACE")
             .process_group(0);
-        let start = Start {
-            command,
-            mark,
-            stdout: None,
-        };
+        let start = Start { command, mark, stdout: None };
         start.prepared(heed_the_keyboard)
     }
 
@@ -182,12 +178,8 @@ impl Start {
         let label = format!("{:?}", self.command);
         let stderr = tempfile::tempfile()?;
         let stdout = self.stdout.map_or(Stdio::piped(), Stdio::from);
-        let spawned = self
-            .command
-            .stdin(Stdio::piped())
-            .stdout(stdout)
-            .stderr(stderr.try_clone()?)
-            .spawn();
+        let spawned =
+            self.command.stdin(Stdio::piped()).stdout(stdout).stderr(stderr.try_clone()?).spawn();
         let mut child = spawned.with_context(|| format!("cannot start {label}"))?;
         Ok(Live {
             stdin: child.stdin.take(),
@@ -334,12 +326,8 @@ impl Live {
         })
         .with_context(|| self.label.clone())?;
         let status = status.context("it has no status")?;
-        let ended = Ended {
-            code: status.code(),
-            signal: status.signal(),
-            stdout,
-            stderr: self.stderr()?,
-        };
+        let ended =
+            Ended { code: status.code(), signal: status.signal(), stdout, stderr: self.stderr()? };
         ensure!(
             ended.code != Some(101) && !matches!(status.signal(), Some(4 | 6 | 7 | 8 | 11)),
             "it crashed with {status}: {ended:?}"
@@ -371,9 +359,7 @@ impl fmt::Debug for Ended {
             let dots = if short.len() < line.len() { " ..." } else { "" };
             writeln!(f, "  > {short}{dots}")?;
         }
-        self.stderr
-            .lines()
-            .try_for_each(|line| writeln!(f, "  ! {line}"))
+        self.stderr.lines().try_for_each(|line| writeln!(f, "  ! {line}"))
     }
 }
 
@@ -398,25 +384,17 @@ fn marked(mark: &str) -> Vec<i32> {
     let mark = format!("{MARK}={mark}");
     let is_ours = |pid: &i32| {
         let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        variables
-            .split(|&b| b == 0)
-            .any(|word| word == mark.as_bytes())
+        variables.split(|&b| b == 0).any(|word| word == mark.as_bytes())
     };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(is_ours)
-        .collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_ours).collect()
 }
 
 /// Waits until something is so.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) -> anyhow::Result<()> {
     let begun = Instant::now();
     while !is_so() {
-        ensure!(
-            begun.elapsed() < PATIENCE,
-            "never within {PATIENCE:?}: {what}"
-        );
+        ensure!(begun.elapsed() < PATIENCE, "never within {PATIENCE:?}: {what}");
         thread::sleep(Duration::from_millis(2));
     }
     Ok(())

@@ -24,14 +24,8 @@ const FILES: [(&str, &str); 44] = [
         "proc/meminfo",
         "MemTotal:       24560000 kB\nMemAvailable:   20000000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\nCommitLimit: 5 kB\nCommitted_AS: 7 kB\nKernelStack: 9 kB\n",
     ),
-    (
-        "proc/pressure/cpu",
-        "some avg10=1.50 avg60=0.00 avg300=0.00 total=1\n",
-    ),
-    (
-        "proc/self/cgroup",
-        "4:memory:/m\n2:pids:/p/q\n1:cpu,cpuacct:/c\n0::/a/b\n",
-    ),
+    ("proc/pressure/cpu", "some avg10=1.50 avg60=0.00 avg300=0.00 total=1\n"),
+    ("proc/self/cgroup", "4:memory:/m\n2:pids:/p/q\n1:cpu,cpuacct:/c\n0::/a/b\n"),
     (
         "proc/self/limits",
         "Limit                     Soft Limit           Hard Limit           Units\nMax stack size            8388608              unlimited            bytes\nMax processes             96365                96365                processes\nMax open files            1024                 524288               files\nMax address space         unlimited            unlimited            bytes\n",
@@ -40,10 +34,7 @@ const FILES: [(&str, &str); 44] = [
         "proc/self/mountinfo",
         "31 23 0:28 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n32 31 0:29 /c /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n33 31 0:30 / /sys/fs/cgroup/pids\\040x rw - cgroup cgroup rw,pids\n34 31 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
     ),
-    (
-        "proc/self/maps",
-        "00400000-00401000 r--p 00000000 00:00 0\n",
-    ),
+    ("proc/self/maps", "00400000-00401000 r--p 00000000 00:00 0\n"),
     (
         "proc/self/status",
         "Threads:\t1\nVmSize:\t 5 kB\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nCapBnd:\t000001ffffffffff\nCpus_allowed_list:\t0-3\nSeccomp:\t0\n",
@@ -68,32 +59,14 @@ const FILES: [(&str, &str); 44] = [
     ("sys/class/dmi/id/product_name", "Standard PC\n"),
     ("sys/devices/system/cpu/online", "0-3\n"),
     ("sys/devices/system/cpu/smt/active", "1\n"),
-    (
-        "sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
-        "0-1\n",
-    ),
-    (
-        "sys/devices/system/cpu/cpu2/topology/thread_siblings_list",
-        "2-3\n",
-    ),
-    (
-        "sys/devices/system/cpu/cpu0/topology/core_siblings_list",
-        "0-3\n",
-    ),
-    (
-        "sys/devices/system/cpu/cpu0/topology/physical_package_id",
-        "0\n",
-    ),
+    ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0-1\n"),
+    ("sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "2-3\n"),
+    ("sys/devices/system/cpu/cpu0/topology/core_siblings_list", "0-3\n"),
+    ("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n"),
     ("sys/devices/system/cpu/cpu0/cache/index0/size", "48K\n"),
     ("sys/devices/system/cpu/cpu0/cache/index0/level", "1\n"),
-    (
-        "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq",
-        "3600000\n",
-    ),
-    (
-        "sys/devices/system/cpu/vulnerabilities/meltdown",
-        "Not affected\n",
-    ),
+    ("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3600000\n"),
+    ("sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n"),
     ("sys/devices/system/node/online", "0\n"),
     ("sys/fs/cgroup/a/cpu.max", "50000 100000\n"),
     ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n"),
@@ -202,15 +175,8 @@ fn the_files_as_they_are_tell_something() {
     let machine = machine::read_under(root.path());
     assert_eq!(machine.cpu_quota.and_then(|quota| quota.cpus()), Some(0.5));
     let limits = Limits::read_under(root.path());
-    let names: Vec<&str> = limits
-        .statuses()
-        .iter()
-        .map(|limit| limit.name.as_str())
-        .collect();
-    assert!(
-        names.iter().any(|name| name.contains("pids.max")),
-        "{names:?}"
-    );
+    let names: Vec<&str> = limits.statuses().iter().map(|limit| limit.name.as_str()).collect();
+    assert!(names.iter().any(|name| name.contains("pids.max")), "{names:?}");
 }
 
 proptest! {

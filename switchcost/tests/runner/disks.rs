@@ -14,11 +14,7 @@ const TWO: [&str; 2] = ["one-thread-brigade", "async-brigade"];
 fn mounted(text: &str) -> Option<Run> {
     let unshare = || Run::of("unshare").flags("-m sh -c");
     let can = is_installed("unshare")
-        && unshare()
-            .arg("mount -t tmpfs -o size=64k none /mnt")
-            .finish()
-            .code
-            == 0;
+        && unshare().arg("mount -t tmpfs -o size=64k none /mnt").finish().code == 0;
     if !can {
         skip("no mount namespace can be made here");
     }
@@ -53,10 +49,7 @@ fn what_cannot_be_written_is_told_before_anything_is_measured() {
     for program in TWO {
         house.fake(program, "sleep 1000");
     }
-    house
-        .run("--out missing/out.jsonl")
-        .finish()
-        .expect_refusal(1, &["--out", "missing"]);
+    house.run("--out missing/out.jsonl").finish().expect_refusal(1, &["--out", "missing"]);
     house.run("--out .").finish().expect_refusal(1, &["--out"]);
     let folder = house.folder().display();
     let script = format!(
@@ -64,9 +57,7 @@ fn what_cannot_be_written_is_told_before_anything_is_measured() {
            cd {folder} && exec "$0" "$@""#
     );
     let Some(run) = mounted(&script) else { return };
-    let run = house
-        .of_plan(run.arg(house.path("switchcost")).flags("run"), "")
-        .finish();
+    let run = house.of_plan(run.arg(house.path("switchcost")).flags("run"), "").finish();
     run.expect_refusal(1, &["Read-only file system", "--out", "out.jsonl"]);
 }
 

@@ -24,29 +24,14 @@ fn house(rounds: u32, before: &str) -> House {
 #[test]
 fn a_case_that_takes_too_long_is_ended_with_all_that_it_started() {
     for (before, words) in [
-        (
-            "exec sleep 1000",
-            &["timed out", "1s", "--timeout", "SIGTERM"][..],
-        ),
-        (
-            STUCK,
-            &[
-                "timed out",
-                "1s",
-                "--timeout",
-                "within 10s of SIGTERM",
-                "killed",
-            ],
-        ),
+        ("exec sleep 1000", &["timed out", "1s", "--timeout", "SIGTERM"][..]),
+        (STUCK, &["timed out", "1s", "--timeout", "within 10s of SIGTERM", "killed"]),
     ] {
         let house = house(1, before);
         house.run("--timeout 1s").start().finish_all().expect(0);
         assert_eq!(house.errors(GOOD), [""; 0]);
         let errors = house.errors(BAD);
-        assert!(
-            words.iter().all(|word| errors[0].contains(word)),
-            "{errors:?}"
-        );
+        assert!(words.iter().all(|word| errors[0].contains(word)), "{errors:?}");
     }
 }
 
@@ -78,10 +63,7 @@ fn a_second_interrupt_kills_a_case_and_prints_the_rest() {
     assert!(run.stdout.contains("row one-thread-brigade"), "{run}");
     let errors = house.errors(BAD);
     let words = "killed by signal 9 (SIGKILL) after an interrupt";
-    assert!(
-        errors.len() == 1 && errors[0].starts_with(words),
-        "{errors:?}"
-    );
+    assert!(errors.len() == 1 && errors[0].starts_with(words), "{errors:?}");
 }
 
 #[test]

@@ -16,12 +16,7 @@ fn a_plan_becomes_results_and_tables() {
     let house = House::new(2, &TWO);
     let run = house.run("").finish().expect(0);
     let run = run.expect_complaint(&["out.jsonl"]);
-    for text in [
-        "\nAll\n",
-        "row one-thread-brigade",
-        "row async-brigade",
-        "2 rounds",
-    ] {
+    for text in ["\nAll\n", "row one-thread-brigade", "row async-brigade", "2 rounds"] {
         assert!(run.stdout.contains(text), "'{text}' is missing: {run}");
     }
     let processes = house.processes();
@@ -37,10 +32,7 @@ fn a_plan_becomes_results_and_tables() {
             (&4.into(), Some(1000.0)),
             "{process}"
         );
-        assert!(
-            process["error"].is_null() && process["partial"] != true,
-            "{process}"
-        );
+        assert!(process["error"].is_null() && process["partial"] != true, "{process}");
     }
     let report = switchcost("report").arg(house.out()).finish();
     assert_eq!(report.expect_quiet_success().stdout, run.stdout);
@@ -52,10 +44,7 @@ fn the_same_seed_gives_the_same_order() {
     let order = |seed: &str| {
         let _ = fs::remove_file(house.out());
         house.run("--seed").arg(seed).finish().expect(0);
-        let names = house
-            .processes()
-            .into_iter()
-            .map(|p| p["program"].to_string());
+        let names = house.processes().into_iter().map(|p| p["program"].to_string());
         names.collect::<Vec<_>>()
     };
     let first = order("7");
@@ -122,10 +111,7 @@ fn a_run_goes_on_only_where_it_was_begun() {
 #[test]
 fn a_case_that_fails_stays_as_a_row_with_its_reason() {
     for (before, reason) in [
-        (
-            "echo '{\"at\":\"failed\",\"error\":\"no luck\"}'; exit 1",
-            "no luck",
-        ),
+        ("echo '{\"at\":\"failed\",\"error\":\"no luck\"}'; exit 1", "no luck"),
         (
             "echo out of luck >&2; kill -SEGV $$",
             "killed by signal 11 (SIGSEGV); it says: out of luck",
@@ -139,10 +125,7 @@ fn a_case_that_fails_stays_as_a_row_with_its_reason() {
         let run = house.run("").finish().expect(0);
         assert_eq!(run.stdout.matches("failed: ").count(), 1, "{run}");
         let errors = house.errors(TWO[0]);
-        assert!(
-            errors.len() == 2 && errors[0].contains(reason),
-            "{errors:?}"
-        );
+        assert!(errors.len() == 2 && errors[0].contains(reason), "{errors:?}");
         assert_eq!(house.errors(TWO[1]), [""; 0]);
         let report = switchcost("report").arg(house.out()).finish();
         assert_eq!(report.expect_quiet_success().stdout, run.stdout);
@@ -169,23 +152,14 @@ fn a_faulty_plan_is_bad_usage() {
         ("rounds = 2".to_owned(), "section"),
         (plan.replace("'hop'", "'speed'"), "speed"),
         (plan.replace("iters = 4", "laps = 4"), "laps"),
-        (
-            plan.replace("iters = 4", "iters = 4\nbaseline = 'nothing'"),
-            "nothing",
-        ),
+        (plan.replace("iters = 4", "iters = 4\nbaseline = 'nothing'"), "nothing"),
     ] {
         house.set_plan(&plan);
-        house
-            .run("")
-            .finish()
-            .expect_refusal(2, &["--plan", "plan.toml", words]);
+        house.run("").finish().expect_refusal(2, &["--plan", "plan.toml", words]);
         assert!(!house.out().exists(), "nothing to keep, no file");
     }
     house.set_plan(&plan.replace("async-brigade", "no-such-brigade"));
-    house
-        .run("")
-        .finish()
-        .expect_refusal(1, &["no-such-brigade"]);
+    house.run("").finish().expect_refusal(1, &["no-such-brigade"]);
     let run = switchcost("run --plan /nonexistent.toml").finish();
     run.expect_refusal(2, &["--plan", "/nonexistent.toml"]);
 }
@@ -214,9 +188,7 @@ fn bad_flags_are_named() {
 
 #[test]
 fn built_in_plans_list_programs_of_this_workspace() {
-    let workspace = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap();
+    let workspace = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut programs = BTreeSet::new();
     for plan in BUILT_IN {
         let run = switchcost("run --list --plan").arg(plan.name).finish();
@@ -239,11 +211,7 @@ fn what_is_no_result_is_told_by_its_line() {
     let report = switchcost("report").arg(house.out()).finish().expect(0);
     let report = report.expect_complaint(&["line 2", "line 5"]);
     assert_eq!(report.stdout, run.stdout);
-    for (text, word) in [
-        ("", "empty"),
-        ("nonsense\n", "line 1"),
-        ("{\"schema\":1}\n", "line 1"),
-    ] {
+    for (text, word) in [("", "empty"), ("nonsense\n", "line 1"), ("{\"schema\":1}\n", "line 1")] {
         fs::write(house.out(), text).unwrap();
         let run = switchcost("report").arg(house.out()).finish();
         run.expect_refusal(1, &["out.jsonl", word]);

@@ -33,10 +33,7 @@ fn a_plan_is_measured() {
     for process in house.processes() {
         assert!(process["error"].is_null(), "{process}");
         assert_eq!(process["samples"]["count"], 4);
-        assert!(
-            process["usage"].is_object() && process["memory"]["held"].is_object(),
-            "{process}"
-        );
+        assert!(process["usage"].is_object() && process["memory"]["held"].is_object(), "{process}");
     }
 }
 
@@ -54,16 +51,10 @@ fn a_sweep_has_a_point_for_each_value() {
         let points = series["points"].as_array().unwrap();
         let at: Vec<u64> = points.iter().map(|p| p[0].as_u64().unwrap()).collect();
         assert_eq!(at, [2, 8, 30]);
-        assert!(
-            points.iter().all(|p| p[1].get("time").is_some()),
-            "{series}"
-        );
+        assert!(points.iter().all(|p| p[1].get("time").is_some()), "{series}");
     }
     let report = house.switchcost("report s.jsonl").finish().expect(0);
-    assert!(
-        report.stdout.contains("Time per hop over --tasks"),
-        "{report}"
-    );
+    assert!(report.stdout.contains("Time per hop over --tasks"), "{report}");
 }
 
 #[test]
@@ -81,43 +72,28 @@ fn scale_goes_as_far_as_the_limits_and_names_what_stops_it() {
     assert!((5..32).contains(&reach["tasks"].as_u64().unwrap()), "{run}");
     // The runner's words, or the program's.
     let why = reach["stopped_by"].as_str().unwrap();
-    assert!(
-        why.contains("open files") || why.contains("ulimit -n"),
-        "{run}"
-    );
+    assert!(why.contains("open files") || why.contains("ulimit -n"), "{run}");
 }
 
 #[test]
 fn stat_tells_what_can_be_observed() {
     let house = house();
-    let run = house
-        .switchcost("stat one-thread-brigade --tasks 3")
-        .finish()
-        .expect(0);
+    let run = house.switchcost("stat one-thread-brigade --tasks 3").finish().expect(0);
     for word in ["per hop", "switches", "memory"] {
-        assert!(
-            run.stdout.to_lowercase().contains(word),
-            "'{word}' is missing: {run}"
-        );
+        assert!(run.stdout.to_lowercase().contains(word), "'{word}' is missing: {run}");
     }
 }
 
 #[test]
 fn limits_tells_what_fits_and_what_raises_it() {
     let house = house();
-    let few = house
-        .switchcost("limits thread-brigade --tasks 3")
-        .finish()
-        .expect(0);
+    let few = house.switchcost("limits thread-brigade --tasks 3").finish().expect(0);
     assert!(few.stdout.contains("3 tasks fit"), "{few}");
     let run = crate::support::process::Run::within(
         r#"ulimit -n 64; exec "$0" "$@""#,
         Path::new(&house.path("switchcost")),
     );
-    let run = run
-        .flags("limits thread-brigade --tasks 500")
-        .finish()
-        .expect(1);
+    let run = run.flags("limits thread-brigade --tasks 500").finish().expect(1);
     assert!(run.stdout.contains("nofile"), "{run}");
 }
 

@@ -30,13 +30,8 @@ fn the_second_runner_waits_for_the_first_even_one_that_is_killed() {
     let (_house, first) = endless(&lock);
     let house = House::new(2, &PROGRAM);
     let second = with(house.run(""), &lock).start();
-    let words = format!(
-        "waiting for another switchcost (process {}) to end",
-        first.pid()
-    );
-    until("it says that it waits", || {
-        second.stderr_so_far().contains(&words)
-    });
+    let words = format!("waiting for another switchcost (process {}) to end", first.pid());
+    until("it says that it waits", || second.stderr_so_far().contains(&words));
     assert!(second.stderr_so_far().contains("SWITCHCOST_LOCK=none"));
     assert_eq!(house.processes().len(), 0);
     assert!(first.end_by(SIGKILL).is_empty());
@@ -51,9 +46,7 @@ fn a_wait_can_be_interrupted() {
     let (_house, first) = endless(&lock);
     let house = House::new(2, &PROGRAM);
     let second = with(house.run(""), &lock).start();
-    until("it says that it waits", || {
-        second.stderr_so_far().contains("waiting for")
-    });
+    until("it says that it waits", || second.stderr_so_far().contains("waiting for"));
     second.signal(SIGINT);
     let run = second.finish_all().expect(130);
     run.expect_complaint(&["nothing was measured"]);
@@ -65,8 +58,7 @@ fn a_wait_can_be_interrupted() {
 fn a_lock_that_cannot_be_had_forbids_nothing() {
     let house = House::new(1, &PROGRAM);
     let run = with(house.run(""), "/nonexistent/lock".as_ref()).finish();
-    run.expect(0)
-        .expect_complaint(&["cannot lock /nonexistent/lock", "SWITCHCOST_LOCK"]);
+    run.expect(0).expect_complaint(&["cannot lock /nonexistent/lock", "SWITCHCOST_LOCK"]);
     assert_eq!(house.processes().len(), 1);
 }
 

@@ -8,17 +8,8 @@ fn it_explains_itself() {
     if !can_run(&["bash"]) {
         return;
     }
-    let help = script("archive.sh", "--help")
-        .finish()
-        .expect_quiet_success();
-    for word in [
-        "Usage: archive.sh",
-        "--musl",
-        "--check",
-        "libc.a",
-        "LGPL",
-        "Exit status",
-    ] {
+    let help = script("archive.sh", "--help").finish().expect_quiet_success();
+    for word in ["Usage: archive.sh", "--musl", "--check", "libc.a", "LGPL", "Exit status"] {
         assert!(help.stdout.contains(word), "'{word}' is missing: {help}");
     }
     let wide = help.stdout.lines().find(|line| line.chars().count() > 100);
@@ -36,9 +27,7 @@ fn bad_usage_is_told_before_anything_is_built() {
         ("--out", "--out"),
         ("--out=", "--out"),
     ] {
-        script("archive.sh", flags)
-            .finish()
-            .expect_refusal(2, &[word, "--help"]);
+        script("archive.sh", flags).finish().expect_refusal(2, &[word, "--help"]);
     }
 }
 
@@ -49,24 +38,14 @@ fn what_it_needs_and_has_not_is_told() {
     }
     let without_cargo = folder_of(&["bash", "env", "dirname", "readlink"]);
     let path = without_cargo.path().display();
-    let run = within(
-        &format!(r#"PATH='{path}' exec "$0" "$@""#),
-        "archive.sh",
-        "",
-    );
-    run.finish()
-        .expect_refusal(1, &["cargo is not installed", "rustup.rs"]);
+    let run = within(&format!(r#"PATH='{path}' exec "$0" "$@""#), "archive.sh", "");
+    run.finish().expect_refusal(1, &["cargo is not installed", "rustup.rs"]);
 
     // A compiler that has no target but its own.
     let tools = folder_of(&["bash", "env", "dirname", "readlink", "sed", "cargo"]);
     let rustc = "#!/bin/sh\ncase $* in *--print*) echo /nonexistent ;; *) echo 'host: x-y-linux-z' ;; esac\n";
     super::executable(&tools.path().join("rustc"), rustc);
     let path = tools.path().display();
-    let run = within(
-        &format!(r#"PATH='{path}' exec "$0" "$@""#),
-        "archive.sh",
-        "--musl",
-    );
-    run.finish()
-        .expect_refusal(1, &["x-y-linux-musl is not installed", "rustup target add"]);
+    let run = within(&format!(r#"PATH='{path}' exec "$0" "$@""#), "archive.sh", "--musl");
+    run.finish().expect_refusal(1, &["x-y-linux-musl is not installed", "rustup target add"]);
 }

@@ -55,9 +55,7 @@ fn shellcheck_finds_nothing() {
     if !can_run(&["shellcheck", "bash"]) {
         return;
     }
-    let scripts = fs::read_dir(path_of(""))
-        .unwrap()
-        .chain(fs::read_dir(path_of("lib")).unwrap());
+    let scripts = fs::read_dir(path_of("")).unwrap().chain(fs::read_dir(path_of("lib")).unwrap());
     let scripts = scripts.map(|entry| entry.unwrap().path());
     let scripts = scripts.filter(|path| path.extension().is_some_and(|e| e == "sh"));
     let run = scripts.fold(Run::of("shellcheck").arg("-x"), |run, path| run.arg(path));

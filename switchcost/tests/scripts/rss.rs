@@ -25,10 +25,7 @@ fn built(run: Run) -> Run {
 fn with_pmap(text: &str, name: &str) -> (TempDir, Run) {
     let folder = tempfile::tempdir().unwrap();
     executable(&folder.path().join("pmap"), &format!("#!/bin/sh\n{text}\n"));
-    let path = format!(
-        "PATH='{}':$PATH exec \"$0\" \"$@\"",
-        folder.path().display()
-    );
+    let path = format!("PATH='{}':$PATH exec \"$0\" \"$@\"", folder.path().display());
     let run = built(within(&path, name, SMALL));
     (folder, run)
 }
@@ -36,11 +33,7 @@ fn with_pmap(text: &str, name: &str) -> (TempDir, Run) {
 /// The rows of a table: count, virtual, resident.
 fn rows(outcome: &Outcome) -> Vec<[u64; 3]> {
     let rows = outcome.stdout.lines().filter(|line| !line.starts_with('#'));
-    let cells = |row: &str| {
-        row.split('\t')
-            .map(|cell| cell.parse().unwrap())
-            .collect::<Vec<_>>()
-    };
+    let cells = |row: &str| row.split('\t').map(|cell| cell.parse().unwrap()).collect::<Vec<_>>();
     rows.map(|row| cells(row).try_into().unwrap()).collect()
 }
 
@@ -49,17 +42,11 @@ fn a_sweep_is_a_table_and_a_line_through_it() {
     if !can_run(&["bash", "pmap"]) {
         return;
     }
-    for (name, per) in [
-        (THREAD, "# bytes per thread: "),
-        (TASK, "# bytes per task: "),
-    ] {
+    for (name, per) in [(THREAD, "# bytes per thread: "), (TASK, "# bytes per task: ")] {
         let run = built(script(name, SMALL)).finish().expect_quiet_success();
         let counts: Vec<u64> = rows(&run).iter().map(|row| row[0]).collect();
         assert_eq!(counts, [10, 20, 30, 40], "{run}");
-        assert!(
-            rows(&run).iter().all(|row| 0 < row[2] && row[2] < row[1]),
-            "{run}"
-        );
+        assert!(rows(&run).iter().all(|row| 0 < row[2] && row[2] < row[1]), "{run}");
         let fitted = run.stdout.lines().find_map(|line| line.strip_prefix(per));
         assert!(fitted.unwrap().parse::<f64>().unwrap().is_finite(), "{run}");
     }
@@ -75,11 +62,7 @@ fn the_line_is_the_least_squares_one() {
     let (_folder, run) = with_pmap(&format!("{rss}\n{PMAP}"), TASK);
     let run = run.finish().expect_quiet_success();
     assert_eq!(rows(&run)[3], [40, 12_345, 110], "{run}");
-    for line in [
-        "# bytes per task: 266.2\n",
-        "# intercept: 99.0 KiB\n",
-        "# R2: 0.965714\n",
-    ] {
+    for line in ["# bytes per task: 266.2\n", "# intercept: 99.0 KiB\n", "# R2: 0.965714\n"] {
         assert!(run.stdout.contains(line), "{line}: {run}");
     }
     let (_folder, run) = with_pmap(PMAP, TASK);
@@ -111,10 +94,7 @@ fn bad_flags_are_named() {
     for name in [THREAD, TASK] {
         let help = script(name, "--help").finish().expect_quiet_success();
         assert!(help.stdout.contains(&format!("Usage: {name}")), "{help}");
-        assert!(
-            help.stdout.lines().all(|line| line.chars().count() <= 100),
-            "{help}"
-        );
+        assert!(help.stdout.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
 }
 
@@ -125,9 +105,7 @@ fn what_is_missing_is_named() {
     }
     let folder = folder_of(&["bash", "env", "dirname", "readlink"]);
     let path = format!("PATH='{}' exec \"$0\" \"$@\"", folder.path().display());
-    within(&path, THREAD, SMALL)
-        .finish()
-        .expect_refusal(1, &["pmap", "package procps"]);
+    within(&path, THREAD, SMALL).finish().expect_refusal(1, &["pmap", "package procps"]);
     // Another make of pmap.
     let other = "echo 'Address  Kbytes  PSS  Dirty  Swap  Mode  Mapping'; echo 'total kB 1 2 3 4'";
     let (_folder, run) = with_pmap(other, TASK);
@@ -147,13 +125,9 @@ fn only_a_range_that_nobody_asked_for_ends_where_the_limits_do() {
     }
     let folder = tempfile::tempdir().unwrap();
     executable(&folder.path().join("pmap"), &format!("#!/bin/sh\n{PMAP}\n"));
-    let few = format!(
-        "ulimit -n 128 && PATH='{}':$PATH exec \"$0\" \"$@\"",
-        folder.path().display()
-    );
-    let run = built(within(&few, THREAD, "--from 10 --step 10"))
-        .finish()
-        .expect(0);
+    let few =
+        format!("ulimit -n 128 && PATH='{}':$PATH exec \"$0\" \"$@\"", folder.path().display());
+    let run = built(within(&few, THREAD, "--from 10 --step 10")).finish().expect(0);
     let last = rows(&run).last().unwrap()[0];
     assert!((30..64).contains(&last), "{run}");
     let run = run.expect_complaint(&[&format!("up to {last} threads alone"), "switchcost limits"]);
@@ -167,11 +141,9 @@ fn an_interrupt_leaves_the_rows_so_far_and_no_process() {
     if !can_run(&["bash"]) {
         return;
     }
-    for (signal, code, to_all) in [
-        (Signal::SIGINT, 130, false),
-        (Signal::SIGINT, 130, true),
-        (Signal::SIGTERM, 143, false),
-    ] {
+    for (signal, code, to_all) in
+        [(Signal::SIGINT, 130, false), (Signal::SIGINT, 130, true), (Signal::SIGTERM, 143, false)]
+    {
         // The second reading takes for ever.
         let again = "[ -e ${0%/*}/again ] && exec sleep 1000\n: >${0%/*}/again";
         let (_folder, run) = with_pmap(&format!("{again}\n{PMAP}"), THREAD);

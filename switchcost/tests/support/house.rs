@@ -104,10 +104,7 @@ impl House {
 
     /// A run of the plan that a shell prepares.
     pub(crate) fn run_after(&self, shell: &str, flags: &str) -> Run {
-        let run = Run::within(
-            &format!("{shell}\nexec \"$0\" \"$@\""),
-            &self.path("switchcost"),
-        );
+        let run = Run::within(&format!("{shell}\nexec \"$0\" \"$@\""), &self.path("switchcost"));
         self.of_plan(run.flags("run").folder(self.folder.path()), flags)
     }
 
@@ -134,14 +131,9 @@ impl House {
     /// Lines of the results that are of a process, each of which is whole.
     pub(crate) fn processes(&self) -> Vec<Value> {
         let text = self.text();
-        assert!(
-            text.is_empty() || text.ends_with('\n'),
-            "a line is cut: {text}"
-        );
+        assert!(text.is_empty() || text.ends_with('\n'), "a line is cut: {text}");
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines
-            .filter(|line: &Value| line["kind"] == "process")
-            .collect()
+        lines.filter(|line: &Value| line["kind"] == "process").collect()
     }
 
     /// What went wrong with the runs of a program, in order.

@@ -74,11 +74,7 @@ impl Run {
         command.env_remove("RUST_BACKTRACE");
         // Tests run beside each other, and none of them needs a figure.
         command.env("SWITCHCOST_LOCK", "none");
-        let run = Run {
-            command,
-            input: String::new(),
-            mark,
-        };
+        let run = Run { command, input: String::new(), mark };
         // SAFETY: it makes system calls and nothing else.
         #[expect(unsafe_code, reason = "as `prepared` asks for")]
         unsafe {
@@ -122,10 +118,7 @@ impl Run {
     ///
     /// # Safety
     /// As [`CommandExt::pre_exec`]: only system calls, no allocation, no lock.
-    #[expect(
-        unsafe_code,
-        reason = "a test prepares its program between fork and exec"
-    )]
+    #[expect(unsafe_code, reason = "a test prepares its program between fork and exec")]
     pub(crate) unsafe fn prepared(
         mut self,
         prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -153,12 +146,8 @@ impl Run {
         input.write_all(self.input.as_bytes()).unwrap();
         input.rewind().unwrap();
         let label = self.label();
-        let child = self
-            .command
-            .stdin(input)
-            .stdout(out)
-            .stderr(stderr.try_clone().unwrap())
-            .spawn();
+        let child =
+            self.command.stdin(input).stdout(out).stderr(stderr.try_clone().unwrap()).spawn();
         Running {
             child: child.unwrap_or_else(|e| panic!("cannot run {label}: {e}")),
             stdout,
@@ -203,9 +192,7 @@ impl Running {
 
     /// Waits until the program is prepared for a signal.
     pub(crate) fn await_handler(&self, signal: Signal) {
-        until("the signal is caught", || {
-            catches(self.pid().as_raw(), signal)
-        });
+        until("the signal is caught", || catches(self.pid().as_raw(), signal));
     }
 
     /// Sends a signal to the program alone, whether it is prepared for it or not.
@@ -250,9 +237,7 @@ impl Running {
         mark.push(&self.mark);
         let is_ours = move |pid: &i32| {
             let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            variables
-                .split(|&byte| byte == 0)
-                .any(|variable| variable == mark.as_encoded_bytes())
+            variables.split(|&byte| byte == 0).any(|variable| variable == mark.as_encoded_bytes())
         };
         fs::read_dir("/proc")
             .unwrap()
@@ -410,15 +395,7 @@ impl Outcome {
 
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Outcome {
-            code,
-            stdout,
-            stderr,
-            label,
-        } = self;
-        write!(
-            f,
-            "\n$ {label}\nstatus {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}"
-        )
+        let Outcome { code, stdout, stderr, label } = self;
+        write!(f, "\n$ {label}\nstatus {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")
     }
 }

@@ -39,15 +39,8 @@ impl<M: Send + 'static> Link<M> for Condvar {
     type Receiver = Receiver<M>;
 
     fn link(_: u32) -> (Sender<M>, Receiver<M>) {
-        let slot = Slot {
-            token: None,
-            awaited: false,
-            closed: false,
-        };
-        let shared = Arc::new(Shared {
-            slot: Mutex::new(slot),
-            changed: sync::Condvar::new(),
-        });
+        let slot = Slot { token: None, awaited: false, closed: false };
+        let shared = Arc::new(Shared { slot: Mutex::new(slot), changed: sync::Condvar::new() });
         (Sender(Arc::clone(&shared)), Receiver(shared))
     }
 }

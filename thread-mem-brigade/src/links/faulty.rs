@@ -16,10 +16,7 @@ pub(crate) struct Faulty<E> {
 
 impl<E> Faulty<E> {
     pub(crate) fn new(end: E, fault: Fault) -> Self {
-        Faulty {
-            end,
-            misbehaviour: Misbehaviour::new(fault),
-        }
+        Faulty { end, misbehaviour: Misbehaviour::new(fault) }
     }
 }
 

@@ -118,8 +118,7 @@ impl<S: Sleep, M> Slot<S, M> {
     /// # Errors
     /// The word, where it was no longer `state`.
     fn change(&self, side: Side, state: u32, next: u32) -> Result<(), u32> {
-        self.word
-            .compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire)?;
+        self.word.compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire)?;
         self.wake_other(side, state);
         Ok(())
     }
@@ -128,9 +127,7 @@ impl<S: Sleep, M> Slot<S, M> {
     fn wait(&self, side: Side, state: u32) -> u32 {
         let asleep = state | AWAITED;
         self.sleep.prepare(side);
-        let told = self
-            .word
-            .compare_exchange(state, asleep, Ordering::AcqRel, Ordering::Acquire);
+        let told = self.word.compare_exchange(state, asleep, Ordering::AcqRel, Ordering::Acquire);
         if let Err(now) = told {
             return now;
         }

@@ -197,11 +197,7 @@ fn the_first_task_takes_the_backlog_after_the_token_that_it_was_sent() {
     let backlog = flags.backlog::<usize>().unwrap();
     let mut tokens = chain::Tokens::new(&flags, Some(backlog.clone()));
     let (mut sender, receiver) = <Futex as Link<usize>>::link(1);
-    let station = Station {
-        place: 0,
-        upstream: receiver,
-        downstream: (),
-    };
+    let station = Station { place: 0, upstream: receiver, downstream: () };
     let mut first = WithBacklog::at(station, &backlog).upstream;
     for start in [10, 20] {
         let (_, all) = tokens.set_out(start);

@@ -49,12 +49,7 @@ pub(crate) struct Writer<T: Token> {
 
 impl<T: Token> End<T> {
     fn new(queue: Rc<Queue<T>>, fd: OwnedFd) -> Self {
-        End {
-            queue,
-            operation: Rc::default(),
-            fd,
-            done: 0,
-        }
+        End { queue, operation: Rc::default(), fd, done: 0 }
     }
 
     /// Begins an operation on the rest of the token, which `build` is given.
@@ -97,10 +92,7 @@ impl<T: Token> Drop for End<T> {
 
 impl<T: Token> Reader<T> {
     pub(super) fn new(queue: Rc<Queue<T>>, fd: OwnedFd, multishot: Option<Transport>) -> Self {
-        Reader {
-            end: End::new(queue, fd),
-            kind: multishot.map_or(Kind::Once, Kind::Multishot),
-        }
+        Reader { end: End::new(queue, fd), kind: multishot.map_or(Kind::Once, Kind::Multishot) }
     }
 
     /// The same end with a fault in it.
@@ -200,9 +192,7 @@ impl<T: Token> End<T> {
 
 impl<T: Token> Writer<T> {
     pub(super) fn new(queue: Rc<Queue<T>>, fd: OwnedFd) -> Self {
-        Writer {
-            end: End::new(queue, fd),
-        }
+        Writer { end: End::new(queue, fd) }
     }
 
     /// Writes a token, in several writes where it goes in parts.

@@ -69,19 +69,11 @@ impl<T: Token> Ring<T> {
 
     fn poll_task(&self, number: usize) {
         // Out of its place meanwhile, so that it can spawn others.
-        let task = self
-            .tasks
-            .borrow_mut()
-            .get_mut(number)
-            .and_then(Option::take);
+        let task = self.tasks.borrow_mut().get_mut(number).and_then(Option::take);
         let Some(mut task) = task else {
             return;
         };
-        if task
-            .as_mut()
-            .poll(&mut Context::from_waker(&waker(number)))
-            .is_pending()
-        {
+        if task.as_mut().poll(&mut Context::from_waker(&waker(number))).is_pending() {
             self.tasks.borrow_mut()[number] = Some(task);
         }
     }
@@ -130,12 +122,10 @@ impl<T: Token> Ring<T> {
         let body = async move {
             let mut future = pin!(future);
             let caught =
-                poll_fn(
-                    |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-                        Ok(poll) => poll,
-                        Err(panic) => Poll::Ready(Err(console::panic_error(&*panic))),
-                    },
-                );
+                poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+                    Ok(poll) => poll,
+                    Err(panic) => Poll::Ready(Err(console::panic_error(&*panic))),
+                });
             let result = caught.await;
             if let Outcome::Running(Some(joiner)) = outcome.replace(Outcome::Ended(result)) {
                 joiner.wake();

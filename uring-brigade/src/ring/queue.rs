@@ -94,10 +94,7 @@ impl<T: Token> Queue<T> {
                 true => {
                     let flags = EnterFlags::SQ_WAKEUP | EnterFlags::SQ_WAIT;
                     // SAFETY: the flags point to nothing.
-                    unsafe {
-                        io.submitter()
-                            .enter::<libc::sigset_t>(0, 0, flags.bits(), None)
-                    }
+                    unsafe { io.submitter().enter::<libc::sigset_t>(0, 0, flags.bits(), None) }
                 }
                 false => io.submitter().submit(),
             }
@@ -283,10 +280,7 @@ impl<T: Token> Operation<T> {
             Some(result @ 0..) => Poll::Ready(Ok(result as usize)),
             Some(errno) => Poll::Ready(Err(io::Error::from_raw_os_error(-errno))),
             None => {
-                let waker = self
-                    .waker
-                    .take()
-                    .filter(|waker| waker.will_wake(cx.waker()));
+                let waker = self.waker.take().filter(|waker| waker.will_wake(cx.waker()));
                 let waker = waker.unwrap_or_else(|| cx.waker().clone());
                 self.waker.set(Some(waker));
                 Poll::Pending

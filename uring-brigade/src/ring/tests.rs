@@ -27,15 +27,11 @@ fn on_rings_for<T: Token>(size: usize, test: impl Fn(&Ring<T>, Transport)) {
             for multishot in [None, Some((transport, Pool::of(size, 4)))] {
                 let mut builder = IoUring::builder();
                 match polled {
-                    true => builder
-                        .setup_sqpoll(10)
-                        .setup_sqpoll_cpu(poller().unwrap().0),
+                    true => builder.setup_sqpoll(10).setup_sqpoll_cpu(poller().unwrap().0),
                     false => builder.setup_single_issuer().setup_defer_taskrun(),
                 };
                 let ring = builder.setup_cqsize(4).build(2);
-                let ring = ring
-                    .map_err(Into::into)
-                    .and_then(|io| Ring::new(io, multishot));
+                let ring = ring.map_err(Into::into).and_then(|io| Ring::new(io, multishot));
                 match ring {
                     Ok(ring) => test(&ring, transport),
                     Err(e) => skip(&e),

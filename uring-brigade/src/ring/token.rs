@@ -38,8 +38,5 @@ impl Token for Box<[u8]> {
 
 /// Error of an end of file in the middle of a token.
 pub(super) fn cut_short() -> io::Error {
-    io::Error::new(
-        ErrorKind::UnexpectedEof,
-        "the link ended in the middle of a token",
-    )
+    io::Error::new(ErrorKind::UnexpectedEof, "the link ended in the middle of a token")
 }

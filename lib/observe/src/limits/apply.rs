@@ -12,13 +12,8 @@ use super::{Limits, LimitsReport, Shortage};
 use crate::source::Source;
 
 /// Kernel parameters that may be set. All of them are plain upper bounds.
-const SETTABLE: [&str; 5] = [
-    "fs.nr_open",
-    "fs.file-max",
-    "kernel.threads-max",
-    "kernel.pid_max",
-    "vm.max_map_count",
-];
+const SETTABLE: [&str; 5] =
+    ["fs.nr_open", "fs.file-max", "kernel.threads-max", "kernel.pid_max", "vm.max_map_count"];
 
 /// A limit that was raised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -96,10 +91,7 @@ impl Undo {
         };
         let refused = self.changes.iter().rev().filter_map(|change| {
             let why = put_back(change).err()?;
-            Some(Refused {
-                name: change.key.to_owned(),
-                why,
-            })
+            Some(Refused { name: change.key.to_owned(), why })
         });
         refused.collect()
     }
@@ -114,10 +106,7 @@ impl Limits {
         let mut applied = Applied {
             raised: Vec::new(),
             refused: Vec::new(),
-            undo: Undo {
-                source: self.source.clone(),
-                changes: Vec::new(),
-            },
+            undo: Undo { source: self.source.clone(), changes: Vec::new() },
         };
         let is_hopeless =
             |short: &&Shortage| target(short).is_none() || short.remedy.refusal.is_some();
@@ -132,12 +121,7 @@ impl Limits {
                 _ => self.raise(short, &mut applied.undo),
             };
             match outcome {
-                Ok((from, to)) => applied.raised.push(Raised {
-                    name,
-                    from,
-                    to,
-                    whole_system,
-                }),
+                Ok((from, to)) => applied.raised.push(Raised { name, from, to, whole_system }),
                 Err(why) => applied.refused.push(Refused { name, why }),
             }
         }
@@ -180,10 +164,7 @@ fn set(source: &Source, key: &str, to: u64) -> Result<(), String> {
     }
     let file = sysctl_file(key);
     let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(source.path(&file))?;
+        let mut file = OpenOptions::new().write(true).truncate(true).open(source.path(&file))?;
         file.write_all(to.to_string().as_bytes())
     };
     write().map_err(|e: std::io::Error| format!("cannot write {file}: {e}"))?;

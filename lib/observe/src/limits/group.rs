@@ -52,10 +52,7 @@ const MEMORY_2: Control = Control {
 };
 
 /// Past it nothing fails, but every task is slowed down to the speed of reclaim.
-const MEMORY_HIGH: Control = Control {
-    max: "memory.high",
-    ..MEMORY_2
-};
+const MEMORY_HIGH: Control = Control { max: "memory.high", ..MEMORY_2 };
 
 /// Every limit of the pids and memory controllers; of a controller that is out of sight, why.
 pub(super) fn statuses(source: &Source) -> Vec<LimitStatus> {
@@ -99,10 +96,7 @@ impl Control {
             let why = "none is set";
             return Some(LimitStatus::free(self.max, &file, self.resource, None, why));
         }
-        let means = Means::Group {
-            most: self.most,
-            none: self.none,
-        };
+        let means = Means::Group { most: self.most, none: self.none };
         let amounts = (value, self.in_use(source, folder).map(Some));
         let status = LimitStatus::new(self.max, &file, self.resource, amounts, means);
         Some(status.refused(groups.read_only.then_some(READ_ONLY)))

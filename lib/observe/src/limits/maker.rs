@@ -19,9 +19,7 @@ pub(super) fn setting(file: &str, value: Option<u64>, sudo: &str) -> String {
     }
     // In a namespace of its own a container sees its group as the top of the hierarchy.
     let tops = ["", "/pids", "/memory"];
-    let is_top = group
-        .strip_prefix("/sys/fs/cgroup")
-        .is_some_and(|rest| tops.contains(&rest));
+    let is_top = group.strip_prefix("/sys/fs/cgroup").is_some_and(|rest| tops.contains(&rest));
     if is_top || parts().any(|part| ["docker", "libpod", "lxc", "containerd"].contains(&part)) {
         let (option, pod) = match is_pids {
             true => ("--pids-limit", "podPidsLimit"),

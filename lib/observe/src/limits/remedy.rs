@@ -22,10 +22,7 @@ pub(super) enum Means {
     /// A number in the file of a control group; `none` lifts the limit.
     Group { most: u64, none: &'static str },
     /// A kernel parameter that lifts the limit at one of its values.
-    Switch {
-        key: &'static str,
-        value: &'static str,
-    },
+    Switch { key: &'static str, value: &'static str },
     /// No command.
     Nothing(&'static str),
 }
@@ -159,10 +156,7 @@ impl Setting {
             (Means::Switch { key, value }, _) => self.sysctl(key, value),
             (Means::Nothing(why), _) => Remedy::none((*why).to_owned()),
         };
-        remedy.refusal = limit
-            .refusal
-            .filter(|_| remedy.needs_root)
-            .map(str::to_owned);
+        remedy.refusal = limit.refusal.filter(|_| remedy.needs_root).map(str::to_owned);
         remedy
     }
 
@@ -198,10 +192,7 @@ impl Setting {
             }
             Family::NixOs => format!("{option} {in_units} in security.pam.loginLimits"),
         };
-        Remedy {
-            needs_root: !within,
-            ..Remedy::new(command, Lasting::Shell, to_last)
-        }
+        Remedy { needs_root: !within, ..Remedy::new(command, Lasting::Shell, to_last) }
     }
 
     fn group(self, file: &str, none: &str, target: Option<u64>) -> Remedy {
@@ -225,10 +216,7 @@ impl Remedy {
     }
 
     fn none(advice: String) -> Self {
-        Remedy {
-            advice: Some(advice),
-            ..Remedy::default()
-        }
+        Remedy { advice: Some(advice), ..Remedy::default() }
     }
 }
 
@@ -252,10 +240,7 @@ impl Means {
 /// Needed value with 3 to 9 % of slack, rounded up to few binary digits: the use by others changes.
 fn rounded(needed: u64) -> u64 {
     let with_slack = needed.saturating_add(needed / 32);
-    let step = with_slack
-        .checked_next_power_of_two()
-        .map_or(1 << 59, |power| power / 16)
-        .max(1);
+    let step = with_slack.checked_next_power_of_two().map_or(1 << 59, |power| power / 16).max(1);
     with_slack.div_ceil(step).saturating_mul(step)
 }
 
@@ -286,14 +271,8 @@ mod tests {
     #[test]
     fn slack_does_not_pass_a_bound_of_another_limit() {
         let target = |hard, prefer_below, needed| {
-            let limit = Rlimit {
-                option: "nproc",
-                flag: 'u',
-                unit: 1,
-                hard,
-                prefer_below,
-                most: 1 << 22,
-            };
+            let limit =
+                Rlimit { option: "nproc", flag: 'u', unit: 1, hard, prefer_below, most: 1 << 22 };
             Means::Rlimit(limit).target(needed)
         };
         assert_eq!(target(5000, u64::MAX, 4990), Some(5000));
@@ -304,19 +283,13 @@ mod tests {
 
     #[test]
     fn paths_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(
-            quoted("/sys/fs/cgroup/a-1.scope"),
-            "/sys/fs/cgroup/a-1.scope"
-        );
+        assert_eq!(quoted("/sys/fs/cgroup/a-1.scope"), "/sys/fs/cgroup/a-1.scope");
         assert_eq!(quoted("/it's"), r"'/it'\''s'");
     }
 
     #[test]
     fn each_distribution_has_its_own_way() {
-        let setting = |family| Setting {
-            family,
-            is_root: false,
-        };
+        let setting = |family| Setting { family, is_root: false };
         let sysctl = |family| setting(family).sysctl("vm.max_map_count", "1152");
         assert_eq!(
             sysctl(Family::Common).to_string(),

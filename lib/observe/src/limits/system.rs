@@ -57,9 +57,9 @@ impl<'a> System<'a> {
         let capabilities =
             |name| u64::from_str_radix(&word_after::<String>(&status, name)?, 16).ok();
         // Without the file the kernel has no user namespaces.
-        let first_namespace = source.read("/proc/self/uid_map").map_or(true, |map| {
-            map.split_whitespace().eq(["0", "0", "4294967295"])
-        });
+        let first_namespace = source
+            .read("/proc/self/uid_map")
+            .map_or(true, |map| map.split_whitespace().eq(["0", "0", "4294967295"]));
         let in_first = |set: Option<u64>| if first_namespace { set } else { Some(0) };
         System {
             source,
@@ -91,21 +91,11 @@ impl<'a> System<'a> {
         vec![
             self.soft_descriptors(),
             // A hard limit above it is refused even to root (do_prlimit, kernel/sys.c).
-            self.sysctl(
-                "fs.nr_open",
-                MOST_OPEN,
-                Resource::Descriptors,
-                Ok(STANDARD_STREAMS),
-            ),
+            self.sysctl("fs.nr_open", MOST_OPEN, Resource::Descriptors, Ok(STANDARD_STREAMS)),
             self.hard_descriptors(),
             self.file_max(),
             self.user_processes(),
-            self.sysctl(
-                "kernel.threads-max",
-                MOST_THREADS,
-                Resource::Threads,
-                self.all_threads(),
-            ),
+            self.sysctl("kernel.threads-max", MOST_THREADS, Resource::Threads, self.all_threads()),
             self.pid_max(),
             self.maps(),
             self.pipe_pages(
@@ -142,14 +132,8 @@ impl<'a> System<'a> {
         let withheld = "CAP_SYS_RESOURCE is withheld from this system: raise it where this \
                         container, service or machine is started";
         let refusal = self.is_withheld(CAP_SYS_RESOURCE).then_some(withheld);
-        LimitStatus::new(
-            name,
-            RLIMITS,
-            resource,
-            (value, in_use),
-            Means::Rlimit(limit),
-        )
-        .refused(refusal)
+        LimitStatus::new(name, RLIMITS, resource, (value, in_use), Means::Rlimit(limit))
+            .refused(refusal)
     }
 
     /// A kernel parameter.
@@ -205,9 +189,7 @@ impl<'a> System<'a> {
         let file = "/proc/sys/fs/file-nr";
         let allocated = self.source.read(file).and_then(|text| {
             let first = text.split_whitespace().next().map(str::parse);
-            first
-                .and_then(Result::ok)
-                .ok_or_else(|| format!("{file} holds no number"))
+            first.and_then(Result::ok).ok_or_else(|| format!("{file} holds no number"))
         });
         let most = i64::MAX as u64;
         let status = self.sysctl("fs.file-max", most, Resource::Descriptors, allocated);
@@ -243,9 +225,7 @@ impl<'a> System<'a> {
     /// Threads of every process of the real user. Those in other pid namespaces count too, but do not
     /// show.
     fn user_threads(&self) -> Found {
-        let uid = self
-            .real_uid
-            .ok_or_else(|| format!("{STATUS} does not tell the user"))?;
+        let uid = self.real_uid.ok_or_else(|| format!("{STATUS} does not tell the user"))?;
         let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
         let processes = self.source.names("/proc").into_iter().filter(is_number);
         // A process may end while the list is read.
@@ -267,9 +247,7 @@ impl<'a> System<'a> {
     }
 
     fn pid_max(&self) -> LimitStatus {
-        let in_use = self
-            .all_threads()
-            .map(|all| all.saturating_add(RESERVED_PIDS));
+        let in_use = self.all_threads().map(|all| all.saturating_add(RESERVED_PIDS));
         self.sysctl("kernel.pid_max", MOST_PIDS, Resource::Threads, in_use)
     }
 
@@ -290,13 +268,8 @@ impl<'a> System<'a> {
             return LimitStatus::free(key, &file, pages, None, "0: none is set");
         }
         let most = u64::from(u32::MAX);
-        let status = LimitStatus::new(
-            key,
-            &file,
-            pages,
-            (value, Ok(None)),
-            Means::Sysctl { key, most },
-        );
+        let status =
+            LimitStatus::new(key, &file, pages, (value, Ok(None)), Means::Sysctl { key, most });
         match self.can(CAP_SYS_RESOURCE) || self.can(CAP_SYS_ADMIN) {
             true => status.passed("CAP_SYS_RESOURCE and CAP_SYS_ADMIN may pass it"),
             false => status.remarked(remark),
@@ -348,10 +321,7 @@ impl<'a> System<'a> {
                         .saturating_sub(reserve("admin_reserve_kbytes"))
                         .saturating_sub(reserve("user_reserve_kbytes"))
                 });
-                let means = Means::Switch {
-                    key: "vm.overcommit_memory",
-                    value: "0",
-                };
+                let means = Means::Switch { key: "vm.overcommit_memory", value: "0" };
                 let amounts = (value, self.meminfo("Committed_AS:").map(Some));
                 let name = "CommitLimit (vm.overcommit_memory is 2)";
                 LimitStatus::new(name, MEMINFO, space, amounts, means)

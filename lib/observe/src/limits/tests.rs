@@ -64,10 +64,7 @@ fn threads() -> Needs {
 }
 
 fn pipes() -> Needs {
-    Needs {
-        descriptors: Need::new(2, 2),
-        ..Needs::default()
-    }
+    Needs { descriptors: Need::new(2, 2), ..Needs::default() }
 }
 
 /// Source, value and amount in use of every limit on a resource that binds.
@@ -75,9 +72,7 @@ fn binding(limits: &Limits, resource: Resource) -> Vec<String> {
     let statuses = limits.statuses().iter();
     let binds = |limit: &&LimitStatus| limit.resource == resource && limit.room.is_some();
     let text = |limit: &LimitStatus| {
-        let in_use = limit
-            .in_use
-            .map_or("?".to_owned(), |amount| amount.to_string());
+        let in_use = limit.in_use.map_or("?".to_owned(), |amount| amount.to_string());
         format!("{} {} {in_use}", limit.source, limit.value.unwrap())
     };
     statuses.filter(binds).map(text).collect()
@@ -90,9 +85,7 @@ fn status_of<'a>(limits: &'a Limits, name: &str) -> &'a LimitStatus {
 
 fn remedies(limits: &Limits, needs: &Needs, tasks: u64) -> Vec<String> {
     let shortages = limits.report(needs, tasks).shortages.into_iter();
-    shortages
-        .map(|short| short.remedy.command.or(short.remedy.advice).unwrap())
-        .collect()
+    shortages.map(|short| short.remedy.command.or(short.remedy.advice).unwrap()).collect()
 }
 
 #[test]
@@ -100,10 +93,7 @@ fn every_limit_binds_an_ordinary_user() {
     let root = plain();
     let limits = limits(&root);
     for (resource, expected) in [
-        (
-            Resource::Descriptors,
-            "/proc/sys/fs/nr_open 1048576 3, /proc/self/limits 20000 3",
-        ),
+        (Resource::Descriptors, "/proc/sys/fs/nr_open 1048576 3, /proc/self/limits 20000 3"),
         (
             Resource::Threads,
             "/proc/self/limits 90000 10, /proc/sys/kernel/threads-max 190000 700, \
@@ -111,10 +101,7 @@ fn every_limit_binds_an_ordinary_user() {
         ),
         (Resource::Maps, "/proc/sys/vm/max_map_count 65530 3"),
         (Resource::Memory, "/proc/meminfo 8589934592 ?"),
-        (
-            Resource::PipePages,
-            "/proc/sys/fs/pipe-user-pages-soft 16384 ?",
-        ),
+        (Resource::PipePages, "/proc/sys/fs/pipe-user-pages-soft 16384 ?"),
     ] {
         assert_eq!(binding(&limits, resource).join(", "), expected);
     }
@@ -155,18 +142,10 @@ fn more_descriptors_than_nr_open_need_it_raised_first() {
     assert_eq!(limits.report(&pipes(), 1).most, Some((20_000 - 3 - 2) / 2));
     assert_eq!(
         remedies(&limits, &pipes(), 1_000_000),
-        [
-            "sudo sysctl -w fs.nr_open=2097152",
-            "sudo prlimit --pid $$ --nofile=2097152:2097152",
-        ]
+        ["sudo sysctl -w fs.nr_open=2097152", "sudo prlimit --pid $$ --nofile=2097152:2097152",]
     );
     let report = limits.report(&pipes(), 1 << 31);
-    assert!(
-        report
-            .shortages
-            .iter()
-            .all(|short| short.remedy.command.is_none())
-    );
+    assert!(report.shortages.iter().all(|short| short.remedy.command.is_none()));
 }
 
 #[test]
@@ -181,18 +160,10 @@ fn root_may_pass_its_processes_and_file_max() {
     };
     let passable = ["user processes (ulimit -u)", "fs.file-max"];
     let user = names();
-    assert!(
-        passable
-            .iter()
-            .all(|name| user.iter().any(|other| other == name))
-    );
+    assert!(passable.iter().all(|name| user.iter().any(|other| other == name)));
 
     root.write("/proc/self/status", status(0, 0x1ff_ffff_ffff));
-    assert!(
-        passable
-            .iter()
-            .all(|name| !names().iter().any(|other| other == name))
-    );
+    assert!(passable.iter().all(|name| !names().iter().any(|other| other == name)));
     assert_eq!(limits(&root).rights().sys_resource, CapabilityState::Held);
     let command = &remedies(&limits(&root), &threads(), 20_000)[0];
     assert_eq!(command, "sysctl -w vm.max_map_count=90112", "without sudo");
@@ -212,25 +183,15 @@ fn a_command_that_will_be_refused_says_so() {
     let mount = "1 2 0:3 /sys /proc/sys ro - proc proc rw\n";
     root.write("/proc/self/mountinfo", mount);
     let report = limits(&root).report(&pipes(), 1 << 20);
-    let text: Vec<String> = report
-        .shortages
-        .iter()
-        .map(|short| short.remedy.to_string())
-        .collect();
-    assert!(
-        text[0].contains("/proc/sys is mounted read-only"),
-        "{text:?}"
-    );
+    let text: Vec<String> = report.shortages.iter().map(|short| short.remedy.to_string()).collect();
+    assert!(text[0].contains("/proc/sys is mounted read-only"), "{text:?}");
     assert!(text[1].contains("CAP_SYS_RESOURCE is withheld"), "{text:?}");
 }
 
 #[test]
 fn limits_that_do_not_bind_or_are_unknown_say_why() {
     let root = plain();
-    root.write(
-        "/proc/self/limits",
-        rlimits("unlimited", "unlimited", "unlimited"),
-    );
+    root.write("/proc/self/limits", rlimits("unlimited", "unlimited", "unlimited"));
     root.remove("/proc/sys/vm/max_map_count");
     let limits = limits(&root);
     let state = |name| {
@@ -242,10 +203,7 @@ fn limits_that_do_not_bind_or_are_unknown_say_why() {
     assert!(state("open files, soft").1.contains("by themselves"));
     let (found, why) = state("vm.max_map_count");
     assert_eq!(found, LimitState::Unknown);
-    assert!(
-        why.contains("cannot read /proc/sys/vm/max_map_count"),
-        "{why}"
-    );
+    assert!(why.contains("cannot read /proc/sys/vm/max_map_count"), "{why}");
     assert_eq!(state("control group, pids").0, LimitState::Unknown);
     assert_eq!(state("fs.pipe-user-pages-hard").1, "0: none is set");
 }
@@ -260,21 +218,12 @@ fn address_space_is_bounded_by_ulimit_and_by_commitment() {
     let limits = limits(&root);
     assert_eq!(
         binding(&limits, Resource::AddressSpace),
-        [
-            "/proc/self/limits 1073741824 ?",
-            "/proc/meminfo 4152360960 1073741824",
-        ]
+        ["/proc/self/limits 1073741824 ?", "/proc/meminfo 4152360960 1073741824",]
     );
-    let needs = Needs {
-        bytes: Need::new(0, 2 << 20),
-        ..Needs::default()
-    };
+    let needs = Needs { bytes: Need::new(0, 2 << 20), ..Needs::default() };
     assert_eq!(
         remedies(&limits, &needs, 2000),
-        [
-            "ulimit -S -v 4718592",
-            "sudo sysctl -w vm.overcommit_memory=0"
-        ]
+        ["ulimit -S -v 4718592", "sudo sysctl -w vm.overcommit_memory=0"]
     );
 }
 
@@ -298,10 +247,7 @@ fn groups_of_version_1_are_nested() {
 /m/memory.limit_in_bytes: 9223372036854771712",
     );
     let limits = limits(&root);
-    assert_eq!(
-        binding(&limits, Resource::Threads)[3..],
-        ["/p/outer/pids.max 500 100"]
-    );
+    assert_eq!(binding(&limits, Resource::Threads)[3..], ["/p/outer/pids.max 500 100"]);
     assert_eq!(
         binding(&limits, Resource::Memory)[1..],
         ["/m/box/memory.limit_in_bytes 1073741824 268435456"]
@@ -333,10 +279,7 @@ fn groups_of_version_2_are_nested() {
     let limits = limits(&root);
     assert_eq!(
         binding(&limits, Resource::Threads)[3..],
-        [
-            "/g/user.slice/a b.scope/pids.max 1000 10",
-            "/g/user.slice/pids.max 2000 50",
-        ]
+        ["/g/user.slice/a b.scope/pids.max 1000 10", "/g/user.slice/pids.max 2000 50",]
     );
     assert_eq!(
         binding(&limits, Resource::Memory)[1..],
@@ -366,17 +309,11 @@ fn the_largest_number_fits_and_one_more_does_not() {
             let most = limits.report(&needs, 1).most.unwrap();
             let more = limits.report(&needs, most + 1);
             assert!(!more.is_enough() && more.most == Some(most), "{path}");
-            assert!(
-                most == 0 || limits.report(&needs, most).is_enough(),
-                "{path}"
-            );
+            assert!(most == 0 || limits.report(&needs, most).is_enough(), "{path}");
         }
     }
     // What is always needed may be too much already.
-    let fixed = Needs {
-        maps: Need::new(65_528, 0),
-        ..Needs::default()
-    };
+    let fixed = Needs { maps: Need::new(65_528, 0), ..Needs::default() };
     let root = plain();
     assert_eq!(limits(&root).report(&fixed, 0).most, Some(0));
     assert!(!limits(&root).report(&fixed, 0).is_enough());
@@ -410,12 +347,7 @@ fn missing_files_and_garbage_make_limits_unknown() {
             root.write(&file, garbage);
             for tasks in [0, 1, u64::MAX] {
                 let report = limits(&root).report(&(threads() + pipes()), tasks);
-                assert!(
-                    report
-                        .shortages
-                        .iter()
-                        .all(|short| short.limit.room.is_some())
-                );
+                assert!(report.shortages.iter().all(|short| short.limit.room.is_some()));
             }
         }
         root.write(&file, text);
@@ -430,23 +362,13 @@ fn parameters_are_raised_and_put_back() {
     let number = |key: &str| root.source().number::<u64>(&system::sysctl_file(key));
     let report = limits.report(&threads(), 200_000);
     let applied = limits.apply(&report);
-    let raised: Vec<_> = applied
-        .raised
-        .iter()
-        .map(|one| (&*one.name, one.to))
-        .collect();
-    let expected = [
-        ("kernel.threads-max", 212_992),
-        ("vm.max_map_count", 851_968),
-    ];
+    let raised: Vec<_> = applied.raised.iter().map(|one| (&*one.name, one.to)).collect();
+    let expected = [("kernel.threads-max", 212_992), ("vm.max_map_count", 851_968)];
     assert_eq!((&*raised, applied.refused.len()), (&expected[..], 0));
     assert_eq!(number("vm.max_map_count"), Ok(851_968));
     assert_eq!(
         applied.undo.commands(),
-        [
-            "sysctl -w vm.max_map_count=65530",
-            "sysctl -w kernel.threads-max=190000",
-        ]
+        ["sysctl -w vm.max_map_count=65530", "sysctl -w kernel.threads-max=190000",]
     );
     // Somebody else sets one meanwhile.
     root.write("/proc/sys/kernel/threads-max", "300000\n");
@@ -454,10 +376,7 @@ fn parameters_are_raised_and_put_back() {
     assert_eq!(number("vm.max_map_count"), Ok(65_530));
     assert_eq!(number("kernel.threads-max"), Ok(300_000));
     assert_eq!(refused.len(), 1);
-    assert!(
-        refused[0].why.contains("it is 300000 by now"),
-        "{refused:?}"
-    );
+    assert!(refused[0].why.contains("it is 300000 by now"), "{refused:?}");
 }
 
 #[test]
@@ -477,14 +396,8 @@ fn nothing_is_touched_for_tasks_that_cannot_fit() {
     root.write("/proc/self/status", withheld);
     let limits = Limits::read_under(root.path());
     let applied = limits.apply(&limits.report(&(threads() + pipes()), 1_000_000));
-    assert!(
-        applied.raised.is_empty() && applied.undo.is_empty(),
-        "{applied:?}"
-    );
-    assert_eq!(
-        root.source().number("/proc/sys/vm/max_map_count"),
-        Ok(65_530_u64)
-    );
+    assert!(applied.raised.is_empty() && applied.undo.is_empty(), "{applied:?}");
+    assert_eq!(root.source().number("/proc/sys/vm/max_map_count"), Ok(65_530_u64));
 }
 
 #[test]

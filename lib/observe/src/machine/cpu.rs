@@ -22,9 +22,8 @@ pub(super) fn topology(source: &Source, online: Option<&str>) -> Topology {
         let file = format!("{CPUS}/cpu{cpu}/topology/physical_package_id");
         source.number(&file).ok()
     });
-    let sockets = package
-        .filter(|&id| id >= 0)
-        .and_then(|_| groups(source, &online, "core_siblings_list"));
+    let sockets =
+        package.filter(|&id| id >= 0).and_then(|_| groups(source, &online, "core_siblings_list"));
     Topology {
         sockets: sockets.map(|(count, _)| count),
         cores: cores.map(|(count, _)| count),

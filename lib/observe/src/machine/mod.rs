@@ -16,9 +16,7 @@ use crate::source::{Source, pressure, rlimit, word_after};
 /// Reads the facts of the running system, and measures its clock.
 pub fn read() -> Machine {
     let mut machine = read_under(Path::new("/"));
-    machine
-        .architecture
-        .get_or_insert_with(|| std::env::consts::ARCH.to_owned());
+    machine.architecture.get_or_insert_with(|| std::env::consts::ARCH.to_owned());
     let clock = clock::measure();
     machine.clock_step_ns = clock.step_ns;
     machine.clock_read_ns = clock.read_ns;
@@ -56,11 +54,8 @@ fn read_kernel(machine: &mut Machine, source: &Source) {
     machine.io_uring_disabled = source.number("/proc/sys/kernel/io_uring_disabled").ok();
     machine.load_average = source.text("/proc/loadavg").and_then(|text| load(&text));
     let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
-    machine.pressure = StartPressure {
-        cpu: waiting("cpu"),
-        memory: waiting("memory"),
-        io: waiting("io"),
-    };
+    machine.pressure =
+        StartPressure { cpu: waiting("cpu"), memory: waiting("memory"), io: waiting("io") };
 }
 
 fn read_cpu(machine: &mut Machine, source: &Source) {
@@ -127,9 +122,7 @@ fn preemption_model(version: &str) -> String {
 }
 
 fn load(text: &str) -> Option<[f64; 3]> {
-    let mut words = text
-        .split_whitespace()
-        .map(|word| finite(word.parse().ok()?));
+    let mut words = text.split_whitespace().map(|word| finite(word.parse().ok()?));
     Some([words.next()??, words.next()??, words.next()??])
 }
 
@@ -146,10 +139,7 @@ fn rlimits(source: &Source) -> Rlimits {
     };
     let limit = |name| {
         let (soft, hard) = rlimit(&limits, name)?;
-        Some(Rlimit {
-            soft: bound(soft),
-            hard: bound(hard),
-        })
+        Some(Rlimit { soft: bound(soft), hard: bound(hard) })
     };
     Rlimits {
         nofile: limit("Max open files"),
@@ -161,9 +151,7 @@ fn rlimits(source: &Source) -> Rlimits {
 
 /// The process's groups of a controller, where its own is in sight.
 fn own_groups(source: &Source, controller: &str) -> Option<Groups> {
-    cgroup::groups(source, controller)
-        .ok()
-        .filter(|groups| groups.is_own)
+    cgroup::groups(source, controller).ok().filter(|groups| groups.is_own)
 }
 
 /// Tightest quota of the process's group and its ancestors. A group without the file has no limit; one
@@ -180,9 +168,7 @@ fn cpu_quota(source: &Source) -> Option<CpuQuota> {
     };
     let quotas: Option<Vec<CpuQuota>> = groups.folders.iter().filter_map(quota).collect();
     let share = |quota: &CpuQuota| quota.cpus().unwrap_or(f64::INFINITY);
-    let tightest = quotas?
-        .into_iter()
-        .min_by(|one, other| share(one).total_cmp(&share(other)));
+    let tightest = quotas?.into_iter().min_by(|one, other| share(one).total_cmp(&share(other)));
     Some(tightest.unwrap_or(CpuQuota::Unlimited))
 }
 

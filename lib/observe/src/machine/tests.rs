@@ -71,20 +71,12 @@ fn a_virtual_machine() {
     ] {
         assert_eq!(text(fact), expected);
     }
-    let topology = Topology {
-        sockets: Some(1),
-        cores: Some(2),
-        threads_per_core: Some(1),
-    };
+    let topology = Topology { sockets: Some(1), cores: Some(2), threads_per_core: Some(1) };
     assert_eq!(machine.topology, topology);
     assert_eq!(machine.seccomp, Some(false));
     assert_eq!(machine.smt_active, Some(false));
     assert_eq!(machine.numa_nodes, Some(1));
-    let sizes: Vec<_> = machine
-        .caches
-        .iter()
-        .map(|cache| cache.size_bytes)
-        .collect();
+    let sizes: Vec<_> = machine.caches.iter().map(|cache| cache.size_bytes).collect();
     assert_eq!(sizes, [Some(48 << 10), None], "MB is no unit of sysfs");
     assert_eq!(machine.mitigations["meltdown"], "Not affected");
     assert_eq!(machine.perf_event_paranoid, Some(-1));
@@ -94,10 +86,7 @@ fn a_virtual_machine() {
     assert_eq!(machine.pressure.memory, None);
     assert_eq!(machine.swap_total_bytes, Some(0));
     let stack = machine.rlimits.stack.unwrap();
-    assert_eq!(
-        (stack.soft, stack.hard),
-        (Bound::At(8 << 20), Bound::Unlimited)
-    );
+    assert_eq!((stack.soft, stack.hard), (Bound::At(8 << 20), Bound::Unlimited));
 }
 
 const AARCH64: &str = "\
@@ -137,10 +126,7 @@ fn a_server_of_another_architecture() {
     assert_eq!(text(&virtual_one.virtualisation), "Amazon EC2");
     // Neither a flag nor a known name proves anything.
     let unknown = machine("Ampere", "m6g.large", -1);
-    assert_eq!(
-        (unknown.virtualisation, unknown.topology.sockets),
-        (None, None)
-    );
+    assert_eq!((unknown.virtualisation, unknown.topology.sockets), (None, None));
 }
 
 #[test]
@@ -164,12 +150,7 @@ fn the_tightest_group_decides() {
 /g/a/b/memory.max: max
 /g/a/b/c/cpu.max: 90000 100000
 /g/odd/cpu.max: lots 100000";
-    let limited = |quota_us, period_us| {
-        Some(CpuQuota::Limited {
-            quota_us,
-            period_us,
-        })
-    };
+    let limited = |quota_us, period_us| Some(CpuQuota::Limited { quota_us, period_us });
     for (path, quota, memory) in [
         ("/a/b/c", limited(200_000, 400_000), Some(Bound::At(4096))),
         ("/", Some(CpuQuota::Unlimited), Some(Bound::Unlimited)),

@@ -47,11 +47,7 @@ mod tests {
     #[test]
     fn threads_are_counted_as_far_as_descriptors_go() {
         let plan = |threads, cpus, spare| {
-            let capacity = Capacity {
-                threads,
-                cpus,
-                spare,
-            };
+            let capacity = Capacity { threads, cpus, spare };
             capacity.plan(&[1, 1, 3, 1])
         };
         assert_eq!(plan(10, 2, 60), (Scope::Threads, 4));

@@ -59,10 +59,7 @@ pub(super) fn events() -> Vec<(String, Event)> {
     let hardware = HARDWARE.into_iter().flat_map(|(name, event)| {
         [
             (format!("{name}_user"), Event::Hardware(event, Side::User)),
-            (
-                format!("{name}_kernel"),
-                Event::Hardware(event, Side::Kernel),
-            ),
+            (format!("{name}_kernel"), Event::Hardware(event, Side::Kernel)),
         ]
     });
     let calls = CALLS.map(|(name, points)| (name.to_owned(), Event::Calls(points)));

@@ -99,11 +99,7 @@ pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
         Some(Scope::Cpus) => reason::by_cpu(),
         _ => capacity.reason(&parts),
     };
-    absent.extend(
-        sources
-            .drain(fit..)
-            .map(|source| (source.name, why.clone())),
-    );
+    absent.extend(sources.drain(fit..).map(|source| (source.name, why.clone())));
     let mut counting = Counting {
         scope,
         open: Vec::new(),
@@ -134,16 +130,14 @@ impl Counting {
                     Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
                     Err(e) => {
                         self.open.truncate(already);
-                        self.absent
-                            .push((source.name.clone(), reason::of(&e, false)));
+                        self.absent.push((source.name.clone(), reason::of(&e, false)));
                         return;
                     }
                 }
             }
         }
         if self.open.len() == already {
-            self.absent
-                .push((source.name.clone(), reason::no_threads()));
+            self.absent.push((source.name.clone(), reason::no_threads()));
         }
     }
 
@@ -156,8 +150,7 @@ impl Counting {
             }
         }
         failed.dedup_by(|one, other| one.0 == other.0);
-        self.open
-            .retain(|(name, _)| failed.iter().all(|(other, _)| other != name));
+        self.open.retain(|(name, _)| failed.iter().all(|(other, _)| other != name));
         self.absent.extend(failed);
     }
 
@@ -254,9 +247,7 @@ fn usable(event: Event, thread: Option<&Target>) -> Result<Vec<Builder<'static>>
     let thread = thread.ok_or_else(reason::no_threads)?;
     let is_hardware = matches!(event, Event::Hardware(..));
     for part in &parts {
-        thread
-            .build(part)
-            .map_err(|e| reason::of(&e, is_hardware))?;
+        thread.build(part).map_err(|e| reason::of(&e, is_hardware))?;
     }
     Ok(parts)
 }
@@ -270,9 +261,7 @@ fn threads(pids: &[i32]) -> Vec<i32> {
 
 /// CPUs that the first process may use.
 fn cpus(pids: &[i32]) -> Vec<usize> {
-    let set = pids
-        .first()
-        .and_then(|&pid| sched_getaffinity(Pid::from_raw(pid)).ok());
+    let set = pids.first().and_then(|&pid| sched_getaffinity(Pid::from_raw(pid)).ok());
     let is_allowed = |cpu: &usize| set.is_some_and(|set| set.is_set(*cpu) == Ok(true));
     (0..CpuSet::count()).filter(is_allowed).collect()
 }
@@ -297,11 +286,7 @@ fn by_reason(absent: Vec<(String, Reason)>) -> Vec<Absent> {
         let same = |one: &&mut Absent| one.reason == why.cause && one.remedy == why.remedy;
         match all.iter_mut().find(same) {
             Some(one) => one.events.push(name),
-            None => all.push(Absent {
-                events: vec![name],
-                reason: why.cause,
-                remedy: why.remedy,
-            }),
+            None => all.push(Absent { events: vec![name], reason: why.cause, remedy: why.remedy }),
         }
     }
     all
@@ -316,11 +301,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_was_off_at_times_is_scaled() {
-        let sum = |count, enabled, running| Sum {
-            count,
-            enabled,
-            running,
-        };
+        let sum = |count, enabled, running| Sum { count, enabled, running };
         assert_eq!(sum(10, 100, 100).scaled(), Some((10, 1.0)));
         assert_eq!(sum(10, 100, 25).scaled(), Some((40, 0.25)));
         assert_eq!(sum(0, 0, 0).scaled(), Some((0, 1.0)));
@@ -331,11 +312,8 @@ mod tests {
 
     /// Sends `lines` lines through a cat(1) that is counted.
     fn counted(lines: u8, scope: Option<Scope>) -> Counters {
-        let mut child = Command::new("cat")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let mut byte = [0; 2];
         // Once it has answered, it is cat and no longer on its way to exec.
@@ -357,11 +335,7 @@ mod tests {
         for scope in [None, Some(Scope::Threads), Some(Scope::Cpus)] {
             let counters = counted(50, scope);
             let absent: usize = counters.absent.iter().map(|one| one.events.len()).sum();
-            assert_eq!(
-                counters.events.len() + absent,
-                events().len(),
-                "{counters:?}"
-            );
+            assert_eq!(counters.events.len() + absent, events().len(), "{counters:?}");
             assert!(counters.absent.iter().all(|one| !one.reason.is_empty()));
             if let Some(&switches) = counters.events.get("context_switches") {
                 assert!(switches > 0, "{counters:?}");

@@ -12,10 +12,7 @@ pub(super) struct Reason {
 }
 
 fn reason(cause: impl Into<String>, remedy: Option<&str>) -> Reason {
-    Reason {
-        cause: cause.into(),
-        remedy: remedy.map(str::to_owned),
-    }
+    Reason { cause: cause.into(), remedy: remedy.map(str::to_owned) }
 }
 
 const PARANOID: &str = "sudo sysctl -w kernel.perf_event_paranoid=1, or CAP_PERFMON";
@@ -23,11 +20,7 @@ const PARANOID: &str = "sudo sysctl -w kernel.perf_event_paranoid=1, or CAP_PERF
 /// Reason for an error of perf_event_open(2), or of a later call on its descriptor.
 pub(super) fn of(error: &io::Error, is_hardware: bool) -> Reason {
     // perf_allow_kernel and perf_allow_cpu in include/linux/perf_event.h.
-    let paranoid = || {
-        Source::system()
-            .number("/proc/sys/kernel/perf_event_paranoid")
-            .ok()
-    };
+    let paranoid = || Source::system().number("/proc/sys/kernel/perf_event_paranoid").ok();
     match error.raw_os_error() {
         Some(libc::EACCES) => no_right(paranoid()),
         Some(libc::EPERM) => reason(
@@ -39,10 +32,7 @@ pub(super) fn of(error: &io::Error, is_hardware: bool) -> Reason {
             None,
         ),
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) if is_hardware => {
-            reason(
-                "this machine has no such hardware counter, as most virtual machines",
-                None,
-            )
+            reason("this machine has no such hardware counter, as most virtual machines", None)
         }
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => {
             reason(format!("this kernel has no such event: {error}"), None)
@@ -56,10 +46,9 @@ pub(super) fn of(error: &io::Error, is_hardware: bool) -> Reason {
 
 fn no_right(paranoid: Option<i32>) -> Reason {
     match paranoid {
-        Some(level @ 2..) => reason(
-            format!("kernel.perf_event_paranoid is {level}"),
-            Some(PARANOID),
-        ),
+        Some(level @ 2..) => {
+            reason(format!("kernel.perf_event_paranoid is {level}"), Some(PARANOID))
+        }
         _ => reason(
             "CAP_PERFMON is missing, or a security module forbids it",
             Some("run it as root"),
@@ -69,10 +58,7 @@ fn no_right(paranoid: Option<i32>) -> Reason {
 
 /// The hardware counter was never on.
 pub(super) fn never_on() -> Reason {
-    reason(
-        "the CPU has too few counters: this one was never on",
-        Some("count more iterations"),
-    )
+    reason("the CPU has too few counters: this one was never on", Some("count more iterations"))
 }
 
 /// The threads cannot be listed.
@@ -103,10 +89,9 @@ pub(super) fn tracefs(refused: bool, mounted: bool) -> Reason {
             "only root may read tracefs (/sys/kernel/tracing), which numbers the events of system calls",
             Some("run it as root"),
         ),
-        (false, true) => reason(
-            "this kernel has no tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)",
-            None,
-        ),
+        (false, true) => {
+            reason("this kernel has no tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)", None)
+        }
         (false, false) => reason(
             "tracefs is not mounted",
             Some("sudo mount -t tracefs nodev /sys/kernel/tracing"),

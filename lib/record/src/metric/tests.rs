@@ -6,17 +6,8 @@ use super::*;
 use crate::{Build, Machine, Plan, Process, Run};
 
 fn of(process: Process) -> Record {
-    let run = Run::begin(
-        String::new(),
-        1,
-        Machine::default(),
-        Build::default(),
-        Plan::default(),
-    );
-    Record {
-        header: Arc::new(run),
-        process,
-    }
+    let run = Run::begin(String::new(), 1, Machine::default(), Build::default(), Plan::default());
+    Record { header: Arc::new(run), process }
 }
 
 /// A process whose every field has a value of its own, so that no figure comes out right by chance.
@@ -111,14 +102,7 @@ fn each_metric_has_its_figure_and_reads_as_its_quantity() {
     for (metric, name, _) in &NAMED {
         assert_eq!(name.parse().as_ref(), Ok(metric));
     }
-    for text in [
-        "",
-        "hops",
-        "extra.echo",
-        "extra..p99",
-        "extra.echo.p100",
-        "extra.",
-    ] {
+    for text in ["", "hops", "extra.echo", "extra..p99", "extra.echo.p100", "extra."] {
         assert!(text.parse::<Metric>().is_err(), "{text}");
     }
 }
@@ -142,11 +126,7 @@ fn without_hops_switches_are_per_task() {
 fn what_a_record_does_not_have_is_no_figure() {
     let mut empty = of(Process::of("p", Vec::new()));
     for (name, ..) in FIGURES {
-        assert_eq!(
-            name.parse::<Metric>().unwrap().figure(&empty),
-            None,
-            "{name}"
-        );
+        assert_eq!(name.parse::<Metric>().unwrap().figure(&empty), None, "{name}");
     }
     // Iterations of no length have no rate, and no share of any CPU.
     empty.samples = record(1, 1).process.samples;
@@ -166,13 +146,7 @@ fn bounds_are_shown_in_the_unit_of_their_estimate() {
         (Quantity::Rate, 999.96, 1.0, "1.000 k/s", "0.001"),
         (Quantity::Rate, 12.5, 1e3, "12.50 /s", "1000.00"),
         (Quantity::Rate, 2e9, 1e9, "2.000 G/s", "1.000"),
-        (
-            Quantity::Throughput,
-            1_048_576.0,
-            524_288.0,
-            "1.000 MiB/s",
-            "0.500",
-        ),
+        (Quantity::Throughput, 1_048_576.0, 524_288.0, "1.000 MiB/s", "0.500"),
         (Quantity::Share, 1.84, 1.9, "1.840 CPUs", "1.900"),
         (Quantity::Count, 10_000.0, 9_999.0, "10000", "9999"),
         (Quantity::Count, 0.0, 0.0, "0", "0"),

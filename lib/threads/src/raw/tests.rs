@@ -10,10 +10,7 @@ use contract::units::Bytes;
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn threads(tasks: u32) -> RawThreads {
-    let stack = StackFlags {
-        stack_size: Bytes(64 << 10),
-        stacks: Stacks::Std,
-    };
+    let stack = StackFlags { stack_size: Bytes(64 << 10), stacks: Stacks::Std };
     RawThreads::new(stack, tasks).unwrap()
 }
 

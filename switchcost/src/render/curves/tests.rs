@@ -5,21 +5,11 @@ use record::Metric;
 use stats::{Estimate, Interval};
 
 fn interval(value: f64) -> Interval {
-    Interval {
-        estimate: value,
-        low: value * 0.99,
-        high: value * 1.01,
-        n: 5,
-        confidence: 0.95,
-    }
+    Interval { estimate: value, low: value * 0.99, high: value * 1.01, n: 5, confidence: 0.95 }
 }
 
 fn cell(value: f64) -> Cell {
-    let mean = Estimate {
-        value,
-        n: 5,
-        interval: Some(interval(value)),
-    };
+    let mean = Estimate { value, n: 5, interval: Some(interval(value)) };
     Cell::Reading(Box::new(Reading {
         metric: Metric::Hop,
         mean,
@@ -57,10 +47,8 @@ fn curve() -> Curve {
         short.points.push((x, Cell::Failed(reason.clone())));
     }
     let caches = [("L1d", 32 << 10), ("L2", 1 << 20)];
-    let caches = caches.map(|(name, bytes)| working_set::CacheSize {
-        name: name.to_owned(),
-        bytes,
-    });
+    let caches =
+        caches.map(|(name, bytes)| working_set::CacheSize { name: name.to_owned(), bytes });
     Curve {
         title: "Time per hop over --tasks".to_owned(),
         metric: Metric::Hop,
@@ -94,11 +82,7 @@ fn a_curve_reads_as_a_table_and_sentences() {
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
-    let rows = |x: &str| {
-        text.lines()
-            .filter(|l| l.split(' ').nth(1) == Some(x))
-            .count()
-    };
+    let rows = |x: &str| text.lines().filter(|l| l.split(' ').nth(1) == Some(x)).count();
     assert_eq!(rows("2000"), 2, "{text}");
 }
 
@@ -119,14 +103,8 @@ fn markdown_has_one_table_and_a_list() {
     let mut text = Vec::new();
     write_markdown(&curve(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    assert!(
-        text.contains("| 2000 | 300.0ns [297.0, 303.0] | 25.00ns"),
-        "{text}"
-    );
-    assert!(
-        text.contains("- level: flat over the whole range"),
-        "{text}"
-    );
+    assert!(text.contains("| 2000 | 300.0ns [297.0, 303.0] | 25.00ns"), "{text}");
+    assert!(text.contains("- level: flat over the whole range"), "{text}");
 }
 
 #[test]
@@ -134,8 +112,5 @@ fn flags_that_count_nothing_are_written_as_flags() {
     let mut curve = curve();
     curve.over = "stack_size".to_owned();
     let sentence = sentence(&curve, &curve.series[0]);
-    assert!(
-        sentence.contains("up to --stack-size 20, rises"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("up to --stack-size 20, rises"), "{sentence}");
 }

@@ -11,9 +11,7 @@ use crate::notes;
 
 /// The columns of the table of cases, after the names; the last only where a case ran twice in a
 /// round.
-const HEAD: [&str; 9] = [
-    "runs", "failed", "median", "min", "p90", "p99", "max", "outliers", "A/A",
-];
+const HEAD: [&str; 9] = ["runs", "failed", "median", "min", "p90", "p99", "max", "outliers", "A/A"];
 
 /// A case's name with its place on a curve.
 fn name(key: &Key, runs: &Runs<'_>) -> String {
@@ -58,10 +56,7 @@ pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> 
             continue;
         }
         if groups.last().map(|group| group.title) != Some(&key.section) {
-            groups.push(Group {
-                title: &key.section,
-                ..Group::default()
-            });
+            groups.push(Group { title: &key.section, ..Group::default() });
         }
         if let Some(group) = groups.last_mut() {
             group.cases.push((name(key, runs), reading, failed));
@@ -120,10 +115,7 @@ fn line(name: &str, reading: &Reading, head: &[&str], out: &mut impl Write) -> i
 
 /// The runs of a case that did not measure what they should.
 fn failed<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
-    records
-        .iter()
-        .filter(|record| !record.is_whole() && key.is_of(record))
-        .collect()
+    records.iter().filter(|record| !record.is_whole() && key.is_of(record)).collect()
 }
 
 /// Writes a line for each reason, with the rounds it holds for.
@@ -192,11 +184,8 @@ pub(super) fn commands(records: &[Record]) -> String {
     let mut section = None;
     let own = cases.in_order().into_iter();
     for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
-        let commands: BTreeSet<Vec<String>> = records
-            .iter()
-            .filter(|record| key.is_of(record))
-            .map(command)
-            .collect();
+        let commands: BTreeSet<Vec<String>> =
+            records.iter().filter(|record| key.is_of(record)).map(command).collect();
         if section != Some(&key.section) {
             let gap = if section.is_some() { "\n" } else { "" };
             text += &format!("{gap}## {}\n", first_line(&key.section));

@@ -71,9 +71,7 @@ pub(super) fn facts(of: &impl Serialize) -> Vec<(String, String)> {
         .iter()
         .filter_map(|(key, name)| Some(((*key).to_owned(), (*name).to_owned(), all.remove(*key)?)))
         .collect();
-    let others = all
-        .into_iter()
-        .map(|(key, value)| (key.clone(), key.replace('_', " "), value));
+    let others = all.into_iter().map(|(key, value)| (key.clone(), key.replace('_', " "), value));
     listed
         .into_iter()
         .chain(others)
@@ -83,11 +81,8 @@ pub(super) fn facts(of: &impl Serialize) -> Vec<(String, String)> {
 
 /// The state of each known weakness of the CPU: those that matter first.
 pub(super) fn mitigations(machine: &Machine) -> Vec<(&str, &str)> {
-    let mut all: Vec<(&str, &str)> = machine
-        .mitigations
-        .iter()
-        .map(|(name, state)| (name.as_str(), state.as_str()))
-        .collect();
+    let mut all: Vec<(&str, &str)> =
+        machine.mitigations.iter().map(|(name, state)| (name.as_str(), state.as_str())).collect();
     all.sort_by_key(|(_, state)| *state == "Not affected");
     all
 }
@@ -100,10 +95,7 @@ pub(super) fn runtimes(records: &[Record]) -> Vec<String> {
         .map(|r| {
             let version = r.version.as_deref().unwrap_or("of unknown version");
             let plural = if r.workers == 1 { "" } else { "s" };
-            format!(
-                "{} {version}, {}, {} worker{plural}",
-                r.name, r.flavor, r.workers
-            )
+            format!("{} {version}, {}, {} worker{plural}", r.name, r.flavor, r.workers)
         })
         .collect();
     runtimes.into_iter().collect()

@@ -66,11 +66,7 @@ fn strips(table: &Table, out: &mut impl Write) -> io::Result<()> {
         .iter()
         .flat_map(|row| &row.cells)
         .any(|cell| matches!(cell, Cell::Reading(reading) if reading.modes.is_some()));
-    let modes = if two_modes {
-        " Diamonds: the centres of two groups of processes."
-    } else {
-        ""
-    };
+    let modes = if two_modes { " Diamonds: the centres of two groups of processes." } else { "" };
     writeln!(
         out,
         "Each dot is the mean of one process. The bar below is the 95 % interval of their mean, \

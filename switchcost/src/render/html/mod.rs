@@ -76,10 +76,7 @@ fn head(out: &mut impl Write) -> io::Result<()> {
 }
 
 fn heading(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "<header>\n<h1>What a thread and an async task cost</h1>"
-    )?;
+    writeln!(out, "<header>\n<h1>What a thread and an async task cost</h1>")?;
     for line in provenance(records) {
         let line = Escaped(&line);
         match line.0.starts_with("!!") {
@@ -98,10 +95,7 @@ fn heading(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io:
         1 => " <a href=\"#warnings\">One warning</a> applies.".to_owned(),
         n => format!(" <a href=\"#warnings\">{n} warnings</a> apply."),
     };
-    writeln!(
-        out,
-        "<p class=\"where\">In brackets: 95 % intervals.{warnings}</p>\n</header>"
-    )
+    writeln!(out, "<p class=\"where\">In brackets: 95 % intervals.{warnings}</p>\n</header>")
 }
 
 fn list(facts: &[(String, String)], out: &mut impl Write) -> io::Result<()> {
@@ -117,10 +111,7 @@ fn machine(first: &Record, out: &mut impl Write) -> io::Result<()> {
     list(&facts::facts(first.machine()), out)?;
     let mitigations = facts::mitigations(first.machine());
     if !mitigations.is_empty() {
-        writeln!(
-            out,
-            "<details>\n<summary>Mitigations of the CPU's weaknesses</summary>"
-        )?;
+        writeln!(out, "<details>\n<summary>Mitigations of the CPU's weaknesses</summary>")?;
         let mitigations: Vec<(String, String)> = mitigations
             .into_iter()
             .map(|(name, state)| (name.to_owned(), state.to_owned()))
@@ -142,10 +133,7 @@ fn build(first: &Record, records: &[Record], out: &mut impl Write) -> io::Result
 }
 
 fn warnings(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "<section id=\"warnings\">\n<h2>Warnings</h2>\n<ul class=\"warnings\">"
-    )?;
+    writeln!(out, "<section id=\"warnings\">\n<h2>Warnings</h2>\n<ul class=\"warnings\">")?;
     if let Some((name, floor)) = analysis.noise_floor() {
         writeln!(
             out,

@@ -37,20 +37,11 @@ impl Axis {
 
     pub(super) fn linear(low: f64, high: f64, quantity: Quantity, most: usize) -> Self {
         let high = if high > low { high } else { low + 1.0 };
-        let step = step_of(
-            quantity,
-            (high - low) / most.max(1) as f64,
-            high.abs().max(low.abs()),
-        );
+        let step = step_of(quantity, (high - low) / most.max(1) as f64, high.abs().max(low.abs()));
         let first = (low / step).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;
         let ticks = (first..=last).map(|n| n as f64 * step);
-        Axis {
-            log: false,
-            low,
-            high,
-            ticks: ticks.map(|v| (v, label(quantity, v))).collect(),
-        }
+        Axis { log: false, low, high, ticks: ticks.map(|v| (v, label(quantity, v))).collect() }
     }
 
     pub(super) fn logarithmic(low: f64, high: f64, quantity: Quantity, most: usize) -> Self {
@@ -58,8 +49,7 @@ impl Axis {
         let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
         let all = |factors: &[f64]| -> Vec<f64> {
             let all = decades.clone();
-            all.flat_map(|d| factors.iter().map(move |f| f * 10f64.powi(d)))
-                .collect()
+            all.flat_map(|d| factors.iter().map(move |f| f * 10f64.powi(d))).collect()
         };
         let fine = all(&[1.0, 2.0, 5.0]);
         let low = fine.iter().copied().rfind(|v| *v <= low).unwrap_or(low);
@@ -99,22 +89,13 @@ impl Axis {
         thin(&mut ticks, most);
         spread(&mut ticks, (high / low).ln() / (2.0 * most as f64));
         let ticks = ticks.into_iter().map(|v| (v, label(Quantity::Count, v)));
-        Axis {
-            log: true,
-            low: low / margin,
-            high: high * margin,
-            ticks: ticks.collect(),
-        }
+        Axis { log: true, low: low / margin, high: high * margin, ticks: ticks.collect() }
     }
 
     /// Where a value lies between two pixels.
     pub(super) fn place(&self, value: f64, from: i32, to: i32) -> i32 {
         let scale = |v: f64| {
-            if self.log {
-                v.max(f64::MIN_POSITIVE).ln()
-            } else {
-                v
-            }
+            if self.log { v.max(f64::MIN_POSITIVE).ln() } else { v }
         };
         let (low, high) = (scale(self.low), scale(self.high));
         let share = ((scale(value) - low) / (high - low)).clamp(-0.05, 1.05);
@@ -231,10 +212,7 @@ mod tests {
         assert_eq!(labels(&near), ["0", "200 ns", "400 ns", "600 ns", "800 ns"]);
         let far = Axis::spanning([120.0, 3_600.0].into_iter(), Quantity::Time, 6);
         assert!(far.log);
-        assert_eq!(
-            labels(&far),
-            ["100 ns", "200 ns", "500 ns", "1 µs", "2 µs", "5 µs"]
-        );
+        assert_eq!(labels(&far), ["100 ns", "200 ns", "500 ns", "1 µs", "2 µs", "5 µs"]);
         let close = Axis::spanning([100.0, 101.0].into_iter(), Quantity::Time, 4);
         assert!(!close.contains(0.0) && close.contains(100.5));
     }
@@ -242,33 +220,21 @@ mod tests {
     #[test]
     fn bytes_are_counted_in_their_own_units() {
         let axis = Axis::linear(0.0, 50.0 * 1024.0 * 1024.0, Quantity::Bytes, 5);
-        assert_eq!(
-            labels(&axis),
-            ["0", "10 MiB", "20 MiB", "30 MiB", "40 MiB", "50 MiB"]
-        );
+        assert_eq!(labels(&axis), ["0", "10 MiB", "20 MiB", "30 MiB", "40 MiB", "50 MiB"]);
     }
 
     #[test]
     fn a_sweep_names_its_values() {
         let axis = Axis::swept(&[1.0, 10.0, 100.0, 1e3, 1e4], 9);
         assert_eq!(labels(&axis), ["1", "10", "100", "1000", "10\u{202F}000"]);
-        assert_eq!(
-            (axis.place(1.0, 0, 100), axis.place(100.0, 0, 100)),
-            (4, 50)
-        );
+        assert_eq!((axis.place(1.0, 0, 100), axis.place(100.0, 0, 100)), (4, 50));
         assert!(!Axis::swept(&[0.0, 8.0], 9).log);
         assert_eq!(labels(&Axis::swept(&[1.0, 2.0, 4.0, 8.0], 2)), ["1", "4"]);
     }
 
     #[test]
     fn no_values_and_one_value_have_an_axis() {
-        for values in [
-            vec![],
-            vec![5.0],
-            vec![0.0],
-            vec![f64::NAN],
-            vec![-3.0, 4.0],
-        ] {
+        for values in [vec![], vec![5.0], vec![0.0], vec![f64::NAN], vec![-3.0, 4.0]] {
             let axis = Axis::spanning(values.iter().copied(), Quantity::Time, 5);
             let at = axis.place(values.first().copied().unwrap_or(0.5), 0, 100);
             assert!((-5..=105).contains(&at), "{values:?}: {axis:?}");

@@ -69,12 +69,7 @@ pub(super) enum Shape {
 
 impl Shape {
     pub(super) fn of_series(index: usize) -> Self {
-        let all = [
-            Shape::Circle,
-            Shape::Square,
-            Shape::Triangle,
-            Shape::Diamond,
-        ];
+        let all = [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond];
         all[index % all.len()]
     }
 
@@ -84,19 +79,9 @@ impl Shape {
             Shape::Circle => {
                 return format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{color}\"/>");
             }
-            Shape::Square => vec![
-                (x - r, y - r),
-                (x + r, y - r),
-                (x + r, y + r),
-                (x - r, y + r),
-            ],
+            Shape::Square => vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)],
             Shape::Triangle => vec![(x, y - r - 1), (x + r + 1, y + r), (x - r - 1, y + r)],
-            Shape::Diamond => vec![
-                (x, y - r - 2),
-                (x + r + 2, y),
-                (x, y + r + 2),
-                (x - r - 2, y),
-            ],
+            Shape::Diamond => vec![(x, y - r - 2), (x + r + 2, y), (x, y + r + 2), (x - r - 2, y)],
         };
         let corners = listed(&corners);
         format!("<polygon points=\"{corners}\" fill=\"{color}\"/>")
@@ -139,9 +124,7 @@ pub(super) fn draw(
 
 /// How high a drawing is in pixels.
 pub(in crate::render) fn height_of(svg: &str) -> i32 {
-    let size = svg
-        .split_once("viewBox=\"0 0 ")
-        .map_or("", |(_, size)| size);
+    let size = svg.split_once("viewBox=\"0 0 ").map_or("", |(_, size)| size);
     let size = size.split('"').next().unwrap_or_default();
     let height = size.split(' ').nth(1).and_then(|h| h.parse().ok());
     height.unwrap_or_default()

@@ -20,10 +20,7 @@ struct Area {
 
 impl Area {
     fn place(&self, x: f64, y: f64) -> (i32, i32) {
-        (
-            self.x.place(x, self.left, self.right),
-            self.y.place(y, self.bottom, self.top),
-        )
+        (self.x.place(x, self.left, self.right), self.y.place(y, self.bottom, self.top))
     }
 }
 
@@ -35,11 +32,7 @@ pub(in crate::render) fn curve(curve: &Curve, marks: &[Mark], size: Size) -> Opt
         return None;
     }
     let reach = known.iter().flat_map(|(_, reading)| extent(reading));
-    let y = Axis::spanning(
-        reach,
-        curve.metric.quantity(),
-        if size == Size::Wide { 8 } else { 6 },
-    );
+    let y = Axis::spanning(reach, curve.metric.quantity(), if size == Size::Wide { 8 } else { 6 });
     let widest = y.ticks.iter().map(|(_, label)| text_width(label, SMALL));
     let left = widest.max().unwrap_or(0) + 10;
     let right = size.width() - 22;
@@ -54,19 +47,9 @@ pub(in crate::render) fn curve(curve: &Curve, marks: &[Mark], size: Size) -> Opt
     };
     let svg = draw(size, height, &curve.title, |canvas| {
         canvas.title_of_y(&format!("{}{}", curve.metric.label(), area.y.remark()));
-        frame(
-            canvas,
-            (&area.x, &area.y),
-            (left, right),
-            (area.top, area.bottom),
-        );
+        frame(canvas, (&area.x, &area.y), (left, right), (area.top, area.bottom));
         let over = format!("{}{}", curve.over.replace('_', " "), area.x.remark());
-        canvas.text(
-            &over,
-            ((left + right) / 2, height - 12),
-            Anchor::Middle,
-            MUTED,
-        );
+        canvas.text(&over, ((left + right) / 2, height - 12), Anchor::Middle, MUTED);
         draw_marks(canvas, &area, marks, size);
         for (index, series) in curve.series.iter().enumerate() {
             draw_series(canvas, &area, series, index);

@@ -48,14 +48,11 @@ pub(in crate::render) fn memory(table: &Table, size: Size) -> Vec<String> {
             })
         })
         .collect();
-    [
-        ("resident memory of the process", user),
-        ("kernel memory that the run added", kernel),
-    ]
-    .iter()
-    .filter(|(_, cases)| !cases.is_empty())
-    .map(|(what, cases)| plot(&format!("{}: {what}", table.title), what, cases, size))
-    .collect()
+    [("resident memory of the process", user), ("kernel memory that the run added", kernel)]
+        .iter()
+        .filter(|(_, cases)| !cases.is_empty())
+        .map(|(what, cases)| plot(&format!("{}: {what}", table.title), what, cases, size))
+        .collect()
 }
 
 fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> String {
@@ -73,12 +70,7 @@ fn plot(title: &str, what: &str, cases: &[Plotted<'_>], size: Size) -> String {
     draw(size, HEIGHT, title, |canvas| {
         canvas.title_of_y(what);
         frame(canvas, (&x, &y), (left, right), (top, bottom));
-        canvas.text(
-            "tasks",
-            ((left + right) / 2, HEIGHT - 12),
-            Anchor::Middle,
-            MUTED,
-        );
+        canvas.text("tasks", ((left + right) / 2, HEIGHT - 12), Anchor::Middle, MUTED);
         for case in cases {
             let color = series(case.index);
             let place = |(tasks, size): (f64, f64)| {

@@ -88,12 +88,7 @@ fn foot(canvas: &mut Canvas, axis: &Axis, metric: &Metric, right: i32, bottom: i
         canvas.label(label, (x, bottom + 8), right + GUTTER);
     }
     let what = format!("{}{}", metric.label(), axis.remark());
-    canvas.text(
-        &what,
-        ((LEFT + right) / 2, bottom + 28),
-        Anchor::Middle,
-        MUTED,
-    );
+    canvas.text(&what, ((LEFT + right) / 2, bottom + 28), Anchor::Middle, MUTED);
 }
 
 /// One case: its points above, its estimate below them, its figure beside them.

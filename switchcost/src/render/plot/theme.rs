@@ -17,9 +17,8 @@ pub(in crate::render) const PAPER: Color = "#FFFFFE";
 
 /// The colours of Okabe and Ito, which colour-blind readers tell apart, without the yellow that
 /// nobody sees on white; in an order that sets neighbours far apart.
-pub(super) const SERIES: [Color; 6] = [
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
-];
+pub(super) const SERIES: [Color; 6] =
+    ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 
 /// The names of the light theme's colours, and what each becomes in the dark one: the series are
 /// the same hues, lighter, in the same order.
@@ -43,26 +42,19 @@ pub(super) fn series(index: usize) -> Color {
 
 /// The variables of a theme.
 pub(in crate::render) fn variables(dark: bool) -> String {
-    COLORS
-        .iter()
-        .fold(String::new(), |mut css, (name, light, at_night)| {
-            let value = if dark { at_night } else { light };
-            let _ = write!(css, "--{name}:{value};");
-            css
-        })
+    COLORS.iter().fold(String::new(), |mut css, (name, light, at_night)| {
+        let value = if dark { at_night } else { light };
+        let _ = write!(css, "--{name}:{value};");
+        css
+    })
 }
 
 /// The rules that put the variables in the place of the colours.
 pub(in crate::render) fn rules() -> String {
-    COLORS
-        .iter()
-        .fold(String::new(), |mut css, (name, light, _)| {
-            for attribute in ["fill", "stroke"] {
-                let _ = writeln!(
-                    css,
-                    "svg [{attribute}=\"{light}\"]{{{attribute}:var(--{name})}}"
-                );
-            }
-            css
-        })
+    COLORS.iter().fold(String::new(), |mut css, (name, light, _)| {
+        for attribute in ["fill", "stroke"] {
+            let _ = writeln!(css, "svg [{attribute}=\"{light}\"]{{{attribute}:var(--{name})}}");
+        }
+        css
+    })
 }
