@@ -76,19 +76,18 @@ int main(int count, char **words) {
     }
     links = calloc(tasks + 1, sizeof *links);
     pthread_t *ids = calloc(tasks, sizeof *ids);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 1 << 20);
     for (int k = 0; k <= tasks; k++) {
         int ends[2];
         if (socketpairs ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe2(ends, O_CLOEXEC))
             fail("cannot make a link: lower --tasks or raise ulimit -n");
         links[k] = (struct link){ends[0], ends[1]};
+        /* As the Rust programs do: each thread right after its links. */
+        if (threads && k > 0 && pthread_create(&ids[k - 1], &attributes, pass_on, &links[k - 1]))
+            fail("cannot create a thread: lower --tasks");
     }
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 1 << 20);
-    if (threads)
-        for (int k = 0; k < tasks; k++)
-            if (pthread_create(&ids[k], &attributes, pass_on, &links[k]))
-                fail("cannot create a thread: lower --tasks");
     char start = 0;
     for (int i = 0; i < warmup; i++) iterate(start++);
     printf("{\"at\":\"ready\",\"contract\":1,\"program\":\"brigade.c\",\"version\":\"0\",\"pids\":[%d],"

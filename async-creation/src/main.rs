@@ -36,7 +36,6 @@ use tokio::task::{JoinHandle, yield_now};
 
 /// Time the creation of Tokio tasks
 #[derive(Parser)]
-#[command(version)]
 #[command(mut_arg("iters", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "1")))]
 #[command(mut_arg("warmup", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "0")))]
 struct Cli {

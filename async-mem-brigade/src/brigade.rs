@@ -44,7 +44,7 @@ pub fn measure<L: Link<usize> + Link<Buffer>, E: Executor>(
             executor.block_on(build::<Buffer, L, E>(flags, executor, start, &mut tasks))
         }
     };
-    finish(flags, executor, run, built, tasks)
+    finish(executor, run, built, tasks)
 }
 
 /// The tasks of a chain, as their executor has them, with their places.
@@ -63,7 +63,6 @@ type Start<M, L, E> = fn(
 
 /// Has the brigade driven, and takes it down.
 fn finish<E: Executor>(
-    flags: &BrigadeFlags,
     executor: &E,
     run: &mut Run,
     built: anyhow::Result<Box<dyn Drive>>,
@@ -71,11 +70,8 @@ fn finish<E: Executor>(
 ) -> anyhow::Result<()> {
     let driven = built.and_then(|driver| executor.drive(run, driver, <dyn Drive>::drive));
     // The driver's ends are dropped now, and the end runs along the chain.
-    let mut results = TaskResults::default();
-    for (place, task) in tasks {
-        results.add(place, executor.block_on(executor.join(task)));
-    }
-    results.into_result(driven, run.iterations() * u64::from(flags.chain.tokens))
+    let join = |(place, task)| (place, executor.block_on(executor.join(task)));
+    TaskResults::from_iter(tasks.into_iter().map(join)).into_result(driven, run.sent())
 }
 
 /// Builds the chain, waits until each task runs, and returns the driver.
@@ -101,7 +97,7 @@ async fn build<M: MemoryToken, L: Link<M>, E: Executor>(
     while !latch.is_open()? {
         yield_now().await;
     }
-    let (first, last) = builder.driver_ends();
+    let (last, first) = builder.driver_ends();
     Ok(Box::new(Driver {
         first,
         last,

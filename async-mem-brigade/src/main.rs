@@ -29,7 +29,6 @@ use tokio::runtime::Runtime;
 
 /// Pass a number or a buffer through a chain of async tasks joined in memory, and time it
 #[derive(Parser)]
-#[command(version)]
 #[command(mut_arg("flavor", |arg| arg.default_value("current-thread")))]
 struct Cli {
     #[command(flatten)]

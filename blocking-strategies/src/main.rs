@@ -39,7 +39,6 @@ use tokio::task::JoinHandle;
 
 /// Time what a Tokio runtime does with work that blocks, and what that does to its other tasks
 #[derive(Parser)]
-#[command(version)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,

@@ -17,7 +17,6 @@ use crate::store::{Faults, Store};
 
 /// Receive HTTP bodies beside each other on a Tokio runtime, keep them in memory or in files, and time it
 #[derive(Parser)]
-#[command(version)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,

@@ -14,6 +14,7 @@
 //!
 //! Not to be taken for a floor of the brigades: a thread by itself keeps its caches warm.
 
+mod links;
 mod nonblocking;
 
 use std::io::{Read, Write};
@@ -22,18 +23,16 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{
-    ChainBuilder, ChainFlags, FaultFlags, Needed, Pattern, ReadBuffer, Reader, TokenBuffer,
-    WorkingSet, Writer,
-};
+use chain::{ChainFlags, Pattern, ReadBuffer, Readers};
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Pass, Program, Run};
 use nix::unistd::{read, write};
 
+use links::Chain;
+
 /// Do all the reads and writes of a brigade in one thread, and time it: the baseline
 #[derive(Parser)]
-#[command(version)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
@@ -44,23 +43,6 @@ struct Cli {
     nonblocking: bool,
     #[command(flatten)]
     read_buffer: ReadBuffer,
-    #[command(flatten)]
-    fault: FaultFlags,
-}
-
-/// The station of a task that is not there: its ends, its buffer, its memory.
-struct Task {
-    from: Reader,
-    to: Writer,
-    buffer: TokenBuffer,
-    memory: WorkingSet,
-}
-
-/// All links: the first end to write to, the stations, the last end to read from.
-struct Chain {
-    first: Writer,
-    tasks: Vec<Task>,
-    last: Reader,
 }
 
 impl Program for Cli {
@@ -74,11 +56,9 @@ impl Program for Cli {
                 "--read-buffer: a blocking read takes one token: drop it, or use --nonblocking",
             ));
         }
-        self.fault.check(self.flags.tasks)?;
-        self.chain.check_room(Needed::AtOnce)?;
         let (chain, claim) = (&self.chain, Claim::NoSwitch);
         let needs = chain.needs(self.read_buffer.size(chain)?);
-        Ok(chain.describe("one-thread-brigade", &self.flags, claim, needs))
+        chain.describe("one-thread-brigade", &self.flags, claim, Readers::Nobody, needs)
     }
 }
 
@@ -87,8 +67,8 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let mut chain = build(cli)?;
-    let is_plain = cli.chain.is_plain() && cli.fault.is_none();
+    let mut chain = Chain::new(cli)?;
+    let is_plain = cli.chain.is_plain() && cli.chain.fault.is_none();
     while let Some(mut pass) = run.next_pass()? {
         let result = match (cli.nonblocking, is_plain) {
             (true, _) => nonblocking::drive(cli, &mut chain, &mut pass),
@@ -99,29 +79,6 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         result?;
     }
     Ok(())
-}
-
-fn build(cli: &Cli) -> anyhow::Result<Chain> {
-    let (flags, read_size) = (&cli.chain, cli.read_buffer.size(&cli.chain)?);
-    let link = || match cli.nonblocking {
-        true => flags.transport.nonblocking_link(),
-        false => flags.transport.link(),
-    };
-    let mut builder = ChainBuilder::new(cli.flags.tasks, flags.shuffle, link)?;
-    let mut tasks = Vec::new();
-    while let Some(station) = builder.next_station()? {
-        let task = Task {
-            from: station.upstream.with(cli.fault.of(station.place)),
-            to: station.downstream,
-            buffer: TokenBuffer::new(flags, read_size),
-            memory: WorkingSet::new(flags.touch),
-        };
-        tasks.push((station.place, task));
-    }
-    tasks.sort_unstable_by_key(|&(place, _)| place);
-    let tasks = tasks.into_iter().map(|(_, task)| task).collect();
-    let (first, last) = builder.driver_ends();
-    Ok(Chain { first, tasks, last })
 }
 
 /// Carries bytes along the chain with blocking calls, and times that.

@@ -24,8 +24,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use chain::{
-    ChainBuilder, ChainFlags, FaultFlags, Needed, Pattern, Reader, TaskResults, TokenBuffer,
-    Transport, WorkingSet, Writer,
+    ChainBuilder, ChainFlags, Pattern, Reader, Readers, TaskResults, TokenBuffer, Transport,
+    WorkingSet, Writer,
 };
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs};
@@ -36,7 +36,6 @@ use children::Children;
 
 /// Pass a byte through a chain of forked processes joined by pipes, and time it
 #[derive(Parser)]
-#[command(version)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
@@ -45,8 +44,6 @@ struct Cli {
     /// Layout of the processes over the CPUs
     #[arg(long, value_enum, default_value = "free")]
     placement: Placement,
-    #[command(flatten)]
-    fault: FaultFlags,
 }
 
 /// Bytes of a forked process: its kernel stack and structures, its page tables, and the pages of its
@@ -64,9 +61,8 @@ impl Program for Cli {
                 "--transport eventfd: a process that is killed would leave no end of file: use pipe, socketpair or tcp",
             ));
         }
-        self.fault.check(self.flags.tasks)?;
-        self.chain.check_room(Needed::Along(self.flags.tasks))?;
-        Ok(self.chain.describe("process-brigade", &self.flags, Claim::KernelSwitch, self.needs()))
+        let (claim, readers) = (Claim::KernelSwitch, Readers::Tasks);
+        self.chain.describe("process-brigade", &self.flags, claim, readers, self.needs())
     }
 }
 
@@ -98,11 +94,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     run.set_children(children.pids());
     let driven = built.and_then(|ends| drive(cli, ends, run));
     // The driver's ends are closed now, and the end of file runs along the chain.
-    let mut results = TaskResults::default();
-    for (place, result) in children.join() {
-        results.add(place, result);
-    }
-    results.into_result(driven, run.iterations() * u64::from(cli.chain.tokens))
+    TaskResults::from_iter(children.join()).into_result(driven, run.sent())
 }
 
 /// Builds the chain, waits until each process runs, and returns the driver's ends.
@@ -113,7 +105,7 @@ fn build(cli: &Cli, children: &mut Children) -> anyhow::Result<(File, File)> {
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let place = station.place;
-        let fault = cli.fault.of(place);
+        let fault = chain.fault.of(place);
         let forked = children.fork(station, fault, |from, to, guard| {
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()?;
@@ -124,8 +116,8 @@ fn build(cli: &Cli, children: &mut Children) -> anyhow::Result<(File, File)> {
     }
     cpus.pin(0, tasks + 1)?;
     children.wait_for_start()?;
-    let (first, last) = builder.driver_ends();
-    Ok((first.into(), last.into()))
+    let (last, first) = builder.driver_ends();
+    Ok((last.into(), first.into()))
 }
 
 /// A process of the chain: takes a token, adds one to it, hands it on, until the end of file.
@@ -152,11 +144,7 @@ fn pass_tokens(mut from: Reader, mut to: Writer, chain: &ChainFlags) -> io::Resu
     let mut buffer = TokenBuffer::new(chain, chain.token_size());
     let mut memory = WorkingSet::new(chain.touch);
     let mut passed = 0;
-    loop {
-        let read = from.read(buffer.room())?;
-        if read == 0 {
-            return buffer.end().map(|()| passed);
-        }
+    while let read @ 1.. = from.read(buffer.room())? {
         for token in buffer.whole(read) {
             token[0] = token[0].wrapping_add(1);
             memory.touch();
@@ -164,10 +152,11 @@ fn pass_tokens(mut from: Reader, mut to: Writer, chain: &ChainFlags) -> io::Resu
             passed += 1;
         }
     }
+    buffer.end().map(|()| passed)
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
-fn drive(cli: &Cli, (mut first, mut last): (File, File), run: &mut Run) -> anyhow::Result<()> {
+fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyhow::Result<()> {
     let pattern = Pattern::new(&cli.chain);
     let mut received = pattern.room(cli.chain.tokens, 0);
     while let Some(mut pass) = run.next_pass()? {

@@ -24,7 +24,6 @@ use executor::Executor;
 
 /// Pass a number or a buffer through a chain of smol tasks joined in memory, and time it
 #[derive(Parser)]
-#[command(version)]
 #[command(mut_arg("transport", |arg| arg.default_value("async-channel")))]
 struct Cli {
     #[command(flatten)]

@@ -1,15 +1,13 @@
 //! A token travels through N OS threads chained by pipes, as a bucket does in a fire brigade.
 //!
 //! One iteration: the driver writes a byte into the first link; each thread reads it, adds one, and
-//! writes it into the next link; the driver reads it from the last link: N + 1 hops, each a write, a
-//! wake-up and a read.
+//! writes it into the next link; the driver reads it from the last link: N + 1 hops.
 //!
-//! Timed: those system calls, and what the kernel does to run the next thread; with `--touch`, the use
-//! of memory in between. Left out: creating and joining the threads, and the check of the bytes.
+//! Timed: a write and a read a hop, and what the kernel does to run the next thread; with `--touch`, the
+//! use of memory in between. Left out: creating and joining the threads, and the check of the bytes.
 //!
-//! Not to be taken for a context switch alone: a hop contains a write and a read, which
-//! `one-thread-brigade` measures by themselves, and a thread woken on another CPU may start while its
-//! waker still runs.
+//! Not to be taken for a context switch alone: `one-thread-brigade` measures the write and the read by
+//! themselves. A thread woken on another CPU may start while its waker still runs.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -17,17 +15,16 @@ use std::time::Instant;
 
 use anyhow::Context;
 use chain::{
-    ChainBuilder, ChainFlags, FaultFlags, Needed, Pattern, Reader, StartLatch, TaskResults,
-    TokenBuffer, WorkingSet, Writer,
+    ChainBuilder, ChainFlags, Pattern, Reader, Readers, StartLatch, TaskResults, TokenBuffer,
+    WorkingSet, Writer,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
-use contract::{Flags, Program, Run, limits};
+use contract::{Flags, Program, Run};
 use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread};
 
 /// Pass a byte through a chain of OS threads joined by pipes, and time it
 #[derive(Parser)]
-#[command(version)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
@@ -38,8 +35,6 @@ struct Cli {
     placement: Placement,
     #[command(flatten)]
     stack: StackFlags,
-    #[command(flatten)]
-    fault: FaultFlags,
 }
 
 impl Program for Cli {
@@ -48,11 +43,9 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        self.fault.check(self.flags.tasks)?;
-        self.chain.check_room(Needed::Along(self.flags.tasks))?;
         let (chain, claim) = (&self.chain, Claim::KernelSwitch);
         let needs = chain.needs(chain.token_size()) + self.stack.needs();
-        Ok(chain.describe("thread-brigade", &self.flags, claim, needs))
+        chain.describe("thread-brigade", &self.flags, claim, Readers::Tasks, needs)
     }
 }
 
@@ -66,30 +59,26 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let mut threads = Threads::new();
     let driven = build(cli, &mut threads).and_then(|ends| drive(cli, ends, run));
     // The driver's ends are closed now, and the end of file runs along the chain.
-    let mut results = TaskResults::default();
-    for (place, thread) in threads {
-        results.add_thread(place, thread.join());
-    }
-    results.into_result(driven, run.iterations() * u64::from(cli.chain.tokens))
+    let results = threads.into_iter().map(|(place, thread)| (place, thread.join()));
+    TaskResults::from_iter(results).into_result(driven, run.sent())
 }
 
 /// Builds the chain, waits until each thread runs, and returns the driver's ends.
-fn build(cli: &Cli, threads: &mut Threads) -> anyhow::Result<(Writer, Reader)> {
+fn build(cli: &Cli, threads: &mut Threads) -> anyhow::Result<(Reader, Writer)> {
     let (tasks, chain) = (cli.flags.tasks, &cli.chain);
     let cpus = CpuAssignment::new(cli.placement)?;
-    let spawner = Spawner::new(cli.stack, tasks).context("cannot map the stacks")?;
+    let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.link())?;
     while let Some(station) = builder.next_station()? {
         let (place, cpus, chain) = (station.place, cpus.clone(), chain.clone());
-        let fault = cli.fault.of(place);
+        let fault = chain.fault.of(place);
         let guard = latch.guard(fault);
         let thread = spawner.spawn(move || {
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()?;
             pass_on(station.upstream.with(fault), station.downstream, &chain)
-        });
-        let thread = thread.with_context(|| limits::refused("create a thread", tasks))?;
+        })?;
         threads.push((place, thread));
     }
     cpus.pin(0, tasks + 1)?;
@@ -121,11 +110,7 @@ fn pass_tokens(mut from: Reader, mut to: Writer, chain: &ChainFlags) -> io::Resu
     let mut buffer = TokenBuffer::new(chain, chain.token_size());
     let mut memory = WorkingSet::new(chain.touch);
     let mut passed = 0;
-    loop {
-        let read = from.read(buffer.room())?;
-        if read == 0 {
-            return buffer.end().map(|()| passed);
-        }
+    while let read @ 1.. = from.read(buffer.room())? {
         for token in buffer.whole(read) {
             token[0] = token[0].wrapping_add(1);
             memory.touch();
@@ -133,10 +118,11 @@ fn pass_tokens(mut from: Reader, mut to: Writer, chain: &ChainFlags) -> io::Resu
             passed += 1;
         }
     }
+    buffer.end().map(|()| passed)
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
-fn drive(cli: &Cli, (mut first, mut last): (Writer, Reader), run: &mut Run) -> anyhow::Result<()> {
+fn drive(cli: &Cli, (mut last, mut first): (Reader, Writer), run: &mut Run) -> anyhow::Result<()> {
     let pattern = Pattern::new(&cli.chain);
     let mut received = pattern.room(cli.chain.tokens, 0);
     while let Some(mut pass) = run.next_pass()? {

@@ -23,11 +23,11 @@ mod sleepers;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use clap::Parser;
 use clap::builder::ArgPredicate;
 use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
-use contract::{Defaults, Flags, Pass, Program, Run, Step, console, limits};
+use contract::{Defaults, Flags, Pass, Program, Run, Step, console};
 use creation::{SleepFlags, SpawnTimes};
 use threads::futex::FutexFlags;
 use threads::raw::RawThreads;
@@ -37,7 +37,6 @@ use gate::Gate;
 
 /// Time the creation of OS threads
 #[derive(Parser)]
-#[command(version)]
 #[command(mut_arg("iters", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "1")))]
 #[command(mut_arg("warmup", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "0")))]
 struct Cli {
@@ -105,7 +104,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         return floor::measure(cli, run);
     }
     let tasks = cli.flags.tasks;
-    let spawner = Spawner::new(cli.stack, tasks).context("cannot map the stacks")?;
+    let spawner = Spawner::new(cli.stack, tasks)?;
     while let Some(step) = run.next_step()? {
         let mut pass = match step {
             Step::Hold => {
@@ -131,7 +130,7 @@ fn create(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> 
     while pass.next_iteration().is_some() {
         let clock = Instant::now();
         for k in 0..tasks {
-            threads.push(spawn(tasks, spawner, move || k)?);
+            threads.push(spawner.spawn(move || k)?);
         }
         pass.record(clock.elapsed());
 
@@ -153,7 +152,7 @@ fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Res
         let clock = Instant::now();
         let mut called = clock;
         for _ in 0..tasks {
-            threads.push(spawn(tasks, spawner, move || called.elapsed())?);
+            threads.push(spawner.spawn(move || called.elapsed())?);
             called = times.returned(called);
         }
         pass.record(called - clock);
@@ -174,7 +173,7 @@ fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
     let mut gate = Gate::new(tasks)?;
     for _ in 0..tasks {
         let (guard, entrance) = (gate.latch.guard(None), gate.entrance());
-        let thread = spawn(tasks, spawner, move || {
+        let thread = spawner.spawn(move || {
             guard.started()?;
             entrance.wait();
             Ok(())
@@ -185,15 +184,6 @@ fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
     run.held()?;
     gate.open(tasks)?;
     threads.into_iter().try_for_each(|thread| join(thread)?)
-}
-
-fn spawn<T: Send + 'static>(
-    tasks: u32,
-    spawner: &Spawner,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> anyhow::Result<Thread<T>> {
-    let thread = spawner.spawn(body);
-    thread.with_context(|| limits::refused("create a thread", tasks))
 }
 
 fn join<T>(thread: Thread<T>) -> anyhow::Result<T> {

@@ -21,7 +21,7 @@ use creation::{Alive, Sleepers, lateness};
 use threads::{Spawner, Thread};
 
 use crate::gate::{Entrance, Gate};
-use crate::{Cli, join, spawn};
+use crate::{Cli, join};
 
 /// Lets N threads sleep in each iteration, and times that.
 pub(crate) fn create(
@@ -42,11 +42,11 @@ pub(crate) fn create(
         for _ in 0..tasks {
             let alive = crowd.sleepers.spawning()?;
             let thread = match &gate {
-                None => spawn(tasks, spawner, move || body(alive, sleep)),
+                None => spawner.spawn(move || body(alive, sleep)),
                 Some(gate) => {
                     let (guard, entrance) = (gate.latch.guard(None), gate.entrance());
                     let body = move || body_at_gate(alive, sleep, guard, &entrance);
-                    spawn(tasks, spawner, body)
+                    spawner.spawn(body)
                 }
             };
             crowd.threads.push_back(thread?);

@@ -28,14 +28,13 @@ use chain::{
 };
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description};
-use contract::{BadUsage, Flags, Program, Run, limits};
+use contract::{BadUsage, Flags, Program, Run};
 use links::{Faulty, Link, Put, Take, WithBacklog};
 use threads::futex::FutexFlags;
 use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread};
 
 /// Pass a number or a buffer through a chain of OS threads joined in memory, and time it
 #[derive(Parser)]
-#[command(version)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
@@ -140,11 +139,8 @@ fn measure<M: MemoryToken, L: Link<M>>(cli: &Cli, run: &mut Run) -> anyhow::Resu
     let built = build::<M, L>(cli, backlog.as_ref(), &mut threads);
     let driven = built.and_then(|ends| drive(cli, ends, &mut tokens, run));
     // The driver's ends are dropped now, and the end runs along the chain.
-    let mut results = TaskResults::default();
-    for (place, thread) in threads {
-        results.add_thread(place, thread.join());
-    }
-    results.into_result(driven, run.iterations() * u64::from(cli.chain.tokens))
+    let results = threads.into_iter().map(|(place, thread)| (place, thread.join()));
+    TaskResults::from_iter(results).into_result(driven, run.sent())
 }
 
 /// Builds the chain, waits until each thread runs, and returns the driver's ends.
@@ -152,10 +148,10 @@ fn build<M: MemoryToken, L: Link<M>>(
     cli: &Cli,
     backlog: Option<&Backlog<M>>,
     threads: &mut Threads,
-) -> anyhow::Result<(L::Sender, L::Receiver)> {
+) -> anyhow::Result<(L::Receiver, L::Sender)> {
     let tasks = cli.flags.tasks;
     let cpus = CpuAssignment::new(cli.placement)?;
-    let spawner = Spawner::new(cli.stack, tasks).context("cannot map the stacks")?;
+    let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
     let link = || {
         let (sender, receiver) = L::link(cli.capacity());
@@ -173,7 +169,7 @@ fn build<M: MemoryToken, L: Link<M>>(
             None => start(cli, &spawner, station, started),
             Some(backlog) => start(cli, &spawner, WithBacklog::at(station, backlog), started),
         };
-        threads.push((place, thread.with_context(|| limits::refused("create a thread", tasks))?));
+        threads.push((place, thread?));
     }
     cpus.pin(0, tasks + 1)?;
     latch.wait()?;
@@ -186,7 +182,7 @@ fn start<M: MemoryToken>(
     spawner: &Spawner,
     station: Station<impl Take<M>, impl Put<M>>,
     started: impl FnOnce() -> io::Result<()> + Send + 'static,
-) -> io::Result<Thread<io::Result<u64>>> {
+) -> anyhow::Result<Thread<io::Result<u64>>> {
     let (from, to) = (station.upstream, station.downstream);
     let mut memory = WorkingSet::new(cli.chain.touch);
     match (cli.fault.of(station.place), cli.chain.touch.0) {
@@ -224,7 +220,7 @@ fn pass_on<M: MemoryToken>(
 /// The driver: sends the tokens in, takes them out, and times that.
 fn drive<M: MemoryToken>(
     cli: &Cli,
-    (mut first, mut last): (impl Put<M>, impl Take<M>),
+    (mut last, mut first): (impl Take<M>, impl Put<M>),
     tokens: &mut Tokens<M>,
     run: &mut Run,
 ) -> anyhow::Result<()> {

@@ -21,8 +21,8 @@ use std::time::Instant;
 
 use anyhow::ensure;
 use chain::{
-    ChainBuilder, ChainFlags, FaultFlags, Needed, Pattern, StartGuard, StartLatch, TaskResults,
-    Transport, WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, Readers, StartGuard, StartLatch, TaskResults, Transport,
+    WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
@@ -35,7 +35,6 @@ use setup::{Setup, Shape};
 
 /// Pass a byte through a chain of async tasks on io_uring, and time it
 #[derive(Clone, Parser)]
-#[command(version)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
@@ -48,8 +47,6 @@ struct Cli {
     /// buffers of the ring (Linux 6.7 for pipes, 6.0 for sockets)
     #[arg(long)]
     multishot: bool,
-    #[command(flatten)]
-    fault: FaultFlags,
 }
 
 impl Program for Cli {
@@ -63,10 +60,9 @@ impl Program for Cli {
                 "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
             ));
         }
-        self.chain.check_room(Needed::Along(self.flags.tasks))?;
-        self.fault.check(self.flags.tasks)?;
         let needs = self.chain.needs(self.chain.token_size()) + self.shape().needs();
-        let described = self.chain.describe("uring-brigade", &self.flags, Claim::UserSwitch, needs);
+        let (claim, readers) = (Claim::UserSwitch, Readers::Tasks);
+        let described = self.chain.describe("uring-brigade", &self.flags, claim, readers, needs)?;
         Ok(Description {
             runtime: Some(Runtime {
                 name: "io_uring".to_owned(),
@@ -88,7 +84,7 @@ impl Cli {
 type Tasks = Vec<(u32, Task<u64>)>;
 
 /// The ends of the chain that the driver has.
-type Ends<T> = (Writer<T>, Reader<T>);
+type Ends<T> = (Reader<T>, Writer<T>);
 
 fn main() -> ExitCode {
     contract::main(measure)
@@ -133,11 +129,8 @@ fn brigade<T: Token, W: FnMut() + 'static>(
         Ok(())
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
-    let mut results = TaskResults::default();
-    for (place, task) in tasks {
-        results.add(place, ring.block_on(task).flatten());
-    }
-    results.into_result(driven, run.iterations() * u64::from(cli.chain.tokens))
+    let results = tasks.into_iter().map(|(place, task)| (place, ring.block_on(task).flatten()));
+    TaskResults::from_iter(results).into_result(driven, run.sent())
 }
 
 /// Builds the chain, waits until each task runs, and returns the driver's ends.
@@ -155,7 +148,7 @@ async fn build<T: Token, W: FnMut() + 'static>(
     };
     let mut builder = ChainBuilder::new(cli.flags.tasks, cli.chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
-        let fault = cli.fault.of(station.place);
+        let fault = cli.chain.fault.of(station.place);
         let (from, to) = (station.upstream.with(fault), station.downstream);
         let task = pass_on(from, to, token.clone(), work(), latch.guard(fault));
         tasks.push((station.place, ring.spawn(task)));
@@ -192,7 +185,7 @@ async fn drive<T: Token>(
     cli: Cli,
     ring: Ring<T>,
     token: T,
-    (mut first, mut last): Ends<T>,
+    (mut last, mut first): Ends<T>,
     mut pass: Pass,
 ) -> anyhow::Result<(Ends<T>, Pass, anyhow::Result<()>)> {
     let mut recorders = [Recorder::default(), Recorder::default()];
@@ -234,5 +227,5 @@ async fn drive<T: Token>(
         let counts = recorder.distribution();
         pass.extra.extend(counts.map(|counts| ((*name).to_owned(), counts)));
     }
-    Ok(((first, last), pass, result))
+    Ok(((last, first), pass, result))
 }

@@ -217,7 +217,7 @@ impl Offload for SpawnBlocking {
         &self,
         operation: impl FnOnce() -> T + Send + 'static,
     ) -> anyhow::Result<T> {
-        runtime::join(spawn_blocking(|| Ok(operation()))).await
+        runtime::join(spawn_blocking(|| anyhow::Ok(operation()))).await
     }
 }
 

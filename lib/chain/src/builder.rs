@@ -99,17 +99,17 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
         }
     }
 
-    /// The driver's ends, when every task has its own: the one to write to and the one to read from.
+    /// The driver's ends, when every task has its own: the one to read from and the one to write to.
     ///
     /// # Panics
     /// When some task has not got its station.
-    pub fn driver_ends(self) -> (W, R) {
+    pub fn driver_ends(self) -> (R, W) {
         let ends = match self.ends {
             Ends::InOrder { first, upstream, next } => {
-                (next == self.tasks).then_some((first, upstream))
+                (next == self.tasks).then_some((upstream, first))
             }
             Ends::Shuffled { mut readers, mut writers, .. } => {
-                writers.swap_remove(0).zip(readers.pop().flatten())
+                readers.pop().flatten().zip(writers.swap_remove(0))
             }
         };
         ends.expect("every station is taken before the driver's ends are")
@@ -144,7 +144,7 @@ mod tests {
             let created: Vec<u32> = stations.iter().map(|s| s.place).collect();
             assert_eq!(created.is_sorted(), tasks == 1 || shuffle.is_none());
             stations.sort_unstable_by_key(|s| s.place);
-            let (mut end, last) = builder.driver_ends();
+            let (last, mut end) = builder.driver_ends();
             for (k, station) in (0..).zip(stations) {
                 assert_eq!((station.place, station.upstream), (k, end));
                 end = station.downstream;

@@ -4,7 +4,7 @@ use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
 use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
-use crate::{Transport, capacity};
+use crate::{FaultFlags, Transport, capacity};
 
 /// Largest token.
 const LARGEST_TOKEN: Bytes = Bytes(1 << 30);
@@ -34,6 +34,10 @@ pub struct ChainFlags {
     /// Visit the tasks in another order than that of their creation
     #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "hidden flags for tests")]
+    pub fault: FaultFlags,
 }
 
 pub(crate) fn token_size(text: &str) -> Result<Bytes, String> {
@@ -92,11 +96,11 @@ impl ReadBuffer {
 
 /// Who reads while tokens are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needed {
-    /// Each task of so many.
-    Along(u32),
+pub enum Readers {
+    /// Each task.
+    Tasks,
     /// Nobody: one thread writes all tokens before it reads one.
-    AtOnce,
+    Nobody,
 }
 
 impl ChainFlags {
@@ -114,17 +118,24 @@ impl ChainFlags {
     }
 
     /// Description of a brigade.
+    ///
+    /// # Errors
+    /// A [`BadUsage`] error where flags do not go together: the driver sends all tokens before it takes
+    /// the first one back, so the links must hold them.
     pub fn describe(
         &self,
         program: &str,
         flags: &Flags,
         claim: Claim,
+        readers: Readers,
         needs: Needs,
-    ) -> Description {
-        Description {
+    ) -> anyhow::Result<Description> {
+        self.fault.check(flags.tasks)?;
+        self.check_room(readers, flags.tasks)?;
+        Ok(Description {
             hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
             ..describe(program, flags, claim, needs, (self.tokens, self.bytes))
-        }
+        })
     }
 
     /// Bytes that an iteration hands over, end to end.
@@ -148,29 +159,24 @@ impl ChainFlags {
         }
     }
 
-    /// Checks that the tokens in flight find room in the links: the driver sends all of them before
-    /// it takes the first one back.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error that names the largest number that fits.
-    pub fn check_room(&self, needed: Needed) -> anyhow::Result<()> {
+    fn check_room(&self, readers: Readers, tasks: u32) -> anyhow::Result<()> {
         if self.transport == Transport::Eventfd && self.bytes.0 != 1 {
             return Err(BadUsage::new(format!(
                 "--bytes {}: an eventfd carries a number and no bytes: drop it, or use --transport pipe",
                 self.bytes.0
             )));
         }
-        if self.tokens == 1 && (self.token_size() <= 4096 || needed != Needed::AtOnce) {
+        if self.tokens == 1 && (self.token_size() <= 4096 || readers == Readers::Tasks) {
             return Ok(());
         }
         let link = capacity::of(self.transport, self.token_size())?;
-        let (most, holds) = match (needed, self.transport) {
-            (Needed::AtOnce, _) => (link, "a link holds"),
+        let (most, holds) = match (readers, self.transport) {
+            (Readers::Nobody, _) => (link, "a link holds"),
             // Full links pass on only what the next one has room for; a counter holds one token.
-            (Needed::Along(tasks), Transport::Eventfd) => {
+            (Readers::Tasks, Transport::Eventfd) => {
                 (u64::from(tasks) + 1, "the links hold, one each (raise --tasks)")
             }
-            (Needed::Along(tasks), _) => {
+            (Readers::Tasks, _) => {
                 (link.max(tasks.into()), "a link holds, and than there are tasks")
             }
         };

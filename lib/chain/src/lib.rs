@@ -14,7 +14,7 @@ mod touch;
 
 pub use builder::{ChainBuilder, Station};
 pub use fault::{Fault, FaultFlags, Misbehaviour};
-pub use flags::{ChainFlags, Needed, ReadBuffer};
+pub use flags::{ChainFlags, ReadBuffer, Readers};
 pub use latch::{StartGuard, StartLatch};
 pub use link::{Reader, Transport, Writer};
 pub use memory::{Backlog, Buffer, Injector, MemoryFlags, MemoryToken, Tokens};

@@ -7,24 +7,30 @@ use anyhow::ensure;
 use contract::console;
 
 /// What each task returned when it ended.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TaskResults(Vec<(u32, anyhow::Result<u64>)>);
 
-impl TaskResults {
-    /// Adds the task in a place: how many tokens it passed on, or why it failed.
-    pub fn add(&mut self, place: u32, result: anyhow::Result<u64>) {
-        self.0.push((place, result));
+impl FromIterator<(u32, anyhow::Result<u64>)> for TaskResults {
+    /// For the task in each place: how many tokens it passed on, or why it failed.
+    fn from_iter<I: IntoIterator<Item = (u32, anyhow::Result<u64>)>>(results: I) -> Self {
+        TaskResults(results.into_iter().collect())
     }
+}
 
-    /// Adds what a thread's join returned.
-    pub fn add_thread(&mut self, place: u32, joined: thread::Result<io::Result<u64>>) {
-        let result = match joined {
+impl FromIterator<(u32, thread::Result<io::Result<u64>>)> for TaskResults {
+    /// The same from what each thread's join returned.
+    fn from_iter<I: IntoIterator<Item = (u32, thread::Result<io::Result<u64>>)>>(
+        joined: I,
+    ) -> Self {
+        let result = |joined: thread::Result<io::Result<u64>>| match joined {
             Ok(result) => result.map_err(anyhow::Error::new),
             Err(panic) => Err(console::panic_error(&*panic)),
         };
-        self.add(place, result);
+        TaskResults(joined.into_iter().map(|(place, joined)| (place, result(joined))).collect())
     }
+}
 
+impl TaskResults {
     /// Result of the whole chain: `driver` is the driver's own, `sent` the tokens that it sent.
     ///
     /// # Errors
@@ -91,11 +97,9 @@ mod tests {
 
     /// The error of a chain whose driver saw it end early.
     fn told(results: Vec<io::Result<u64>>, sent: u64) -> String {
-        let mut all = TaskResults::default();
         // In another order than the chain's.
-        for (place, result) in results.into_iter().enumerate().rev() {
-            all.add_thread(place as u32, Ok(result));
-        }
+        let all = (0..).zip(results.into_iter().map(Ok)).collect::<Vec<_>>().into_iter().rev();
+        let all = TaskResults::from_iter(all);
         let early = Err(anyhow!("the chain ended early"));
         format!("{:#}", all.into_result(early, sent).unwrap_err())
     }
@@ -106,10 +110,8 @@ mod tests {
 
     #[test]
     fn a_task_that_died_explains_an_early_end() {
-        let mut all = TaskResults::default();
-        all.add_thread(0, Ok(Ok(3)));
-        all.add_thread(1, Ok(echo()));
-        all.add_thread(2, thread::spawn(|| panic!("out of luck")).join());
+        let died = thread::spawn(|| panic!("out of luck")).join();
+        let all = TaskResults::from_iter([(0, Ok(Ok(3))), (1, Ok(echo())), (2, died)]);
         let error = all.into_result(Err(anyhow!("the chain ended early")), 3);
         let text = format!("{:#}", error.unwrap_err());
         assert!(text.starts_with("task 2: out of luck"), "{text}");
@@ -140,12 +142,7 @@ mod tests {
 
     #[test]
     fn lost_tokens_are_an_error() {
-        let results = |passed| {
-            let mut all = TaskResults::default();
-            all.add(0, Ok(passed));
-            all.add(1, Ok(passed));
-            all
-        };
+        let results = |passed| TaskResults::from_iter([(0, anyhow::Ok(passed)), (1, Ok(passed))]);
         assert!(results(5).into_result(Ok(()), 5).is_ok());
         assert!(results(4).into_result(Ok(()), 5).is_err());
     }

@@ -87,7 +87,7 @@ impl std::error::Error for Interrupted {}
 /// Parses the command line, and has `measure` build the work, run it and take it down. It returns when
 /// all tasks have ended, with an error where anything was not as it should be.
 pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> ExitCode {
-    let command = P::DEFAULTS.apply(P::command());
+    let command = P::DEFAULTS.apply(P::command()).version(env!("CARGO_PKG_VERSION"));
     let name = command.get_name().to_owned();
     let parsed = command.try_get_matches().and_then(|m| P::from_arg_matches(&m));
     let program = match parsed {

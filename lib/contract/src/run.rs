@@ -101,6 +101,11 @@ impl Run {
         self.iterations.load(Ordering::Relaxed)
     }
 
+    /// Tokens that these iterations sent.
+    pub fn sent(&self) -> u64 {
+        self.iterations() * self.description.tokens
+    }
+
     /// Next pass of a program whose tasks are always there; `None` where it is to take them down.
     /// The first call says that all tasks run.
     ///

@@ -26,7 +26,7 @@ where
     while let Some(pass) = run.next_pass()? {
         let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
         let driver = drive(ends, pass);
-        let driver = runtime.spawn(async { Ok(driver.await) });
+        let driver = runtime.spawn(async { anyhow::Ok(driver.await) });
         let (mut pass, result);
         (ends, pass, result) = runtime.block_on(crate::join(driver))?;
         if let Some(counts) = counts {

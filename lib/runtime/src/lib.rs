@@ -10,13 +10,13 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context;
-use chain::Transport;
+use chain::{StartLatch, Transport};
 use clap::ValueEnum;
 use contract::message::{self, Description, Need, Needs};
 use contract::{BadUsage, console};
 use threads::{CpuAssignment, Placement};
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, yield_now};
 
 pub use counts::WorkerCounts;
 pub use driver::{Driven, drive};
@@ -54,22 +54,28 @@ const WORKER_BYTES: u64 = 100 << 10;
 /// included; more than was seen.
 const IO_TASK_BYTES: u64 = 4 << 10;
 
-/// Needs of tasks that wait on links of the kernel's.
-pub fn io_needs() -> Needs {
-    Needs { bytes: Need::new(0, IO_TASK_BYTES), ..Needs::default() }
-}
-
-/// Checks that tasks can wait on a link of this kind.
+/// Needs of tasks that wait on links of this kind.
 ///
 /// # Errors
-/// A [`BadUsage`] error for an eventfd.
-pub fn check_transport(transport: Transport) -> anyhow::Result<()> {
+/// A [`BadUsage`] error for an eventfd, on which they cannot wait.
+pub fn io_needs(transport: Transport) -> anyhow::Result<Needs> {
     match transport {
         Transport::Eventfd => Err(BadUsage::new(
             "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
         )),
-        _ => Ok(()),
+        _ => Ok(Needs { bytes: Need::new(0, IO_TASK_BYTES), ..Needs::default() }),
     }
+}
+
+/// Waits until all tasks have started.
+///
+/// # Errors
+/// Where one of them ended instead.
+pub async fn wait_for(latch: &mut StartLatch) -> anyhow::Result<()> {
+    while !latch.is_open()? {
+        yield_now().await;
+    }
+    Ok(())
 }
 
 impl RuntimeFlags {
@@ -181,9 +187,9 @@ fn or_end<T>(build: impl FnOnce() -> T) -> T {
 ///
 /// # Errors
 /// The task's own error, or its panic.
-pub async fn join<T>(task: JoinHandle<anyhow::Result<T>>) -> anyhow::Result<T> {
+pub async fn join<T, E: Into<anyhow::Error>>(task: JoinHandle<Result<T, E>>) -> anyhow::Result<T> {
     match task.await {
-        Ok(result) => result,
+        Ok(result) => result.map_err(E::into),
         Err(died) => Err(match died.try_into_panic() {
             Ok(panic) => console::panic_error(&*panic),
             Err(cancelled) => cancelled.into(),

@@ -6,11 +6,12 @@
 
 #![expect(unsafe_code, reason = "sysconf and prctl are called")]
 
-use std::io;
 use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 
+use anyhow::Context;
 use clap::ValueEnum;
+use contract::limits;
 use contract::message::{Need, Needs};
 use contract::units::Bytes;
 
@@ -88,7 +89,10 @@ impl StackFlags {
 }
 /// Creates threads. Made once, before anything is timed: with [`Stacks::Arena`] it maps the stacks.
 #[derive(Debug)]
-pub struct Spawner(Source);
+pub struct Spawner {
+    source: Source,
+    tasks: u32,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -113,34 +117,44 @@ impl Spawner {
     ///
     /// # Errors
     /// Where the stacks of an arena cannot be mapped: `ENOMEM`, from mmap(2).
-    pub fn new(stack: StackFlags, tasks: u32) -> io::Result<Self> {
+    pub fn new(stack: StackFlags, tasks: u32) -> anyhow::Result<Self> {
         let size = stack.bytes_each() as usize;
-        Ok(Spawner(match stack.stacks {
+        let source = match stack.stacks {
             Stacks::Std => Source::Std(size),
             Stacks::Unguarded => {
                 keep_huge_pages_off();
                 Source::Unguarded(size)
             }
-            Stacks::Arena => Source::Arena(Arena::map(size, tasks)?),
-        }))
+            Stacks::Arena => {
+                Source::Arena(Arena::map(size, tasks).context("cannot map the stacks")?)
+            }
+        };
+        Ok(Spawner { source, tasks })
     }
 
     /// Creates a thread that runs `body`.
     ///
     /// # Errors
-    /// Those of pthread_create(3), whichever way it is called: `EAGAIN` where a limit is met.
-    pub fn spawn<F, T>(&self, body: F) -> io::Result<Thread<T>>
+    /// Those of pthread_create(3), whichever way it is called: `EAGAIN` where a limit is met, which the
+    /// error explains.
+    pub fn spawn<F, T>(&self, body: F) -> anyhow::Result<Thread<T>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let inner = match &self.0 {
-            Source::Std(size) => Inner::Std(thread::Builder::new().stack_size(*size).spawn(body)?),
-            Source::Unguarded(size) => Inner::Own(pthread::create(Ground::Unguarded(*size), body)?),
+        let inner = match &self.source {
+            Source::Std(size) => {
+                thread::Builder::new().stack_size(*size).spawn(body).map(Inner::Std)
+            }
+            Source::Unguarded(size) => {
+                pthread::create(Ground::Unguarded(*size), body).map(Inner::Own)
+            }
             Source::Arena(arena) => {
-                Inner::Own(pthread::create(Ground::Given(Arena::take(arena)?), body)?)
+                let slot = Arena::take(arena).map(Ground::Given);
+                slot.and_then(|ground| pthread::create(ground, body)).map(Inner::Own)
             }
         };
+        let inner = inner.with_context(|| limits::refused("create a thread", self.tasks))?;
         Ok(Thread(Some(inner)))
     }
 }

@@ -69,7 +69,7 @@ fn the_stacks_of_an_arena_are_apart_and_used_again() {
         let (gate, wait) = mpsc::channel::<()>();
         let first = spawner.spawn(move || (wait.recv().is_err(), whereabouts())).unwrap();
         let second = spawner.spawn(whereabouts).unwrap();
-        let refused = spawner.spawn(whereabouts).unwrap_err().to_string();
+        let refused = format!("{:#}", spawner.spawn(whereabouts).unwrap_err());
         assert!(refused.contains("all 2 stacks"), "{refused}");
         drop(gate);
         let mut places = [first.join().unwrap().1, second.join().unwrap()];
@@ -88,13 +88,13 @@ fn the_stacks_of_an_arena_are_apart_and_used_again() {
 #[test]
 fn what_cannot_be_had_is_an_error_of_the_system() {
     let huge = |stacks| Spawner::new(stack(stacks, 1 << 60), 100);
+    let code = |error: &anyhow::Error| error.downcast_ref::<std::io::Error>()?.raw_os_error();
     for stacks in [Stacks::Std, Stacks::Unguarded] {
         let spawner = huge(stacks).unwrap();
         let error = spawner.spawn(|| ()).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::EAGAIN), "{stacks:?}");
+        assert_eq!(code(&error), Some(libc::EAGAIN), "{stacks:?}");
     }
-    let error = huge(Stacks::Arena).unwrap_err();
-    assert_eq!(error.raw_os_error(), Some(libc::ENOMEM));
+    assert_eq!(code(&huge(Stacks::Arena).unwrap_err()), Some(libc::ENOMEM));
 }
 
 #[test]

@@ -1,0 +1,46 @@
+//! All links of a brigade, held by one thread.
+
+use chain::{ChainBuilder, Reader, TokenBuffer, WorkingSet, Writer};
+
+use crate::Cli;
+
+/// The station of a task that is not there: its ends, its buffer, its memory.
+pub(crate) struct Task {
+    pub(crate) from: Reader,
+    pub(crate) to: Writer,
+    pub(crate) buffer: TokenBuffer,
+    pub(crate) memory: WorkingSet,
+}
+
+/// All links: the first end to write to, the stations, the last end to read from.
+pub(crate) struct Chain {
+    pub(crate) first: Writer,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) last: Reader,
+}
+
+impl Chain {
+    /// Makes the links; nothing but this thread will use them.
+    pub(crate) fn new(cli: &Cli) -> anyhow::Result<Self> {
+        let (flags, read_size) = (&cli.chain, cli.read_buffer.size(&cli.chain)?);
+        let link = || match cli.nonblocking {
+            true => flags.transport.nonblocking_link(),
+            false => flags.transport.link(),
+        };
+        let mut builder = ChainBuilder::new(cli.flags.tasks, flags.shuffle, link)?;
+        let mut tasks = Vec::new();
+        while let Some(station) = builder.next_station()? {
+            let task = Task {
+                from: station.upstream.with(flags.fault.of(station.place)),
+                to: station.downstream,
+                buffer: TokenBuffer::new(flags, read_size),
+                memory: WorkingSet::new(flags.touch),
+            };
+            tasks.push((station.place, task));
+        }
+        tasks.sort_unstable_by_key(|&(place, _)| place);
+        let tasks = tasks.into_iter().map(|(_, task)| task).collect();
+        let (last, first) = builder.driver_ends();
+        Ok(Chain { first, tasks, last })
+    }
+}
