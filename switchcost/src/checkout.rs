@@ -5,20 +5,24 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::iter;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::bail;
 
 use crate::console::{self, BadUsage};
-use crate::plan::built_in_tables;
 use crate::{progress, tools};
+
+/// Files that decide what is built: no documents, tests, scripts or results.
+const BUILT: &[&str] =
+    &["*.rs", "*Cargo.toml", "Cargo.lock", "*.go", ":!*/tests/*", ":!*/benches/*"];
 
 /// Stands in a build's words for the folder of the release executables.
 const EXECUTABLES: &str = "{bin}";
 
 /// A cargo workspace that executables can be built from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Checkout {
     manifest: PathBuf,
     target: PathBuf,
@@ -74,10 +78,40 @@ impl Checkout {
                 self.folder().display()
             )));
         }
-        match crates.is_empty() {
-            true => Ok(()),
-            false => self.build_crates(),
+        if crates.is_empty() {
+            return Ok(());
         }
+        let defaults = self.default_members();
+        let apart: Vec<&str> = crates
+            .into_iter()
+            .filter(|&name| !defaults.iter().any(|default| default == name))
+            .collect();
+        self.build_crates(&apart)
+    }
+
+    /// Commit that is checked out, and changes of tracked files that decide what is built. Unknown where
+    /// there is no git or no repository of this workspace.
+    pub(crate) fn revision(&self) -> (Option<String>, Option<bool>) {
+        let git = |args: &[&str]| {
+            let mut command = tools::command(&tools::find("git")?, &self.folder());
+            // A hook has these set to its own repository and index.
+            for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+                command.env_remove(name);
+            }
+            // `status` would rewrite the index.
+            let output =
+                command.arg("--no-optional-locks").args(args).stderr(Stdio::null()).output();
+            let output = output.ok().filter(|output| output.status.success())?;
+            String::from_utf8(output.stdout).ok()
+        };
+        // Unpacked inside another repository, that one's revision says nothing about this workspace.
+        if git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_none() {
+            return (None, None);
+        }
+        let revision = git(&["rev-parse", "--verify", "HEAD"]);
+        let changes =
+            git(&[&["status", "--porcelain", "--untracked-files=no", "--"], BUILT].concat());
+        (revision.map(|text| text.trim().to_owned()), changes.map(|text| !text.is_empty()))
     }
 
     fn has_crate(&self, name: &str) -> bool {
@@ -88,50 +122,49 @@ impl Checkout {
 
     /// Has cargo build what is missing or out of date; its messages go to standard error.
     ///
-    /// All benchmarks, whatever is wanted: the features of a dependency are those that the packages of
-    /// one build ask for together, so that a program built with others would be another one.
-    fn build_crates(&self) -> anyhow::Result<()> {
+    /// Always the workspace's default members together: the features of a dependency are those that the
+    /// packages of one build ask for, so that a program built beside others would be another one, and
+    /// would be built twice. `others` come on top.
+    fn build_crates(&self, others: &[&str]) -> anyhow::Result<()> {
         let Some(cargo) = cargo() else {
             console::say(format_args!(
                 "switchcost: there is no cargo in PATH; using the programs as they are"
             ));
             return Ok(());
         };
-        let mut command = tools::command(&cargo, &self.folder());
-        command
-            .args(["build", "--quiet", "--locked", "--manifest-path"])
-            .arg(&self.manifest)
-            .arg("--target-dir")
-            .arg(&self.target)
-            .arg("--profile")
-            .arg(&self.profile)
-            .args(["--workspace", "--exclude", env!("CARGO_PKG_NAME")]);
-        for peer in self.peers()? {
-            command.arg("--exclude").arg(peer);
-        }
-        match run(&mut command, "the benchmark programs") {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => bail!("cargo could not build the benchmarks: {status}"),
-            Err(e) => {
-                console::say(format_args!(
-                    "switchcost: cannot run {}: {e}; using the programs as they are",
-                    cargo.display()
-                ));
-                Ok(())
+        let build = |others: &[&str]| {
+            let mut command = tools::command(&cargo, &self.folder());
+            command.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&self.target);
+            command.arg("--profile").arg(&self.profile);
+            for name in others {
+                command.args(["--package", name]);
+            }
+            command
+        };
+        let apart = (!others.is_empty()).then_some(others);
+        for packages in iter::once(&[][..]).chain(apart) {
+            match run(&mut build(packages), "the programs") {
+                Ok(status) if status.success() => {}
+                Ok(status) => bail!("cargo could not build the programs: {status}"),
+                Err(e) => {
+                    console::say(format_args!(
+                        "switchcost: cannot run {}: {e}; using the programs as they are",
+                        cargo.display()
+                    ));
+                }
             }
         }
+        Ok(())
     }
 
-    /// Crates that only a plan's table builds: those of the built-in tables, and all in `peers`.
-    fn peers(&self) -> anyhow::Result<Vec<OsString>> {
-        let folders = fs::read_dir(self.folder().join("peers"));
-        let folders = folders.into_iter().flatten().flatten();
-        let peers = folders
-            .filter(|entry| entry.path().join("Cargo.toml").is_file())
-            .map(|entry| entry.file_name());
-        let tables = built_in_tables()?.into_keys();
-        let tables = tables.filter(|name| self.has_crate(name));
-        Ok(peers.chain(tables.map(OsString::from)).collect())
+    /// Crates that are built together, whatever is wanted.
+    fn default_members(&self) -> Vec<String> {
+        let members = || -> Option<Vec<String>> {
+            let manifest: toml::Table = fs::read_to_string(&self.manifest).ok()?.parse().ok()?;
+            let members = manifest.get("workspace")?.get("default-members")?.as_array()?;
+            Some(members.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect())
+        };
+        members().unwrap_or_default()
     }
 
     /// Builds a table's program; messages go to standard error.

@@ -218,7 +218,7 @@ pub(crate) fn warnings(records: &[Record]) -> Vec<String> {
     if runs.iter().any(|run| run.build.dirty == Some(true)) {
         warnings.push("built from sources that were changed since their revision".to_owned());
     }
-    if runs.iter().any(|run| run.build.opt_level.as_deref() == Some("0")) {
+    if runs.iter().any(|run| run.build.profile.as_deref() == Some("debug")) {
         warnings.push("built without optimisation".to_owned());
     }
     warnings.extend(common(records));

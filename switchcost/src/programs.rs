@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use record::Build;
 
 use crate::NOT_RUN;
 use crate::checkout::Checkout;
@@ -19,6 +20,7 @@ use crate::tools;
 pub struct Programs {
     /// Each with its executable, or with the reason why there is none.
     found: BTreeMap<String, Result<Executable, String>>,
+    checkout: Option<Checkout>,
 }
 
 /// Where programs are looked for.
@@ -75,7 +77,13 @@ impl Programs {
             };
             (name.to_owned(), executable)
         });
-        Ok(Programs { found: found.collect() })
+        Ok(Programs { found: found.collect(), checkout: places.checkout })
+    }
+
+    /// Build that they are of.
+    pub fn build(&self) -> Build {
+        let (git_revision, dirty) = self.checkout.as_ref().map_or((None, None), Checkout::revision);
+        Build { git_revision, dirty, ..observe::build::current() }
     }
 
     /// Reason why a program is not there; `None` where it is.

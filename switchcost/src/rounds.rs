@@ -49,7 +49,7 @@ impl Rounds {
     ) -> anyhow::Result<Self> {
         signals::install()?;
         let machine = observe::machine::read();
-        let build = observe::build::current();
+        let build = programs.build();
         let header = Run::begin(command_line(), seed, machine, build, plan(cases));
         Ok(Rounds {
             programs,

@@ -12,8 +12,6 @@ pub struct Build {
     pub rustc: Option<String>,
     /// `debug` or `release`. A custom profile shows the one it inherits from.
     pub profile: Option<String>,
-    /// `opt-level` of the profile: `0` to `3`, `s` or `z`.
-    pub opt_level: Option<String>,
     /// Target triple.
     pub target: Option<String>,
     /// Version of the workspace's packages.
@@ -35,7 +33,6 @@ impl Build {
         let facts = [
             ("rustc", &self.rustc, &other.rustc),
             ("profile", &self.profile, &other.profile),
-            ("opt_level", &self.opt_level, &other.opt_level),
             ("target", &self.target, &other.target),
             ("package_version", &self.package_version, &other.package_version),
             ("git_revision", &self.git_revision, &other.git_revision),

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use contract::units::Span;
 use observe::limits::Limits;
-use record::{Metric, Plan, Process, Record, Run, Section};
+use record::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
 use crate::args::Measure;
@@ -108,7 +108,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             refused.name, refused.why
         ));
     }
-    let record = record(&case, process)?;
+    let record = record(programs.build(), &case, process)?;
     print(&record, args.format)?;
     match &record.error {
         Some(error) => bail!("{program}: {error}"),
@@ -162,7 +162,7 @@ fn raise(program: &Executable, case: &Case) -> anyhow::Result<Option<observe::li
 }
 
 /// The process as the only one of a run.
-fn record(case: &Case, mut process: Process) -> anyhow::Result<Record> {
+fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Record> {
     let section = Section { title: case.program.clone(), metric: Metric::Hop, also: Vec::new() };
     let cell = record::Case {
         section: section.title.clone(),
@@ -171,7 +171,7 @@ fn record(case: &Case, mut process: Process) -> anyhow::Result<Record> {
     };
     let mut plan = Plan::default();
     plan.put(&section, &cell);
-    let (machine, build) = (observe::machine::read(), observe::build::current());
+    let machine = observe::machine::read();
     let run = Run::begin(crate::rounds::command_line(), 0, machine, build, plan);
     process.run = run.id;
     Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)

@@ -54,7 +54,6 @@ const NAMES: &[(&str, &str)] = &[
     ("tokio", "Tokio"),
     ("target", "Target"),
     ("profile", "Profile"),
-    ("opt_level", "Optimisation level"),
     ("package_version", "switchcost"),
     ("git_revision", "Revision"),
     ("dirty", "Changed since its revision"),
