@@ -32,14 +32,6 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A share that can be reached: not nothing.
-pub(crate) fn target(text: &str) -> Result<f64, String> {
-    match percent(text)? {
-        0.0 => Err("no interval is so narrow: write a share such as 2%".to_owned()),
-        share => Ok(share),
-    }
-}
-
 /// A span of time such as `90s` or `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let fault = || format!("'{text}' is not a span of time: write one such as 90s or 2m");
@@ -48,7 +40,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A span of time that is not nothing.
-fn time_limit(text: &str) -> Result<Duration, String> {
+pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("a case needs some time: write a span such as 10m".to_owned()),
         span => Ok(span),
@@ -71,7 +63,12 @@ pub(crate) struct Measure {
 impl Measure {
     /// The same for whatever runs a process.
     pub(crate) fn options(self) -> Options {
-        Options { timeout: self.timeout, keep_samples: self.keep_samples, counters: false }
+        Options {
+            timeout: self.timeout,
+            keep_samples: self.keep_samples,
+            counters: false,
+            longest: None,
+        }
     }
 }
 

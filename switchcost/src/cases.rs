@@ -312,6 +312,14 @@ impl<'a> Runs<'a> {
         }
     }
 
+    /// Distance of the two equal runs of each round that has two: the logarithm of the larger figure over
+    /// the smaller one.
+    pub fn apart(&self) -> Vec<f64> {
+        let (own, twins) = (self.means(), self.figures(&self.twins));
+        let both = own.iter().filter_map(|(round, own)| Some((own, twins.get(round)?)));
+        both.map(|(a, b)| (a / b).ln().abs()).filter(|distance| distance.is_finite()).collect()
+    }
+
     /// The row that is subtracted in each round.
     pub fn baseline(&self) -> Option<&'a String> {
         let baseline = self.place.case.baseline.as_ref();

@@ -24,7 +24,12 @@ pub struct Options {
     pub keep_samples: bool,
     /// True if events are counted in a further run.
     pub counters: bool,
+    /// Longest time for the timed iterations, which are fewer where they would take longer.
+    pub longest: Option<Duration>,
 }
+
+/// Iterations that tell how long one takes.
+const PROBE: u64 = 5;
 
 /// Why a process measured nothing more.
 enum Fault {
@@ -98,7 +103,8 @@ fn controlled(
         other => return Err(unexpected("ready", &other)),
     };
     describe(&description, process)?;
-    let timed = timed_run(running, case.iters, &pids, &description, process)?;
+    let iters = (case.iters, options.longest);
+    let timed = timed_run(running, iters, &pids, &description, process)?;
     process.samples = Samples::of(&timed)
         .map(|samples| Samples { each: options.keep_samples.then_some(timed), ..samples });
     if process.partial {
@@ -152,7 +158,7 @@ fn describe(description: &Description, process: &mut Process) -> Result<(), Faul
 /// The main pass, in slices where it has more iterations than one run may have; returns the samples.
 fn timed_run(
     running: &mut Running,
-    iters: u64,
+    (mut iters, longest): (u64, Option<Duration>),
     pids: &[i32],
     description: &Description,
     process: &mut Process,
@@ -163,11 +169,17 @@ fn timed_run(
     let mut samples = Vec::new();
     let mut used = Some(Usage::default());
     while (samples.len() as u64) < iters {
-        let wanted = (iters - samples.len() as u64).min(MOST_SAMPLES);
+        let is_probe = longest.is_some() && samples.is_empty();
+        let most = if is_probe { PROBE } else { MOST_SAMPLES };
+        let wanted = (iters - samples.len() as u64).min(most);
         let (slice, of_slice) = ran(running, wanted, None, &mut process.extra)?;
         used = used.zip(of_slice).map(|(all, more)| sum(all, more));
         let is_whole = slice.len() as u64 == wanted;
         samples.extend(slice);
+        if let (true, Some(longest)) = (is_probe, longest) {
+            let each = samples.iter().sum::<u64>() / samples.len().max(1) as u64;
+            iters = iters.min(longest.as_nanos() as u64 / each.max(1)).max(samples.len() as u64);
+        }
         if !is_whole {
             process.partial = true;
             break;

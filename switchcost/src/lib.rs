@@ -2,6 +2,7 @@
 //! what the one before has left in a file.
 
 pub mod analysis;
+pub mod answer;
 mod args;
 pub mod bend;
 pub mod cases;
@@ -13,13 +14,13 @@ pub mod doctor;
 pub mod evidence;
 pub mod executable;
 pub mod execute;
-pub mod extension;
 pub mod fits;
 mod lock;
 pub mod memory;
 pub mod notes;
 mod oom;
 mod origin;
+pub mod pacing;
 pub mod plan;
 pub mod probe;
 mod process;

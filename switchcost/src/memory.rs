@@ -109,9 +109,13 @@ fn gain(record: &Record, figure: impl Fn(&Memory) -> Option<f64>) -> Option<f64>
 }
 
 impl Slopes {
-    /// Memory of a task in the whole system, as far as it is known.
+    /// Memory of a task in the whole system, as far as it can be told from what the system did meanwhile:
+    /// to add noise would make no sum truer.
     pub fn headline(&self) -> &Fit {
-        self.all.as_ref().unwrap_or(&self.user)
+        match &self.kernel {
+            Some(kernel) if !kernel.is_seen() => &self.user,
+            _ => self.all.as_ref().unwrap_or(&self.user),
+        }
     }
 
     /// True if transparent huge pages make the user memory, and so the headline, mean nothing: a

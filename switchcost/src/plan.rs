@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use record::{Also, Metric};
@@ -23,8 +24,11 @@ pub use table::{ProgramTable, ProgramTables, built_in_tables};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// How often each case runs, each time in a fresh process.
-    pub rounds: u32,
+    /// Number of rounds; each case runs once in a round, in a fresh process.
+    pub rounds: Option<u32>,
+    /// Time for all rounds, in place of their number.
+    #[serde(default, deserialize_with = "span")]
+    pub budget: Option<Duration>,
     /// Programs that are no crate of the workspace.
     #[serde(rename = "program", default)]
     pub programs: ProgramTables,
@@ -44,8 +48,7 @@ pub struct Section {
     /// Further metrics of the same record, as columns beside each of its own.
     #[serde(default)]
     pub also: Vec<Also>,
-    /// How often each case runs, in place of the plan's rounds; for a slope, how often each task
-    /// count does. Such a section is not extended.
+    /// Number of rounds in place of the plan's; for a slope, of each task count.
     pub rounds: Option<u32>,
     /// Variants of every row.
     #[serde(rename = "column", default)]
@@ -104,6 +107,17 @@ pub struct Row {
     pub baseline: Option<String>,
     /// The row to divide by in each round.
     pub versus: Option<String>,
+    /// Name in the answer, which sets this row, a thread's, against the one it is divided by.
+    pub answer: Option<String>,
+    /// True if each round has a second, equal process: how far two equal runs are apart.
+    #[serde(default)]
+    pub twin: bool,
+}
+
+/// Reads a span of time such as `60s`.
+fn span<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    crate::args::duration(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// A process to run in some rounds.
@@ -125,8 +139,6 @@ pub struct Case {
     pub setting: Setting,
     /// Number of rounds.
     pub rounds: u32,
-    /// True if a run may be extended by more rounds of it.
-    pub extensible: bool,
     /// Place in the plan.
     pub index: u32,
     /// True if it is the second of two equal processes in a round.
@@ -138,6 +150,9 @@ pub struct Case {
     /// Cell of the table.
     pub cell: Arc<record::Case>,
 }
+
+/// Longest budget of a short run.
+const QUICK: Duration = Duration::from_secs(15);
 
 /// How often each task count of a slope is run.
 const REPEATS_OF_A_COUNT: u32 = 3;
@@ -173,7 +188,11 @@ impl Plan {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        ensure!(self.rounds > 0, "rounds: at least one");
+        ensure!(self.rounds != Some(0), "rounds: at least one");
+        ensure!(
+            self.rounds.is_some() || self.budget.is_some(),
+            "write rounds, their number, or budget, a time for them such as \"60s\""
+        );
         ensure!(!self.sections.is_empty(), "there is no [[section]]");
         for (name, table) in &self.programs {
             table.check(name)?;
@@ -191,12 +210,13 @@ impl Plan {
         Ok(())
     }
 
-    /// The same plan in a sixth of the time: fewer rounds, shorter ones, one run for each task
-    /// count. Its intervals are wider.
+    /// The same plan in a quarter of the time: fewer rounds, shorter ones, one run for each task count.
+    /// Its intervals are wider.
     pub fn quickened(mut self) -> Self {
-        self.rounds = self.rounds.min(5);
+        self.budget = self.budget.map(|budget| budget.min(QUICK));
+        self.rounds = self.rounds.map(|rounds| rounds.min(5));
         for rounds in self.sections.iter_mut().filter_map(|s| s.rounds.as_mut()) {
-            *rounds = (*rounds).min(self.rounds);
+            *rounds = (*rounds).min(5);
         }
         for row in self.sections.iter_mut().flat_map(|s| &mut s.rows) {
             if row.tasks.is_empty() {
@@ -209,7 +229,8 @@ impl Plan {
 
     /// The same plan with so many rounds of every section.
     pub fn with_rounds(mut self, rounds: u32) -> Self {
-        self.rounds = rounds;
+        self.rounds = Some(rounds);
+        self.budget = None;
         for section in &mut self.sections {
             section.rounds = None;
         }
@@ -234,14 +255,14 @@ impl Plan {
             for row in &section.rows {
                 for column in columns {
                     let case = Case {
-                        rounds: section.rounds.unwrap_or(self.rounds),
-                        extensible: section.rounds.is_none() && row.tasks.is_empty(),
+                        rounds: section.rounds.or(self.rounds).unwrap_or(u32::MAX),
                         index,
                         section: table.clone(),
                         ..row.case(&section.title, column)
                     };
                     index += 1;
                     if row.tasks.is_empty() {
+                        cases.extend(row.twin.then(|| case.twin()).flatten());
                         cases.push(case);
                         continue;
                     }
@@ -317,6 +338,7 @@ impl Row {
                 column: column.name.clone(),
                 baseline: self.baseline.clone(),
                 versus: self.versus.clone(),
+                answer: self.answer.clone(),
                 over: None,
             }),
             ..Case::default()

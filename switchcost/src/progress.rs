@@ -10,34 +10,50 @@ use terminal_size::{Width, terminal_size_of};
 pub(crate) struct Progress {
     terminal: bool,
     begun: Instant,
-    rounds: u32,
+    /// Number of rounds, where it is known.
+    rounds: Option<u32>,
     done: usize,
-    all: usize,
+    end: End,
+}
+
+/// What tells how much is left.
+enum End {
+    /// So many runs in all.
+    Runs(usize),
+    /// The clock.
+    At(Instant),
 }
 
 impl Progress {
     /// Of `all` runs, in rounds up to `rounds`, none is done.
     pub(crate) fn new(all: usize, rounds: u32) -> Self {
-        Progress {
-            terminal: io::stderr().is_terminal(),
-            begun: Instant::now(),
-            rounds,
-            done: 0,
-            all,
-        }
+        Progress::with(Some(rounds), End::Runs(all))
+    }
+
+    /// Of rounds that go on until then.
+    pub(crate) fn until(end: Instant) -> Self {
+        Progress::with(None, End::At(end))
+    }
+
+    fn with(rounds: Option<u32>, end: End) -> Self {
+        let terminal = io::stderr().is_terminal();
+        Progress { terminal, begun: Instant::now(), rounds, done: 0, end }
     }
 
     /// Says which case is run next.
     pub(crate) fn show(&self, round: u32, case: &str) {
-        let left = match self.done {
-            0 => String::new(),
-            done => {
-                let each = self.begun.elapsed().as_secs_f64() / done as f64;
-                let left = Duration::from_secs_f64(each * (self.all - done) as f64);
-                format!(", about {} s left", left.as_secs() + 1)
+        let left = match self.end {
+            End::Runs(_) if self.done == 0 => None,
+            End::Runs(all) => {
+                let each = self.begun.elapsed().as_secs_f64() / self.done as f64;
+                Some(Duration::from_secs_f64(each * all.saturating_sub(self.done) as f64))
             }
+            End::At(end) => Some(end.saturating_duration_since(Instant::now())),
         };
-        self.draw(&format!("round {} of {}{left}: {case}", round + 1, self.rounds,));
+        let left =
+            left.map_or(String::new(), |left| format!(", about {} s left", left.as_secs() + 1));
+        let of = self.rounds.map_or(String::new(), |rounds| format!(" of {rounds}"));
+        self.draw(&format!("round {}{of}{left}: {case}", round + 1));
     }
 
     /// One more is done.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 use record::{Plan, Process, Record, Run};
@@ -11,6 +12,7 @@ use crate::NOT_RUN;
 use crate::execute::{self, Options};
 use crate::lock::Turn;
 use crate::origin;
+use crate::pacing::{self, Cost};
 use crate::plan::Case;
 use crate::programs::Programs;
 use crate::progress::Progress;
@@ -119,6 +121,53 @@ impl Rounds {
         Ok(())
     }
 
+    /// Runs rounds of these cases for about `budget`. The first round sizes the others, so that at least
+    /// [`pacing::ROUNDS`] fit; a round that has begun is finished. Cases that do not fit are removed, and
+    /// named on standard error.
+    ///
+    /// # Errors
+    /// As [`Rounds::run`].
+    pub fn run_for(&mut self, cases: &mut Vec<Case>, budget: Duration) -> anyhow::Result<()> {
+        let outcome = self.run_paced(cases, budget).and_then(|()| self.store.sync());
+        match outcome {
+            Err(e) if !self.records.is_empty() => self.failure = Some(e),
+            other => return other,
+        }
+        Ok(())
+    }
+
+    fn run_paced(&mut self, cases: &mut Vec<Case>, budget: Duration) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let mut progress = Progress::until(begun + budget);
+        self.options.longest = Some(pacing::longest(budget, cases.len()));
+        let mut costs = self.run_round(cases, 0, &mut progress)?;
+        self.options.longest = None;
+        if signals::received().is_some() {
+            return Ok(());
+        }
+        costs.sort_unstable_by_key(|&(place, _)| place);
+        let costs: Vec<Cost> = costs.into_iter().map(|(_, cost)| cost).collect();
+        let dropped = pacing::fit(cases, &costs, budget.saturating_sub(begun.elapsed()));
+        if !dropped.is_empty() {
+            console::say(format_args!(
+                "left out after one round, since {} rounds of them do not fit into {} s: {}; a larger --budget has room",
+                pacing::ROUNDS,
+                budget.as_secs(),
+                dropped.join("; ")
+            ));
+        }
+        for round in 1.. {
+            if round >= pacing::ROUNDS && begun.elapsed() >= budget {
+                break;
+            }
+            self.run_round(cases, round, &mut progress)?;
+            if signals::received().is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn run_all(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
         let own = |case: &Case| case.rounds.min(rounds.end).saturating_sub(rounds.start) as usize;
         let all: usize = cases.iter().map(own).sum();
@@ -127,20 +176,39 @@ impl Rounds {
         let left = all.saturating_sub(self.done.iter().filter(is_in).count());
         let mut progress = Progress::new(left, rounds.end);
         for round in rounds.start..rounds.end.min(last) {
-            for (order, case) in shuffled(cases, round, self.header.seed) {
-                if signals::received().is_some() {
-                    return Ok(());
-                }
-                if self.done.contains(&(case.index, case.x, round, case.twin)) {
-                    continue;
-                }
-                progress.show(round, &case.cell.name());
-                let process = self.one(case);
-                self.keep(case, process, round, order)?;
-                progress.advance();
+            self.run_round(cases, round, &mut progress)?;
+            if signals::received().is_some() {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Runs one round as far as no signal ends it. Returns the cost of each process, with the place of its
+    /// case in `cases`.
+    fn run_round(
+        &mut self,
+        cases: &[Case],
+        round: u32,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Vec<(usize, Cost)>> {
+        let mut costs = Vec::with_capacity(cases.len());
+        for (order, place) in shuffled(cases, round, self.header.seed) {
+            let case = &cases[place];
+            if signals::received().is_some() {
+                break;
+            }
+            if self.done.contains(&(case.index, case.x, round, case.twin)) {
+                continue;
+            }
+            progress.show(round, &case.cell.name());
+            let begun = Instant::now();
+            let process = self.one(case);
+            costs.push((place, Cost::of(&process, begun.elapsed())));
+            self.keep(case, process, round, order)?;
+            progress.advance();
+        }
+        Ok(costs)
     }
 
     /// Runs a case once.
@@ -237,10 +305,10 @@ impl Rounds {
     }
 }
 
-/// The cases of one round with their order in it. It depends on the seed and the round alone, so that
+/// The places of a round's cases, in the order in which they run. It depends on the seed and the round alone, so that
 /// a run that is resumed keeps it.
-fn shuffled(cases: &[Case], round: u32, seed: u64) -> Vec<(u32, &Case)> {
-    let mut order: Vec<&Case> = cases.iter().filter(|case| round < case.rounds).collect();
+fn shuffled(cases: &[Case], round: u32, seed: u64) -> Vec<(u32, usize)> {
+    let mut order: Vec<usize> = (0..cases.len()).filter(|&k| round < cases[k].rounds).collect();
     let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(u64::from(round) << 32));
     rng.shuffle(&mut order);
     (0..).zip(order).collect()
@@ -301,7 +369,7 @@ mod tests {
         let order = |round| -> Vec<(u32, Option<u64>)> {
             let order = shuffled(&cases, round, 5);
             assert_eq!(order.last().unwrap().0 as usize, order.len() - 1);
-            order.iter().map(|(_, case)| (case.index, case.x)).collect()
+            order.iter().map(|&(_, k)| (cases[k].index, cases[k].x)).collect()
         };
         let (first, second) = (order(0), order(1));
         assert_ne!(first, second);
@@ -319,7 +387,7 @@ mod tests {
     fn a_case_runs_in_as_many_rounds_as_it_has() {
         let cases = cases();
         let runs: usize = (0..100).map(|round| shuffled(&cases, round, 5).len()).sum();
-        let rounds: u32 = cases.iter().map(|case| case.rounds).sum();
+        let rounds: u32 = cases.iter().map(|case| case.rounds.min(100)).sum();
         assert_eq!(runs, rounds as usize);
     }
 

@@ -102,6 +102,9 @@ pub struct Case {
     /// Row that this one is divided by in each round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<String>,
+    /// Name in the answer, which sets this row against the one that it is divided by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// Flag that is swept, without its dashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,

@@ -18,7 +18,7 @@ pub struct BuiltIn {
 /// The plan that runs when no other is named.
 pub(super) const DEFAULT: BuiltIn = BuiltIn {
     name: "default",
-    about: "a switch, a creation and memory at rest, for threads, processes and async tasks",
+    about: "a switch, a creation and memory at rest, for threads and async tasks",
     text: include_str!("../../plans/default.toml"),
 };
 
@@ -32,6 +32,11 @@ pub(super) const MEMORY: BuiltIn = BuiltIn {
 /// All of them, in the order of the help.
 pub const BUILT_IN: &[BuiltIn] = &[
     DEFAULT,
+    BuiltIn {
+        name: "why",
+        about: "where the costs come from: placement, least costs, io_uring, processes",
+        text: include_str!("../../plans/why.toml"),
+    },
     MEMORY,
     BuiltIn {
         name: "findings",

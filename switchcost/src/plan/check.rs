@@ -69,6 +69,11 @@ impl Section {
                     row.name
                 );
             }
+            ensure!(
+                row.answer.is_none() || row.versus.is_some(),
+                "row '{}': answer: it needs versus, the row that it is set against",
+                row.name
+            );
             ensure!(row.iters > 0, "row '{}': iters: at least one", row.name);
             if self.metric == Metric::Memory {
                 let distinct: HashSet<u32> = row.tasks.iter().copied().collect();

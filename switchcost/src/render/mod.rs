@@ -7,11 +7,13 @@ use record::Build;
 use record::{Metric, Record, Run};
 
 use crate::analysis::{Analysis, Cell, Row, Table};
+use crate::answer::Answer;
 use crate::cases::{Reading, case_name};
 use crate::compare as comparison;
 use crate::memory::{Fit, Slopes};
 use crate::notes;
 
+pub mod answer;
 pub mod compare;
 mod csv;
 pub mod curves;
@@ -35,6 +37,14 @@ pub use html::html;
 use figures::{factor, factor_in, figure, headline, net, unmeasured};
 pub use grid::Grid;
 use markdown::escaped;
+
+/// Writes the answer for a terminal, and how to see more.
+///
+/// # Errors
+/// Errors of the writer.
+pub fn answer_text(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| answer::text(answer, out))
+}
 
 /// Writes an analysis for a terminal.
 ///

@@ -214,7 +214,7 @@ fn print(
         })
         .context("cannot print the result");
     }
-    report::print(analysis, records, format)?;
+    report::print(analysis, records, format, true)?;
     let total = records.iter().find_map(|r| r.machine().memory_total_bytes);
     let room = room.map(|(room, name)| match total {
         Some(total) => (room, format!("{name}, of {} in all", Bytes(total))),

@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use record::Record;
 
 use crate::analysis::{self, Analysis};
+use crate::answer::Answer;
 use crate::{render, replace, store};
 
 #[derive(Debug, clap::Args)]
@@ -17,6 +18,10 @@ pub(crate) struct Args {
     /// The files of records; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    /// Print all tables, not the answer alone
+    #[arg(long)]
+    full: bool,
 
     /// Write a page with the tables and plots; it needs no other file and no network
     #[arg(long, value_name = "FILE")]
@@ -96,7 +101,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
     }
     if outputs.is_empty() && args.svg.is_none() {
-        return print(&analysis, &records, Format::Text);
+        return print(&analysis, &records, Format::Text, args.full);
     }
     for (path, bytes) in outputs {
         if is_stdout(path) {
@@ -208,10 +213,19 @@ fn json(analysis: &Analysis, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints an analysis.
-pub(crate) fn print(analysis: &Analysis, records: &[Record], format: Format) -> anyhow::Result<()> {
+/// Prints an analysis; for a terminal the answer alone, where there is one and not all is asked for.
+pub(crate) fn print(
+    analysis: &Analysis,
+    records: &[Record],
+    format: Format,
+    full: bool,
+) -> anyhow::Result<()> {
+    let answer = Answer::of(records).filter(|_| !full);
     console::print(|out| match format {
-        Format::Text => render::text(analysis, records, out),
+        Format::Text => match &answer {
+            Some(answer) => render::answer_text(answer, out),
+            None => render::text(analysis, records, out),
+        },
         Format::Markdown => render::markdown(analysis, records, out),
         Format::Json => json(analysis, out),
     })

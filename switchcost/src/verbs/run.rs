@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::console::{self, BadUsage, plain_line};
 use crate::signals;
@@ -15,7 +15,6 @@ use clap::builder::{
 
 use super::report::{self, Format};
 use crate::args::Measure;
-use crate::extension::{self, Goal, Pace};
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
 use crate::programs::Programs;
 use crate::rounds::Rounds;
@@ -43,15 +42,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Extend the run once, after the plan's rounds, until each interval is within this share of
-    /// its mean, or the budget is used up
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "2%", value_parser = args::target)]
-    target: f64,
-
-    /// Time for the whole run, builds apart; the plan's rounds are run in any case [default: 85s,
-    /// or 0s with --quick]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = args::duration)]
+    /// Time for the whole run, builds apart: rounds go on until it is used [default: the plan's, 60s for
+    /// the default plan, or 15s with --quick]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = args::time_limit, conflicts_with = "rounds")]
     budget: Option<Duration>,
+
+    /// Print all tables, not the answer alone
+    #[arg(long)]
+    full: bool,
 
     #[command(flatten)]
     measure: Measure,
@@ -88,7 +86,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser)]
     plan: Option<OsString>,
 
-    /// A short run: five rounds of a quarter of the iterations; wider intervals
+    /// A short run: 15 s, or five rounds of a quarter of the iterations; wider intervals
     #[arg(long)]
     quick: bool,
 
@@ -198,24 +196,17 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
 
-    let goal = Goal {
-        target: args.target,
-        budget: args.budget.unwrap_or(Duration::from_secs(match args.plan.quick {
-            true => 0,
-            false => 85,
-        })),
-    };
-    // The task counts of a slope have rounds of their own, which may be more than the plan's.
-    let pilot = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-    // To wait for others costs nothing of the budget, and says nothing of the pace.
+    // To wait for others costs nothing of the budget.
     rounds.await_turn();
-    let begun = Instant::now();
-    let before = rounds.records().len();
-    rounds.run(&cases, 0..pilot)?;
-    let pace = Pace { runs: rounds.records().len() - before, time: begun.elapsed() };
-    cases.retain(|case| case.extensible);
-    extend(&mut rounds, &mut cases, plan.rounds, pace, goal)?;
-    conclude(&mut rounds, &cases, args.format, goal)
+    match args.budget.or(plan.budget) {
+        Some(budget) => rounds.run_for(&mut cases, budget)?,
+        None => {
+            // The task counts of a slope have rounds of their own, which may be more than the plan's.
+            let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
+            rounds.run(&cases, 0..last)?;
+        }
+    }
+    conclude(&mut rounds, args.format, args.full)
 }
 
 /// Prints one line for each case.
@@ -225,7 +216,11 @@ fn list(plan: &PlanArgs) -> anyhow::Result<()> {
         for case in &cases {
             let twin = if case.twin { " (A/A)" } else { "" };
             let name = case.cell.name();
-            let line = format!("{name}{twin}: {} x {}", case.rounds, case.command());
+            let times = match case.rounds {
+                u32::MAX => String::new(),
+                rounds => format!("{rounds} x "),
+            };
+            let line = format!("{name}{twin}: {times}{}", case.command());
             writeln!(out, "{}", plain_line(&line))?;
         }
         Ok(())
@@ -247,61 +242,11 @@ fn earlier(path: &Path) -> anyhow::Result<Contents> {
     Ok(contents)
 }
 
-/// Runs as many rounds more as the plan's rounds ask for and the budget allows. Where a resumed
-/// file has such rounds already, they were decided on then, and are completed.
-fn extend(
-    rounds: &mut Rounds,
-    cases: &mut [Case],
-    pilot: u32,
-    pace: Pace,
-    goal: Goal,
-) -> anyhow::Result<()> {
-    let records = extension::extensible(rounds.records(), cases);
-    let decided = extension::decided(&records);
-    let all = match decided > pilot {
-        true => decided,
-        false => extension::rounds(&records, pilot, cases.len(), pace, goal),
-    };
-    if all <= pilot || signals::received().is_some() {
-        return Ok(());
-    }
-    for case in cases.iter_mut() {
-        case.rounds = all;
-    }
-    rounds.run(cases, pilot..all)
-}
-
-/// So many cases that have missed the target are named.
-const WORST: usize = 4;
-
-/// Prints the tables, what they leave to be desired, and where the records are.
-fn conclude(
-    rounds: &mut Rounds,
-    extensible: &[Case],
-    format: Format,
-    goal: Goal,
-) -> anyhow::Result<()> {
+/// Prints what was found, and where the records are.
+fn conclude(rounds: &mut Rounds, format: Format, full: bool) -> anyhow::Result<()> {
     let records = rounds.records();
     rounds.ensure_any()?;
-    report::print(&analysis::analyse(records), records, format)?;
-    let targeted = extension::extensible(records, extensible);
-    let mut missed = extension::missed(&targeted, goal.target);
-    missed.sort_by(|a, b| b.1.total_cmp(&a.1));
-    if !missed.is_empty() && goal.budget > Duration::ZERO {
-        let mut cases: Vec<String> = missed
-            .iter()
-            .take(WORST)
-            .map(|(name, reached)| format!("{name} (±{:.1} %)", reached * 100.0))
-            .collect();
-        if missed.len() > WORST {
-            cases.push(format!("and {} more", missed.len() - WORST));
-        }
-        console::say(format_args!(
-            "the target of ±{} % was not reached by: {}; a larger --budget allows more rounds",
-            goal.target * 100.0,
-            cases.join("; ")
-        ));
-    }
+    report::print(&analysis::analyse(records), records, format, full)?;
     if signals::received().is_some() {
         console::say(format_args!(
             "the same options with --resume {} go on from here",

@@ -257,7 +257,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
     }
     let records = rounds.records();
-    report::print(&analysis::analyse(records), records, args.keep.format)?;
+    report::print(&analysis::analyse(records), records, args.keep.format, true)?;
     rounds.conclude()
 }
 

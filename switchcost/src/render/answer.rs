@@ -1,0 +1,57 @@
+//! The answer as text: at most 20 lines of 80 columns.
+
+use std::io::{self, Write};
+
+use crate::answer::{Answer, number, short};
+use stats::Estimate;
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+
+/// Writes the answer for a terminal.
+///
+/// # Errors
+/// Errors of the writer.
+pub fn text(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
+    if let Some(busy) = &answer.busy {
+        wrapped(busy, out)?;
+        writeln!(out)?;
+    }
+    wrapped(&answer.machine, out)?;
+    let head = ["OS thread", "async task", "thread ÷ task"];
+    writeln!(out, "\n{:<32}{:>12}{:>12}    {}", "", head[0], head[1], head[2])?;
+    for row in &answer.rows {
+        let [thread, task] = [row.thread, row.task].map(|figure| short(row.quantity, figure));
+        let ratio = ratio(&row.ratio);
+        writeln!(out, "{:<32}{thread:>12}{task:>12}    {ratio}", row.name)?;
+    }
+    writeln!(out)?;
+    for line in answer.matters.iter().chain(&answer.trust) {
+        wrapped(line, out)?;
+    }
+    Ok(())
+}
+
+/// A ratio with its interval.
+pub fn ratio(ratio: &Estimate) -> String {
+    match ratio.interval {
+        Some(i) => format!("{}x [{}, {}]", number(ratio.value), number(i.low), number(i.high)),
+        None => format!("{}x (n = {})", number(ratio.value), ratio.n),
+    }
+}
+
+/// Writes a text in lines that a terminal has room for.
+fn wrapped(text: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            writeln!(out, "{line}")?;
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    writeln!(out, "{line}")
+}
