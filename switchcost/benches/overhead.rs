@@ -182,7 +182,7 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
         warmup: WARMUPS as u64,
         ..Case::default()
     };
-    let options = Options { timeout: TIMEOUT, keep_samples: false, counters: false };
+    let options = Options { timeout: TIMEOUT, keep_samples: false, counters: false, longest: None };
     let program = programs.executable(pair.program)?;
     let process = execute::run(program, &case, &options);
     match process.error {

@@ -97,7 +97,8 @@ fn others(records: &[Record]) -> (f64, f64) {
         let (Some(samples), Some(seen)) = (&record.samples, record.interference) else {
             continue;
         };
-        let cpus = record.machine().cpus_online.as_ref().and_then(|list| record::machine::cpu_list(list));
+        let cpus =
+            record.machine().cpus_online.as_ref().and_then(|list| record::machine::cpu_list(list));
         let time = samples.mean * samples.count as f64 * cpus.map_or(1.0, |cpus| cpus.len() as f64);
         let own = record.usage.map_or(0, |usage| usage.user_ns + usage.system_ns) as f64;
         let stolen_now = seen.steal.unwrap_or(0) as f64;
@@ -113,7 +114,7 @@ fn others(records: &[Record]) -> (f64, f64) {
 
 fn switches(rows: &[Row]) -> Option<String> {
     let (threads, tasks) = range(rows, |row| (row.metric == Metric::Hop).then_some(MANY / 1e9))?;
-    let show = |(low, high): (f64, f64)| format!("{} to {}", number(low * 100.0), percent(high));
+    let show = |range| span(range, |share| number(share * 100.0)) + " %";
     Some(format!(
         "10,000 switches/s take threads {} of a CPU, tasks {}.",
         show(threads),
@@ -123,10 +124,16 @@ fn switches(rows: &[Row]) -> Option<String> {
 
 fn waiting(rows: &[Row]) -> Option<String> {
     let (threads, tasks) = range(rows, |row| row.metric.is_slope().then_some(MANY))?;
-    let show = |(low, high): (f64, f64)| {
-        format!("{} to {}", short(Quantity::Bytes, low), short(Quantity::Bytes, high))
-    };
+    let show = |range| span(range, |bytes| short(Quantity::Bytes, bytes));
     Some(format!("10,000 waiting threads hold {}, tasks {}.", show(threads), show(tasks)))
+}
+
+/// A range as text, or one figure where both ends read the same.
+fn span((low, high): (f64, f64), show: impl Fn(f64) -> String) -> String {
+    match (show(low), show(high)) {
+        (low, high) if low == high => low,
+        (low, high) => format!("{low} to {high}"),
+    }
 }
 
 /// Least and greatest figure of the threads and of the tasks, of the rows that have a factor, times that.

@@ -12,7 +12,7 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use crate::args::shortened;
 use crate::console::{self, BadUsage};
 use crate::signals;
-use crate::verbs::{compare, limits, memory, report, run, scale, shell, stat, sweep};
+use crate::verbs::{compare, estimate, limits, memory, report, run, scale, shell, stat, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -32,6 +32,8 @@ enum Verb {
     Sweep(sweep::Args),
     /// Measure what a task holds in memory, and say how many of them this machine could hold
     Memory(memory::Args),
+    /// Say what so many switches a second and so many tasks would cost here, as threads and as tasks
+    Estimate(estimate::Args),
     /// Build larger and larger chains, and say which limit stops each program
     Scale(scale::Args),
     /// Run a program once and print all that can be observed of it
@@ -84,6 +86,7 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Some(Verb::Run(args)) => run::main(&args),
         Some(Verb::Sweep(args)) => sweep::main(&args),
         Some(Verb::Memory(args)) => memory::main(&args),
+        Some(Verb::Estimate(args)) => estimate::main(&args),
         Some(Verb::Scale(args)) => scale::main(&args),
         Some(Verb::Stat(args)) => stat::main(&args),
         Some(Verb::Limits(args)) => limits::main(&args),

@@ -9,6 +9,7 @@ use std::{fs, io};
 
 use record::Record;
 use switchcost::analysis::{Analysis, analyse};
+use switchcost::answer::Answer;
 use switchcost::{render, store};
 
 #[path = "fixtures/generate.rs"]
@@ -80,6 +81,8 @@ fn rewrite_the_fixture() {
 fn every_format_is_stable() {
     let records = records();
     let analysis = analyse(&records);
+    let answer = Answer::of(&records).expect("the fixture has one");
+    compare("answer", &made(|out| render::answer_text(&answer, out)));
     compare("text", &made(|out| render::text(&analysis, &records, out)));
     compare("markdown", &made(|out| render::markdown(&analysis, &records, out)));
     compare("csv", &rounded(&made(|out| render::csv(&records, out))));

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::describe::{finite, mean, sample_sd};
-use crate::distribution::t_critical;
+use crate::describe::{finite, mean};
 use crate::interval::{
     Interval, difference_interval, logs, paired_differences, paired_log_ratios, ratio_interval,
     t_interval, welch_difference_interval, welch_ratio_interval,
@@ -74,25 +73,6 @@ impl Estimate {
     }
 }
 
-/// Rounds needed for an interval of ± `target_relative` (0.02 for 2 %) around the mean, from
-/// a pilot: n = (t · s / (target · mean))², rounded up, t at the pilot's degrees of freedom.
-///
-/// At least the rounds of the pilot, which is also the answer when the formula has none (a single
-/// round, a mean of zero, a target that is not positive). The answer can be very large; the
-/// caller's time budget bounds it.
-pub fn planned_rounds(pilot_values: &[f64], target_relative: f64, confidence: f64) -> usize {
-    let pilot = pilot_values.len();
-    let needed = || {
-        let sd = sample_sd(pilot_values)?;
-        let t = t_critical(confidence, (pilot - 1) as f64)?;
-        let reach = finite(target_relative * mean(pilot_values)?.abs())?;
-        let rounds = (t * sd / reach).powi(2).ceil();
-        // An infinite number saturates in the cast.
-        (target_relative > 0.0 && reach > 0.0).then_some(rounds as usize)
-    };
-    needed().map_or(pilot, |rounds| rounds.max(pilot))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,28 +114,5 @@ mod tests {
         }
         assert_eq!(Estimate::difference(&ROUNDS_A, &ROUNDS_C, 0.95), None);
         assert_eq!(Estimate::ratio(&[0.0], &[1.0], 0.95), None);
-    }
-
-    #[test]
-    fn planned_rounds_matches_scipy() {
-        // scipy 1.17.1: math.ceil((stats.t.ppf(0.975, 9) * np.std(A, ddof=1)
-        //               / (target * np.mean(A))) ** 2)
-        for (target, expected) in [(0.02, 10), (0.01, 40), (0.005, 158)] {
-            assert_eq!(planned_rounds(&ROUNDS_A, target, 0.95), expected, "{target}");
-        }
-    }
-
-    #[test]
-    fn planned_rounds_never_shrinks_the_pilot() {
-        assert_eq!(planned_rounds(&ROUNDS_A, 0.5, 0.95), 10);
-        assert_eq!(planned_rounds(&[8.0; 6], 0.02, 0.95), 6);
-        assert_eq!(planned_rounds(&[8.0], 0.02, 0.95), 1);
-        assert_eq!(planned_rounds(&[], 0.02, 0.95), 0);
-        assert_eq!(planned_rounds(&[-1.0, 0.0, 1.0], 0.02, 0.95), 3);
-        assert_eq!(planned_rounds(&ROUNDS_A, 0.0, 0.95), 10);
-        assert_eq!(planned_rounds(&ROUNDS_A, -0.02, 0.95), 10);
-        assert_eq!(planned_rounds(&ROUNDS_A, f64::NAN, 0.95), 10);
-        assert_eq!(planned_rounds(&[1.0, f64::NAN], 0.02, 0.95), 2);
-        assert_eq!(planned_rounds(&ROUNDS_A, 1e-300, 0.95), usize::MAX);
     }
 }

@@ -26,7 +26,7 @@ mod theil_sen;
 mod tests;
 
 pub use describe::{Outliers, mean, median, quantile, sample_sd, tukey_outliers};
-pub use estimate::{Estimate, MIN_ROUNDS, planned_rounds};
+pub use estimate::{Estimate, MIN_ROUNDS};
 pub use interval::{
     Interval, difference_interval, ratio_interval, t_interval, welch_difference_interval,
     welch_ratio_interval,

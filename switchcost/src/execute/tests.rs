@@ -29,7 +29,7 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
     let path = folder.path().join("p");
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let options = Options { timeout, keep_samples: false, counters: false };
+    let options = Options { timeout, keep_samples: false, counters: false, longest: None };
     // A fork of another test may hold the script open for writing at this moment.
     for _ in 0..100 {
         let process = run(&path.as_path().into(), case, &options);

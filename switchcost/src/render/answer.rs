@@ -19,11 +19,13 @@ pub fn text(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
     }
     wrapped(&answer.machine, out)?;
     let head = ["OS thread", "async task", "thread ÷ task"];
-    writeln!(out, "\n{:<32}{:>12}{:>12}    {}", "", head[0], head[1], head[2])?;
+    let names = answer.rows.iter().map(|row| row.name.chars().count());
+    let width = names.max().unwrap_or(0).max(29);
+    writeln!(out, "\n{:<width$}{:>12}{:>12}   {}", "", head[0], head[1], head[2])?;
     for row in &answer.rows {
         let [thread, task] = [row.thread, row.task].map(|figure| short(row.quantity, figure));
         let ratio = ratio(&row.ratio);
-        writeln!(out, "{:<32}{thread:>12}{task:>12}    {ratio}", row.name)?;
+        writeln!(out, "{:<width$}{thread:>12}{task:>12}   {ratio}", row.name)?;
     }
     writeln!(out)?;
     for line in answer.matters.iter().chain(&answer.trust) {
@@ -43,9 +45,11 @@ pub fn ratio(ratio: &Estimate) -> String {
 /// Writes a text in lines that a terminal has room for.
 fn wrapped(text: &str, out: &mut Vec<u8>) -> io::Result<()> {
     let mut line = String::new();
+    // A number keeps its sign.
+    let text = text.replace(" %", "\u{a0}%");
     for word in text.split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", line.replace('\u{a0}', " "))?;
             line.clear();
         }
         if !line.is_empty() {
@@ -53,5 +57,5 @@ fn wrapped(text: &str, out: &mut Vec<u8>) -> io::Result<()> {
         }
         line.push_str(word);
     }
-    writeln!(out, "{line}")
+    writeln!(out, "{}", line.replace('\u{a0}', " "))
 }

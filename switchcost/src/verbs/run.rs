@@ -9,9 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::console::{self, BadUsage, plain_line};
 use crate::signals;
 use anyhow::Context;
+use clap::Parser;
 use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
+
+use record::Record;
 
 use super::report::{self, Format};
 use crate::args::Measure;
@@ -175,9 +178,27 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    if args.list {
-        return list(&args.plan);
+    match args.list {
+        true => list(&args.plan),
+        false => conclude(&mut measure(args)?, args.format, args.full),
     }
+}
+
+/// Records of a short run of the default plan, which are kept nowhere else.
+pub(super) fn quick() -> anyhow::Result<Vec<Record>> {
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        run: Args,
+    }
+    let folder = tempfile::tempdir().context("cannot make a folder for the results")?;
+    let out = folder.path().join("quick.jsonl");
+    let flags = [OsStr::new("run"), OsStr::new("--quick"), OsStr::new("--out"), out.as_os_str()];
+    Ok(measure(&Flags::try_parse_from(flags)?.run)?.records().to_vec())
+}
+
+/// Runs the plan.
+fn measure(args: &Args) -> anyhow::Result<Rounds> {
     let earlier = match &args.resume {
         Some(path) => earlier(path)?,
         None => Contents::default(),
@@ -206,7 +227,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             rounds.run(&cases, 0..last)?;
         }
     }
-    conclude(&mut rounds, args.format, args.full)
+    Ok(rounds)
 }
 
 /// Prints one line for each case.

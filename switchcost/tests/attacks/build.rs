@@ -24,7 +24,7 @@ const PLAN: &str = r#"
 /// A run in a folder of the user's that a build precedes.
 fn built(folder: &Path) -> Run {
     fs::write(folder.join("plan.toml"), PLAN).unwrap();
-    switchcost("run --budget 0s --plan plan.toml --out out.jsonl").folder(folder)
+    switchcost("run --plan plan.toml --out out.jsonl").folder(folder)
 }
 
 #[test]

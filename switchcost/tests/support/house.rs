@@ -110,7 +110,7 @@ impl House {
 
     /// The rest of a command line that runs the plan.
     pub(crate) fn of_plan(&self, run: Run, flags: &str) -> Run {
-        let run = run.flags("--budget 0s --plan").arg(self.path("plan.toml"));
+        let run = run.flags("--plan").arg(self.path("plan.toml"));
         let run = match flags.contains("--resume") || flags.contains("--out") {
             true => run,
             false => run.arg("--out").arg(self.out()),
