@@ -45,9 +45,11 @@ impl Group {
         may_enter(Run::within(&script, &build().join(program)).flags(flags).finish())
     }
 
-    /// A limit as an error names it.
-    fn limit(&self, file: &str) -> String {
-        format!("{file} of {}", self.0.display())
+    /// Expects a program to name a limit of the group, and what fits.
+    fn expect_named(&self, program: &str, flags: &str, file: &str) {
+        let group = format!(" of {}", self.0.display());
+        let words = [file, &group, "at most ", " tasks fit", "switchcost limits"];
+        self.run(program, flags).map(|run| run.expect_refusal(1, &words));
     }
 }
 
@@ -59,11 +61,11 @@ impl Drop for Group {
 }
 
 fn may_enter(run: Outcome) -> Option<Outcome> {
-    let may = run.code != 77;
-    if !may {
+    if run.code == 77 {
         skip("no process can be moved to a control group");
+        return None;
     }
-    may.then_some(run)
+    Some(run)
 }
 
 /// The nearest group of this process that can give a controller to a child.
@@ -90,11 +92,9 @@ fn parent(controller: &str) -> Option<PathBuf> {
 #[test]
 fn too_few_processes_for_a_group_are_named() {
     let Some(group) = Group::new("pids", &[("pids.max", "20")]) else { return };
-    let words = [&group.limit("pids.max"), "at most ", " tasks fit", "switchcost limits"];
     let flags = "--tasks 50 --iters 2 --warmup 0";
     for program in ["thread-brigade", "thread-mem-brigade", "process-brigade", "thread-creation"] {
-        let Some(run) = group.run(program, flags) else { return };
-        run.expect_refusal(1, &words);
+        group.expect_named(program, flags, "pids.max");
     }
     // Tasks that are no threads fit.
     let alone = format!("{flags} --flavor current-thread");
@@ -114,13 +114,8 @@ fn memory(bytes: &'static str) -> [(&'static str, &'static str); 4] {
 #[test]
 fn too_little_memory_of_a_group_is_named() {
     let Some(group) = Group::new("memory", &memory("67108864")) else { return };
-    let file = ["memory.max", "memory.limit_in_bytes"];
-    let file = file.into_iter().find(|file| group.0.join(file).exists()).unwrap();
-    let Some(few) = group.run("async-mem-brigade", "--tasks 50 --iters 2") else { return };
-    few.expect(0);
-    let words = [&group.limit(file), "at most ", " tasks fit", "switchcost limits"];
-    let many = group.run("async-mem-brigade", "--tasks 1000000 --iters 2");
-    many.map(|run| run.expect_refusal(1, &words));
+    group.run("async-mem-brigade", "--tasks 50 --iters 2").map(|run| run.expect(0));
+    group.expect_named("async-mem-brigade", "--tasks 1000000 --iters 2", "memory.");
 }
 
 #[test]

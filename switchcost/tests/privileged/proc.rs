@@ -4,19 +4,19 @@ use serde_json::Value;
 
 use crate::support::house::House;
 use crate::support::process::Run;
-use crate::support::{build, is_installed, skip};
+use crate::support::{build, skip};
 
 /// Shell text that becomes the program where there is no /proc; status 77 where that cannot be made.
 const WITHOUT: &str = r#"exec unshare --mount --propagation private sh -c 'umount -l /proc || exit 77
     exec "$0" "$@"' "$0" "$@""#;
 
-/// Whether mounts of a process's own can be made here.
-fn can_mount() -> bool {
-    let can = is_installed("unshare") && Run::within(WITHOUT, "true".as_ref()).finish().code == 0;
-    if !can {
-        skip("/proc cannot be taken away here: that takes root and unshare");
+/// `None` where /proc cannot be taken away.
+fn mounts() -> Option<()> {
+    if Run::within(WITHOUT, "true".as_ref()).finish().code == 0 {
+        return Some(());
     }
-    can
+    skip("/proc cannot be taken away here: that takes root and unshare");
+    None
 }
 
 /// One of each kind.
@@ -25,9 +25,7 @@ const PROGRAMS: [&str; 5] =
 
 #[test]
 fn programs_measure_without_proc() {
-    if !can_mount() {
-        return;
-    }
+    let Some(()) = mounts() else { return };
     for program in PROGRAMS {
         let run = Run::within(WITHOUT, &build().join(program));
         let run = run.flags("--tasks 3 --iters 4 --warmup 1").finish().expect_quiet_success();
@@ -48,9 +46,7 @@ const OF_PROC: [&str; 7] = [
 
 #[test]
 fn what_proc_would_tell_is_absent_and_not_zero() {
-    if !can_mount() {
-        return;
-    }
+    let Some(()) = mounts() else { return };
     // A fake tells no usage of its own.
     let house = House::new(1, &["one-thread-brigade"]);
     for (shell, is_told) in [(r#"exec "$0" "$@""#, true), (WITHOUT, false)] {
