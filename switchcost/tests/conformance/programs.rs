@@ -3,11 +3,10 @@
 use std::env;
 use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
 use super::check;
 use super::subject::{Level, Subject};
-use crate::support::{RUNNER, skip};
+use crate::support::{build, skip};
 
 /// Faults of programs whose tasks are joined by `chain`'s links.
 const LINK: &str = "fail panic close absent corrupt hang";
@@ -18,7 +17,7 @@ const ALONE: &str = "fail panic corrupt";
 /// A test for each line: its name, the program, flags that keep it small, its faults.
 macro_rules! programs {
     ($($test:ident: $program:literal, $flags:literal, $faults:expr;)*) => {
-        /// Names of all programs, for cargo.
+        /// Names of all programs.
         pub(crate) const PROGRAMS: &[&str] = &[$($program),*];
 
         $(
@@ -43,6 +42,8 @@ programs! {
     async_mem_brigade: "async-mem-brigade", "", LINK;
     smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
+    compio_brigade: "compio-brigade", "", LINK;
+    compio_brigade_with_large_tokens: "compio-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
     blocking_strategies: "blocking-strategies", "", "";
     body_stream: "body-stream", "--size 1KiB", "";
 }
@@ -73,28 +74,6 @@ fn goroutines() {
         check(&subject).join("\n")
     });
     assert_eq!(failures.concat(), "");
-}
-
-/// Brings the programs up to date in the folder where the runner's executable is.
-pub(crate) fn build() -> &'static Path {
-    static FOLDER: OnceLock<&Path> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let folder = Path::new(RUNNER).parent().unwrap();
-        let profile = match folder.file_name().unwrap().to_str().unwrap() {
-            "debug" => "dev",
-            other => other,
-        };
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
-            .args(["build", "--quiet", "--bins", "--profile", profile])
-            .args(PROGRAMS.iter().map(|name| format!("--package={name}")))
-            .arg("--target-dir")
-            .arg(folder.parent().unwrap())
-            .status();
-        assert!(status.unwrap().success(), "cargo build");
-        folder
-    })
 }
 
 fn conforms(program: &str, flags: &str, faults: &str) {

@@ -7,6 +7,7 @@ use switchcost::plan::BUILT_IN;
 use switchcost::probe;
 
 use crate::conformance::programs;
+use crate::support::build;
 use crate::support::house::House;
 use crate::support::process::Outcome;
 
@@ -17,7 +18,7 @@ fn house() -> House {
     let house = House::new(1, &PROGRAMS);
     for program in PROGRAMS {
         std::fs::remove_file(house.path(program)).unwrap();
-        std::fs::hard_link(programs::build().join(program), house.path(program)).unwrap();
+        std::fs::hard_link(build().join(program), house.path(program)).unwrap();
     }
     house
 }
@@ -101,7 +102,7 @@ fn limits_tells_what_fits_and_what_raises_it() {
 /// are a cell that says so.
 #[test]
 fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
-    let folder = programs::build();
+    let folder = build();
     let mut faults = Vec::new();
     let mut asked = 0;
     for plan in BUILT_IN {

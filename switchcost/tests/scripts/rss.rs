@@ -4,9 +4,8 @@ use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
 use super::{can_run, executable, folder_of, script, within};
-use crate::conformance::programs;
 use crate::support::process::{Outcome, Run};
-use crate::support::until;
+use crate::support::{build, until};
 
 const THREAD: &str = "rss-per-thread.sh";
 const TASK: &str = "rss-per-task.sh";
@@ -18,7 +17,7 @@ const PMAP: &str = "echo 'Address           Kbytes     RSS   Dirty Mode  Mapping
 
 /// A script that finds the programs of this profile.
 fn built(run: Run) -> Run {
-    run.env("SWITCHCOST_BIN_DIR", programs::build().to_str())
+    run.env("SWITCHCOST_BIN_DIR", build().to_str())
 }
 
 /// A folder with a `pmap` that is this shell text, and a script that finds it first.

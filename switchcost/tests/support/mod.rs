@@ -7,11 +7,35 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The runner's executable, beside which the programs are.
 pub(crate) const RUNNER: &str = env!("CARGO_BIN_EXE_switchcost");
+
+/// Brings the programs up to date in the folder where the runner's executable is. All of them: with
+/// others, cargo would build another one for other features of what they share.
+pub(crate) fn build() -> &'static Path {
+    static FOLDER: OnceLock<&Path> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(RUNNER).parent().unwrap();
+        let profile = match folder.file_name().unwrap().to_str().unwrap() {
+            "debug" => "dev",
+            other => other,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
+            .args(["build", "--quiet", "--bins", "--workspace", "--exclude", "switchcost"])
+            .args(["--profile", profile, "--target-dir"])
+            .arg(folder.parent().unwrap())
+            .status();
+        assert!(status.unwrap().success(), "cargo build");
+        folder
+    })
+}
 
 /// Says why a test, or a part of it, could not be made here. Past the test harness, which would
 /// keep it for itself when the test passes.

@@ -1,0 +1,156 @@
+//! A token travels through N tasks of compio, chained by pipes, on io_uring.
+//!
+//! One iteration: the driver writes a byte into the first link; each task reads it, adds one, and writes
+//! it into the next link; the driver, a task too, reads it from the last link: N + 1 hops. All tasks run
+//! on one thread.
+//!
+//! Timed: what a hop takes of compio and of the kernel: a read and a write are each an operation that
+//! compio allocates, submits and awaits; with `--touch`, the use of memory in between. Left out: creating
+//! and awaiting the tasks, and the check of the bytes.
+//!
+//! Not to be taken for the least that tasks on io_uring cost: `uring-brigade` measures that. The ring has
+//! compio's defaults, which are those of `uring-brigade --setup plain`.
+
+mod link;
+mod runtime;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use chain::{
+    ChainBuilder, ChainFlags, Pattern, Readers, StartGuard, StartLatch, TaskResults, Transport,
+    WorkingSet,
+};
+use clap::Parser;
+use compio::runtime::{JoinHandle, Runtime};
+use contract::message::{Claim, Description};
+use contract::{BadUsage, Flags, Pass, Program, Run};
+use link::{Reader, Token, Writer};
+use runtime::join;
+
+/// Pass a byte through a chain of compio tasks joined by pipes, and time it
+#[derive(Clone, Parser)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    chain: ChainFlags,
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        if self.chain.transport == Transport::Eventfd {
+            return Err(BadUsage::new(
+                "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
+            ));
+        }
+        let (claim, readers) = (Claim::UserSwitch, Readers::Tasks);
+        let needs = self.chain.needs(self.chain.token_size()) + runtime::needs();
+        let tasks = self.chain.describe("compio-brigade", &self.flags, claim, readers, needs)?;
+        Ok(Description { runtime: Some(runtime::describe()), ..tasks })
+    }
+}
+
+/// Where a task reads, and where it writes.
+type Ends = (Reader, Writer);
+
+fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
+    let runtime = runtime::open()?;
+    let mut tasks = Vec::new();
+    let built = runtime.enter(|| build(cli, &runtime, &mut tasks));
+    let driven = built.and_then(|mut ends| {
+        while let Some(mut pass) = run.next_pass()? {
+            let driver = runtime.spawn(drive(cli.clone(), ends, pass));
+            let result;
+            (ends, pass, result) = join(&runtime, driver)?;
+            run.finish(pass)?;
+            result?;
+        }
+        Ok(())
+    });
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    let results = tasks.into_iter().map(|(place, task)| (place, join(&runtime, task).flatten()));
+    TaskResults::from_iter(results).into_result(driven, run.sent())
+}
+
+/// Builds the chain, waits until each task runs, and returns the driver's ends.
+fn build(
+    cli: &Cli,
+    runtime: &Runtime,
+    tasks: &mut Vec<(u32, JoinHandle<Result<u64>>)>,
+) -> Result<Ends> {
+    let chain = &cli.chain;
+    let mut latch = StartLatch::new(cli.flags.tasks);
+    let mut builder =
+        ChainBuilder::new(cli.flags.tasks, chain.shuffle, || link::link(chain.transport))?;
+    while let Some(station) = builder.next_station()? {
+        let fault = chain.fault.of(station.place);
+        let ends = (station.upstream.with(fault), station.downstream);
+        let task =
+            pass_on(ends, latch.guard(fault), link::token(chain), WorkingSet::new(chain.touch));
+        tasks.push((station.place, runtime.spawn(task)));
+    }
+    while !latch.is_open()? {
+        runtime.run();
+    }
+    Ok(builder.driver_ends())
+}
+
+/// A task of the chain: takes a token, adds one to it, hands it on, until the end of file.
+async fn pass_on(
+    (mut from, mut to): Ends,
+    guard: StartGuard,
+    mut token: Token,
+    mut memory: WorkingSet,
+) -> Result<u64> {
+    guard.started()?;
+    let mut passed = 0;
+    while from.read(&mut token).await? {
+        token[0] = token[0].wrapping_add(1);
+        memory.touch();
+        to.write(&mut token).await?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+/// The driver: sends the tokens in, takes them out, and times that.
+async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> (Ends, Pass, Result<()>) {
+    let result: Result<()> = async {
+        let pattern = Pattern::new(&cli.chain);
+        let mut received = pattern.room(cli.chain.tokens, 0);
+        let mut tokens = vec![link::token(&cli.chain); cli.chain.tokens as usize];
+        while let Some(iteration) = pass.next_iteration() {
+            let start = iteration as u8;
+            for (k, token) in tokens.iter_mut().enumerate() {
+                token.copy_from_slice(pattern.token(start.wrapping_add(k as u8)));
+            }
+
+            let clock = Instant::now();
+            for token in &mut tokens {
+                first.write(token).await?;
+            }
+            for token in &mut tokens {
+                ensure!(last.read(token).await?, "the chain ended early");
+            }
+            pass.record(clock.elapsed());
+
+            for (part, token) in pattern.tokens(&mut received).zip(&tokens) {
+                part.copy_from_slice(token);
+            }
+            pattern.verify(&received, start, cli.flags.tasks)?;
+        }
+        Ok(())
+    }
+    .await;
+    ((last, first), pass, result)
+}

@@ -1,0 +1,91 @@
+//! A measuring process that others interfere with. It takes no right where they are the same user's.
+
+use contract::message::Answer;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::subject::{Level, Live, Subject, threads};
+use crate::support::house::House;
+use crate::support::{build, is_installed, skip};
+
+/// A controlled run that is ready, and its processes.
+fn ready(program: &str) -> (Live, Vec<i32>) {
+    let (path, flags, faults) = (build().join(program), String::new(), Vec::new());
+    let subject = Subject { path, flags, faults, level: Level::Full };
+    let mut live = subject.small("--controlled").start().unwrap();
+    let pids = live.ready().unwrap();
+    (live, pids)
+}
+
+#[test]
+fn a_task_that_is_killed_is_named_as_the_cause() {
+    for (before, after) in [("", "run 10000\n"), ("run 10000\n", "")] {
+        let (mut live, pids) = ready("process-brigade");
+        live.send(before).unwrap();
+        // The program itself, then its tasks.
+        kill(Pid::from_raw(pids[2]), Signal::SIGKILL).unwrap();
+        live.send(after).unwrap();
+        let mut answer = live.answer().unwrap();
+        if let Answer::Ran { .. } = answer {
+            live.send("end\n").unwrap();
+            answer = live.answer().unwrap();
+        }
+        let Answer::Failed { error } = answer else { panic!("{answer:?}") };
+        assert!(error.contains("task 1") && error.contains("SIGKILL"), "{error}");
+        live.finish().unwrap().expect(1).unwrap();
+    }
+}
+
+/// The first CPU that this process may use, and all of them; `None` where it has one.
+fn cpus() -> Option<(usize, CpuSet)> {
+    let all = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let mut cpus = (0..CpuSet::count()).filter(|&cpu| all.is_set(cpu).unwrap());
+    let first = cpus.next().unwrap();
+    if cpus.next().is_none() {
+        skip("this process has one CPU alone");
+        return None;
+    }
+    Some((first, all))
+}
+
+#[test]
+fn another_set_of_cpus_does_not_break_a_run() {
+    let Some((cpu, all)) = cpus() else { return };
+    let mut first = CpuSet::new();
+    first.set(cpu).unwrap();
+    for program in ["thread-brigade", "process-brigade", "async-brigade", "thread-mem-brigade"] {
+        let (mut live, pids) = ready(program);
+        live.send("run 5000\n").unwrap();
+        for set in [first, all].iter().cycle().take(21) {
+            // As taskset --all-tasks does.
+            for thread in pids.iter().flat_map(|&pid| threads(pid)) {
+                let id = thread.file_name().unwrap().to_str().unwrap().parse().unwrap();
+                sched_setaffinity(Pid::from_raw(id), set).unwrap();
+            }
+        }
+        let answer = live.answer().unwrap();
+        let Answer::Ran { samples_ns, .. } = answer else { panic!("{program}: {answer:?}") };
+        assert_eq!(samples_ns.len(), 5000, "{program}");
+        // The first CPU alone is left.
+        let answer = live.ask("run 50").unwrap();
+        assert!(matches!(answer, Answer::Ran { .. }), "{program}: {answer:?}");
+        live.finish().unwrap().expect(0).unwrap();
+    }
+}
+
+/// The runner knows its CPUs from its start.
+#[test]
+fn another_set_of_cpus_does_not_break_a_plan() {
+    let Some((cpu, _)) = cpus() else { return };
+    if !is_installed("taskset") {
+        return skip("no taskset");
+    }
+    let house = House::new(2, &["one-thread-brigade", "async-brigade"]);
+    let taskset = format!("taskset --pid --cpu-list {cpu} $PPID >/dev/null || exit");
+    house.fake("async-brigade", &taskset);
+    house.run("").start().finish_all().expect(0);
+    let processes = house.processes();
+    assert_eq!(processes.len(), 4);
+    assert!(processes.iter().all(|p| p["error"].is_null()), "{processes:?}");
+}
