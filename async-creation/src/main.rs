@@ -28,7 +28,7 @@ use anyhow::{Context, ensure};
 use chain::StartLatch;
 use clap::Parser;
 use clap::builder::ArgPredicate;
-use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
+use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::{Defaults, Flags, Pass, Program, Run, Step};
 use creation::{SleepFlags, SpawnTimes};
 use runtime::RuntimeFlags;
@@ -69,21 +69,14 @@ impl Program for Cli {
             Some(_) => passes[0].settle = 0,
             None => passes.push(SpawnTimes::pass()),
         }
+        let claim = match self.floor {
+            true => Claim::NoSwitch,
+            false => Claim::UserSwitch,
+        };
         let tasks = Description {
-            contract: VERSION,
-            program: "async-creation".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            tasks: self.flags.tasks.into(),
-            tokens: 1,
-            bytes: None,
-            hops: None,
-            claim: match self.floor {
-                true => Claim::NoSwitch,
-                false => Claim::UserSwitch,
-            },
             passes,
             needs: Needs { bytes: Need::new(FIXED_BYTES, TASK_BYTES), ..Needs::default() },
-            runtime: None,
+            ..Description::new("async-creation", &self.flags, claim)
         };
         match self.floor {
             true => Ok(tasks),

@@ -28,7 +28,7 @@ use blocking::{
 };
 use chain::FaultFlags;
 use clap::Parser;
-use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
+use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::samples::Recorder;
 use contract::{Defaults, Flags, Pass, Program, Run};
 use operation::{Operation, Work};
@@ -71,17 +71,9 @@ impl Program for Cli {
         self.fault.check(self.flags.tasks)?;
         let own = Needs { bytes: Need::new(4 << 20, 1 << 10), ..Needs::default() };
         self.threads()?.describe(Description {
-            contract: VERSION,
-            program: "blocking-strategies".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            tasks: self.flags.tasks.into(),
-            tokens: 1,
-            bytes: None,
-            hops: None,
-            claim: Claim::UserSwitch,
             passes: vec![PassKind::main(), NeighbourFlags::pass()],
             needs: own + NeighbourFlags::needs(),
-            runtime: None,
+            ..Description::new("blocking-strategies", &self.flags, Claim::UserSwitch)
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use blocking::{BlockingFlags, NeighbourFlags, Threads};
 use chain::FaultFlags;
 use clap::Parser;
-use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
+use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::units::{Bytes, Span};
 use contract::{BadUsage, Defaults, Flags, Program};
 use threads::{CpuAssignment, Placement};
@@ -110,17 +110,10 @@ impl Program for Cli {
         }
         let tasks = u64::from(self.flags.tasks);
         self.threads()?.describe(Description {
-            contract: VERSION,
-            program: "body-stream".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            tasks,
-            tokens: 1,
             bytes: Some(tasks.saturating_mul(self.size.0)),
-            hops: None,
-            claim: Claim::UserSwitch,
             passes: vec![PassKind::main(), NeighbourFlags::pass()],
             needs: self.needs()? + NeighbourFlags::needs(),
-            runtime: None,
+            ..Description::new("body-stream", &self.flags, Claim::UserSwitch)
         })
     }
 }

@@ -26,7 +26,7 @@ use std::time::Instant;
 use anyhow::ensure;
 use clap::Parser;
 use clap::builder::ArgPredicate;
-use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
+use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::{Defaults, Flags, Pass, Program, Run, Step, console};
 use creation::{SleepFlags, SpawnTimes};
 use threads::futex::FutexFlags;
@@ -71,17 +71,9 @@ impl Program for Cli {
             false => self.stack.needs(),
         };
         Ok(Description {
-            contract: VERSION,
-            program: "thread-creation".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            tasks: self.flags.tasks.into(),
-            tokens: 1,
-            bytes: None,
-            hops: None,
-            claim: Claim::KernelSwitch,
             passes,
             needs: threads + DRIVER,
-            runtime: None,
+            ..Description::new("thread-creation", &self.flags, Claim::KernelSwitch)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Flags of a brigade.
 
-use contract::message::{Claim, Description, Need, Needs, PassKind, VERSION};
+use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
@@ -205,17 +205,10 @@ pub(crate) fn describe(
     (tokens, size): (u32, Bytes),
 ) -> Description {
     Description {
-        contract: VERSION,
-        program: program.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        tasks: flags.tasks.into(),
         tokens: tokens.into(),
         bytes: Some(size.0 * u64::from(tokens)),
-        hops: None,
-        claim,
-        passes: vec![PassKind::main()],
         needs,
-        runtime: None,
+        ..Description::new(program, flags, claim)
     }
 }
 

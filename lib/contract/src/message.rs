@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Add;
 
+use crate::Flags;
 use serde::{Deserialize, Serialize};
 
 /// Version of the contract.
@@ -45,6 +46,25 @@ pub struct Description {
     /// Async runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
+}
+
+impl Description {
+    /// Description of a program with one token, its main pass alone, and no needs.
+    pub fn new(program: &str, flags: &Flags, claim: Claim) -> Self {
+        Description {
+            contract: VERSION,
+            program: program.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            tasks: flags.tasks.into(),
+            tokens: 1,
+            bytes: None,
+            hops: None,
+            claim,
+            passes: vec![PassKind::main()],
+            needs: Needs::default(),
+            runtime: None,
+        }
+    }
 }
 
 fn one() -> u64 {
