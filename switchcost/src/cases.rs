@@ -192,9 +192,11 @@ impl<'a> Cases<'a> {
         self.neighbour(key, self.0.get(key)?.versus())
     }
 
-    /// True if a case is what others of its column are measured against.
-    pub fn is_baseline(&self, key: &Key) -> bool {
-        self.0.iter().any(|(other, runs)| {
+    /// True if a case depends on the machine alone: a yardstick of the plan, or what others of its column
+    /// are measured against.
+    pub fn is_yardstick(&self, key: &Key) -> bool {
+        let own = self.0.get(key).is_some_and(|runs| runs.place.case.yardstick);
+        own || self.0.iter().any(|(other, runs)| {
             runs.baseline() == Some(&key.row)
                 && (&other.section, &other.column) == (&key.section, &key.column)
         })

@@ -6,7 +6,8 @@
 //! family, corrected by Holm's method, so that in at most 5 % of comparisons of equal runs any
 //! case is called different. That supposes that nothing but chance sets the runs apart. A machine
 //! that has become slower meanwhile makes a true difference, which no statistics of two files can
-//! tell from one of the programs; what the baselines did is shown beside it for that reason.
+//! tell from one of the programs. So a time is called different only where its interval lies outside
+//! the range by which the yardsticks moved: work that depends on the machine alone.
 
 use record::{Metric, Quantity, Record, Run};
 use serde::{Serialize, Serializer};
@@ -47,6 +48,17 @@ pub struct Comparison {
     pub sections: Vec<Section>,
     /// How many changes are judged together.
     pub family: usize,
+    /// How far the yardsticks moved in each further file.
+    pub moved: Vec<Moved>,
+}
+
+/// Range of the yardsticks' changes, as ratios with their intervals; `None` where there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Moved {
+    /// Of those that are pinned.
+    pub pinned: Option<(f64, f64)>,
+    /// Of all.
+    pub all: Option<(f64, f64)>,
 }
 
 /// A file that is compared.
@@ -88,10 +100,10 @@ pub struct Line {
     pub metric: Metric,
     /// Which part of the memory.
     pub part: Option<Part>,
-    /// The row that is subtracted from it.
-    pub baseline: Option<String>,
-    /// True if it is what others are measured against: it has nothing to switch to.
-    pub is_baseline: bool,
+    /// True if it depends on the machine alone.
+    pub is_yardstick: bool,
+    /// True if its processes were restricted to CPUs.
+    pub is_pinned: bool,
     /// One for each file.
     pub figures: Vec<Figure>,
     /// One for each file after the first; `None` where neither has the case.
@@ -179,6 +191,7 @@ pub fn compare(sources: &[Source<'_>]) -> Comparison {
         marks: marks::of(sources, &cases),
         sections: Vec::new(),
         family: 0,
+        moved: Vec::new(),
     };
     for key in keys(&cases) {
         let Some(runs) = cases.iter().find_map(|c| c.get(key)) else {
@@ -188,7 +201,7 @@ pub fn compare(sources: &[Source<'_>]) -> Comparison {
         section.lines.extend(lines(key, &runs.view.metric, &cases));
     }
     comparison.judge();
-    comparison.look_at_baselines();
+    comparison.doubt();
     comparison
 }
 
@@ -220,8 +233,11 @@ fn lines(key: &Key, metric: &Metric, cases: &[Cases<'_>]) -> Vec<Line> {
             key: key.clone(),
             metric: metric.clone(),
             part,
-            baseline: cases.iter().find_map(|c| c.get(key)?.baseline().cloned()),
-            is_baseline: cases.iter().any(|c| c.is_baseline(key)),
+            is_yardstick: cases.iter().any(|c| c.is_yardstick(key)),
+            is_pinned: cases
+                .iter()
+                .filter_map(|c| c.get(key)?.all.first())
+                .any(|r| r.cpus.is_some()),
             changes,
             figures,
         })
@@ -343,29 +359,43 @@ impl Comparison {
         }
     }
 
-    /// Puts beside each change what became of its baseline.
-    fn look_at_baselines(&mut self) {
-        for section in &mut self.sections {
-            let baselines: Vec<(Key, Vec<Option<Change>>)> = section
-                .lines
-                .iter()
-                .filter(|line| line.is_baseline)
-                .map(|line| (line.key.clone(), line.changes.clone()))
-                .collect();
-            for line in &mut section.lines {
-                let Some(row) = line.baseline.clone() else {
+    /// Takes back what is called different where the machine alone may have moved as far.
+    fn doubt(&mut self) {
+        self.moved = (0..self.files.len() - 1).map(|file| self.moved(file)).collect();
+        let lines = self.sections.iter_mut().flat_map(|section| &mut section.lines);
+        for line in lines.filter(|line| !line.is_yardstick) {
+            for (moved, change) in self.moved.iter().zip(&mut line.changes) {
+                let range = if line.is_pinned { moved.pinned } else { moved.all };
+                let (Some((low, high)), Some(change)) = (range, change) else {
                     continue;
                 };
-                let key = Key { row, ..line.key.clone() };
-                let Some((_, of_baseline)) = baselines.iter().find(|(k, _)| *k == key) else {
-                    continue;
-                };
-                for (own, of_baseline) in line.changes.iter_mut().zip(of_baseline) {
-                    if let Some((own, other)) = own.as_mut().zip(of_baseline.as_ref()) {
-                        own.baseline = other.ratio.map(|ratio| (ratio.value, other.verdict));
-                    }
+                let interval = change.ratio.and_then(|ratio| ratio.interval);
+                let overlaps = interval.is_some_and(|i| i.low <= high && i.high >= low);
+                if matches!(change.verdict, Verdict::Slower | Verdict::Faster) && overlaps {
+                    change.verdict = Verdict::Inconclusive;
                 }
             }
         }
+    }
+
+    /// Range of the yardsticks' changes in the further file of that index.
+    fn moved(&self, file: usize) -> Moved {
+        let mut moved = Moved::default();
+        let lines = self.sections.iter().flat_map(|section| &section.lines);
+        for line in lines.filter(|line| line.is_yardstick) {
+            let change = line.changes.get(file).and_then(Option::as_ref);
+            let Some(interval) = change.and_then(|c| c.ratio?.interval) else {
+                continue;
+            };
+            let widen = |range: &mut Option<(f64, f64)>| {
+                let (low, high) = range.unwrap_or((1.0, 1.0));
+                *range = Some((low.min(interval.low), high.max(interval.high)));
+            };
+            widen(&mut moved.all);
+            if line.is_pinned {
+                widen(&mut moved.pinned);
+            }
+        }
+        moved
     }
 }

@@ -109,6 +109,9 @@ pub struct Row {
     pub versus: Option<String>,
     /// Name in the answer, which sets this row, a thread's, against the one it is divided by.
     pub answer: Option<String>,
+    /// True for work that depends on the machine alone.
+    #[serde(default)]
+    pub yardstick: bool,
     /// True if each round has a second, equal process: how far two equal runs are apart.
     #[serde(default)]
     pub twin: bool,
@@ -339,6 +342,7 @@ impl Row {
                 baseline: self.baseline.clone(),
                 versus: self.versus.clone(),
                 answer: self.answer.clone(),
+                yardstick: self.yardstick,
                 over: None,
             }),
             ..Case::default()

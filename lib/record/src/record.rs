@@ -105,6 +105,10 @@ pub struct Case {
     /// Name in the answer, which sets this row against the one that it is divided by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// Work that depends on the machine alone: how far it moved between two runs tells how far the machine
+    /// did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub yardstick: bool,
     /// Flag that is swept, without its dashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,

@@ -2,7 +2,7 @@
 
 use record::Quantity;
 use serde::Serialize;
-use stats::{Estimate, Interval, Line as Fit};
+use stats::{Estimate, Line as Fit};
 
 use super::{Figure, LEVEL};
 use crate::CONFIDENCE;
@@ -15,15 +15,10 @@ pub struct Change {
     pub verdict: Verdict,
     /// New divided by old, with the 95 % interval of this case alone.
     pub ratio: Option<Estimate>,
-    /// How far apart two equal runs of a round are taken to be: the farther bound of the interval
-    /// of the ratio of twins, the larger of both files, as a factor less one.
-    pub noise_floor: Option<f64>,
     /// How often equal runs lie this far apart.
     pub p: Option<f64>,
     /// The same, corrected for how many cases are judged.
     pub adjusted_p: Option<f64>,
-    /// Change of the case's baseline.
-    pub baseline: Option<(f64, Verdict)>,
 }
 
 /// Change of a case, in one word.
@@ -44,8 +39,8 @@ pub enum Verdict {
     Higher,
     /// Nothing that could not be chance.
     NoDifference,
-    /// Less than two equal runs of a round differ by.
-    WithinNoise,
+    /// Different, but by no more than the machine itself may have changed.
+    Inconclusive,
     /// The process means of either file fall into two clusters: no mean tells of both.
     TwoModes,
     /// There are too few processes for an interval.
@@ -76,7 +71,11 @@ impl Verdict {
     pub fn is_open(self) -> bool {
         matches!(
             self,
-            Verdict::TwoModes | Verdict::TooFewRounds | Verdict::Unclear | Verdict::Failed
+            Verdict::TwoModes
+                | Verdict::TooFewRounds
+                | Verdict::Unclear
+                | Verdict::Failed
+                | Verdict::Inconclusive
         )
     }
 }
@@ -99,14 +98,7 @@ impl Change {
     }
 
     fn bare(verdict: Verdict) -> Self {
-        Change {
-            verdict,
-            ratio: None,
-            noise_floor: None,
-            p: None,
-            adjusted_p: None,
-            baseline: None,
-        }
+        Change { verdict, ratio: None, p: None, adjusted_p: None }
     }
 
     fn of_times(old: &Reading, new: &Reading) -> Self {
@@ -116,10 +108,8 @@ impl Change {
         let Some(ratio) = Estimate::unpaired_ratio(&new.means, &old.means, CONFIDENCE) else {
             return Change::bare(Verdict::Unclear);
         };
-        let floors = [&old.noise, &new.noise].into_iter().flatten();
         Change {
             ratio: Some(ratio),
-            noise_floor: floors.filter_map(Interval::factor_from_one).reduce(f64::max),
             // Where there are too few rounds for an interval, there are for a p.
             p: ratio.interval.and_then(|_| stats::welch_ratio_p(&new.means, &old.means)),
             ..Change::bare(Verdict::TooFewRounds)
@@ -148,10 +138,6 @@ impl Change {
         };
         if ratio.interval.is_none_or(|i| i.contains(1.0)) {
             return Verdict::NoDifference;
-        }
-        let size = ratio.value.max(1.0 / ratio.value) - 1.0;
-        if self.noise_floor.is_some_and(|floor| size <= floor) {
-            return Verdict::WithinNoise;
         }
         use Quantity::*;
         match (quantity, ratio.value < 1.0) {

@@ -20,6 +20,7 @@ pub fn text(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_text(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
+    writeln!(out, "{}\n", tally(comparison))?;
     for line in provenance(comparison).iter().chain(&marks(comparison)) {
         writeln!(out, "{line}")?;
     }
@@ -43,6 +44,7 @@ pub fn markdown(comparison: &Comparison, out: &mut impl Write) -> io::Result<()>
 }
 
 fn write_markdown(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
+    writeln!(out, "**{}**\n", escaped(&tally(comparison)))?;
     for line in provenance(comparison) {
         writeln!(out, "{}  ", escaped(&line))?;
     }
@@ -108,33 +110,17 @@ fn grid(comparison: &Comparison, section: &Section) -> Grid {
 }
 
 fn pair_grid(section: &Section) -> Grid {
-    let first_change = |line: &Line| line.changes.first().cloned().flatten();
-    let with_floor = section
-        .lines
-        .iter()
-        .any(|line| first_change(line).is_some_and(|c| c.noise_floor.is_some()));
-    let mut head = vec!["", "old", "new", "change"];
-    if with_floor {
-        head.push("noise floor");
-    }
-    head.push("verdict");
     let row = |line: &Line| {
-        let change = first_change(line);
+        let change = line.changes.first().cloned().flatten();
         let mut texts = vec![line.name.clone()];
-        texts.extend(line.figures.iter().map(figure));
-        let ratio = change.as_ref().and_then(|c| c.ratio);
+        texts.push(change.as_ref().map_or_else(dash, verdict));
+        let ratio = change.and_then(|c| c.ratio);
         texts.push(ratio.map_or_else(dash, |r| percent(&r)));
-        if with_floor {
-            let floor = change.as_ref().and_then(|c| c.noise_floor);
-            texts.push(floor.map_or_else(dash, |f| format!("{:.1} %", f * 100.0)));
-        }
-        texts.push(change.map_or_else(dash, |c| verdict(&c)));
+        texts.extend(line.figures.iter().map(figure));
         texts
     };
-    Grid {
-        head: head.into_iter().map(str::to_owned).collect(),
-        body: section.lines.iter().map(row).collect(),
-    }
+    let head = ["", "verdict", "change", "old", "new"].map(str::to_owned).to_vec();
+    Grid { head, body: section.lines.iter().map(row).collect() }
 }
 
 fn side_by_side(comparison: &Comparison, section: &Section) -> Grid {
@@ -152,8 +138,6 @@ fn side_by_side(comparison: &Comparison, section: &Section) -> Grid {
                 let verdict = match change.verdict {
                     Verdict::OnlyInOld => "not in this file".to_owned(),
                     Verdict::OnlyInNew => format!("not in {}", label(comparison, 0)),
-                    // There is little room.
-                    Verdict::NoDifference => "no difference".to_owned(),
                     _ => verdict(change),
                 };
                 match &change.ratio {
@@ -212,8 +196,8 @@ fn verdict(change: &Change) -> String {
         Verdict::Larger => "larger".to_owned(),
         Verdict::Lower => "lower".to_owned(),
         Verdict::Higher => "higher".to_owned(),
-        Verdict::NoDifference => "no difference that this noise can show".to_owned(),
-        Verdict::WithinNoise => "within the noise floor".to_owned(),
+        Verdict::NoDifference => "within noise".to_owned(),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
         Verdict::TwoModes => "two modes".to_owned(),
         Verdict::TooFewRounds => format!("under {MIN_ROUNDS} rounds: no verdict"),
         Verdict::Unclear => "no verdict: a size that may be zero".to_owned(),
@@ -236,12 +220,6 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         let mut changes = comparison.changes();
         changes.any(|(_, _, change)| change.verdict == verdict)
     };
-    if have(Verdict::WithinNoise) {
-        remarks.push(
-            "Within the noise floor: smaller than what two equal runs of a round differ by."
-                .to_owned(),
-        );
-    }
     if have(Verdict::TwoModes) {
         remarks.push(
             "Two modes: the processes fall into two clusters, and no mean tells of both; nothing \
@@ -249,7 +227,7 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
-    remarks.extend(drift(comparison));
+    remarks.extend(moved(comparison));
     remarks.extend(pressure(comparison));
     let several = comparison.files.len() > 2;
     for (index, file) in comparison.files.iter().enumerate() {
@@ -261,45 +239,42 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks
 }
 
-/// What the baselines did: they have no task to switch to, so that a change of theirs is one of
-/// the kernel or of the machine's moment. It is told, and nothing is corrected for it.
-fn drift(comparison: &Comparison) -> Vec<String> {
+/// How far the machine itself moved, and what can tell it from a change.
+fn moved(comparison: &Comparison) -> Vec<String> {
     let mut remarks = Vec::new();
-    for file in 1..comparison.files.len() {
-        let about = |which: usize| which == file;
-        let ratios: Vec<f64> = comparison
-            .changes()
-            .filter(|(line, which, _)| line.is_baseline && about(*which))
-            .filter_map(|(_, _, change)| Some(change.ratio?.value))
-            .collect();
-        let ends = [f64::min, f64::max].map(|end| ratios.iter().copied().reduce(end));
-        let [Some(least), Some(most)] = ends else {
-            continue;
-        };
-        remarks.push(format!(
-            "The baselines, which switch nothing, changed in {} by {} to {} %. Nothing is \
-             corrected for it.",
+    for (file, moved) in (1..).zip(&comparison.moved) {
+        let Some((low, high)) = moved.all else { continue };
+        let pinned = moved.pinned.map_or(String::new(), |(low, high)| {
+            format!(" (pinned: {} to {} %)", points(low), points(high))
+        });
+        let mut text = format!(
+            "Work that depends on the machine alone changed in {} by {} to {} %{pinned}.",
             label(comparison, file),
-            points(least),
-            points(most)
-        ));
-        let carried: Vec<&str> = comparison
-            .changes()
-            .filter(|(_, which, change)| {
-                let same = change.baseline.is_some_and(|(_, v)| v == change.verdict);
-                about(*which) && change.verdict.is_different() && same
-            })
-            .map(|(line, _, _)| line.name.as_str())
-            .collect();
-        if !carried.is_empty() {
-            remarks.push(format!(
-                "Doubt these: the baseline changed the same way, so it may be the machine and not \
-                 the program: {}.",
-                carried.join("; ")
-            ));
+            points(low),
+            points(high)
+        );
+        let mut changes = comparison.changes();
+        if changes.any(|(_, at, c)| at == file && c.verdict == Verdict::Inconclusive) {
+            text += " Inconclusive: no more than that. `switchcost duel` can tell, in turns.";
         }
+        remarks.push(text);
     }
     remarks
+}
+
+/// Number of cases by what became of them, most first.
+fn tally(comparison: &Comparison) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for (_, _, change) in comparison.changes() {
+        let name = verdict(change);
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let counts: Vec<String> = counts.iter().map(|(name, n)| format!("{n} {name}")).collect();
+    counts.join(", ")
 }
 
 /// How busy the machine was.

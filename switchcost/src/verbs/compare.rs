@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// End with status 1 if a case is slower, or larger, by more than this: if the verdict says so
     /// and the whole 95 % interval of its change lies above. 5% and 5 are the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = args::percent)]
-    fail_over: Option<f64>,
+    fail_above: Option<f64>,
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -55,7 +55,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
     })
     .context("cannot print the comparison")?;
-    match args.fail_over {
+    match args.fail_above {
         Some(limit) => gate(&comparison, limit),
         None => Ok(()),
     }
@@ -78,7 +78,7 @@ fn names(paths: &[&PathBuf]) -> Vec<String> {
 /// Fails where a case has become worse by more than `limit`.
 fn gate(comparison: &Comparison, limit: f64) -> anyhow::Result<()> {
     // A gate that nothing goes through guards nothing.
-    ensure!(comparison.family > 0, "--fail-over: there is no case that could be compared");
+    ensure!(comparison.family > 0, "--fail-above: there is no case that could be compared");
     let full_name = |(line, file, change): &(&Line, usize, &Change)| {
         let mut name = format!("{}: {}", line.key.section, line.name);
         if let Some(ratio) = &change.ratio {
@@ -95,16 +95,16 @@ fn gate(comparison: &Comparison, limit: f64) -> anyhow::Result<()> {
         .filter(|(_, _, change)| matches!(change.verdict, Verdict::OnlyInOld | Verdict::Failed))
         .map(|lost| full_name(&lost))
         .collect();
-    ensure!(lost.is_empty(), "--fail-over: failed or missing:\n  {}", lost.join("\n  "));
+    ensure!(lost.is_empty(), "--fail-above: failed or missing:\n  {}", lost.join("\n  "));
     for open in comparison.changes().filter(|(_, _, c)| c.verdict.is_open()) {
-        console::say(format_args!("switchcost: --fail-over: not judged: {}", full_name(&open)));
+        console::say(format_args!("switchcost: --fail-above: not judged: {}", full_name(&open)));
     }
     let worse = comparison.worse_than(limit);
     if worse.is_empty() {
         return Ok(());
     }
     let worse: Vec<String> = worse.iter().map(full_name).collect();
-    bail!("worse by more than --fail-over {}%:\n  {}", limit * 100.0, worse.join("\n  "))
+    bail!("worse by more than --fail-above {}%:\n  {}", limit * 100.0, worse.join("\n  "))
 }
 
 #[cfg(test)]
