@@ -92,8 +92,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if let Some(path) = &args.splice {
         let shown = picture.as_ref().zip(answer.as_ref());
         let link = shown.map(|((_, link), _)| *link);
-        outputs.push((path, spliced(path, link, &analysis, &records)?));
         outputs.extend(shown.map(|((path, _), of)| (path, render::plot::answer_file(of).into())));
+        outputs.push((path, spliced(path, link, &analysis, &records)?));
     }
     let plots = match &args.svg {
         Some(_) => render::plot::files(&analysis, answer.as_ref()),

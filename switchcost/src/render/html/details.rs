@@ -13,6 +13,9 @@ use crate::render::Grid;
 /// Columns of the table of cases, after the names.
 const HEAD: [&str; 9] = ["runs", "failed", "median", "min", "p90", "p99", "max", "outliers", "A/A"];
 
+/// Cell without a figure.
+const ABSENT: &str = "–";
+
 /// A case's name with its place on a curve.
 fn name(key: &Key, runs: &Runs<'_>) -> String {
     let name = key.name();
@@ -43,6 +46,9 @@ pub(super) fn cases(records: &[Record]) -> Markup {
             grid.body.extend(line.into_iter().chain(failed));
         }
     }
+    for (_, grid) in &mut sections {
+        drop_last_where_absent(grid);
+    }
     html! {
         p {
             "Times of iterations, divided by their hops or tasks: medians over the processes, except for the \
@@ -53,10 +59,22 @@ pub(super) fn cases(records: &[Record]) -> Markup {
     }
 }
 
+/// Takes the A/A ratios out where no case ran twice in a round.
+fn drop_last_where_absent(grid: &mut Grid) {
+    let columns = grid.head.len();
+    if grid.body.iter().all(|line| line.len() < columns || line[columns - 1] == ABSENT) {
+        [&mut grid.head]
+            .into_iter()
+            .chain(&mut grid.body)
+            .for_each(|line| line.truncate(columns - 1));
+    }
+}
+
 fn line(name: String, reading: &Reading) -> Vec<String> {
     let iterations = reading.iterations.as_ref();
     let [_, p90, p99, max] = iterations.map_or([None; 4], |i| i.percentiles.map(Some));
-    let show = |figure: Option<f64>| figure.map_or("–".to_owned(), |f| reading.quantity().show(f));
+    let show =
+        |figure: Option<f64>| figure.map_or(ABSENT.to_owned(), |f| reading.quantity().show(f));
     let noise = reading.noise.map(|n| format!("{:.3} [{:.3}, {:.3}]", n.estimate, n.low, n.high));
     vec![
         name,
@@ -68,7 +86,7 @@ fn line(name: String, reading: &Reading) -> Vec<String> {
         show(p99),
         show(max),
         reading.outliers.to_string(),
-        noise.unwrap_or("–".to_owned()),
+        noise.unwrap_or(ABSENT.to_owned()),
     ]
 }
 
@@ -134,8 +152,11 @@ fn commands(records: &[Record]) -> String {
     let mut section = None;
     let own = cases.in_order().into_iter();
     for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
-        let commands: BTreeSet<Vec<String>> =
-            records.iter().filter(|record| key.is_of(record)).map(command).collect();
+        let commands: BTreeSet<Vec<String>> = records
+            .iter()
+            .filter(|record| !record.partial && key.is_of(record))
+            .map(command)
+            .collect();
         if section != Some(&key.section) {
             let gap = if section.is_some() { "\n" } else { "" };
             text += &format!("{gap}## {}\n", first_line(&key.section));

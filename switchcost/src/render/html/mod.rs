@@ -72,8 +72,8 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
 }
 
 fn head(answer: Option<&Answer>, records: &[Record]) -> Markup {
-    let (pooled, from): (Vec<_>, Vec<_>) =
-        provenance(records).into_iter().partition(|line| line.starts_with("!!"));
+    // Records that should not have been put together come first, as a busy machine does.
+    let (pooled, from) = origin(records);
     let started = records.iter().map(|record| record.started).min();
     let at = started.and_then(|ms| Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());
     let busy = answer.and_then(|answer| answer.busy.clone());
@@ -82,10 +82,15 @@ fn head(answer: Option<&Answer>, records: &[Record]) -> Markup {
             h1 { (TITLE) }
             @for warning in pooled.iter().chain(&busy) { p.banner role="alert" { (warning) } }
             @if let Some(answer) = answer { (answered(answer)) }
-            @for line in from { p.where { (line) } }
+            @if answer.is_none() { @for line in from { p.where { (line) } } }
             @if let Some(at) = at { p.where { "Measured " (at.strftime("%Y-%m-%d %H:%M UTC")) "." } }
         }
     }
+}
+
+/// Warnings of what records were put together, and what they are of.
+fn origin(records: &[Record]) -> (Vec<String>, Vec<String>) {
+    provenance(records).into_iter().partition(|line| line.starts_with("!!"))
 }
 
 fn answered(answer: &Answer) -> Markup {
@@ -115,7 +120,10 @@ fn sections(analysis: &Analysis, records: &[Record]) -> Vec<Section> {
     if !analysis.reaches.is_empty() {
         let grid = scale::grid(&analysis.reaches);
         let lines = list(scale::lines(&analysis.reaches));
-        add(scale::TITLE, html! { (scrolled(&grid, scale::TITLE, false)) (lines) p { (scale::LEGEND) } });
+        add(
+            scale::TITLE,
+            html! { (scrolled(&grid, scale::TITLE, false)) (lines) p { (scale::LEGEND) } },
+        );
     }
     for of in &analysis.curves {
         add(&of.title, curve(of));
@@ -128,7 +136,8 @@ fn sections(analysis: &Analysis, records: &[Record]) -> Vec<Section> {
     add("Distributions and failed runs", details::cases(records));
     add("Notes", notes(analysis));
     if let Some(first) = records.first() {
-        add("Machine and build", facts::markup(first, records));
+        let from = list(origin(records).1);
+        add("Machine and build", html! { (from) (facts::markup(first, records)) });
     }
     add("How to repeat", details::repeat(records));
     add("How to read", html! { p { (READ) } });
@@ -169,7 +178,9 @@ fn notes(analysis: &Analysis) -> Markup {
     let mut lines: Vec<String> = Vec::new();
     if let Some((name, floor)) = analysis.noise_floor() {
         let floor = floor * 100.0;
-        lines.push(format!("Two equal runs differ by up to {floor:.1} % ({name}): a smaller difference is noise."));
+        lines.push(format!(
+            "Two equal runs differ by up to {floor:.1} % ({name}): a smaller difference is noise."
+        ));
     }
     lines.extend(analysis.warnings.iter().map(|warning| format!("{warning}.")));
     if analysis.warnings.is_empty() {

@@ -61,7 +61,8 @@ impl Axis {
             ticks.retain(|v| (from..=to).contains(v));
             ticks
         });
-        let mut ticks = within.iter().find(|ticks| ticks.len() <= MOST).unwrap_or(&within[3]).clone();
+        let mut ticks =
+            within.iter().find(|ticks| ticks.len() <= MOST).unwrap_or(&within[3]).clone();
         thin(&mut ticks);
         let ticks = labelled(ticks.into_iter(), |v| label(quantity, v));
         Axis { log: true, low: from, high: to, ticks }
@@ -113,11 +114,12 @@ impl Axis {
 /// The least and the greatest finite value; 0 and 1 where there is none.
 fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let finite = values.filter(|v| v.is_finite());
-    finite.fold(None, |all: Option<(f64, f64)>, v| {
-        let (low, high) = all.unwrap_or((v, v));
-        Some((low.min(v), high.max(v)))
-    })
-    .unwrap_or((0.0, 1.0))
+    finite
+        .fold(None, |all: Option<(f64, f64)>, v| {
+            let (low, high) = all.unwrap_or((v, v));
+            Some((low.min(v), high.max(v)))
+        })
+        .unwrap_or((0.0, 1.0))
 }
 
 /// Keeps every second, third or further value, so that there is room for the rest.

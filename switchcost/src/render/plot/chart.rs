@@ -22,7 +22,13 @@ struct Area {
 impl Area {
     /// Draws the axes.
     fn of(plot: &mut Plot, (x, y): (Axis, Axis), (over, what): (&str, &str)) -> Self {
-        plot.text(&format!("{what}{}", y.remark()), (0.0, 0), plot.height + 8, Anchor::Start, "muted");
+        plot.text(
+            &format!("{what}{}", y.remark()),
+            (0.0, 0),
+            plot.height + 8,
+            Anchor::Start,
+            "muted",
+        );
         let area = Area { x, y, top: plot.height + 24 };
         plot.height = area.top + HEIGHT;
         for (value, label) in &area.y.ticks {
@@ -62,9 +68,10 @@ pub(in crate::render) fn curve(curve: &Curve) -> Option<Plot> {
         let interval = reading.mean.interval.map(|i| [i.low, i.high]).into_iter().flatten();
         interval.chain([reading.mean.value])
     });
-    let axes = (Axis::swept(all().map(|(x, _)| x)), Axis::spanning(bounds, curve.metric.quantity()));
+    let axes =
+        (Axis::swept(all().map(|(x, _)| x)), Axis::spanning(bounds, curve.metric.quantity()));
     let mut plot = Plot::new(&curve.title);
-    plot.legend(curve.series.iter().map(|series| series.name.as_str()));
+    plot.legend(curve.series.iter().map(|series| series.name.as_str()), Plot::mark);
     let over = format!("--{}", curve.over.replace('_', "-"));
     let area = Area::of(&mut plot, axes, (&over, &curve.metric.label()));
     for (index, mark) in curve.marks().iter().filter(|mark| area.x.contains(mark.x)).enumerate() {
@@ -116,10 +123,11 @@ pub(in crate::render) fn drift(records: &[Record]) -> Option<Plot> {
         return None;
     }
     let mut plot = Plot::new("Process means in order of time");
-    plot.legend(["process mean", "more than 1 % of its time was stolen"].into_iter());
+    plot.legend(["process mean", "more than 1 % of its time was stolen"].into_iter(), Plot::mark);
     let count = Axis::linear(0.0, points.len() as f64, Quantity::Count);
     let axes = (count, Axis::ratios(points.iter().map(|(_, ratio, _)| *ratio)));
-    let area = Area::of(&mut plot, axes, ("process, in order of time", "mean ÷ median of its case"));
+    let area =
+        Area::of(&mut plot, axes, ("process, in order of time", "mean ÷ median of its case"));
     for (index, (_, ratio, stolen)) in points.iter().enumerate() {
         plot.mark(area.at(index as f64 + 0.5, *ratio), usize::from(*stolen));
     }

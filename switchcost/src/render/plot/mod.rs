@@ -65,7 +65,9 @@ impl Plot {
 
     fn bar(&mut self, from: f64, to: f64, (y, height): (u32, u32), class: &str) {
         let width = percent((to - from).max(0.002));
-        self.add(html! { rect x=(percent(from)) y=(y) width=(width) height=(height) class=(class) {} });
+        self.add(
+            html! { rect x=(percent(from)) y=(y) width=(width) height=(height) class=(class) {} },
+        );
     }
 
     /// A point of a series: its shape and its colour tell which.
@@ -78,14 +80,18 @@ impl Plot {
         });
     }
 
-    /// Legend of marks or, for bars, of colours alone: two names beside each other where they are short.
-    fn legend<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+    /// Legend with the sign of each name: two beside each other where they are short.
+    fn legend<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a str>,
+        sign: fn(&mut Self, (f64, u32), usize),
+    ) {
         let names: Vec<&str> = names.collect();
         let columns = if names.iter().all(|name| name.chars().count() < 24) { 2 } else { 1 };
         for (index, name) in names.iter().enumerate() {
             let x = (index % columns) as f64 * 0.5;
             let y = self.height + 10;
-            self.mark((x + 0.014, y), index);
+            sign(self, (x + 0.014, y), index);
             self.text(name, (x + 0.014, 12), y, Anchor::Start, "");
             if index % columns == columns - 1 || index == names.len() - 1 {
                 self.height += 20;
@@ -203,7 +209,10 @@ mod tests {
         let mut plot = Plot::new("<b>\u{1b}\"");
         plot.text("</svg>&", (0.0, 0), 5, Anchor::Start, "");
         let file = plot.file();
-        assert!(file.contains("&lt;b&gt;\\u{1b}&quot;") && file.contains("&lt;/svg&gt;&amp;"), "{file}");
+        assert!(
+            file.contains("&lt;b&gt;\\u{1b}&quot;") && file.contains("&lt;/svg&gt;&amp;"),
+            "{file}"
+        );
         assert!(file.contains("prefers-color-scheme:dark"), "{file}");
         assert_eq!(file.matches("</svg>").count(), 2, "{file}");
     }

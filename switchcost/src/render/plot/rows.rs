@@ -23,6 +23,10 @@ impl Plot {
         y + TRACK
     }
 
+    fn swatch(&mut self, (x, y): (f64, u32), part: usize) {
+        self.bar(x - 0.006, x + 0.006, (y - 5, 10), &color(part));
+    }
+
     fn interval(&mut self, (from, to): (f64, f64), y: u32) {
         self.bar(from, to, (y - 1, 3), "bar");
     }
@@ -31,7 +35,7 @@ impl Plot {
 /// The answer: for each row a thread's figure as a multiple of a task's.
 pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's");
-    plot.legend(["async task = 1x", "OS thread"].into_iter());
+    plot.legend(["async task = 1x", "OS thread"].into_iter(), Plot::mark);
     let interval = |row: &crate::answer::Row| row.ratio.interval.map(|i| (i.low, i.high));
     let values = answer.rows.iter().flat_map(|row| {
         let (low, high) = interval(row).unwrap_or((row.ratio.value, row.ratio.value));
@@ -39,24 +43,24 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     });
     let axis = Axis::ratios(values);
     // The figures stand beside the marks.
-    let place = |value: f64| 0.17 + 0.66 * axis.place(value);
+    let place = |value: f64| 0.17 + 0.64 * axis.place(value);
     let top = plot.height;
     for row in &answer.rows {
         let (task, thread) = (place(1.0), place(row.ratio.value));
+        let (low, high) =
+            interval(row).map_or((thread, thread), |(low, high)| (place(low), place(high)));
         let y = plot.row(&row.name, &format!("{}x", number(row.ratio.value)));
         plot.line((task, y), (thread, y), "line s2");
-        if let Some((low, high)) = interval(row) {
-            plot.interval((place(low), place(high)), y);
-        }
+        plot.interval((low, high), y);
         plot.mark((task, y), 0);
         plot.mark((thread, y), 1);
-        for (at, other, figure) in [(task, thread, row.task), (thread, task, row.thread)] {
-            let (dx, anchor) = match at < other || (at == other && figure == row.task) {
-                true => (-10, Anchor::End),
-                false => (10, Anchor::Start),
-            };
-            plot.text(&short(row.quantity, figure), (at, dx), y, anchor, "");
-        }
+        // Outside of all that is drawn, the smaller figure at the left.
+        let (left, right) = match task <= thread {
+            true => (row.task, row.thread),
+            false => (row.thread, row.task),
+        };
+        plot.text(&short(row.quantity, left), (task.min(low), -10), y, Anchor::End, "");
+        plot.text(&short(row.quantity, right), (task.max(high), 10), y, Anchor::Start, "");
     }
     plot.foot(&axis, place, top, "thread ÷ task");
     plot
@@ -64,20 +68,20 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
 
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
 pub(in crate::render) fn strip(table: &Table) -> Option<Plot> {
+    let table = table.of_own_metric();
     let mut cases: Vec<(String, usize, &Reading)> = Vec::new();
     for row in &table.rows {
-        for (column, heading, cell) in table.own(row) {
+        for (column, cell) in row.cells.iter().enumerate() {
             if let Cell::Reading(reading) = cell {
-                cases.push((case_name(&row.name, heading), column, reading));
+                cases.push((case_name(&row.name, &table.columns[column]), column, reading));
             }
         }
     }
     cases.sort_by(|a, b| b.2.mean.value.total_cmp(&a.2.mean.value));
     let least = cases.last()?.2.mean.value;
     let mut plot = Plot::new(&table.title);
-    let own: Vec<&str> = (0..).zip(&table.columns).filter(|(c, _)| !table.is_further(*c)).map(|c| &**c.1).collect();
-    if own.len() > 1 {
-        plot.legend(own.into_iter());
+    if table.columns.len() > 1 {
+        plot.legend(table.columns.iter().map(String::as_str), Plot::mark);
     }
     let quantity = table.metric.quantity();
     let extent = cases.iter().flat_map(|(.., reading)| {
@@ -135,7 +139,7 @@ pub(in crate::render) fn memory(table: &Table) -> Option<Plot> {
     cases.sort_by(|a, b| total(&b.2).total_cmp(&total(&a.2)));
     let most = total(&cases.first()?.2);
     let mut plot = Plot::new(&table.title);
-    plot.legend(PARTS.into_iter());
+    plot.legend(PARTS.into_iter(), Plot::swatch);
     let axis = Axis::linear(0.0, most * 1.02, Quantity::Bytes);
     let place = |value: f64| axis.place(value) * 0.99;
     let top = plot.height;
@@ -165,6 +169,8 @@ fn parts(slopes: &Slopes) -> [f64; 5] {
         kernel.slab.as_ref(),
         kernel.pipe_pages.as_ref(),
     ];
-    let seen = |fit: Option<&Fit>| fit.filter(|fit| fit.is_seen()).map_or(0.0, |fit| fit.line.slope.estimate);
+    let seen = |fit: Option<&Fit>| {
+        fit.filter(|fit| fit.is_seen()).map_or(0.0, |fit| fit.line.slope.estimate)
+    };
     all.map(seen)
 }
