@@ -1,17 +1,20 @@
-//! What stands behind the tables: each case's distribution, its failed runs and its command.
+//! Evidence behind the tables: the distribution of each case, its failed runs, and the commands.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 
+use maud::{Markup, html};
 use record::{Record, Run};
 
-use super::markup::{Escaped, Figure};
+use super::tables::scrolled;
 use crate::cases::{Cases, Key, Reading, Runs};
 use crate::notes;
+use crate::render::Grid;
 
-/// The columns of the table of cases, after the names; the last only where a case ran twice in a
-/// round.
+/// Columns of the table of cases, after the names.
 const HEAD: [&str; 9] = ["runs", "failed", "median", "min", "p90", "p99", "max", "outliers", "A/A"];
+
+/// Cell without a figure.
+const ABSENT: &str = "–";
 
 /// A case's name with its place on a curve.
 fn name(key: &Key, runs: &Runs<'_>) -> String {
@@ -22,111 +25,75 @@ fn name(key: &Key, runs: &Runs<'_>) -> String {
     }
 }
 
-/// One section's cases.
-#[derive(Default)]
-struct Group<'a> {
-    title: &'a str,
-    /// Each with its time, if it has one, and its failed runs.
-    cases: Vec<(String, Option<Reading>, Vec<&'a Record>)>,
-}
-
-impl Group<'_> {
-    fn head(&self) -> &'static [&'static str] {
-        let has_noise =
-            |reading: &Option<Reading>| reading.as_ref().is_some_and(|t| t.noise.is_some());
-        match self.cases.iter().any(|(_, reading, _)| has_noise(reading)) {
-            true => &HEAD,
-            false => &HEAD[..HEAD.len() - 1],
-        }
-    }
-}
-
-/// Writes the table of cases, section by section.
-pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> {
+/// The cases of each section as a table, with the reasons of failed runs.
+pub(super) fn cases(records: &[Record]) -> Markup {
     let cases = Cases::of(records);
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut sections: Vec<(&str, Grid)> = Vec::new();
     for (key, runs) in cases.in_order() {
-        // A slope of memory is no figure of any run.
-        let reading = cases.reading(key);
         let failed = match runs.view.further {
             true => Vec::new(),
-            false => failed(records, key),
+            false => failures(&name(key, runs), records, key),
         };
-        if reading.is_none() && failed.is_empty() {
+        let line = cases.reading(key).map(|reading| line(name(key, runs), &reading));
+        if line.is_none() && failed.is_empty() {
             continue;
         }
-        if groups.last().map(|group| group.title) != Some(&key.section) {
-            groups.push(Group { title: &key.section, ..Group::default() });
+        if sections.last().is_none_or(|(title, _)| *title != key.section) {
+            let head = [""].iter().chain(&HEAD).map(|&head| head.to_owned());
+            sections.push((&key.section, Grid { head: head.collect(), body: Vec::new() }));
         }
-        if let Some(group) = groups.last_mut() {
-            group.cases.push((name(key, runs), reading, failed));
+        if let Some((_, grid)) = sections.last_mut() {
+            grid.body.extend(line.into_iter().chain(failed));
         }
     }
-    groups.iter().try_for_each(|group| table(group, out))
+    for (_, grid) in &mut sections {
+        drop_last_where_absent(grid);
+    }
+    html! {
+        p {
+            "Times of iterations, divided by their hops or tasks: medians over the processes, except for the \
+             shortest (min) and the longest (max) of all. Outliers are process means outside Tukey's fences; \
+             they are counted and kept. A/A is a case divided by its own second run in each round."
+        }
+        @for (title, grid) in &sections { h3 { (title) } (scrolled(grid, title, true)) }
+    }
 }
 
-fn table(group: &Group<'_>, out: &mut impl Write) -> io::Result<()> {
-    let title = Escaped(group.title);
-    write!(
-        out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n<table>\n\
-         <caption>{title}</caption>\n<thead><tr><td></td>"
-    )?;
-    for head in group.head() {
-        write!(out, "<th scope=\"col\">{head}</th>")?;
+/// Takes the A/A ratios out where no case ran twice in a round.
+fn drop_last_where_absent(grid: &mut Grid) {
+    let columns = grid.head.len();
+    if grid.body.iter().all(|line| line.len() < columns || line[columns - 1] == ABSENT) {
+        [&mut grid.head]
+            .into_iter()
+            .chain(&mut grid.body)
+            .for_each(|line| line.truncate(columns - 1));
     }
-    writeln!(out, "</tr></thead>\n<tbody>")?;
-    for (name, reading, failed) in &group.cases {
-        if let Some(reading) = reading {
-            line(name, reading, group.head(), out)?;
-        }
-        failures(name, failed, group.head().len(), out)?;
-    }
-    writeln!(out, "</tbody>\n</table>\n</div>")
 }
 
-fn line(name: &str, reading: &Reading, head: &[&str], out: &mut impl Write) -> io::Result<()> {
-    write!(
-        out,
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td>",
-        Escaped(name),
-        reading.mean.n,
-        reading.failed
-    )?;
+fn line(name: String, reading: &Reading) -> Vec<String> {
     let iterations = reading.iterations.as_ref();
     let [_, p90, p99, max] = iterations.map_or([None; 4], |i| i.percentiles.map(Some));
-    let min = iterations.map(|i| i.min);
-    for figure in [Some(reading.median), min, p90, p99, max] {
-        match figure {
-            Some(figure) => write!(out, "<td>{}</td>", reading.quantity().show(figure))?,
-            None => write!(out, "<td>–</td>")?,
-        }
-    }
-    write!(out, "<td>{}</td>", reading.outliers)?;
-    if head.len() == HEAD.len() {
-        let noise = reading.noise.map_or_else(
-            || "–".to_owned(),
-            |n| format!("{:.3} [{:.3}, {:.3}]", n.estimate, n.low, n.high),
-        );
-        write!(out, "<td>{}</td>", Figure(&noise))?;
-    }
-    writeln!(out, "</tr>")
+    let show =
+        |figure: Option<f64>| figure.map_or(ABSENT.to_owned(), |f| reading.quantity().show(f));
+    let noise = reading.noise.map(|n| format!("{:.3} [{:.3}, {:.3}]", n.estimate, n.low, n.high));
+    vec![
+        name,
+        reading.mean.n.to_string(),
+        reading.failed.to_string(),
+        show(Some(reading.median)),
+        show(iterations.map(|i| i.min)),
+        show(p90),
+        show(p99),
+        show(max),
+        reading.outliers.to_string(),
+        noise.unwrap_or(ABSENT.to_owned()),
+    ]
 }
 
-/// The runs of a case that did not measure what they should.
-fn failed<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
-    records.iter().filter(|record| !record.is_whole() && key.is_of(record)).collect()
-}
-
-/// Writes a line for each reason, with the rounds it holds for.
-fn failures(
-    name: &str,
-    failed: &[&Record],
-    columns: usize,
-    out: &mut impl Write,
-) -> io::Result<()> {
+/// A line for each reason of a case's failed runs, with the rounds that it holds for.
+fn failures(name: &str, records: &[Record], key: &Key) -> Vec<Vec<String>> {
     let mut reasons: Vec<(&str, Vec<u32>)> = Vec::new();
-    for record in failed {
+    for record in records.iter().filter(|record| !record.is_whole() && key.is_of(record)) {
         let round = record.round.saturating_add(1);
         let reason = record.error.as_deref().unwrap_or("interrupted");
         match reasons.iter_mut().find(|(other, _)| *other == reason) {
@@ -134,25 +101,26 @@ fn failures(
             None => reasons.push((reason, vec![round])),
         }
     }
-    for (reason, rounds) in reasons {
-        let which = match &rounds[..] {
-            [round] => format!("round {round}"),
-            rounds => format!("{} runs", rounds.len()),
-        };
-        writeln!(
-            out,
-            "<tr class=\"failed\"><th scope=\"row\">{}, {which}</th>\
-             <td colspan=\"{columns}\">failed: {}</td></tr>",
-            Escaped(name),
-            Escaped(reason)
-        )?;
+    let line = |(reason, rounds): (&str, Vec<u32>)| match &rounds[..] {
+        [round] => vec![format!("{name}, round {round}"), format!("failed: {reason}")],
+        rounds => vec![format!("{name}, {} runs", rounds.len()), format!("failed: {reason}")],
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// The commands that measure all of it again.
+pub(super) fn repeat(records: &[Record]) -> Markup {
+    html! {
+        p { "The same cases in the same order:" }
+        pre { @for command in runs(records) { (command) "\n" } }
+        p { "Each case by itself; the programs are in " code { "target/release" } ":" }
+        pre { (commands(records)) }
     }
-    Ok(())
 }
 
 /// The commands that made the records, one for each run, with the seed that it shuffled by and, for
 /// a plan, as many rounds as it came to.
-pub(super) fn runs(records: &[Record]) -> Vec<String> {
+fn runs(records: &[Record]) -> Vec<String> {
     let command = |run: &Run| {
         let words = match run.command.as_str() {
             "" => "run",
@@ -178,14 +146,17 @@ pub(super) fn runs(records: &[Record]) -> Vec<String> {
 }
 
 /// Every case's command lines, each once, with the case's name as a comment before them.
-pub(super) fn commands(records: &[Record]) -> String {
+fn commands(records: &[Record]) -> String {
     let cases = Cases::of(records);
     let mut text = String::new();
     let mut section = None;
     let own = cases.in_order().into_iter();
     for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
-        let commands: BTreeSet<Vec<String>> =
-            records.iter().filter(|record| key.is_of(record)).map(command).collect();
+        let commands: BTreeSet<Vec<String>> = records
+            .iter()
+            .filter(|record| !record.partial && key.is_of(record))
+            .map(command)
+            .collect();
         if section != Some(&key.section) {
             let gap = if section.is_some() { "\n" } else { "" };
             text += &format!("{gap}## {}\n", first_line(&key.section));

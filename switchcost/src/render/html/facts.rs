@@ -1,10 +1,9 @@
-//! The machine and the build: every fact that the records know, whether this program has heard of
-//! it or not.
+//! The machine and the build: every fact of the records, including those that this version has no name for.
 
 use std::collections::BTreeSet;
 
 use contract::units::bytes;
-use record::Machine;
+use maud::{Markup, html};
 use record::Record;
 use serde::Serialize;
 use serde_json::Value;
@@ -59,45 +58,54 @@ const NAMES: &[(&str, &str)] = &[
     ("dirty", "Changed since its revision"),
 ];
 
+/// Lists of the machine's and the build's facts.
+pub(super) fn markup(first: &Record, records: &[Record]) -> Markup {
+    let machine = first.machine();
+    let mut build = facts(first.build());
+    build.extend(runtimes(records).into_iter().map(|runtime| ("Runtime".to_owned(), runtime)));
+    // Those that matter first.
+    let mut mitigations: Vec<(String, String)> =
+        machine.mitigations.iter().map(|(name, state)| (name.clone(), state.clone())).collect();
+    mitigations.sort_by_key(|(_, state)| state == "Not affected");
+    let parts = [
+        ("Machine", facts(machine)),
+        ("Build", build),
+        ("Mitigations of the CPU's weaknesses", mitigations),
+    ];
+    html! {
+        @for (title, facts) in parts.iter().filter(|(_, facts)| !facts.is_empty()) {
+            h3 { (title) }
+            dl { @for (name, value) in facts { dt { (name) } dd { (value) } } }
+        }
+    }
+}
+
 /// Known facts, as names with values.
-pub(super) fn facts(of: &impl Serialize) -> Vec<(String, String)> {
+fn facts(of: &impl Serialize) -> Vec<(String, String)> {
     let Ok(Value::Object(mut all)) = serde_json::to_value(of) else {
         return Vec::new();
     };
-    // They have a place of their own.
+    // They have a list of their own.
     all.remove("mitigations");
-    let listed: Vec<(String, String, Value)> = NAMES
-        .iter()
-        .filter_map(|(key, name)| Some(((*key).to_owned(), (*name).to_owned(), all.remove(*key)?)))
-        .collect();
-    let others = all.into_iter().map(|(key, value)| (key.clone(), key.replace('_', " "), value));
-    listed
-        .into_iter()
-        .chain(others)
-        .filter_map(|(key, name, value)| Some((name, text(&key, &value)?)))
-        .collect()
-}
-
-/// The state of each known weakness of the CPU: those that matter first.
-pub(super) fn mitigations(machine: &Machine) -> Vec<(&str, &str)> {
-    let mut all: Vec<(&str, &str)> =
-        machine.mitigations.iter().map(|(name, state)| (name.as_str(), state.as_str())).collect();
-    all.sort_by_key(|(_, state)| *state == "Not affected");
-    all
+    let mut facts = Vec::new();
+    for (key, name) in NAMES {
+        facts.extend(all.remove(*key).and_then(|v| Some(((*name).to_owned(), text(key, &v)?))));
+    }
+    let others = all.iter().filter_map(|(key, v)| Some((key.replace('_', " "), text(key, v)?)));
+    facts.extend(others);
+    facts
 }
 
 /// The runtimes of all records.
-pub(super) fn runtimes(records: &[Record]) -> Vec<String> {
-    let runtimes: BTreeSet<String> = records
-        .iter()
-        .filter_map(|record| record.runtime.as_ref())
+fn runtimes(records: &[Record]) -> BTreeSet<String> {
+    let runtimes = records.iter().filter_map(|record| record.runtime.as_ref());
+    runtimes
         .map(|r| {
             let version = r.version.as_deref().unwrap_or("of unknown version");
             let plural = if r.workers == 1 { "" } else { "s" };
             format!("{} {version}, {}, {} worker{plural}", r.name, r.flavor, r.workers)
         })
-        .collect();
-    runtimes.into_iter().collect()
+        .collect()
 }
 
 /// A value for people; `None` where there is nothing to say.
