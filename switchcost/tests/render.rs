@@ -106,8 +106,17 @@ fn the_verb_writes_what_it_is_asked_for() {
     let readme = "before\n<!-- switchcost:begin -->\nold\n<!-- switchcost:end -->\nafter\n";
     fs::write(path("README.md"), readme).unwrap();
     let (html, csv, readme) = (path("a.html"), path("a.csv"), path("README.md"));
-    let (status, out, err) =
-        report(&[&fixture, "--html", &html, "--csv", &csv, "--json", "-", "--splice", &readme]);
+    let (status, out, err) = report(&[
+        &fixture,
+        "--html",
+        &html,
+        "--export-csv",
+        &csv,
+        "--export-json",
+        "-",
+        "--splice",
+        &readme,
+    ]);
     assert_eq!((status, err.as_str()), (0, ""));
     let records = records();
     let analysis = analyse(&records);
@@ -115,7 +124,8 @@ fn the_verb_writes_what_it_is_asked_for() {
     let page = made(|out| render::html(&analysis, &records, out));
     assert!(fs::read_to_string(&html).unwrap() == page);
     assert_eq!(fs::read_to_string(&csv).unwrap(), made(|out| render::csv(&records, out)));
-    let markdown = made(|out| render::markdown(&analysis, &records, out));
+    let answer = Answer::of(&records).expect("the fixture has one");
+    let markdown = made(|out| render::answer_markdown(&answer, out));
     let spliced = fs::read_to_string(&readme).unwrap();
     assert!(spliced.starts_with("before\n<!-- switchcost:begin -->\n"));
     assert!(spliced.contains(&markdown) && !spliced.contains("\nold\n"));
@@ -131,7 +141,7 @@ fn the_verb_refuses_what_would_lose_something() {
     let records = records.display().to_string();
     for (arguments, status, reason) in [
         (vec!["--html", &records], 2, "--html"),
-        (vec!["--csv", "-", "--json", "-"], 2, "taken by --csv"),
+        (vec!["--export-csv", "-", "--export-json", "-"], 2, "taken by --export-csv"),
         (vec!["--html", "/nonexistent/a.html"], 1, "/nonexistent/a.html"),
         (vec!["--splice", "/nonexistent/b.md"], 1, "/nonexistent/b.md"),
     ] {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::markdown::escaped;
 use crate::answer::{Answer, number, short};
 use stats::Estimate;
 
@@ -32,6 +33,26 @@ pub fn text(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
         wrapped(line, out)?;
     }
     Ok(())
+}
+
+/// Writes the answer as Markdown.
+///
+/// # Errors
+/// Errors of the writer.
+pub fn markdown(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
+    if let Some(busy) = &answer.busy {
+        writeln!(out, "**{}**\n", escaped(busy))?;
+    }
+    writeln!(out, "| {} | OS thread | async task | thread ÷ task |", escaped(&answer.machine))?;
+    writeln!(out, "| --- | ---: | ---: | :--- |")?;
+    for row in &answer.rows {
+        let [thread, task] = [row.thread, row.task].map(|figure| short(row.quantity, figure));
+        let (name, ratio) = (escaped(&row.name), ratio(&row.ratio));
+        writeln!(out, "| {name} | {thread} | {task} | {} |", escaped(&ratio))?;
+    }
+    writeln!(out)?;
+    let lines: Vec<&str> = answer.matters.iter().chain(&answer.trust).map(String::as_str).collect();
+    writeln!(out, "{}", escaped(&lines.join(" ")))
 }
 
 /// A ratio with its interval.

@@ -86,6 +86,14 @@ fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io:
     Ok(())
 }
 
+/// Writes the answer as Markdown.
+///
+/// # Errors
+/// Errors of the writer.
+pub fn answer_markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| answer::markdown(answer, out))
+}
+
 /// Writes an analysis as Markdown.
 ///
 /// # Errors

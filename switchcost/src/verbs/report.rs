@@ -28,15 +28,15 @@ pub(crate) struct Args {
     html: Option<PathBuf>,
 
     /// Write the tables for a README
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "export-markdown", value_name = "FILE")]
     markdown: Option<PathBuf>,
 
     /// Write one line for each case, unrounded: times in ns, sizes in bytes, rates per second
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "export-csv", value_name = "FILE")]
     csv: Option<PathBuf>,
 
     /// Write the estimates for programs, unrounded
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "export-json", value_name = "FILE")]
     json: Option<PathBuf>,
 
     /// Write each plot as a file of its own into this folder
@@ -127,9 +127,9 @@ impl Args {
     fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         [
             ("--html", &self.html),
-            ("--markdown", &self.markdown),
-            ("--csv", &self.csv),
-            ("--json", &self.json),
+            ("--export-markdown", &self.markdown),
+            ("--export-csv", &self.csv),
+            ("--export-json", &self.json),
             ("--splice", &self.splice),
         ]
         .into_iter()
@@ -271,7 +271,10 @@ fn spliced(
     if let Some(link) = picture {
         writeln!(spliced, "![Cost of an OS thread, as a multiple of an async task's]({link})\n")?;
     }
-    render::markdown(analysis, records, &mut spliced)?;
+    match Answer::of(records) {
+        Some(answer) => render::answer_markdown(&answer, &mut spliced)?,
+        None => render::markdown(analysis, records, &mut spliced)?,
+    }
     spliced.extend_from_slice(END.as_bytes());
     spliced.extend_from_slice(after.as_bytes());
     Ok(spliced)

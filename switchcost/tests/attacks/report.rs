@@ -44,7 +44,7 @@ fn reported(flags: &str) -> String {
 
 #[test]
 fn markdown_has_no_markup_of_the_records() {
-    let markdown = reported("--markdown -");
+    let markdown = reported("--export-markdown -");
     assert!(!markdown.contains('<'), "{markdown}");
     assert!(markdown.contains("&lt;img src=x"), "{markdown}");
     assert!(markdown.contains("**время**"), "{markdown}");
@@ -53,7 +53,7 @@ fn markdown_has_no_markup_of_the_records() {
 
 #[test]
 fn csv_has_no_formula() {
-    let csv = reported("--csv -");
+    let csv = reported("--export-csv -");
     assert!(csv.lines().count() > 4);
     for line in csv.lines().skip(1) {
         assert!(!line.starts_with(['=', '+', '-', '@']), "{line}");
@@ -137,10 +137,10 @@ fn one_file_is_not_written_twice() {
     let path = folder.path().join("out");
     for other in [path.clone(), folder.path().join("./out")] {
         let run = switchcost("report").arg(RECORDS).arg("--html").arg(&path);
-        let run = run.arg("--csv").arg(&other).finish();
-        run.expect_refusal(2, &["--csv", "--html", "name another file"]);
+        let run = run.arg("--export-csv").arg(&other).finish();
+        run.expect_refusal(2, &["--export-csv", "--html", "name another file"]);
         assert!(!path.exists());
     }
-    let run = switchcost("report --html /dev/null --csv /dev/null").arg(RECORDS);
+    let run = switchcost("report --html /dev/null --export-csv /dev/null").arg(RECORDS);
     run.finish().expect(0);
 }
