@@ -52,11 +52,11 @@ pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
 pub(crate) struct Measure {
     /// End a case by SIGTERM, and 10 s later by SIGKILL, that has not ended by itself after this
     /// time; the rest is run all the same
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit, help_heading = "Advanced")]
     timeout: Duration,
 
     /// Keep each sample in the results, not only their summary
-    #[arg(long)]
+    #[arg(long, help_heading = "Results")]
     keep_samples: bool,
 }
 

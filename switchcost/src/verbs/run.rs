@@ -30,35 +30,35 @@ pub(crate) struct Args {
     plan: PlanArgs,
 
     /// Run nothing: print the cases with their commands
-    #[arg(long)]
+    #[arg(long, help_heading = "Plan")]
     list: bool,
 
     /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Results")]
     out: Option<PathBuf>,
 
     /// Go on where the run that wrote this file was stopped; give the same options again
-    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
+    #[arg(long, value_name = "FILE", conflicts_with = "seed", help_heading = "Results")]
     resume: Option<PathBuf>,
 
     /// Shuffle each round's cases by this number [default: drawn from the clock]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Advanced")]
     seed: Option<u64>,
 
     /// Time for the whole run, builds apart: rounds go on until it is used [default: the plan's, 60s for
     /// the default plan, or 15s with --quick]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = args::time_limit, conflicts_with = "rounds")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = args::time_limit, conflicts_with = "rounds", help_heading = "Plan")]
     budget: Option<Duration>,
 
     /// Print all tables, not the answer alone
-    #[arg(long)]
+    #[arg(long, help_heading = "Results")]
     full: bool,
 
     #[command(flatten)]
     measure: Measure,
 
     /// How to print the tables
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
     format: Format,
 }
 
@@ -67,18 +67,18 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 pub(super) struct Keep {
     /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(super) out: Option<PathBuf>,
 
     /// Shuffle each round by this number [default: drawn from the clock]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub(super) seed: Option<u64>,
 
     #[command(flatten)]
     pub(super) measure: Measure,
 
     /// How to print the result
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
     pub(super) format: Format,
 }
 
@@ -86,24 +86,24 @@ pub(super) struct Keep {
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlanArgs {
     /// Which plan: a built-in one by its name, or else a TOML file by its path [default: default]
-    #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser)]
+    #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
     plan: Option<OsString>,
 
     /// A short run: 15 s, or five rounds of a quarter of the iterations; wider intervals
-    #[arg(long)]
+    #[arg(long, help_heading = "Plan")]
     quick: bool,
 
     /// How many rounds, instead of the plan's
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Plan")]
     rounds: Option<u32>,
 
     /// Only cases whose section, row or column contains this text, case-insensitive
-    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 
     /// Run each timed case twice in each round: how far two equal runs differ is the noise that a
     /// difference must exceed
-    #[arg(long)]
+    #[arg(long, help_heading = "Plan")]
     a_a: bool,
 }
 
