@@ -1,0 +1,190 @@
+//! A duel as text: a tally, then a line for each figure of each row, its verdict first.
+
+use std::io::{self, Write};
+use std::iter::zip;
+
+use record::Quantity;
+
+use super::plainly;
+use crate::duel::judge::{Fault, Finding, KINDS, Kind, Row, Verdict};
+
+/// Widest line.
+const WIDTH: usize = 100;
+
+/// Widths of the verdict and of the figures before a row's name.
+const VERDICT: usize = 23;
+const CHANGE: usize = 9;
+const INTERVAL: usize = 17;
+const FIGURE: usize = 9;
+
+/// Verdicts in the order of the tally.
+const WORDS: [&str; 9] = [
+    "slower",
+    "faster",
+    "more",
+    "fewer",
+    "unchanged",
+    "inconclusive",
+    "failed",
+    "left out",
+    "unfinished",
+];
+
+/// Writes a duel's findings for a terminal.
+///
+/// # Errors
+/// Errors of the writer.
+pub fn text(rows: &[Row], findings: &[Vec<Finding>], out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| {
+        for kind in KINDS {
+            tally(kind, rows, findings, out)?;
+        }
+        KINDS.iter().try_for_each(|&kind| table(kind, rows, findings, out))
+    })
+}
+
+/// The finding about a figure of each row. What failed or was left out is told with the time.
+fn of_kind<'a>(
+    kind: Kind,
+    rows: &'a [Row],
+    findings: &'a [Vec<Finding>],
+) -> impl Iterator<Item = (&'a Row, Option<&'a Finding>)> {
+    zip(rows, findings)
+        .map(move |(row, all)| (row, all.iter().find(|finding| finding.kind == kind)))
+        .filter(move |(_, finding)| kind == Kind::Time || finding.is_some())
+}
+
+fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
+    match (finding.map(|f| (f.kind, &f.verdict)), &row.fault) {
+        (Some((Kind::Time, Verdict::More)), _) => "slower",
+        (Some((Kind::Time, Verdict::Less)), _) => "faster",
+        (Some((_, Verdict::More)), _) => "more",
+        (Some((_, Verdict::Less)), _) => "fewer",
+        (Some((_, Verdict::Within(_))), _) => "unchanged",
+        (Some((_, Verdict::Inconclusive(_))), _) => "inconclusive",
+        (None, Some(Fault::Failed(_))) => "failed",
+        (None, Some(Fault::LeftOut(_) | Fault::TooLong(_))) => "left out",
+        (None, None) => "unfinished",
+    }
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Time => "time",
+        Kind::Switches => "voluntary switches",
+        Kind::Faults => "minor page faults",
+    }
+}
+
+/// How many rows have each verdict.
+fn tally(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>) -> io::Result<()> {
+    let words: Vec<&str> = of_kind(kind, rows, findings).map(|(r, f)| word(r, f)).collect();
+    let count = |wanted: &str| words.iter().filter(|&&word| word == wanted).count();
+    let counts: Vec<String> = WORDS
+        .iter()
+        .filter(|&&word| count(word) > 0)
+        .map(|word| format!("{} {word}", count(word)))
+        .collect();
+    if !counts.is_empty() {
+        writeln!(out, "{}: {}", name(kind), counts.join(", "))?;
+    }
+    Ok(())
+}
+
+fn table(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>) -> io::Result<()> {
+    // Where both sides have nothing of it, the tally says enough.
+    let is_shown = |finding: &Finding| finding.kind == Kind::Time || finding.figures != [0.0; 2];
+    let mut section = None;
+    for (row, finding) in of_kind(kind, rows, findings) {
+        if !finding.is_none_or(is_shown) {
+            continue;
+        }
+        if section.is_none() {
+            let columns = format!("{:>CHANGE$} {:<INTERVAL$}", "A to B", "interval");
+            writeln!(out, "\n{:<VERDICT$}{columns} {:>FIGURE$}", name(kind), "A")?;
+        }
+        if section != Some(&row.section) {
+            wrapped(&row.section, 0, out)?;
+        }
+        section = Some(&row.section);
+        match finding {
+            Some(finding) => write_finding(row, finding, out)?,
+            None => write_fault(row, out)?,
+        }
+    }
+    Ok(())
+}
+
+fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<()> {
+    let bare = |change: f64| match finding.is_share {
+        true => format!("{:+.1}", change * 100.0),
+        false => format!("{change:+.3}"),
+    };
+    let show = |change: f64| bare(change) + if finding.is_share { " %" } else { "" };
+    let verdict = match &finding.verdict {
+        Verdict::Within(0.0) => "the same".to_owned(),
+        Verdict::Within(limit) => {
+            format!("unchanged within {}", show(*limit).trim_start_matches('+'))
+        }
+        _ => word(row, Some(finding)).to_owned(),
+    };
+    let exact = match finding.verdict {
+        Verdict::Within(limit) if limit > 0.0 => "",
+        _ if finding.is_exact => ", exact",
+        _ => "",
+    };
+    let brackets = |low, high| format!("[{}, {}]", bare(low), bare(high));
+    let (change, interval) = match finding.change {
+        Some(c) => (show(c.estimate), brackets(c.low, c.high)),
+        None => (String::new(), String::new()),
+    };
+    let quantity = if finding.kind == Kind::Time { Quantity::Time } else { Quantity::Count };
+    let figure = quantity.show(finding.figures[0]);
+    let columns = format!("{change:>CHANGE$} {interval:<INTERVAL$} {figure:>FIGURE$}");
+    line(&format!("{:<VERDICT$}{columns}  {}", verdict + exact, row.name), out)?;
+    match (&finding.verdict, finding.twin) {
+        (Verdict::Inconclusive(why), Some(t)) if !t.contains(0.0) => {
+            let differs = format!("{why} by {} {}", show(t.estimate), brackets(t.low, t.high));
+            wrapped(&differs, 4, out)
+        }
+        (Verdict::Inconclusive(why), _) => wrapped(why, 4, out),
+        _ => Ok(()),
+    }
+}
+
+fn write_fault(row: &Row, out: &mut Vec<u8>) -> io::Result<()> {
+    let verdict = match &row.fault {
+        Some(Fault::TooLong(seconds)) => format!("left out, takes {seconds} s"),
+        None => format!("only {} pairs", row.pairs.len()),
+        _ => word(row, None).to_owned(),
+    };
+    line(&format!("{verdict:<VERDICT$} {}", row.name), out)?;
+    match &row.fault {
+        Some(Fault::Failed(why) | Fault::LeftOut(why)) => wrapped(why, 4, out),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line that is no wider than all are.
+fn line(text: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    match text.chars().count() > WIDTH {
+        true => writeln!(out, "{}…", text.chars().take(WIDTH - 1).collect::<String>()),
+        false => writeln!(out, "{}", text.trim_end()),
+    }
+}
+
+/// Writes words on as many lines as they take; one word may be wider.
+fn wrapped(text: &str, indent: usize, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut width = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > WIDTH {
+            writeln!(out)?;
+            width = 0;
+        }
+        let before = if width == 0 { indent } else { 1 };
+        write!(out, "{:before$}{word}", "")?;
+        width += before + length;
+    }
+    writeln!(out)
+}
