@@ -9,7 +9,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::bail;
+use anyhow::{Context, bail, ensure};
 
 use crate::console::{self, BadUsage};
 use crate::{progress, tools};
@@ -115,9 +115,53 @@ impl Checkout {
     }
 
     fn has_crate(&self, name: &str) -> bool {
-        !name.is_empty()
-            && name != env!("CARGO_PKG_NAME")
-            && self.folder().join(name).join("src/main.rs").is_file()
+        is_crate(&self.folder(), name)
+    }
+
+    /// Folder for what a duel builds.
+    pub(crate) fn duels(&self) -> PathBuf {
+        self.target.join("duel")
+    }
+
+    /// Builds some benchmarks of `sources`, with this one's profile, into a target folder; this one's own
+    /// where there is none. Returns the folder of the executables.
+    ///
+    /// The two sides of a duel are built in the same way, so that their dependencies have the same
+    /// features.
+    ///
+    /// # Errors
+    /// When cargo fails or is not there.
+    pub(crate) fn build_some(
+        &self,
+        sources: &Path,
+        target: Option<&Path>,
+        crates: &[&str],
+    ) -> anyhow::Result<PathBuf> {
+        let target = target.unwrap_or(&self.target);
+        let mut command = self.cargo()?;
+        command
+            .args(["build", "--quiet", "--locked", "--manifest-path"])
+            .arg(sources.join("Cargo.toml"))
+            .arg("--target-dir")
+            .arg(target)
+            .arg("--profile")
+            .arg(&self.profile);
+        for name in crates {
+            command.args(["--package", name]);
+        }
+        let status = run(&mut command, "a side of the duel").context("cannot run cargo")?;
+        ensure!(status.success(), "cargo could not build it: {status}");
+        let profile = if self.profile == "dev" { "debug".as_ref() } else { &*self.profile };
+        Ok(target.join(profile))
+    }
+
+    /// Cargo, started in this folder.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub(crate) fn cargo(&self) -> anyhow::Result<Command> {
+        let cargo = cargo().context("PATH has no cargo: install it")?;
+        Ok(tools::command(&cargo, &self.folder()))
     }
 
     /// Has cargo build what is missing or out of date; its messages go to standard error.
@@ -196,6 +240,13 @@ impl Checkout {
             false => Err(failed(status.to_string())),
         }
     }
+}
+
+/// True if `sources` have a benchmark program of that name.
+pub(crate) fn is_crate(sources: &Path, name: &str) -> bool {
+    !name.is_empty()
+        && name != env!("CARGO_PKG_NAME")
+        && sources.join(name).join("src/main.rs").is_file()
 }
 
 /// Cargo: the one that started this executable, or that of PATH.

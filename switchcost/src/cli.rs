@@ -12,7 +12,9 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use crate::args::shortened;
 use crate::console::{self, BadUsage};
 use crate::signals;
-use crate::verbs::{compare, estimate, limits, memory, report, run, scale, shell, stat, sweep};
+use crate::verbs::{
+    compare, duel, estimate, limits, memory, report, run, scale, shell, stat, sweep,
+};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -44,6 +46,8 @@ enum Verb {
     Report(report::Args),
     /// Say what has changed between files of records, and whether the noise allows to say so
     Compare(compare::Args),
+    /// Measure two builds in turns, and say what has changed from A to B
+    Duel(duel::Args),
     /// Print completions for a shell
     Completions(shell::CompletionArgs),
     /// Print the manual page
@@ -92,6 +96,7 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Some(Verb::Limits(args)) => limits::main(&args),
         Some(Verb::Report(args)) => report::main(&args),
         Some(Verb::Compare(args)) => compare::main(&args),
+        Some(Verb::Duel(args)) => duel::main(&args),
         Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),
         Some(Verb::Man(args)) => shell::man(&args, Cli::command()),
     }
@@ -151,9 +156,10 @@ fn explain(error: &clap::Error) -> ExitCode {
 fn complain(error: &anyhow::Error) -> ExitCode {
     let text = shortened(&format!("{error:#}"));
     console::say(format_args!("switchcost: {text}"));
-    ExitCode::from(match error.is::<BadUsage>() {
-        true => 2,
-        false => 1,
+    ExitCode::from(match error {
+        error if error.is::<BadUsage>() => 2,
+        error if error.is::<duel::NothingSaid>() => 3,
+        _ => 1,
     })
 }
 

@@ -32,7 +32,7 @@ pub struct Options {
 const PROBE: u64 = 5;
 
 /// Why a process measured nothing more.
-enum Fault {
+pub(crate) enum Fault {
     /// It ended; the cause is in how it did.
     Ended,
     /// It says so, or it does not follow the contract.
@@ -138,13 +138,18 @@ fn controlled(
     }
 }
 
-fn describe(description: &Description, process: &mut Process) -> Result<(), Fault> {
-    if description.contract != VERSION {
-        return Err(Fault::Told(format!(
-            "it follows version {} of the contract, and this runner version {VERSION}",
-            description.contract
-        )));
+/// Makes sure that a program follows the contract as this runner does.
+pub(crate) fn check_version(description: &Description) -> Result<(), Fault> {
+    match description.contract {
+        VERSION => Ok(()),
+        other => Err(Fault::Told(format!(
+            "it follows version {other} of the contract, and this runner version {VERSION}"
+        ))),
     }
+}
+
+fn describe(description: &Description, process: &mut Process) -> Result<(), Fault> {
+    check_version(description)?;
     process.version = Some(description.version.clone());
     process.tasks = Some(description.tasks);
     process.tokens = description.tokens;
@@ -217,7 +222,7 @@ fn count(
 }
 
 /// Asks for one run.
-fn ran(
+pub(crate) fn ran(
     running: &mut Running,
     iterations: u64,
     pass: Option<&String>,
@@ -236,7 +241,8 @@ fn ran(
     }
 }
 
-fn answer(running: &mut Running) -> Result<Answer, Fault> {
+/// The next answer of a program.
+pub(crate) fn answer(running: &mut Running) -> Result<Answer, Fault> {
     let line = running.line()?.ok_or(Fault::Ended)?;
     match serde_json::from_slice(&line) {
         Ok(Answer::Failed { error }) => Err(Fault::Told(error)),
@@ -249,7 +255,8 @@ fn answer(running: &mut Running) -> Result<Answer, Fault> {
     }
 }
 
-fn unexpected(wanted: &str, found: &Answer) -> Fault {
+/// What is wrong with an answer in the place of another.
+pub(crate) fn unexpected(wanted: &str, found: &Answer) -> Fault {
     let found = match found {
         Answer::Ready { .. } => "ready",
         Answer::Ran { .. } => "ran",
@@ -264,7 +271,8 @@ fn unexpected(wanted: &str, found: &Answer) -> Fault {
     }
 }
 
-fn sum(a: Usage, b: Usage) -> Usage {
+/// Usage of two slices.
+pub(crate) fn sum(a: Usage, b: Usage) -> Usage {
     Usage {
         user_ns: a.user_ns + b.user_ns,
         system_ns: a.system_ns + b.system_ns,

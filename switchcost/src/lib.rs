@@ -11,6 +11,7 @@ pub mod cli;
 pub mod compare;
 pub mod console;
 pub mod doctor;
+pub mod duel;
 pub mod evidence;
 pub mod executable;
 pub mod execute;

@@ -41,7 +41,7 @@ const LONGEST_WORDS: u64 = 2_000;
 pub(crate) struct Running {
     child: Child,
     /// Becomes readable when the program has ended (pidfd_open(2)).
-    end: OwnedFd,
+    pidfd: OwnedFd,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     stderr: File,
@@ -135,7 +135,7 @@ impl Running {
         };
         Ok(Running {
             child,
-            end,
+            pidfd: end,
             stdin,
             stdout,
             stderr,
@@ -230,7 +230,7 @@ impl Running {
             let left = self.deadline.saturating_duration_since(Instant::now());
             let ms = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
             let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-            let mut fds = vec![watch(self.end.as_fd())];
+            let mut fds = vec![watch(self.pidfd.as_fd())];
             fds.extend(for_output.then(|| watch(self.stdout.as_fd())));
             fds.extend(signals::descriptor().map(watch));
             match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
@@ -286,6 +286,14 @@ impl Running {
     /// # Errors
     /// Errors of the system.
     pub(crate) fn finish(mut self) -> io::Result<Ended> {
+        self.end()
+    }
+
+    /// The same for one that is kept; it has nothing more to say.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(crate) fn end(&mut self) -> io::Result<Ended> {
         self.close_input();
         let mut bytes = [0; 1 << 16];
         while !self.wait(true)? {

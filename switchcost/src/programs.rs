@@ -24,11 +24,11 @@ pub struct Programs {
 }
 
 /// Where programs are looked for.
-struct Places {
+pub(crate) struct Places {
     /// Folder of this executable.
-    beside: PathBuf,
+    pub(crate) beside: PathBuf,
     /// The checkout that it was built from.
-    checkout: Option<Checkout>,
+    pub(crate) checkout: Option<Checkout>,
 }
 
 impl Programs {
@@ -113,7 +113,11 @@ impl Programs {
 }
 
 impl Places {
-    fn find() -> anyhow::Result<Self> {
+    /// Those of this executable.
+    ///
+    /// # Errors
+    /// When it cannot be told where it is.
+    pub(crate) fn find() -> anyhow::Result<Self> {
         let this = this_executable()?;
         let mut folder = this.parent().context("this executable is in no folder")?;
         if folder.ends_with("deps") {

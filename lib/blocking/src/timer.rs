@@ -1,7 +1,5 @@
 //! A kernel timer that a task can await. Tokio's own timers count in whole ms.
 
-#![expect(unsafe_code, reason = "Tokio has to trust that a descriptor stays open")]
-
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -34,10 +32,12 @@ impl Timer {
             Expiration::IntervalDelayed(due.into(), interval.into()),
             TimerSetTimeFlags::TFD_TIMER_ABSTIME,
         )?;
-        // SAFETY: an OwnedFd stays the same and open as long as it lives.
-        let fd =
-            unsafe { AsyncFd::register_with_interest(OwnedFd::from(timer), Interest::READABLE) };
-        Ok(Timer { fd: fd.map_err(io::Error::from)?, due, interval })
+        #[allow(
+            deprecated,
+            reason = "its successor is unsafe, and Tokio 1.54 was the first to have it"
+        )]
+        let fd = AsyncFd::with_interest(OwnedFd::from(timer), Interest::READABLE)?;
+        Ok(Timer { fd, due, interval })
     }
 
     /// Awaits the next expirations, and returns their number: more than one where nobody has asked for

@@ -69,9 +69,14 @@ impl Interval {
 /// least two values. A report needs more: see [`crate::MIN_ROUNDS`].
 pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let n = values.len();
-    let sd = sample_sd(values)?;
-    let reach = t_critical(confidence, (n - 1) as f64)? * sd / (n as f64).sqrt();
+    let reach = t_half_width(sample_sd(values)?, n, confidence)?;
     Interval::around(mean(values)?, reach, n, confidence)
+}
+
+/// Half-width of [`t_interval`] where `n` values have this standard deviation.
+pub fn t_half_width(sd: f64, n: usize, confidence: f64) -> Option<f64> {
+    let freedom = n.checked_sub(1)?;
+    finite(t_critical(confidence, freedom as f64)? * sd / (n as f64).sqrt())
 }
 
 /// Interval of the mean of `a − b`, paired: index i of both is the same round. Never clamped at

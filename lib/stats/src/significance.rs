@@ -1,5 +1,6 @@
 //! Tests of a difference between two runs, corrected for many comparisons.
 
+use crate::describe::{mean, sample_sd};
 use crate::distribution::t_two_sided;
 use crate::interval::{Contrast, logs, welch};
 use crate::line::{Line, log_slope_ratio};
@@ -14,6 +15,14 @@ pub fn welch_ratio_p(numerators: &[f64], denominators: &[f64]) -> Option<f64> {
 /// [`crate::slope_ratio`].
 pub fn slope_ratio_p(a: &Line, b: &Line) -> Option<f64> {
     p(log_slope_ratio(a, b)?)
+}
+
+/// Two-sided p of the test that the mean of independent values is zero, consistent with
+/// [`crate::t_interval`].
+pub fn t_p(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let error = sample_sd(values)? / n.sqrt();
+    p(Contrast { estimate: mean(values)?, error, freedom: n - 1.0 })
 }
 
 fn p(contrast: Contrast) -> Option<f64> {
@@ -44,7 +53,7 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::tests::{MEMORY_X, MEMORY_Y, ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
-    use crate::{fit_line, slope_ratio, welch_ratio_interval};
+    use crate::{fit_line, slope_ratio, t_interval, welch_ratio_interval};
 
     #[test]
     fn welch_matches_scipy() {
@@ -59,6 +68,17 @@ mod tests {
         }
         assert_eq!(welch_ratio_p(&ROUNDS_A, &[1.0, 0.0]), None);
         assert_eq!(welch_ratio_p(&[1.0], &ROUNDS_A), None);
+    }
+
+    #[test]
+    fn one_sample_matches_the_integral_of_its_density() {
+        // Simpson's rule with 200,000 steps over Student's density, in Python
+        let values = ROUNDS_A.map(|v| v - 1500.0);
+        let p = t_p(&values).unwrap();
+        close(p, 0.018822295088227414, 1e-9);
+        let at_p = t_interval(&values, 1.0 - p).unwrap();
+        close(at_p.high, 2.0 * at_p.estimate, 1e-9);
+        assert_eq!((t_p(&[0.0; 3]), t_p(&[1.0; 3]), t_p(&[1.0])), (Some(1.0), Some(0.0), None));
     }
 
     #[test]

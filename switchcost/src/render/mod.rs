@@ -17,6 +17,7 @@ pub mod answer;
 pub mod compare;
 mod csv;
 pub mod curves;
+pub mod duel;
 mod evidence;
 pub mod figures;
 mod grid;

@@ -1,6 +1,7 @@
 //! One file for each verb.
 
 pub(crate) mod compare;
+pub(crate) mod duel;
 pub(crate) mod estimate;
 pub(crate) mod limits;
 pub(crate) mod memory;

@@ -82,12 +82,47 @@ pub(super) struct Keep {
     pub(super) format: Format,
 }
 
-/// Which plan, and how much of it.
+/// Cases of a plan.
 #[derive(Debug, clap::Args)]
-pub(crate) struct PlanArgs {
+pub(super) struct Selection {
     /// Which plan: a built-in one by its name, or else a TOML file by its path [default: default]
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser)]
     plan: Option<OsString>,
+
+    /// Only cases whose section, row or column contains this text, case-insensitive
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    filter: Option<String>,
+}
+
+impl Selection {
+    /// The whole plan.
+    pub(super) fn plan(&self) -> anyhow::Result<Plan> {
+        match &self.plan {
+            None => Plan::built_in(),
+            Some(plan) => named(plan),
+        }
+    }
+
+    /// Keeps the cases that the filter lets through.
+    pub(super) fn retain(&self, cases: &mut Vec<Case>) -> anyhow::Result<()> {
+        let Some(filter) = &self.filter else {
+            return Ok(());
+        };
+        cases.retain(|case| case.matches(filter));
+        match cases.is_empty() {
+            false => Ok(()),
+            true => Err(BadUsage::new(format!(
+                "--filter: no case has '{filter}' in its section, row or column; --list shows all"
+            ))),
+        }
+    }
+}
+
+/// Which plan, and how much of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    selection: Selection,
 
     /// A short run: 15 s, or five rounds of a quarter of the iterations; wider intervals
     #[arg(long)]
@@ -96,10 +131,6 @@ pub(crate) struct PlanArgs {
     /// How many rounds, instead of the plan's
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-
-    /// Only cases whose section, row or column contains this text, case-insensitive
-    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
-    filter: Option<String>,
 
     /// Run each timed case twice in each round: how far two equal runs differ is the noise that a
     /// difference must exceed
@@ -110,10 +141,7 @@ pub(crate) struct PlanArgs {
 impl PlanArgs {
     /// The plan and its cases.
     fn cases(&self) -> anyhow::Result<(Plan, Vec<Case>)> {
-        let mut plan = match &self.plan {
-            None => Plan::built_in()?,
-            Some(plan) => named(plan)?,
-        };
+        let mut plan = self.selection.plan()?;
         if self.quick {
             plan = plan.quickened();
         }
@@ -121,14 +149,7 @@ impl PlanArgs {
             plan = plan.with_rounds(rounds);
         }
         let mut cases = plan.cases(self.quick);
-        if let Some(filter) = &self.filter {
-            cases.retain(|case| case.matches(filter));
-            if cases.is_empty() {
-                return Err(BadUsage::new(format!(
-                    "--filter: no case has '{filter}' in its section, row or column; --list shows all"
-                )));
-            }
-        }
+        self.selection.retain(&mut cases)?;
         if self.a_a {
             let twins: Vec<Case> = cases.iter().filter_map(Case::twin).collect();
             cases.extend(twins);

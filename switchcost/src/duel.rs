@@ -1,0 +1,228 @@
+//! Two builds in turns: what has changed, on a machine that never stands still.
+//!
+//! Rows take turns as well, a pair at a time, so that each of them sees the whole of the duel's time.
+//! How many pairs there are is decided by the clock, never by what they show.
+
+use std::time::{Duration, Instant};
+
+use observe::interference;
+
+use crate::executable::Executable;
+use crate::plan::Case;
+use crate::setting::Cpus;
+use crate::signals;
+
+mod build;
+pub mod judge;
+mod pair;
+pub mod side;
+
+use judge::{Fault, MIN_PAIRS, Row};
+use pair::{Match, Pace, Stop};
+
+/// Fewest twins of a row.
+const MIN_TWINS: usize = 3;
+
+/// One of so many pairs is a twin: a third of the time of the others.
+const TWIN_OF: usize = 4;
+
+/// Standard deviation of a pair's log ratio as it was seen, pinned and not: docs/METHODOLOGY.md.
+const USUAL_SD: [f64; 2] = [0.03, 0.06];
+
+/// A row of the duel under way.
+#[derive(Debug)]
+pub struct Contest {
+    case: Case,
+    programs: [Executable; 2],
+    row: Row,
+    pace: Option<Pace>,
+    /// Time of all its pairs.
+    spent: Duration,
+    stolen: Duration,
+}
+
+/// How a duel is fought.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Time for all rows.
+    pub budget: Duration,
+    /// Time after which a process is ended.
+    pub timeout: Duration,
+    /// Seed of all orders.
+    pub seed: u64,
+}
+
+/// What a row will be able to show.
+#[derive(Clone, Debug)]
+pub struct Forecast {
+    /// Its name.
+    pub name: String,
+    /// Pairs that there is time for.
+    pub pairs: usize,
+    /// Smallest change of its time, as a share.
+    pub change: Option<f64>,
+}
+
+impl Contest {
+    /// A row between the first side's program and the second's.
+    pub fn new(case: Case, programs: [Executable; 2]) -> Self {
+        let row = row(&case, None);
+        Contest { case, programs, row, pace: None, spent: Duration::ZERO, stolen: Duration::ZERO }
+    }
+
+    fn done(&self) -> usize {
+        self.row.pairs.len() + self.row.twins.len()
+    }
+
+    fn is_enough(&self) -> bool {
+        self.row.pairs.len() >= MIN_PAIRS && self.row.twins.len() >= MIN_TWINS
+    }
+
+    /// Time of one pair.
+    fn cost(&self) -> Duration {
+        self.spent / self.done().max(1) as u32
+    }
+
+    /// Time of all pairs that a verdict takes.
+    fn least(&self) -> Duration {
+        self.cost() * (MIN_PAIRS + MIN_TWINS) as u32
+    }
+
+    /// Measures one more pair, or a twin. False where a signal asks to stop.
+    fn advance(&mut self, options: &Options, rng: &mut fastrand::Rng) -> bool {
+        let is_twin = self.done() % TWIN_OF == TWIN_OF / 2;
+        let [a, b] = &self.programs;
+        let fight = Match {
+            case: &self.case,
+            sides: if is_twin { [("A", a), ("A", a)] } else { [("A", a), ("B", b)] },
+            timeout: options.timeout,
+            budget: options.budget,
+        };
+        let (begun, before) = (Instant::now(), interference::totals());
+        let outcome = fight.measure(&mut self.pace, rng);
+        self.spent += begun.elapsed();
+        let stolen = interference::totals().since(before).steal.unwrap_or(0);
+        self.stolen += Duration::from_nanos(stolen);
+        match outcome {
+            Ok(pair) if is_twin => self.row.twins.push(pair),
+            Ok(pair) => self.row.pairs.push(pair),
+            Err(Stop::Interrupted) => return false,
+            Err(Stop::Failed(error)) => self.row.fault = Some(Fault::Failed(error)),
+            Err(Stop::TooLong(all)) => self.leave_out(all),
+        }
+        true
+    }
+
+    fn leave_out(&mut self, all: Duration) {
+        self.row.fault = Some(Fault::LeftOut(format!(
+            "its {MIN_PAIRS} pairs and {MIN_TWINS} twins take {} s: a larger --budget, or --filter",
+            all.as_secs() + 1
+        )));
+    }
+
+    /// The row as it can be judged.
+    pub fn into_row(mut self) -> Row {
+        let cpus = match (self.case.pin, Cpus::allowed()) {
+            (false, Ok(cpus)) => cpus.list().len().max(1),
+            _ => 1,
+        };
+        let all = self.spent.as_secs_f64() * cpus as f64;
+        self.row.stolen = self.stolen.as_secs_f64() / all.max(1e-9);
+        self.row
+    }
+}
+
+/// A row without pairs.
+pub fn row(case: &Case, left_out: Option<String>) -> Row {
+    Row {
+        section: case.section.title.clone(),
+        name: case.cell.name(),
+        fault: left_out.map(Fault::LeftOut),
+        ..Row::default()
+    }
+}
+
+/// Measures the first pair of each row, and leaves out those that are too long for the budget: returns
+/// what the others will be able to show.
+pub fn begin(contests: &mut [Contest], options: &Options) -> Vec<Forecast> {
+    let mut rng = fastrand::Rng::with_seed(options.seed);
+    let mut order: Vec<&mut Contest> = contests.iter_mut().collect();
+    rng.shuffle(&mut order);
+    for contest in &mut order {
+        if signals::received().is_some() || !contest.advance(options, &mut rng) {
+            return Vec::new();
+        }
+    }
+    order.retain(|contest| contest.row.fault.is_none());
+    order.sort_by_key(|contest| contest.least());
+    let mut all = Duration::ZERO;
+    let mut is_first = true;
+    for contest in &mut order {
+        let least = contest.least();
+        if all + least > options.budget && !is_first {
+            contest.leave_out(least);
+        } else {
+            all += least;
+        }
+        is_first = false;
+    }
+    forecasts(contests, options.budget)
+}
+
+/// Rows share the time that is left when all have what a verdict takes.
+fn forecasts(contests: &[Contest], budget: Duration) -> Vec<Forecast> {
+    let rest: Vec<&Contest> = contests.iter().filter(|c| c.row.fault.is_none()).collect();
+    let mut shares: Vec<Duration> = rest.iter().map(|contest| contest.least()).collect();
+    shares.sort_unstable();
+    // The level up to which the time fills the rows.
+    let mut level = Duration::ZERO;
+    let mut above = Duration::ZERO;
+    for (k, &least) in shares.iter().enumerate().rev() {
+        level = budget.saturating_sub(above) / (k as u32 + 1);
+        if level >= least {
+            break;
+        }
+        above += least;
+    }
+    let forecast = |contest: &&Contest| {
+        let time = contest.least().max(level).as_secs_f64();
+        let all = time / contest.cost().as_secs_f64().max(1e-9);
+        let pairs = (all * (1.0 - 1.0 / TWIN_OF as f64)).max(MIN_PAIRS as f64) as usize;
+        let sd = USUAL_SD[usize::from(!contest.case.pin)];
+        Forecast {
+            name: contest.row.name.clone(),
+            pairs,
+            change: judge::smallest_change(sd, pairs, rest.len()),
+        }
+    };
+    rest.iter().map(forecast).collect()
+}
+
+/// Measures pairs until the budget is used up and each row has what a verdict takes, or a signal asks to
+/// stop. `tell` is called before each pair.
+pub fn fight(
+    contests: &mut [Contest],
+    options: &Options,
+    begun: Instant,
+    mut tell: impl FnMut(&str),
+) {
+    // Not the orders of the first pairs again.
+    let mut rng = fastrand::Rng::with_seed(options.seed.wrapping_add(1 << 32));
+    loop {
+        let left = options.budget.saturating_sub(begun.elapsed());
+        let next = contests
+            .iter_mut()
+            .filter(|c| c.row.fault.is_none() && (!c.is_enough() || c.cost() <= left))
+            .min_by_key(|c| match c.is_enough() {
+                false => (false, c.done() as u128),
+                true => (true, c.spent.as_nanos()),
+            });
+        let Some(contest) = next else {
+            return;
+        };
+        tell(&contest.row.name);
+        if signals::received().is_some() || !contest.advance(options, &mut rng) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Verdicts of a duel: pure functions of the pairs' figures.
+//!
+//! A pair is one value: its processes share a bias of their own (placement of memory, of threads) that
+//! only fresh starts average out. All intervals of a duel are made together, by Holm's method, and
+//! those of the twins likewise.
+
+use std::iter::zip;
+
+use serde::Serialize;
+use stats::Interval;
+
+/// Confidence of all intervals of a duel together. A duel may judge each change of a program: one false
+/// alarm in twenty would be too many.
+pub const CONFIDENCE: f64 = 0.99;
+
+/// Fewest pairs that a verdict is made of.
+pub const MIN_PAIRS: usize = 8;
+
+/// Share of a row's time that the hypervisor may have given to others. Slices in turns cancel a part of
+/// it; beyond this, which of the two it hit decides more than what they are.
+pub const MOST_STOLEN: f64 = 0.1;
+
+/// Four slices, A B B A or B A A B; each is the median iteration, in ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quad {
+    /// The first side's slices.
+    pub first: [f64; 2],
+    /// The second side's.
+    pub second: [f64; 2],
+}
+
+/// Figures of two fresh processes that took turns, the first side's before the second's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// Logarithm of second ÷ first, in time.
+    pub log_ratio: f64,
+    /// Median iteration, in ns.
+    pub time: [f64; 2],
+    /// Voluntary switches per iteration, where both are counted.
+    pub switches: Option<[f64; 2]>,
+    /// Minor page faults per iteration, where both are counted.
+    pub faults: Option<[f64; 2]>,
+}
+
+/// Pairs of one row.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Row {
+    /// Section of the plan.
+    pub section: String,
+    /// Name, with its column.
+    pub name: String,
+    /// Pairs of both sides.
+    pub pairs: Vec<Pair>,
+    /// Pairs of the first side with itself.
+    pub twins: Vec<Pair>,
+    /// Share of its time that the hypervisor gave to others.
+    pub stolen: f64,
+    /// Reason why there are no more pairs.
+    pub fault: Option<Fault>,
+}
+
+/// Reason why a row has no verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// A process failed.
+    Failed(String),
+    /// It was not tried, or not long enough.
+    LeftOut(String),
+}
+
+/// Figure that is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Time of an iteration.
+    Time,
+    /// Voluntary switches of an iteration.
+    Switches,
+    /// Minor page faults of an iteration.
+    Faults,
+}
+
+/// All kinds, the time first.
+pub const KINDS: [Kind; 3] = [Kind::Time, Kind::Switches, Kind::Faults];
+
+/// Finding about one figure of a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The figure.
+    pub kind: Kind,
+    /// What can be said.
+    pub verdict: Verdict,
+    /// Change from the first side to the second with its corrected interval: as a share of the first
+    /// (0.02 is 2 % more), or as a difference where a count is zero.
+    pub change: Option<Interval>,
+    /// The same between twins.
+    pub twin: Option<Interval>,
+    /// True if `change` is a share.
+    pub is_share: bool,
+    /// True if every process of every twin had the same count.
+    pub is_exact: bool,
+    /// Medians over the pairs, the first side's and the second's.
+    pub figures: [f64; 2],
+}
+
+/// What can be said of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The second side has less of it.
+    Less,
+    /// It has more.
+    More,
+    /// There is no change beyond this.
+    Within(f64),
+    /// Nothing, and why.
+    Inconclusive(String),
+}
+
+/// Logarithm of second ÷ first over quads: the median, which a load that comes and goes moves less than
+/// the mean. `None` without quads, or where a slice took no time.
+pub fn log_ratio(quads: &[Quad]) -> Option<f64> {
+    let of = |quad: &Quad| {
+        let logs = |slices: [f64; 2]| slices.map(f64::ln).iter().sum::<f64>() / 2.0;
+        logs(quad.second) - logs(quad.first)
+    };
+    let logs: Vec<f64> = quads.iter().map(of).collect();
+    stats::median(&logs)
+}
+
+/// Half of the interval of a change that a row with so many pairs will have, as a share, where their log
+/// ratios have this standard deviation and `rows` are judged.
+pub fn smallest_change(sd: f64, pairs: usize, rows: usize) -> Option<f64> {
+    let tests = (rows * KINDS.len()) as f64;
+    stats::t_half_width(sd, pairs, 1.0 - (1.0 - CONFIDENCE) / tests).map(f64::exp_m1)
+}
+
+/// Changes of one figure, one for each pair.
+struct Series {
+    kind: Kind,
+    pairs: Vec<f64>,
+    twins: Vec<f64>,
+    is_share: bool,
+    is_exact: bool,
+    figures: [f64; 2],
+}
+
+/// Findings of each row, in order; none where it has too few pairs or a fault.
+pub fn judge(rows: &[Row]) -> Vec<Vec<Finding>> {
+    let all: Vec<Vec<Series>> = rows.iter().map(series).collect();
+    let flat: Vec<&Series> = all.iter().flatten().collect();
+    let pairs: Vec<&[f64]> = flat.iter().map(|s| &s.pairs[..]).collect();
+    let twins: Vec<&[f64]> = flat.iter().map(|s| &s.twins[..]).collect();
+    let mut intervals = zip(intervals(&pairs), intervals(&twins));
+    let finding = |row: &Row, series: &Series, (change, twin)| finding(row, series, change, twin);
+    let mut findings = Vec::new();
+    for (row, series) in zip(rows, &all) {
+        // One for each series, in the same order.
+        let own = series.iter().filter_map(|s| Some(finding(row, s, intervals.next()?)));
+        findings.push(own.collect());
+    }
+    findings
+}
+
+fn series(row: &Row) -> Vec<Series> {
+    if row.pairs.len() < MIN_PAIRS || row.fault.is_some() {
+        return Vec::new();
+    }
+    KINDS.iter().filter_map(|&kind| series_of(row, kind)).collect()
+}
+
+fn series_of(row: &Row, kind: Kind) -> Option<Series> {
+    let figures = |pairs: &[Pair]| -> Option<Vec<[f64; 2]>> {
+        pairs.iter().map(|pair| kind.figures(pair)).collect()
+    };
+    let (pairs, twins) = (figures(&row.pairs)?, figures(&row.twins)?);
+    let is_share = pairs.iter().chain(&twins).flatten().all(|&figure| figure > 0.0);
+    let changes = |pairs: &[Pair], figures: &[[f64; 2]]| -> Vec<f64> {
+        let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match (kind, is_share) {
+            (Kind::Time, _) => pair.log_ratio,
+            (_, true) => (second / first).ln(),
+            (_, false) => second - first,
+        };
+        zip(pairs, figures).map(change).collect()
+    };
+    let median = |side: usize| {
+        let figures: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
+        stats::median(&figures)
+    };
+    let mut counts = twins.iter().flatten();
+    let first = counts.next();
+    Some(Series {
+        kind,
+        pairs: changes(&row.pairs, &pairs),
+        twins: changes(&row.twins, &twins),
+        is_share,
+        is_exact: kind != Kind::Time && first.is_some() && counts.all(|count| Some(count) == first),
+        figures: [median(0)?, median(1)?],
+    })
+}
+
+impl Kind {
+    fn figures(self, pair: &Pair) -> Option<[f64; 2]> {
+        match self {
+            Kind::Time => Some(pair.time),
+            Kind::Switches => pair.switches,
+            Kind::Faults => pair.faults,
+        }
+    }
+}
+
+/// Intervals of the means, each at the level of its step in Holm's method: one excludes zero exactly
+/// where that rejects. `None` where there are under two values.
+fn intervals(all: &[&[f64]]) -> Vec<Option<Interval>> {
+    let p: Vec<f64> = all.iter().map(|values| stats::t_p(values).unwrap_or(1.0)).collect();
+    let limit = 1.0 - CONFIDENCE;
+    let rejected = stats::holm(&p).iter().filter(|&&adjusted| adjusted <= limit).count();
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    let mut intervals = vec![None; p.len()];
+    for (rank, index) in order.into_iter().enumerate() {
+        let left = (p.len() - rank.min(rejected)).max(1) as f64;
+        intervals[index] = stats::t_interval(all[index], 1.0 - limit / left);
+    }
+    intervals
+}
+
+fn finding(
+    row: &Row,
+    series: &Series,
+    change: Option<Interval>,
+    twin: Option<Interval>,
+) -> Finding {
+    let shown = |interval: Interval| match series.is_share {
+        true => Interval {
+            estimate: interval.estimate.exp_m1(),
+            low: interval.low.exp_m1(),
+            high: interval.high.exp_m1(),
+            ..interval
+        },
+        false => interval,
+    };
+    let (change, twin) = (change.map(shown), twin.map(shown));
+    let is_voided = twin.is_some_and(|twin| !twin.contains(0.0));
+    let why = |why: String| Verdict::Inconclusive(why);
+    let verdict = match change {
+        _ if is_voided => why("A against itself differs".to_owned()),
+        _ if series.kind == Kind::Time && row.stolen > MOST_STOLEN => {
+            why(format!("the hypervisor gave {:.0} % of the time to others", row.stolen * 100.0))
+        }
+        None => why("its figures have no interval".to_owned()),
+        Some(change) if change.high < 0.0 => Verdict::Less,
+        Some(change) if change.low > 0.0 => Verdict::More,
+        Some(change) => Verdict::Within(change.high.max(-change.low)),
+    };
+    Finding {
+        kind: series.kind,
+        verdict,
+        change,
+        twin,
+        is_share: series.is_share,
+        is_exact: series.is_exact,
+        figures: series.figures,
+    }
+}
+
+impl Finding {
+    /// True if the second side is worse by more than this share of the first, as its whole interval
+    /// says. Any more than nothing is more than any share of it.
+    pub fn is_worse_than(&self, limit: f64) -> bool {
+        let low = self.change.map_or(0.0, |change| change.low);
+        let limit = if self.is_share { limit } else { limit * self.figures[0] };
+        self.verdict == Verdict::More && low > limit
+    }
+
+    /// True if nothing can be said.
+    pub fn is_inconclusive(&self) -> bool {
+        matches!(self.verdict, Verdict::Inconclusive(_))
+    }
+}
+
+#[cfg(test)]
+mod tests;

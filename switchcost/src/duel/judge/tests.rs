@@ -1,0 +1,171 @@
+use super::*;
+
+/// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, and slices with heavy
+/// tails.
+struct Machine(fastrand::Rng);
+
+impl Machine {
+    fn new(seed: u64) -> Self {
+        Machine(fastrand::Rng::with_seed(seed))
+    }
+
+    /// Irwin-Hall: near enough to a normal deviate.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.0.f64()).sum::<f64>() - 6.0
+    }
+
+    fn slice(&mut self, mean: f64) -> f64 {
+        let busy = if self.0.f64() < 0.05 { 1.5 } else { 1.0 };
+        mean * busy * (0.01 * self.normal()).exp()
+    }
+
+    fn pair(&mut self, change: f64, switches: [f64; 2]) -> Pair {
+        let second = 1e6 * (1.0 + change) * (0.025 * self.normal()).exp();
+        let quads: Vec<Quad> = (0..3)
+            .map(|_| Quad {
+                first: [self.slice(1e6), self.slice(1e6)],
+                second: [self.slice(second), self.slice(second)],
+            })
+            .collect();
+        Pair {
+            log_ratio: log_ratio(&quads).unwrap(),
+            time: [1e6, second],
+            switches: Some(switches),
+            faults: Some([0.0, 0.0]),
+        }
+    }
+
+    fn row(&mut self, change: f64, n: usize) -> Row {
+        Row {
+            pairs: (0..n).map(|_| self.pair(change, [501.0; 2])).collect(),
+            twins: (0..n / 3).map(|_| self.pair(0.0, [501.0; 2])).collect(),
+            ..Row::default()
+        }
+    }
+}
+
+fn time(findings: &[Finding]) -> &Finding {
+    findings.iter().find(|finding| finding.kind == Kind::Time).unwrap()
+}
+
+#[test]
+fn a_delay_is_found_and_equal_builds_are_not_called_different() {
+    let mut machine = Machine::new(1);
+    let (mut found, mut alarms, mut voided) = (0, 0, 0);
+    for _ in 0..200 {
+        let slower = judge(&[machine.row(0.05, 24)]);
+        found += usize::from(time(&slower[0]).verdict == Verdict::More);
+        let equal = judge(&[machine.row(0.0, 24)]);
+        voided += equal[0].iter().filter(|finding| finding.is_inconclusive()).count();
+        alarms += equal[0]
+            .iter()
+            .filter(|finding| matches!(finding.verdict, Verdict::More | Verdict::Less))
+            .count();
+    }
+    assert!(found >= 190, "{found}");
+    assert!(alarms <= 6, "{alarms}");
+    assert!(voided <= 6, "{voided}");
+}
+
+#[test]
+fn many_rows_are_corrected_together() {
+    let mut machine = Machine::new(2);
+    let mut alarms = 0;
+    for _ in 0..100 {
+        let mut rows: Vec<Row> = (0..20).map(|_| machine.row(0.0, 8)).collect();
+        rows.push(machine.row(0.5, 8));
+        let findings = judge(&rows);
+        assert_eq!(time(&findings[20]).verdict, Verdict::More);
+        let is_alarm = |findings: &Vec<Finding>| time(findings).verdict == Verdict::More;
+        alarms += usize::from(findings[..20].iter().any(is_alarm));
+    }
+    assert!(alarms <= 4, "{alarms}");
+}
+
+#[test]
+fn an_interval_excludes_zero_exactly_where_holm_rejects() {
+    let mut machine = Machine::new(3);
+    for _ in 0..50 {
+        let sets: Vec<Vec<f64>> = (0..9)
+            .map(|k| (0..8).map(|_| machine.normal() + f64::from(k) * 0.3).collect())
+            .collect();
+        let sets: Vec<&[f64]> = sets.iter().map(Vec::as_slice).collect();
+        let p: Vec<f64> = sets.iter().map(|values| stats::t_p(values).unwrap()).collect();
+        for (interval, adjusted) in zip(intervals(&sets), stats::holm(&p)) {
+            let is_rejected = adjusted <= 1.0 - CONFIDENCE;
+            assert_eq!(!interval.unwrap().contains(0.0), is_rejected, "{adjusted}");
+        }
+    }
+}
+
+#[test]
+fn counts_are_exact_where_every_twin_gave_the_same() {
+    let mut machine = Machine::new(4);
+    let mut row = machine.row(0.0, 8);
+    row.pairs = (0..8).map(|_| machine.pair(0.0, [501.0, 1002.0])).collect();
+    let [_, switches, faults] = &judge(std::slice::from_ref(&row))[0][..] else {
+        panic!("three figures");
+    };
+    assert_eq!((switches.verdict.clone(), switches.is_exact), (Verdict::More, true));
+    assert!((switches.change.unwrap().estimate - 1.0).abs() < 1e-12 && switches.is_share);
+    assert!(switches.is_worse_than(0.99) && !switches.is_worse_than(1.01));
+    // Without a count there is no share: a difference.
+    assert_eq!((faults.verdict.clone(), faults.is_share), (Verdict::Within(0.0), false));
+    row.twins[1].switches = Some([501.0, 502.0]);
+    assert!(!judge(&[row])[0][1].is_exact);
+}
+
+#[test]
+fn what_is_more_than_nothing_is_beyond_any_limit() {
+    let mut machine = Machine::new(5);
+    let mut row = machine.row(0.0, 8);
+    row.pairs.iter_mut().for_each(|pair| pair.faults = Some([0.0, 0.5]));
+    let findings = judge(&[row]);
+    assert!(!findings[0][2].is_share && findings[0][2].is_worse_than(10.0));
+}
+
+#[test]
+fn a_twin_that_differs_voids_its_figure_and_stolen_time_the_time() {
+    let mut machine = Machine::new(6);
+    let mut row = machine.row(0.3, 24);
+    row.twins = (0..8).map(|_| machine.pair(0.3, [501.0; 2])).collect();
+    let findings = judge(std::slice::from_ref(&row));
+    assert!(time(&findings[0]).is_inconclusive() && !findings[0][1].is_inconclusive());
+    let stolen = Row { stolen: 0.2, ..machine.row(0.3, 24) };
+    let findings = judge(&[stolen]);
+    assert!(time(&findings[0]).is_inconclusive() && !findings[0][1].is_inconclusive());
+}
+
+#[test]
+fn a_row_with_few_pairs_or_a_fault_has_no_finding() {
+    let mut machine = Machine::new(7);
+    let failed = Row { fault: Some(Fault::Failed("x".to_owned())), ..machine.row(0.0, 9) };
+    let uncounted = {
+        let mut row = machine.row(0.0, 9);
+        row.pairs[3].switches = None;
+        row
+    };
+    let lengths: Vec<usize> =
+        judge(&[machine.row(0.0, 7), failed, uncounted]).iter().map(Vec::len).collect();
+    assert_eq!(lengths, [0, 0, 2]);
+}
+
+#[test]
+fn slices_are_paired_inside_a_quad() {
+    // The machine is twice as slow in the second quad.
+    let quads = [
+        Quad { first: [1.0, 1.0], second: [1.1, 1.1] },
+        Quad { first: [2.0, 2.0], second: [2.2, 2.2] },
+    ];
+    assert!((log_ratio(&quads).unwrap() - 1.1_f64.ln()).abs() < 1e-12);
+    assert_eq!(log_ratio(&[]), None);
+    assert_eq!(log_ratio(&[Quad { first: [0.0, 1.0], second: [1.0, 1.0] }]), None);
+}
+
+#[test]
+fn more_pairs_show_smaller_changes() {
+    let few = smallest_change(0.03, 8, 1).unwrap();
+    let many = smallest_change(0.03, 72, 1).unwrap();
+    assert!(many < few / 3.0 && smallest_change(0.03, 8, 10).unwrap() > few);
+    assert_eq!(smallest_change(0.03, 1, 1), None);
+}

@@ -1,0 +1,290 @@
+//! `switchcost duel`: two builds in turns, and what has changed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::run::{Selection, drawn_seed};
+use crate::args;
+use crate::console::{self, plain_line};
+use crate::duel::judge::{self, CONFIDENCE, Finding, Kind, Row};
+use crate::duel::side::Side;
+use crate::duel::{self, Contest, Forecast, Options};
+use crate::lock::Turn;
+use crate::plan::Case;
+use crate::{progress, render, signals};
+
+/// Measures two builds in turns: live processes, a slice of milliseconds at a time, in fresh pairs.
+/// What drifts on the machine hits both alike.
+///
+/// A side is a folder with built programs; `.`, these sources; `git:REV`, a revision of them; or
+/// CRATE@VERSION, these sources with another version of one dependency, such as tokio@1.50.0. What must
+/// be built is built in target/duel and kept there.
+///
+/// Ends with status 0 where nothing is worse beyond --fail-above, 1 where something is, 3 where nothing
+/// could be said
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The side to compare with; each row has pairs of it with itself, too: its certificate
+    #[arg(value_name = "A")]
+    first: Side,
+
+    /// The side to be compared
+    #[arg(value_name = "B")]
+    second: Side,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Time for all rows together, builds apart
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = args::duration)]
+    budget: Duration,
+
+    /// End with status 1 if the whole interval of a change for the worse lies above this, or a row fails.
+    /// 5% and 5 are the same
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = args::percent)]
+    fail_above: Option<f64>,
+
+    /// What --fail-above looks at
+    #[arg(long, value_enum, default_value_t = Gate::All, requires = "fail_above")]
+    fail_on: Gate,
+
+    /// Draw all orders by this number [default: drawn from the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// End a process by SIGTERM, and 10 s later by SIGKILL, that lives longer
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = args::time_limit)]
+    timeout: Duration,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// Figures that may fail a duel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Gate {
+    /// times and counts
+    All,
+    /// voluntary switches and page faults: exact on most machines
+    Counts,
+    /// times
+    Times,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// for a terminal
+    Text,
+    /// for programs: each pair, unrounded
+    Json,
+}
+
+/// The answer for programs.
+#[derive(Serialize)]
+struct Answer<'a> {
+    sides: [String; 2],
+    seed: u64,
+    confidence: f64,
+    rows: Vec<JudgedRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct JudgedRow<'a> {
+    #[serde(flatten)]
+    row: &'a Row,
+    findings: &'a [Finding],
+}
+
+/// No row has a verdict: status 3.
+#[derive(Debug)]
+pub(crate) struct NothingSaid;
+
+impl fmt::Display for NothingSaid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "nothing can be said: no row has a verdict; repeat it, or give a larger --budget",
+        )
+    }
+}
+
+impl std::error::Error for NothingSaid {}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let (mut contests, left_out) = args.contests()?;
+    if contests.is_empty() {
+        let why = left_out.first().and_then(|row| match &row.fault {
+            Some(judge::Fault::LeftOut(why)) => Some(why.as_str()),
+            _ => None,
+        });
+        bail!("no row can be measured: {}", why.unwrap_or("the plan is empty"));
+    }
+    let options = Options {
+        budget: args.budget,
+        timeout: args.timeout,
+        seed: args.seed.unwrap_or_else(drawn_seed),
+    };
+    signals::install()?;
+    let _turn = Turn::take();
+    let begun = Instant::now();
+    console::say(format_args!(
+        "{} rows, {} s, seed {}; a first pair of each ...",
+        contests.len(),
+        args.budget.as_secs_f64(),
+        options.seed
+    ));
+    tell(&duel::begin(&mut contests, &options));
+    let is_terminal = io::stderr().is_terminal();
+    duel::fight(&mut contests, &options, begun, |row| {
+        if is_terminal {
+            let left = options.budget.saturating_sub(begun.elapsed());
+            progress::draw(&format!("{} s left: {row}", left.as_secs()));
+        }
+    });
+    if is_terminal {
+        progress::draw("");
+    }
+    let mut rows: Vec<Row> = contests.into_iter().map(Contest::into_row).collect();
+    rows.extend(left_out);
+    let findings = judge::judge(&rows);
+    args.print(&rows, &findings, options.seed)?;
+    args.conclude(&rows, &findings)
+}
+
+impl Args {
+    /// Rows that are to be measured, and those that cannot be.
+    fn contests(&self) -> anyhow::Result<(Vec<Contest>, Vec<Row>)> {
+        let plan = self.selection.plan()?;
+        let mut cases = plan.cases(false);
+        self.selection.retain(&mut cases)?;
+        let mut left_out = Vec::new();
+        let mut wanted: Vec<Case> = Vec::new();
+        for case in cases {
+            let is_same = |other: &Case| {
+                (&other.program, &other.flags, other.pin, &other.setting)
+                    == (&case.program, &case.flags, case.pin, &case.setting)
+            };
+            let why = match () {
+                // A slope is one row, however many task counts it has.
+                () if case.section.metric.is_slope() => {
+                    let row = duel::row(&case, None);
+                    let is_told =
+                        |other: &Row| (&other.section, &other.name) == (&row.section, &row.name);
+                    if left_out.iter().any(is_told) {
+                        continue;
+                    }
+                    "memory has no slices: `switchcost memory`, and `switchcost compare` of two runs"
+                }
+                () if plan.programs.contains_key(&case.program) => {
+                    "its program is no crate of the workspace: `switchcost compare` of two runs"
+                }
+                // Another table shows the same processes.
+                () if wanted.iter().any(is_same) => continue,
+                () => {
+                    wanted.push(case);
+                    continue;
+                }
+            };
+            left_out.push(duel::row(&case, Some(why.to_owned())));
+        }
+        let programs: BTreeSet<&str> = wanted.iter().map(|case| case.program.as_str()).collect();
+        let mut sides = Vec::new();
+        if !programs.is_empty() {
+            for side in [&self.first, &self.second] {
+                sides.push(side.programs(&programs)?);
+            }
+        }
+        let mut contests = Vec::new();
+        for case in wanted {
+            let found: Result<Vec<_>, String> =
+                sides.iter().map(|side| side.executable(&case.program)).collect();
+            match found.map(<[_; 2]>::try_from) {
+                Ok(Ok(programs)) => contests.push(Contest::new(case, programs)),
+                Ok(Err(_)) => {}
+                Err(why) => left_out.push(duel::row(&case, Some(why))),
+            }
+        }
+        Ok((contests, left_out))
+    }
+
+    fn print(&self, rows: &[Row], findings: &[Vec<Finding>], seed: u64) -> anyhow::Result<()> {
+        let sides = [&self.first, &self.second].map(ToString::to_string);
+        console::print(|out| match self.format {
+            Format::Text => {
+                let [a, b] = sides.each_ref().map(|side| plain_line(side));
+                writeln!(out, "A: {a}\nB: {b}")?;
+                writeln!(
+                    out,
+                    "intervals of {} % for all rows together (Holm)\n",
+                    CONFIDENCE * 100.0
+                )?;
+                render::duel::text(rows, findings, out)
+            }
+            Format::Json => {
+                let rows = rows
+                    .iter()
+                    .zip(findings)
+                    .map(|(row, findings)| JudgedRow { row, findings })
+                    .collect();
+                let answer = Answer { sides, seed, confidence: CONFIDENCE, rows };
+                serde_json::to_writer(&mut *out, &answer)?;
+                writeln!(out)
+            }
+        })
+        .context("cannot print the result")
+    }
+
+    /// The exit status, as an error where it is not 0.
+    fn conclude(&self, rows: &[Row], findings: &[Vec<Finding>]) -> anyhow::Result<()> {
+        if signals::received().is_some() {
+            return Ok(());
+        }
+        let failed: Vec<&str> = rows
+            .iter()
+            .filter(|row| matches!(row.fault, Some(judge::Fault::Failed(_))))
+            .map(|row| row.name.as_str())
+            .collect();
+        let mut all = findings.iter().flatten();
+        let is_said = all.any(|finding| !finding.is_inconclusive());
+        if !is_said && !failed.is_empty() {
+            bail!("every row failed, or is inconclusive");
+        }
+        if !is_said {
+            return Err(anyhow!(NothingSaid));
+        }
+        let Some(limit) = self.fail_above else {
+            return Ok(());
+        };
+        let is_gated = |finding: &&Finding| match self.fail_on {
+            Gate::All => true,
+            Gate::Counts => finding.kind != Kind::Time,
+            Gate::Times => finding.kind == Kind::Time,
+        };
+        let is_worse = |findings: &Vec<Finding>| {
+            findings.iter().filter(is_gated).any(|finding| finding.is_worse_than(limit))
+        };
+        let worse = rows.iter().zip(findings).filter(|(_, findings)| is_worse(findings));
+        let worse: Vec<&str> = worse.map(|(row, _)| row.name.as_str()).chain(failed).collect();
+        match worse.is_empty() {
+            true => Ok(()),
+            false => {
+                bail!("failed, or worse by more than {} %: {}", limit * 100.0, worse.join("; "))
+            }
+        }
+    }
+}
+
+/// Says what each row will be able to show.
+fn tell(forecasts: &[Forecast]) {
+    for Forecast { name, pairs, change } in forecasts {
+        let change = change.map_or("?".to_owned(), |change| format!("{:.1} %", change * 100.0));
+        console::say(format_args!("  changes from about {change:>7} on, {pairs:>3} pairs: {name}"));
+    }
+}
