@@ -88,8 +88,9 @@ impl Contest {
         self.cost() * (MIN_PAIRS + MIN_TWINS) as u32
     }
 
-    /// Measures one more pair, or a twin. False where a signal asks to stop.
-    fn advance(&mut self, options: &Options, rng: &mut fastrand::Rng) -> bool {
+    /// Measures one more pair, or a twin; `share` is the row's part of the budget. False where a signal
+    /// asks to stop.
+    fn advance(&mut self, options: &Options, share: Duration, rng: &mut fastrand::Rng) -> bool {
         let is_twin = self.done() % TWIN_OF == TWIN_OF / 2;
         let [a, b] = &self.programs;
         let fight = Match {
@@ -97,6 +98,7 @@ impl Contest {
             sides: if is_twin { [("A", a), ("A", a)] } else { [("A", a), ("B", b)] },
             timeout: options.timeout,
             budget: options.budget,
+            share,
         };
         let (begun, before) = (Instant::now(), interference::totals());
         let outcome = fight.measure(&mut self.pace, rng);
@@ -114,10 +116,7 @@ impl Contest {
     }
 
     fn leave_out(&mut self, all: Duration) {
-        self.row.fault = Some(Fault::LeftOut(format!(
-            "its {MIN_PAIRS} pairs and {MIN_TWINS} twins take {} s: a larger --budget, or --filter",
-            all.as_secs() + 1
-        )));
+        self.row.fault = Some(Fault::TooLong(all.as_secs() + 1));
     }
 
     /// The row as it can be judged.
@@ -146,10 +145,11 @@ pub fn row(case: &Case, left_out: Option<String>) -> Row {
 /// what the others will be able to show.
 pub fn begin(contests: &mut [Contest], options: &Options) -> Vec<Forecast> {
     let mut rng = fastrand::Rng::with_seed(options.seed);
+    let share = options.budget / contests.len().max(1) as u32;
     let mut order: Vec<&mut Contest> = contests.iter_mut().collect();
     rng.shuffle(&mut order);
     for contest in &mut order {
-        if signals::received().is_some() || !contest.advance(options, &mut rng) {
+        if signals::received().is_some() || !contest.advance(options, share, &mut rng) {
             return Vec::new();
         }
     }
@@ -208,6 +208,7 @@ pub fn fight(
 ) {
     // Not the orders of the first pairs again.
     let mut rng = fastrand::Rng::with_seed(options.seed.wrapping_add(1 << 32));
+    let share = options.budget / contests.len().max(1) as u32;
     loop {
         let left = options.budget.saturating_sub(begun.elapsed());
         let next = contests
@@ -221,7 +222,7 @@ pub fn fight(
             return;
         };
         tell(&contest.row.name);
-        if signals::received().is_some() || !contest.advance(options, &mut rng) {
+        if signals::received().is_some() || !contest.advance(options, share, &mut rng) {
             return;
         }
     }

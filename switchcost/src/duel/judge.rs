@@ -65,8 +65,10 @@ pub struct Row {
 pub enum Fault {
     /// A process failed.
     Failed(String),
-    /// It was not tried, or not long enough.
+    /// It was not tried.
     LeftOut(String),
+    /// What a verdict takes is more than the budget: so many seconds.
+    TooLong(u64),
 }
 
 /// Figure that is judged.

@@ -48,8 +48,9 @@ pub(super) struct Match<'a> {
     /// The sides' programs with their names; both the first's for a twin.
     pub(super) sides: [(&'a str, &'a Executable); 2],
     pub(super) timeout: Duration,
-    /// Longest time for all pairs that a verdict takes.
+    /// Longest time for all pairs that a verdict takes, and the time that they should take.
     pub(super) budget: Duration,
+    pub(super) share: Duration,
 }
 
 /// One process.
@@ -153,9 +154,12 @@ impl Match<'_> {
         }
         let ns = longest.as_nanos().max(1) as u64;
         let iterations = (SLICE.as_nanos() as u64 / ns).clamp(MIN_ITERATIONS, MOST_SAMPLES);
-        // As much time for the slices as for starting, so that neither decides how many pairs there are.
+        // As much time for the slices as for starting, so that neither decides how many pairs there are;
+        // less where there would be too few pairs.
         let quad = longest.as_secs_f64() * 4.0 * iterations as f64;
-        let quads = (start.as_secs_f64() / quad.max(1e-9)) as u32;
+        let each = self.share.as_secs_f64() / (MIN_PAIRS + MIN_TWINS) as f64;
+        let time = start.as_secs_f64().min(each - start.as_secs_f64());
+        let quads = (time / quad.max(1e-9)) as u32;
         Ok(Pace { iterations, quads: quads.clamp(1, MOST_QUADS) })
     }
 }

@@ -85,7 +85,7 @@ fn tally(rows: &[Row], findings: &[Vec<Finding>]) -> Vec<String> {
                 rows.iter().filter(|row| row.fault.as_ref().is_some_and(is)).count()
             };
             counts.push((faults(|fault| matches!(fault, Fault::Failed(_))), "failed"));
-            counts.push((faults(|fault| matches!(fault, Fault::LeftOut(_))), "left out"));
+            counts.push((faults(|fault| !matches!(fault, Fault::Failed(_))), "left out"));
             let judged = findings.iter().filter(|findings| !findings.is_empty()).count();
             let without = rows.iter().filter(|row| row.fault.is_none()).count() - judged;
             counts.push((without, "unfinished"));
@@ -102,6 +102,16 @@ fn tally(rows: &[Row], findings: &[Vec<Finding>]) -> Vec<String> {
         if !counts.is_empty() {
             lines.push(format!("{}: {}{exact}", name(kind), counts.join(", ")));
         }
+    }
+    let seconds = |row: &Row| match row.fault {
+        Some(Fault::TooLong(seconds)) => Some(seconds),
+        _ => None,
+    };
+    let seconds: u64 = rows.iter().filter_map(seconds).sum();
+    if seconds > 0 {
+        lines.push(format!(
+            "rows that take longer than the budget allows need {seconds} s more: --budget, or --filter"
+        ));
     }
     lines
 }
@@ -174,12 +184,16 @@ fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<
 
 fn write_fault(row: &Row, out: &mut Vec<u8>) -> io::Result<()> {
     let (verdict, why) = match &row.fault {
-        Some(Fault::Failed(why)) => ("failed", why.clone()),
-        Some(Fault::LeftOut(why)) => ("left out", why.clone()),
-        None => ("inconclusive", format!("interrupted after {} pairs", row.pairs.len())),
+        Some(Fault::Failed(why)) => ("failed".to_owned(), why.as_str()),
+        Some(Fault::LeftOut(why)) => ("left out".to_owned(), why.as_str()),
+        Some(Fault::TooLong(seconds)) => (format!("left out, takes {seconds} s"), ""),
+        None => (format!("only {} pairs", row.pairs.len()), ""),
     };
-    writeln!(out, "{}", cut(&format!("{verdict:<VERDICT$}{}", row.name)))?;
-    write_wrapped(&why, 4, out)
+    writeln!(out, "{}", cut(&format!("{verdict:<VERDICT$} {}", row.name)))?;
+    match why {
+        "" => Ok(()),
+        why => write_wrapped(why, 4, out),
+    }
 }
 
 /// A line that is no wider than all are.

@@ -15,7 +15,7 @@ impl Machine {
     }
 
     fn slice(&mut self, mean: f64) -> f64 {
-        let busy = if self.0.f64() < 0.05 { 1.5 } else { 1.0 };
+        let busy = if self.0.f64() < 0.05 { 1.2 } else { 1.0 };
         mean * busy * (0.01 * self.normal()).exp()
     }
 
