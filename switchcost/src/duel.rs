@@ -46,6 +46,8 @@ pub struct Contest {
 pub struct Options {
     /// Time for all rows.
     pub budget: Duration,
+    /// Most pairs of a row.
+    pub most: usize,
     /// Time after which a process is ended.
     pub timeout: Duration,
     /// Seed of all orders.
@@ -166,11 +168,11 @@ pub fn begin(contests: &mut [Contest], options: &Options) -> Vec<Forecast> {
         }
         is_first = false;
     }
-    forecasts(contests, options.budget)
+    forecasts(contests, options)
 }
 
 /// Rows share the time that is left when all have what a verdict takes.
-fn forecasts(contests: &[Contest], budget: Duration) -> Vec<Forecast> {
+fn forecasts(contests: &[Contest], options: &Options) -> Vec<Forecast> {
     let rest: Vec<&Contest> = contests.iter().filter(|c| c.row.fault.is_none()).collect();
     let mut shares: Vec<Duration> = rest.iter().map(|contest| contest.least()).collect();
     shares.sort_unstable();
@@ -178,7 +180,7 @@ fn forecasts(contests: &[Contest], budget: Duration) -> Vec<Forecast> {
     let mut level = Duration::ZERO;
     let mut above = Duration::ZERO;
     for (k, &least) in shares.iter().enumerate().rev() {
-        level = budget.saturating_sub(above) / (k as u32 + 1);
+        level = options.budget.saturating_sub(above) / (k as u32 + 1);
         if level >= least {
             break;
         }
@@ -187,7 +189,8 @@ fn forecasts(contests: &[Contest], budget: Duration) -> Vec<Forecast> {
     let forecast = |contest: &&Contest| {
         let time = contest.least().max(level).as_secs_f64();
         let all = time / contest.cost().as_secs_f64().max(1e-9);
-        let pairs = (all * (1.0 - 1.0 / TWIN_OF as f64)).max(MIN_PAIRS as f64) as usize;
+        let pairs = (all * (1.0 - 1.0 / TWIN_OF as f64)) as usize;
+        let pairs = pairs.min(options.most).max(MIN_PAIRS);
         let sd = USUAL_SD[usize::from(!contest.case.pin)];
         Forecast {
             name: contest.row.name.clone(),
@@ -213,7 +216,8 @@ pub fn fight(
         let left = options.budget.saturating_sub(begun.elapsed());
         let next = contests
             .iter_mut()
-            .filter(|c| c.row.fault.is_none() && (!c.is_enough() || c.cost() <= left))
+            .filter(|c| c.row.fault.is_none())
+            .filter(|c| !c.is_enough() || c.cost() <= left && c.row.pairs.len() < options.most)
             .min_by_key(|c| match c.is_enough() {
                 false => (false, c.done() as u128),
                 true => (true, c.spent.as_nanos()),

@@ -11,6 +11,8 @@ mod attacks;
 mod compare;
 /// Every measured program, held to docs/CONTRACT.md.
 mod conformance;
+/// `switchcost duel`: two builds in turns.
+mod duel;
 /// `switchcost limits` on several distributions' systems.
 mod limits;
 /// Whatever is parsed, fed with anything: properties that hold of every input.

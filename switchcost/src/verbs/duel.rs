@@ -45,6 +45,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = args::duration)]
     budget: Duration,
 
+    /// Most pairs of each row, where the budget allows more; 8 suffice for counts that are exact
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(judge::MIN_PAIRS as i64..))]
+    pairs: Option<u32>,
+
     /// End with status 1 if the whole interval of a change for the worse lies above this, or a row fails.
     /// 5% and 5 are the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = args::percent)]
@@ -128,6 +132,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let options = Options {
         budget: args.budget,
+        most: args.pairs.map_or(usize::MAX, |pairs| pairs as usize),
         timeout: args.timeout,
         seed: args.seed.unwrap_or_else(drawn_seed),
     };

@@ -87,8 +87,12 @@ impl House {
 
     /// Has a program do this in shell before it answers a request.
     pub(crate) fn fake(&self, program: &str, before: &str) {
-        let text = FAKE.replace("one-thread-brigade", program);
-        executable(&self.path(program), &text.replace("$BEFORE", before));
+        executable(&self.path(program), &House::fake_text(program, before));
+    }
+
+    /// The script of such a program.
+    pub(crate) fn fake_text(program: &str, before: &str) -> String {
+        FAKE.replace("one-thread-brigade", program).replace("$BEFORE", before)
     }
 
     /// A run of the runner.

@@ -1,0 +1,209 @@
+//! `switchcost duel`, with fakes in the place of programs: each iteration takes 1000 ns, and counts are
+//! what a test says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::Signal::SIGINT;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::house::{House, executable};
+use crate::support::process::{Outcome, Run};
+use crate::support::{RUNNER, until};
+
+const PROGRAM: &str = "one-thread-brigade";
+const OTHER: &str = "thread-brigade";
+
+/// Folders with programs, side by side with a plan.
+struct Sides(TempDir);
+
+impl Sides {
+    fn new(sections: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = format!("rounds = 1\n{sections}");
+        fs::write(folder.path().join("plan.toml"), plan).unwrap();
+        Sides(folder)
+    }
+
+    /// A plan of two rows, one for each program.
+    fn of_two() -> Self {
+        Sides::new(&format!(
+            "[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}{}",
+            row(PROGRAM),
+            row(OTHER)
+        ))
+    }
+
+    fn path(&self, side: &str) -> PathBuf {
+        self.0.path().join(side)
+    }
+
+    /// A program in a folder that has so many voluntary switches an iteration; `before` is what it does
+    /// before it follows a request.
+    fn fake(&self, side: &str, program: &str, switches: u32, before: &str) {
+        fs::create_dir_all(self.path(side)).unwrap();
+        let usage = format!(
+            "\"usage\":{{\"user_ns\":0,\"system_ns\":0,\"voluntary_switches\":$((n * {switches})),\
+             \"involuntary_switches\":0,\"minor_faults\":0,\"major_faults\":0}}"
+        )
+        .replace('"', "\\\"");
+        let text = House::fake_text(program, before);
+        let text = text.replace("]}\" ;;", &format!("],{usage}}}\" ;;"));
+        assert!(text.contains("usage"), "{text}");
+        executable(&self.path(side).join(program), &text);
+    }
+
+    fn duel(&self, flags: &str) -> Run {
+        Run::of(RUNNER).arg("duel").folder(self.0.path()).flags("--plan plan.toml").flags(flags)
+    }
+}
+
+fn row(program: &str) -> String {
+    format!(
+        "[[section.row]]\nname = 'row {program}'\nprogram = '{program}'\niters = 4\nwarmup = 1\n"
+    )
+}
+
+/// The finding of a row about one figure.
+fn finding<'a>(answer: &'a Value, row: &str, kind: &str) -> &'a Value {
+    let rows = answer["rows"].as_array().unwrap();
+    let row = rows.iter().find(|r| r["name"] == format!("row {row}")).unwrap();
+    let findings = row["findings"].as_array().unwrap();
+    findings.iter().find(|finding| finding["kind"] == kind).unwrap()
+}
+
+fn answer(run: &Outcome) -> Value {
+    serde_json::from_str(run.line()).unwrap()
+}
+
+#[test]
+fn two_folders_are_told_apart_by_exact_counts() {
+    let sides = Sides::of_two();
+    for side in ["a", "b"] {
+        sides.fake(side, PROGRAM, if side == "b" { 2 } else { 1 }, ":");
+        sides.fake(side, OTHER, 3, ":");
+    }
+    let run = sides.duel("a b --pairs 8 --format json").finish().expect(0);
+    let json = answer(&run);
+    let changed = finding(&json, PROGRAM, "switches");
+    assert_eq!((&changed["verdict"], &changed["is_exact"]), (&"more".into(), &true.into()));
+    assert_eq!(changed["change"]["estimate"], 1.0);
+    let same = finding(&json, OTHER, "switches");
+    assert_eq!((&same["verdict"]["within"], &same["is_exact"]), (&0.0.into(), &true.into()));
+    // Samples of 1000 ns on both sides.
+    assert_eq!(finding(&json, PROGRAM, "time")["verdict"]["within"], 0.0);
+
+    let gate = "--pairs 8 --fail-above 50%";
+    for (flags, code) in [
+        (format!("a b {gate}"), 1),
+        (format!("a b {gate} --fail-on times"), 0),
+        (format!("b a {gate} --fail-on counts"), 0),
+        ("a b --pairs 8 --fail-above 150%".to_owned(), 0),
+    ] {
+        let run = sides.duel(&flags).finish().expect(code);
+        let words = if flags.starts_with('a') { "1 more, 1 unchanged" } else { "1 fewer" };
+        assert!(run.stdout.contains(words), "{run}");
+        assert!(run.stdout.lines().all(|line| line.chars().count() <= 100), "{run}");
+    }
+}
+
+#[test]
+fn a_program_that_fails_on_one_side_is_a_row_and_the_rest_goes_on() {
+    let sides = Sides::of_two();
+    for side in ["a", "b"] {
+        sides.fake(side, PROGRAM, 1, ":");
+        sides.fake(side, OTHER, 1, if side == "b" { "echo it broke >&2; exit 3" } else { ":" });
+    }
+    let run = sides.duel("a b --pairs 8").start().finish_all().expect(0);
+    for words in ["time: 1 unchanged, 1 failed", "B: it broke", "the same"] {
+        assert!(run.stdout.contains(words), "{words}: {run}");
+    }
+    sides.duel("a b --pairs 8 --fail-above 5%").finish().expect(1);
+    let filter = "a b --pairs 8 --filter";
+    sides.duel(filter).arg(format!("row {OTHER}")).finish().expect(1);
+}
+
+#[test]
+fn a_program_that_hangs_is_ended() {
+    let sides = Sides::of_two();
+    for side in ["a", "b"] {
+        sides.fake(side, PROGRAM, 1, ":");
+        sides.fake(side, OTHER, 1, if side == "a" { "exec sleep 1000" } else { ":" });
+    }
+    let run = sides.duel("a b --pairs 8 --timeout 2s").start().finish_all().expect(0);
+    assert!(run.stdout.contains("A: timed out") && run.stdout.contains("--timeout"), "{run}");
+}
+
+/// A real program whose work fails: the cause is its own.
+#[test]
+fn a_fault_of_a_task_is_told() {
+    let plan = format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(PROGRAM));
+    let flags = "flags = ['--tasks', '3', '--test-fault', 'close@1']\n";
+    let sides = Sides::new(&(plan + flags));
+    let beside = Path::new(RUNNER).parent().unwrap();
+    if !beside.join(PROGRAM).is_file() {
+        return crate::support::skip("the programs are not built");
+    }
+    let run = sides.duel("--pairs 8").arg(beside).arg(beside).start().finish_all().expect(1);
+    assert!(run.stdout.contains("failed") && run.stdout.contains("A: "), "{run}");
+}
+
+#[test]
+fn an_interrupt_prints_what_there_is_and_leaves_nothing() {
+    let sides = Sides::of_two();
+    for side in ["a", "b"] {
+        sides.fake(side, PROGRAM, 1, ":");
+        sides.fake(side, OTHER, 1, ":");
+    }
+    let running = sides.duel("a b --budget 600s").start();
+    until("it says what it will show", || running.stderr_so_far().contains("pairs"));
+    running.signal(SIGINT);
+    let run = running.finish_all().expect(130);
+    assert!(run.stdout.contains("Time per iteration"), "{run}");
+}
+
+#[test]
+fn a_side_that_is_not_there_is_one_clear_line() {
+    let sides = Sides::of_two();
+    sides.fake("a", PROGRAM, 1, ":");
+    fs::create_dir(sides.path("empty")).unwrap();
+    sides.duel("a no/such").finish().expect_refusal(2, &["no such folder", "CRATE@VERSION"]);
+    sides.duel("a git:").finish().expect_refusal(2, &["git:main"]);
+    let none = sides.duel("empty empty").finish().expect_refusal(1, &["no program", PROGRAM]);
+    assert_eq!(none.stderr.lines().count(), 1, "{none}");
+    // The other row goes on.
+    let run = sides.duel("a a --pairs 8").finish().expect(0);
+    assert!(run.stdout.contains("1 left out") && run.stdout.contains("no program"), "{run}");
+}
+
+#[test]
+fn a_revision_or_a_version_that_does_not_exist_is_one_clear_line() {
+    let sides = Sides::of_two();
+    sides.fake("a", PROGRAM, 1, ":");
+    for (side, words) in [
+        ("git:no-such-revision", "no-such-revision"),
+        ("no-such-crate@1.0.0", "no-such-crate"),
+        ("tokio@0.0.99", "0.0.99"),
+    ] {
+        let run = sides.duel("a").arg(side).finish().expect_refusal(1, &[side, words]);
+        assert_eq!(run.stderr.lines().count(), 1, "{run}");
+    }
+}
+
+#[test]
+fn memory_and_what_no_cargo_builds_are_left_out_by_name() {
+    let sides = Sides::new(&format!(
+        "[program.peer]\nrun = ['peer']\n\
+         [[section]]\ntitle = 'Memory'\nmetric = 'memory'\n{}tasks = [1, 2, 3, 4, 5, 6, 7, 8]\n\
+         [[section]]\ntitle = 'Time'\nmetric = 'hop'\n{}{}",
+        row(OTHER),
+        row(PROGRAM),
+        row("peer")
+    ));
+    sides.fake("a", PROGRAM, 1, ":");
+    let run = sides.duel("a a --pairs 8").finish().expect(0);
+    for words in ["1 unchanged, 2 left out", "switchcost memory", "row peer"] {
+        assert!(run.stdout.contains(words), "{words}: {run}");
+    }
+}
