@@ -158,37 +158,22 @@ pub fn begin(contests: &mut [Contest], options: &Options) -> Vec<Forecast> {
     order.retain(|contest| contest.row.fault.is_none());
     order.sort_by_key(|contest| contest.least());
     let mut all = Duration::ZERO;
-    let mut is_first = true;
-    for contest in &mut order {
-        let least = contest.least();
-        if all + least > options.budget && !is_first {
-            contest.leave_out(least);
-        } else {
-            all += least;
+    for contest in order {
+        all += contest.least();
+        // The shortest row is measured in any case.
+        if all > options.budget && all > contest.least() {
+            contest.leave_out(contest.least());
         }
-        is_first = false;
     }
     forecasts(contests, options)
 }
 
-/// Rows share the time that is left when all have what a verdict takes.
+/// What rows show that have the same time each, and not less than a verdict takes.
 fn forecasts(contests: &[Contest], options: &Options) -> Vec<Forecast> {
     let rest: Vec<&Contest> = contests.iter().filter(|c| c.row.fault.is_none()).collect();
-    let mut shares: Vec<Duration> = rest.iter().map(|contest| contest.least()).collect();
-    shares.sort_unstable();
-    // The level up to which the time fills the rows.
-    let mut level = Duration::ZERO;
-    let mut above = Duration::ZERO;
-    for (k, &least) in shares.iter().enumerate().rev() {
-        level = options.budget.saturating_sub(above) / (k as u32 + 1);
-        if level >= least {
-            break;
-        }
-        above += least;
-    }
+    let each = options.budget.as_secs_f64() / rest.len().max(1) as f64;
     let forecast = |contest: &&Contest| {
-        let time = contest.least().max(level).as_secs_f64();
-        let all = time / contest.cost().as_secs_f64().max(1e-9);
+        let all = each / contest.cost().as_secs_f64().max(1e-9);
         let pairs = (all * (1.0 - 1.0 / TWIN_OF as f64)) as usize;
         let pairs = pairs.min(options.most).max(MIN_PAIRS);
         let sd = USUAL_SD[usize::from(!contest.case.pin)];

@@ -160,7 +160,7 @@ fn an_interrupt_prints_what_there_is_and_leaves_nothing() {
     until("it says what it will show", || running.stderr_so_far().contains("pairs"));
     running.signal(SIGINT);
     let run = running.finish_all().expect(130);
-    assert!(run.stdout.contains("Time per iteration"), "{run}");
+    assert!(run.stdout.contains("time: 2 unfinished"), "{run}");
 }
 
 #[test]

@@ -138,31 +138,27 @@ pub fn smallest_change(sd: f64, pairs: usize, rows: usize) -> Option<f64> {
     stats::t_half_width(sd, pairs, 1.0 - (1.0 - CONFIDENCE) / tests).map(f64::exp_m1)
 }
 
-/// Changes of one figure, one for each pair.
+/// One figure of a row before it is judged, and its changes, one for each pair.
 struct Series {
-    kind: Kind,
+    finding: Finding,
     pairs: Vec<f64>,
     twins: Vec<f64>,
-    is_share: bool,
-    is_exact: bool,
-    figures: [f64; 2],
 }
 
 /// Findings of each row, in order; none where it has too few pairs or a fault.
 pub fn judge(rows: &[Row]) -> Vec<Vec<Finding>> {
-    let all: Vec<Vec<Series>> = rows.iter().map(series).collect();
-    let flat: Vec<&Series> = all.iter().flatten().collect();
-    let pairs: Vec<&[f64]> = flat.iter().map(|s| &s.pairs[..]).collect();
-    let twins: Vec<&[f64]> = flat.iter().map(|s| &s.twins[..]).collect();
-    let mut intervals = zip(intervals(&pairs), intervals(&twins));
-    let finding = |row: &Row, series: &Series, (change, twin)| finding(row, series, change, twin);
-    let mut findings = Vec::new();
-    for (row, series) in zip(rows, &all) {
-        // One for each series, in the same order.
-        let own = series.iter().filter_map(|s| Some(finding(row, s, intervals.next()?)));
-        findings.push(own.collect());
+    let mut all: Vec<Vec<Series>> = rows.iter().map(series).collect();
+    let flat = || all.iter().flatten();
+    let pairs: Vec<&[f64]> = flat().map(|s| &s.pairs[..]).collect();
+    let twins: Vec<&[f64]> = flat().map(|s| &s.twins[..]).collect();
+    let intervals: Vec<_> = zip(intervals(&pairs), intervals(&twins)).collect();
+    for (series, (change, twin)) in zip(all.iter_mut().flatten(), intervals) {
+        (series.finding.change, series.finding.twin) = (change, twin);
     }
-    findings
+    let findings = |(row, series): (&Row, Vec<Series>)| {
+        series.into_iter().map(|series| series.finding.judged(row)).collect()
+    };
+    zip(rows, all).map(findings).collect()
 }
 
 fn series(row: &Row) -> Vec<Series> {
@@ -173,18 +169,18 @@ fn series(row: &Row) -> Vec<Series> {
 }
 
 fn series_of(row: &Row, kind: Kind) -> Option<Series> {
-    let figures = |pairs: &[Pair]| -> Option<Vec<[f64; 2]>> {
-        pairs.iter().map(|pair| kind.figures(pair)).collect()
+    let figures = |pair: &Pair| match kind {
+        Kind::Time => Some(pair.time),
+        Kind::Switches => pair.switches,
+        Kind::Faults => pair.faults,
     };
-    let (pairs, twins) = (figures(&row.pairs)?, figures(&row.twins)?);
+    let pairs: Vec<[f64; 2]> = row.pairs.iter().map(figures).collect::<Option<_>>()?;
+    let twins: Vec<[f64; 2]> = row.twins.iter().map(figures).collect::<Option<_>>()?;
     let is_share = pairs.iter().chain(&twins).flatten().all(|&figure| figure > 0.0);
-    let changes = |pairs: &[Pair], figures: &[[f64; 2]]| -> Vec<f64> {
-        let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match (kind, is_share) {
-            (Kind::Time, _) => pair.log_ratio,
-            (_, true) => (second / first).ln(),
-            (_, false) => second - first,
-        };
-        zip(pairs, figures).map(change).collect()
+    let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match (kind, is_share) {
+        (Kind::Time, _) => pair.log_ratio,
+        (_, true) => (second / first).ln(),
+        (_, false) => second - first,
     };
     let median = |side: usize| {
         let figures: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
@@ -192,24 +188,21 @@ fn series_of(row: &Row, kind: Kind) -> Option<Series> {
     };
     let mut counts = twins.iter().flatten();
     let first = counts.next();
+    let is_exact =
+        kind != Kind::Time && first.is_some() && counts.all(|count| Some(count) == first);
     Some(Series {
-        kind,
-        pairs: changes(&row.pairs, &pairs),
-        twins: changes(&row.twins, &twins),
-        is_share,
-        is_exact: kind != Kind::Time && first.is_some() && counts.all(|count| Some(count) == first),
-        figures: [median(0)?, median(1)?],
+        pairs: zip(&row.pairs, &pairs).map(change).collect(),
+        twins: zip(&row.twins, &twins).map(change).collect(),
+        finding: Finding {
+            kind,
+            verdict: Verdict::Within(0.0),
+            change: None,
+            twin: None,
+            is_share,
+            is_exact,
+            figures: [median(0)?, median(1)?],
+        },
     })
-}
-
-impl Kind {
-    fn figures(self, pair: &Pair) -> Option<[f64; 2]> {
-        match self {
-            Kind::Time => Some(pair.time),
-            Kind::Switches => pair.switches,
-            Kind::Faults => pair.faults,
-        }
-    }
 }
 
 /// Intervals of the means, each at the level of its step in Holm's method: one excludes zero exactly
@@ -228,46 +221,32 @@ fn intervals(all: &[&[f64]]) -> Vec<Option<Interval>> {
     intervals
 }
 
-fn finding(
-    row: &Row,
-    series: &Series,
-    change: Option<Interval>,
-    twin: Option<Interval>,
-) -> Finding {
-    let shown = |interval: Interval| match series.is_share {
-        true => Interval {
-            estimate: interval.estimate.exp_m1(),
-            low: interval.low.exp_m1(),
-            high: interval.high.exp_m1(),
-            ..interval
-        },
-        false => interval,
-    };
-    let (change, twin) = (change.map(shown), twin.map(shown));
-    let is_voided = twin.is_some_and(|twin| !twin.contains(0.0));
-    let why = |why: String| Verdict::Inconclusive(why);
-    let verdict = match change {
-        _ if is_voided => why("A against itself differs".to_owned()),
-        _ if series.kind == Kind::Time && row.stolen > MOST_STOLEN => {
-            why(format!("the hypervisor gave {:.0} % of the time to others", row.stolen * 100.0))
-        }
-        None => why("its figures have no interval".to_owned()),
-        Some(change) if change.high < 0.0 => Verdict::Less,
-        Some(change) if change.low > 0.0 => Verdict::More,
-        Some(change) => Verdict::Within(change.high.max(-change.low)),
-    };
-    Finding {
-        kind: series.kind,
-        verdict,
-        change,
-        twin,
-        is_share: series.is_share,
-        is_exact: series.is_exact,
-        figures: series.figures,
-    }
-}
-
 impl Finding {
+    /// The same with its intervals as shares and its verdict.
+    fn judged(mut self, row: &Row) -> Self {
+        if self.is_share {
+            for interval in self.change.iter_mut().chain(&mut self.twin) {
+                for bound in [&mut interval.estimate, &mut interval.low, &mut interval.high] {
+                    *bound = bound.exp_m1();
+                }
+            }
+        }
+        self.verdict = match self.change {
+            _ if self.twin.is_some_and(|twin| !twin.contains(0.0)) => {
+                Verdict::Inconclusive("A against itself differs".to_owned())
+            }
+            _ if self.kind == Kind::Time && row.stolen > MOST_STOLEN => {
+                let stolen = row.stolen * 100.0;
+                Verdict::Inconclusive(format!("others got {stolen:.0} % of the time (steal)"))
+            }
+            None => Verdict::Inconclusive("its figures have no interval".to_owned()),
+            Some(change) if change.high < 0.0 => Verdict::Less,
+            Some(change) if change.low > 0.0 => Verdict::More,
+            Some(change) => Verdict::Within(change.high.max(-change.low)),
+        };
+        self
+    }
+
     /// True if the second side is worse by more than this share of the first, as its whole interval
     /// says. Any more than nothing is more than any share of it.
     pub fn is_worse_than(&self, limit: f64) -> bool {

@@ -72,16 +72,10 @@ impl Match<'_> {
     ) -> Result<Pair, Stop> {
         let begun = Instant::now();
         // Who starts first may get the better memory.
-        let [mut first, mut second] = match rng.bool() {
-            true => {
-                let first = self.start(0)?;
-                [first, self.start(1)?]
-            }
-            false => {
-                let second = self.start(1)?;
-                [self.start(0)?, second]
-            }
-        };
+        let is_first = rng.bool();
+        let earlier = self.start(usize::from(!is_first))?;
+        let later = self.start(usize::from(is_first))?;
+        let (mut first, mut second) = if is_first { (earlier, later) } else { (later, earlier) };
         let pace = match *pace {
             Some(pace) => pace,
             None => *pace.insert(self.pace(&mut first, &mut second, begun.elapsed())?),
@@ -107,28 +101,23 @@ impl Match<'_> {
     }
 
     fn start(&self, side: usize) -> Result<Live<'_>, Stop> {
-        let (name, program) = self.sides[side];
-        let failed = |error: String| Stop::Failed(format!("{name}: {error}"));
+        let (side, program) = self.sides[side];
         let mut setting = self.case.setting.clone();
         if self.case.pin {
-            let allowed = Cpus::allowed().map_err(|e| failed(e.to_string()))?;
+            let allowed = Cpus::allowed().map_err(|e| Stop::Failed(format!("{side}: {e}")))?;
             setting.cpus = Some(allowed.first());
         }
         let mut args = self.case.args();
         args.push("--controlled".to_owned());
         let running = Running::start(program, &args, &setting, self.timeout)
-            .map_err(|e| failed(format!("{e:#}")))?;
-        let mut live = Live {
-            side: name,
-            running,
-            used: Some(Usage::default()),
-            iterations: 0,
-            slices: vec![],
-        };
-        live.ask(None, |answer| match answer {
+            .map_err(|e| Stop::Failed(format!("{side}: {e:#}")))?;
+        let mut live = Live { side, running, used: None, iterations: 0, slices: Vec::new() };
+        live.forget();
+        let ready = execute::answer(&mut live.running).and_then(|answer| match answer {
             Answer::Ready { description, .. } => execute::check_version(&description),
             other => Err(execute::unexpected("ready", &other)),
-        })?;
+        });
+        live.checked(ready)?;
         Ok(live)
     }
 
@@ -168,17 +157,15 @@ impl Live<'_> {
     /// Median iteration of a slice, in ns.
     fn slice(&mut self, iterations: u64) -> Result<f64, Stop> {
         let slice = execute::ran(&mut self.running, iterations, None, &mut Extra::new());
-        let (samples, used) = match slice {
-            _ if signals::received().is_some() => return Err(Stop::Interrupted),
-            Ok(slice) if slice.0.len() as u64 == iterations => slice,
-            // Its time was up.
-            Ok(_) => return Err(self.stop(Fault::Ended)),
-            Err(fault) => return Err(self.stop(fault)),
-        };
+        let (samples, used) = self.checked(slice)?;
+        if (samples.len() as u64) < iterations {
+            // It was asked to end.
+            self.checked(Err(Fault::Ended))?;
+        }
         let times: Vec<f64> = samples.iter().map(|&ns| ns as f64).collect();
         let median = stats::median(&times).unwrap_or_default();
         self.used = self.used.zip(used).map(|(all, more)| execute::sum(all, more));
-        self.iterations += samples.len() as u64;
+        self.iterations += iterations;
         self.slices.push(median);
         Ok(median)
     }
@@ -191,47 +178,31 @@ impl Live<'_> {
 
     /// Has it verify its work and end.
     fn end(mut self) -> Result<(), Stop> {
-        self.ask(Some(&Request::End), |answer| match answer {
+        let sent = self.running.send(&Request::End.to_string()).map_err(Fault::from);
+        let ended = sent.and_then(|()| match execute::answer(&mut self.running)? {
             Answer::Ended { .. } => Ok(()),
             other => Err(execute::unexpected("ended", &other)),
-        })?;
-        let side = self.side;
-        let failed = |error: String| Stop::Failed(format!("{side}: {error}"));
-        let ended = self.running.finish().map_err(|e| failed(e.to_string()))?;
-        match ended.status.success() && ended.fault.is_none() {
-            true => Ok(()),
-            false => Err(failed(ended.reason())),
+        });
+        self.checked(ended)?;
+        match self.running.end() {
+            Ok(ended) if ended.status.success() => Ok(()),
+            Ok(ended) => Err(Stop::Failed(format!("{}: {}", self.side, ended.reason()))),
+            Err(e) => Err(Stop::Failed(format!("{}: {e}", self.side))),
         }
     }
 
-    fn ask(
-        &mut self,
-        request: Option<&Request>,
-        check: impl FnOnce(Answer) -> Result<(), Fault>,
-    ) -> Result<(), Stop> {
-        let exchange = || {
-            if let Some(request) = request {
-                self.running.send(&request.to_string())?;
-            }
-            check(execute::answer(&mut self.running)?)
-        };
-        match exchange() {
-            _ if signals::received().is_some() => Err(Stop::Interrupted),
-            Ok(()) => Ok(()),
-            Err(fault) => Err(self.stop(fault)),
-        }
-    }
-
-    /// Reason of a fault. The process is ended when it is dropped.
-    fn stop(&mut self, fault: Fault) -> Stop {
-        let reason = match fault {
-            Fault::Told(error) => error,
-            Fault::Ended => match self.running.end() {
+    /// Takes an outcome, or the reason why there is none. The process is ended when it is dropped.
+    fn checked<T>(&mut self, outcome: Result<T, Fault>) -> Result<T, Stop> {
+        let reason = match outcome {
+            _ if signals::received().is_some() => return Err(Stop::Interrupted),
+            Ok(value) => return Ok(value),
+            Err(Fault::Told(error)) => error,
+            Err(Fault::Ended) => match self.running.end() {
                 Ok(ended) => ended.reason(),
                 Err(e) => e.to_string(),
             },
         };
-        Stop::Failed(format!("{}: {reason}", self.side))
+        Err(Stop::Failed(format!("{}: {reason}", self.side)))
     }
 }
 

@@ -1,8 +1,8 @@
-//! A duel as text: a tally, then the time of each row, then the counts that differ from nothing.
+//! A duel as text: a tally, then a line for each figure of each row, its verdict first.
 
 use std::io::{self, Write};
+use std::iter::zip;
 
-use contract::units::Nanos;
 use record::Quantity;
 
 use super::plainly;
@@ -11,109 +11,61 @@ use crate::duel::judge::{Fault, Finding, KINDS, Kind, Row, Verdict};
 /// Widest line.
 const WIDTH: usize = 100;
 
-/// Width of the verdict and of the figures before a row's name.
+/// Widths of the verdict and of the figures before a row's name.
 const VERDICT: usize = 23;
 const CHANGE: usize = 9;
 const INTERVAL: usize = 17;
 const FIGURE: usize = 9;
+
+/// Verdicts in the order of the tally.
+const WORDS: [&str; 9] = [
+    "slower",
+    "faster",
+    "more",
+    "fewer",
+    "unchanged",
+    "inconclusive",
+    "failed",
+    "left out",
+    "unfinished",
+];
 
 /// Writes a duel's findings for a terminal.
 ///
 /// # Errors
 /// Errors of the writer.
 pub fn text(rows: &[Row], findings: &[Vec<Finding>], out: &mut impl Write) -> io::Result<()> {
-    plainly(out, |out| write_text(rows, findings, out))
+    plainly(out, |out| {
+        for kind in KINDS {
+            tally(kind, rows, findings, out)?;
+        }
+        KINDS.iter().try_for_each(|&kind| table(kind, rows, findings, out))
+    })
 }
 
-fn write_text(rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>) -> io::Result<()> {
-    for line in tally(rows, findings) {
-        write_wrapped(&line, 0, out)?;
-    }
-    for kind in KINDS {
-        let of_kind =
-            |findings: &'_ Vec<Finding>| findings.iter().find(|f| f.kind == kind).cloned();
-        let mut section = None;
-        for (row, finding) in rows.iter().zip(findings.iter().map(of_kind)) {
-            let is_shown = match &finding {
-                // Nothing has nothing of it on both sides.
-                Some(finding) => {
-                    kind == Kind::Time || finding.figures != [0.0; 2] || is_change(finding)
-                }
-                None => kind == Kind::Time,
-            };
-            if !is_shown {
-                continue;
-            }
-            if section.is_none() {
-                let title = name(kind);
-                writeln!(out, "\n{}{} per iteration", title[..1].to_uppercase(), &title[1..])?;
-                let head =
-                    format!("{:VERDICT$}{:>CHANGE$} {:<INTERVAL$}", "", "A to B", "interval");
-                writeln!(out, "{head} {:>FIGURE$}", "A")?;
-            }
-            if section != Some(&row.section) {
-                write_wrapped(&row.section, 0, out)?;
-            }
-            section = Some(&row.section);
-            match finding {
-                Some(finding) => write_finding(row, &finding, out)?,
-                None => write_fault(row, out)?,
-            }
-        }
-    }
-    Ok(())
+/// The finding about a figure of each row. What failed or was left out is told with the time.
+fn of_kind<'a>(
+    kind: Kind,
+    rows: &'a [Row],
+    findings: &'a [Vec<Finding>],
+) -> impl Iterator<Item = (&'a Row, Option<&'a Finding>)> {
+    zip(rows, findings)
+        .map(move |(row, all)| (row, all.iter().find(|finding| finding.kind == kind)))
+        .filter(move |(_, finding)| kind == Kind::Time || finding.is_some())
 }
 
-fn is_change(finding: &Finding) -> bool {
-    matches!(finding.verdict, Verdict::More | Verdict::Less)
-}
-
-/// How many rows have each verdict, a line for each figure.
-fn tally(rows: &[Row], findings: &[Vec<Finding>]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for kind in KINDS {
-        let own: Vec<&Finding> = findings.iter().flatten().filter(|f| f.kind == kind).collect();
-        let count = |is: &dyn Fn(&Finding) -> bool| own.iter().filter(|f| is(f)).count();
-        let mut counts = vec![
-            (count(&|f| f.verdict == Verdict::More), word(kind, true)),
-            (count(&|f| f.verdict == Verdict::Less), word(kind, false)),
-            (count(&|f| matches!(f.verdict, Verdict::Within(_))), "unchanged"),
-            (count(&Finding::is_inconclusive), "inconclusive"),
-        ];
-        if kind == Kind::Time {
-            let faults = |is: fn(&Fault) -> bool| {
-                rows.iter().filter(|row| row.fault.as_ref().is_some_and(is)).count()
-            };
-            counts.push((faults(|fault| matches!(fault, Fault::Failed(_))), "failed"));
-            counts.push((faults(|fault| !matches!(fault, Fault::Failed(_))), "left out"));
-            let judged = findings.iter().filter(|findings| !findings.is_empty()).count();
-            let without = rows.iter().filter(|row| row.fault.is_none()).count() - judged;
-            counts.push((without, "unfinished"));
-        }
-        let exact = match count(&|f| f.is_exact) {
-            0 => String::new(),
-            n => format!(" ({n} exact)"),
-        };
-        let counts: Vec<String> = counts
-            .into_iter()
-            .filter(|(n, _)| *n > 0)
-            .map(|(n, word)| format!("{n} {word}"))
-            .collect();
-        if !counts.is_empty() {
-            lines.push(format!("{}: {}{exact}", name(kind), counts.join(", ")));
-        }
+fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
+    match (finding.map(|f| (f.kind, &f.verdict)), &row.fault) {
+        (Some((Kind::Time, Verdict::More)), _) => "slower",
+        (Some((Kind::Time, Verdict::Less)), _) => "faster",
+        (Some((_, Verdict::More)), _) => "more",
+        (Some((_, Verdict::Less)), _) => "fewer",
+        (Some((_, Verdict::Within(_))), _) => "unchanged",
+        (Some((_, Verdict::Inconclusive(_))), _) => "inconclusive",
+        (None, Some(Fault::Failed(_))) => "failed",
+        (None, Some(Fault::LeftOut(_) | Fault::TooLong(_))) => "left out",
+        (None, None) => "unfinished",
     }
-    let seconds = |row: &Row| match row.fault {
-        Some(Fault::TooLong(seconds)) => Some(seconds),
-        _ => None,
-    };
-    let seconds: u64 = rows.iter().filter_map(seconds).sum();
-    if seconds > 0 {
-        lines.push(format!(
-            "rows that take longer than the budget allows need {seconds} s more: --budget, or --filter"
-        ));
-    }
-    lines
 }
 
 fn name(kind: Kind) -> &'static str {
@@ -124,98 +76,115 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-fn word(kind: Kind, is_more: bool) -> &'static str {
-    match (kind, is_more) {
-        (Kind::Time, true) => "slower",
-        (Kind::Time, false) => "faster",
-        (_, true) => "more",
-        (_, false) => "fewer",
+/// How many rows have each verdict.
+fn tally(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>) -> io::Result<()> {
+    let words: Vec<&str> = of_kind(kind, rows, findings).map(|(r, f)| word(r, f)).collect();
+    let count = |wanted: &str| words.iter().filter(|&&word| word == wanted).count();
+    let counts: Vec<String> = WORDS
+        .iter()
+        .filter(|&&word| count(word) > 0)
+        .map(|word| format!("{} {word}", count(word)))
+        .collect();
+    if !counts.is_empty() {
+        writeln!(out, "{}: {}", name(kind), counts.join(", "))?;
     }
+    Ok(())
+}
+
+fn table(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>) -> io::Result<()> {
+    // Where both sides have nothing of it, the tally says enough.
+    let is_shown = |finding: &Finding| finding.kind == Kind::Time || finding.figures != [0.0; 2];
+    let mut section = None;
+    for (row, finding) in of_kind(kind, rows, findings) {
+        if !finding.is_none_or(is_shown) {
+            continue;
+        }
+        if section.is_none() {
+            let columns = format!("{:>CHANGE$} {:<INTERVAL$}", "A to B", "interval");
+            writeln!(out, "\n{:<VERDICT$}{columns} {:>FIGURE$}", name(kind), "A")?;
+        }
+        if section != Some(&row.section) {
+            wrapped(&row.section, 0, out)?;
+        }
+        section = Some(&row.section);
+        match finding {
+            Some(finding) => write_finding(row, finding, out)?,
+            None => write_fault(row, out)?,
+        }
+    }
+    Ok(())
 }
 
 fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<()> {
-    let show = |change: f64| match finding.is_share {
-        true => format!("{:+.1} %", change * 100.0),
-        false => format!("{change:+.3}"),
-    };
     let bare = |change: f64| match finding.is_share {
         true => format!("{:+.1}", change * 100.0),
         false => format!("{change:+.3}"),
     };
+    let show = |change: f64| bare(change) + if finding.is_share { " %" } else { "" };
     let verdict = match &finding.verdict {
-        Verdict::More => word(finding.kind, true).to_owned(),
-        Verdict::Less => word(finding.kind, false).to_owned(),
         Verdict::Within(0.0) => "the same".to_owned(),
         Verdict::Within(limit) => {
             format!("unchanged within {}", show(*limit).trim_start_matches('+'))
         }
-        Verdict::Inconclusive(_) => "inconclusive".to_owned(),
+        _ => word(row, Some(finding)).to_owned(),
     };
     let exact = match finding.verdict {
         Verdict::Within(limit) if limit > 0.0 => "",
         _ if finding.is_exact => ", exact",
         _ => "",
     };
+    let brackets = |low, high| format!("[{}, {}]", bare(low), bare(high));
     let (change, interval) = match finding.change {
-        Some(c) => (show(c.estimate), format!("[{}, {}]", bare(c.low), bare(c.high))),
+        Some(c) => (show(c.estimate), brackets(c.low, c.high)),
         None => (String::new(), String::new()),
     };
-    let figure = match finding.kind {
-        Kind::Time => Nanos(finding.figures[0]).to_string(),
-        _ => Quantity::Count.show(finding.figures[0]),
-    };
-    let line = format!(
-        "{:<VERDICT$}{change:>CHANGE$} {interval:<INTERVAL$} {figure:>FIGURE$}  {}",
-        verdict + exact,
-        row.name
-    );
-    writeln!(out, "{}", cut(&line))?;
-    if let Verdict::Inconclusive(why) = &finding.verdict {
-        let twin = match finding.twin {
-            Some(t) if !t.contains(0.0) => {
-                format!(" by {} [{}, {}]", show(t.estimate), bare(t.low), bare(t.high))
-            }
-            _ => String::new(),
-        };
-        write_wrapped(&format!("{why}{twin}"), 4, out)?;
+    let quantity = if finding.kind == Kind::Time { Quantity::Time } else { Quantity::Count };
+    let figure = quantity.show(finding.figures[0]);
+    let columns = format!("{change:>CHANGE$} {interval:<INTERVAL$} {figure:>FIGURE$}");
+    line(&format!("{:<VERDICT$}{columns}  {}", verdict + exact, row.name), out)?;
+    match (&finding.verdict, finding.twin) {
+        (Verdict::Inconclusive(why), Some(t)) if !t.contains(0.0) => {
+            let differs = format!("{why} by {} {}", show(t.estimate), brackets(t.low, t.high));
+            wrapped(&differs, 4, out)
+        }
+        (Verdict::Inconclusive(why), _) => wrapped(why, 4, out),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn write_fault(row: &Row, out: &mut Vec<u8>) -> io::Result<()> {
-    let (verdict, why) = match &row.fault {
-        Some(Fault::Failed(why)) => ("failed".to_owned(), why.as_str()),
-        Some(Fault::LeftOut(why)) => ("left out".to_owned(), why.as_str()),
-        Some(Fault::TooLong(seconds)) => (format!("left out, takes {seconds} s"), ""),
-        None => (format!("only {} pairs", row.pairs.len()), ""),
+    let verdict = match &row.fault {
+        Some(Fault::TooLong(seconds)) => format!("left out, takes {seconds} s"),
+        None => format!("only {} pairs", row.pairs.len()),
+        _ => word(row, None).to_owned(),
     };
-    writeln!(out, "{}", cut(&format!("{verdict:<VERDICT$} {}", row.name)))?;
-    match why {
-        "" => Ok(()),
-        why => write_wrapped(why, 4, out),
+    line(&format!("{verdict:<VERDICT$} {}", row.name), out)?;
+    match &row.fault {
+        Some(Fault::Failed(why) | Fault::LeftOut(why)) => wrapped(why, 4, out),
+        _ => Ok(()),
     }
 }
 
-/// A line that is no wider than all are.
-fn cut(line: &str) -> String {
-    match line.chars().count() > WIDTH {
-        true => line.chars().take(WIDTH - 1).chain(['…']).collect(),
-        false => line.trim_end().to_owned(),
+/// Writes a line that is no wider than all are.
+fn line(text: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    match text.chars().count() > WIDTH {
+        true => writeln!(out, "{}…", text.chars().take(WIDTH - 1).collect::<String>()),
+        false => writeln!(out, "{}", text.trim_end()),
     }
 }
 
 /// Writes words on as many lines as they take; one word may be wider.
-fn write_wrapped(text: &str, indent: usize, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut line = String::new();
+fn wrapped(text: &str, indent: usize, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut width = 0;
     for word in text.split_whitespace() {
-        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > WIDTH {
-            writeln!(out, "{:indent$}{line}", "")?;
-            line.clear();
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > WIDTH {
+            writeln!(out)?;
+            width = 0;
         }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
+        let before = if width == 0 { indent } else { 1 };
+        write!(out, "{:before$}{word}", "")?;
+        width += before + length;
     }
-    writeln!(out, "{:indent$}{line}", "")
+    writeln!(out)
 }

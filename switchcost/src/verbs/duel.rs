@@ -169,50 +169,43 @@ impl Args {
         let plan = self.selection.plan()?;
         let mut cases = plan.cases(false);
         self.selection.retain(&mut cases)?;
-        let mut left_out = Vec::new();
+        let mut left_out: Vec<Row> = Vec::new();
         let mut wanted: Vec<Case> = Vec::new();
         for case in cases {
             let is_same = |other: &Case| {
                 (&other.program, &other.flags, other.pin, &other.setting)
                     == (&case.program, &case.flags, case.pin, &case.setting)
             };
-            let why = match () {
-                // A slope is one row, however many task counts it has.
-                () if case.section.metric.is_slope() => {
-                    let row = duel::row(&case, None);
-                    let is_told =
-                        |other: &Row| (&other.section, &other.name) == (&row.section, &row.name);
-                    if left_out.iter().any(is_told) {
-                        continue;
-                    }
-                    "memory has no slices: `switchcost memory`, and `switchcost compare` of two runs"
-                }
-                () if plan.programs.contains_key(&case.program) => {
-                    "its program is no crate of the workspace: `switchcost compare` of two runs"
-                }
-                // Another table shows the same processes.
-                () if wanted.iter().any(is_same) => continue,
-                () => {
-                    wanted.push(case);
+            let why = if case.section.metric.is_slope() {
+                // It is one row, however many task counts it has.
+                let last = left_out.last();
+                if last.is_some_and(|row| {
+                    (&row.section, &row.name) == (&case.section.title, &case.cell.name())
+                }) {
                     continue;
                 }
+                "memory has no slices: `switchcost memory`, and `switchcost compare` of two runs"
+            } else if plan.programs.contains_key(&case.program) {
+                "its program is no crate of the workspace: `switchcost compare` of two runs"
+            } else {
+                // Another table may show the same processes.
+                if !wanted.iter().any(is_same) {
+                    wanted.push(case);
+                }
+                continue;
             };
             left_out.push(duel::row(&case, Some(why.to_owned())));
         }
         let programs: BTreeSet<&str> = wanted.iter().map(|case| case.program.as_str()).collect();
-        let mut sides = Vec::new();
-        if !programs.is_empty() {
-            for side in [&self.first, &self.second] {
-                sides.push(side.programs(&programs)?);
-            }
+        if programs.is_empty() {
+            return Ok((Vec::new(), left_out));
         }
+        let [first, second] = [self.first.programs(&programs)?, self.second.programs(&programs)?];
         let mut contests = Vec::new();
         for case in wanted {
-            let found: Result<Vec<_>, String> =
-                sides.iter().map(|side| side.executable(&case.program)).collect();
-            match found.map(<[_; 2]>::try_from) {
-                Ok(Ok(programs)) => contests.push(Contest::new(case, programs)),
-                Ok(Err(_)) => {}
+            let found = first.executable(&case.program);
+            match found.and_then(|a| Ok([a, second.executable(&case.program)?])) {
+                Ok(programs) => contests.push(Contest::new(case, programs)),
                 Err(why) => left_out.push(duel::row(&case, Some(why))),
             }
         }
