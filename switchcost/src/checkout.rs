@@ -93,12 +93,8 @@ impl Checkout {
     /// there is no git or no repository of this workspace.
     pub(crate) fn revision(&self) -> (Option<String>, Option<bool>) {
         let git = |args: &[&str]| {
-            let mut command = tools::command(&tools::find("git")?, &self.folder());
-            // A hook has these set to its own repository and index.
-            for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
-                command.env_remove(name);
-            }
             // `status` would rewrite the index.
+            let mut command = self.git()?;
             let output =
                 command.arg("--no-optional-locks").args(args).stderr(Stdio::null()).output();
             let output = output.ok().filter(|output| output.status.success())?;
@@ -123,29 +119,21 @@ impl Checkout {
         self.target.join("duel")
     }
 
-    /// Builds some benchmarks of `sources`, with this one's profile, into a target folder; this one's own
-    /// where there is none. Returns the folder of the executables.
-    ///
-    /// The two sides of a duel are built in the same way, so that their dependencies have the same
-    /// features.
+    /// Builds some benchmarks of `sources`, with this one's profile, into a target folder. Returns the
+    /// folder of the executables.
     ///
     /// # Errors
     /// When cargo fails or is not there.
     pub(crate) fn build_some(
         &self,
         sources: &Path,
-        target: Option<&Path>,
+        target: &Path,
         crates: &[&str],
     ) -> anyhow::Result<PathBuf> {
-        let target = target.unwrap_or(&self.target);
         let mut command = self.cargo()?;
-        command
-            .args(["build", "--quiet", "--locked", "--manifest-path"])
-            .arg(sources.join("Cargo.toml"))
-            .arg("--target-dir")
-            .arg(target)
-            .arg("--profile")
-            .arg(&self.profile);
+        command.args(["build", "--quiet", "--locked", "--manifest-path"]);
+        command.arg(sources.join("Cargo.toml")).arg("--target-dir").arg(target);
+        command.arg("--profile").arg(&self.profile);
         for name in crates {
             command.args(["--package", name]);
         }
@@ -153,6 +141,16 @@ impl Checkout {
         ensure!(status.success(), "cargo could not build it: {status}");
         let profile = if self.profile == "dev" { "debug".as_ref() } else { &*self.profile };
         Ok(target.join(profile))
+    }
+
+    /// Git, started in this folder; `None` where PATH has none.
+    pub(crate) fn git(&self) -> Option<Command> {
+        let mut command = tools::command(&tools::find("git")?, &self.folder());
+        // A hook has these set to its own repository and index.
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+            command.env_remove(name);
+        }
+        Some(command)
     }
 
     /// Cargo, started in this folder.

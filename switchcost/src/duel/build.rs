@@ -9,21 +9,12 @@ use std::process::{Command, Output};
 use anyhow::{Context, bail, ensure};
 
 use crate::checkout::Checkout;
-use crate::tools;
 
 /// Sources and target folder of a revision.
-pub(super) fn worktree(
-    checkout: &Checkout,
-    revision: &str,
-) -> anyhow::Result<(PathBuf, Option<PathBuf>)> {
-    let git = tools::find("git").context("PATH has no git: install it")?;
+pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
     let git = |args: &[&str]| {
-        let mut command = tools::command(&git, &checkout.folder());
-        // A hook of git's has them, and they would name another repository.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
-            command.env_remove(name);
-        }
-        output(command.args(args))
+        let mut git = checkout.git().context("PATH has no git: install it")?;
+        output(git.args(args))
     };
     let commit = format!("{revision}^{{commit}}");
     let found = git(&["rev-parse", "--verify", "--end-of-options", &commit])?;
@@ -37,7 +28,7 @@ pub(super) fn worktree(
         git(&["worktree", "prune"])?;
         git(&["worktree", "add", "--quiet", "--force", "--force", "--detach", &path, &hash])?;
     }
-    Ok((sources, Some(folder.join("target"))))
+    Ok((sources, folder.join("target")))
 }
 
 /// Sources and target folder of this checkout with another version of a dependency.
@@ -45,7 +36,7 @@ pub(super) fn with_version(
     checkout: &Checkout,
     name: &str,
     version: &str,
-) -> anyhow::Result<(PathBuf, Option<PathBuf>)> {
+) -> anyhow::Result<(PathBuf, PathBuf)> {
     let folder = checkout.duels().join(format!("{name}-{version}"));
     let sources = folder.join("sources");
     fs::create_dir_all(&sources).with_context(|| folder.display().to_string())?;
@@ -68,7 +59,7 @@ pub(super) fn with_version(
         }
         fs::write(&base, &own).context(lock)?;
     }
-    Ok((sources, Some(folder.join("target"))))
+    Ok((sources, folder.join("target")))
 }
 
 /// Makes `to` a tree of links to the files of `from`: cargo sees their own times, and builds again only

@@ -104,12 +104,16 @@ impl Side {
         let (sources, target) = match self {
             Side::Revision(revision) => build::worktree(checkout, revision)?,
             Side::Dependency { name, version } => build::with_version(checkout, name, version)?,
-            Side::Sources | Side::Folder(_) => (checkout.folder(), None),
+            // Not in the usual target folder: built beside others, a program's dependencies have other
+            // features, and the sides shall have the same.
+            Side::Sources | Side::Folder(_) => {
+                (checkout.folder(), checkout.duels().join("sources"))
+            }
         };
         let crates: Vec<&str> =
             wanted.iter().filter(|name| is_crate(&sources, name)).copied().collect();
         ensure!(!crates.is_empty(), "its sources have none of the plan's programs");
-        checkout.build_some(&sources, target.as_deref(), &crates)
+        checkout.build_some(&sources, &target, &crates)
     }
 }
 
