@@ -102,11 +102,10 @@ impl Contest {
             budget: options.budget,
             share,
         };
-        let (begun, before) = (Instant::now(), interference::totals());
+        let (begun, before) = (Instant::now(), self.stolen_so_far());
         let outcome = fight.measure(&mut self.pace, rng);
         self.spent += begun.elapsed();
-        let stolen = interference::totals().since(before).steal.unwrap_or(0);
-        self.stolen += Duration::from_nanos(stolen);
+        self.stolen += self.stolen_so_far().saturating_sub(before);
         match outcome {
             Ok(pair) if is_twin => self.row.twins.push(pair),
             Ok(pair) => self.row.pairs.push(pair),
@@ -121,13 +120,21 @@ impl Contest {
         self.row.fault = Some(Fault::TooLong(all.as_secs() + 1));
     }
 
+    /// CPUs that its processes may use.
+    fn cpus(&self) -> Vec<u32> {
+        let all = Cpus::allowed().map_or(Vec::new(), |cpus| cpus.list().to_vec());
+        let most = if self.case.pin { 1 } else { all.len() };
+        all.into_iter().take(most).collect()
+    }
+
+    /// Time that others got of them; nothing where the system does not tell.
+    fn stolen_so_far(&self) -> Duration {
+        Duration::from_nanos(interference::stolen(&self.cpus()).unwrap_or(0))
+    }
+
     /// The row as it can be judged.
     pub fn into_row(mut self) -> Row {
-        let cpus = match (self.case.pin, Cpus::allowed()) {
-            (false, Ok(cpus)) => cpus.list().len().max(1),
-            _ => 1,
-        };
-        let all = self.spent.as_secs_f64() * cpus as f64;
+        let all = self.spent.as_secs_f64() * self.cpus().len() as f64;
         self.row.stolen = self.stolen.as_secs_f64() / all.max(1e-9);
         self.row
     }

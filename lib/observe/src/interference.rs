@@ -22,6 +22,14 @@ pub fn totals() -> Interference {
     }
 }
 
+/// Time that the hypervisor gave to others since the system booted, summed over these CPUs, in ns.
+pub fn stolen(cpus: &[u32]) -> Option<u64> {
+    let stats = KernelStats::current().ok()?;
+    let of = |&cpu: &u32| stats.cpu_time.get(cpu as usize)?.steal_duration();
+    let all: Duration = cpus.iter().map(of).sum::<Option<_>>()?;
+    u64::try_from(all.as_nanos()).ok()
+}
+
 fn read(source: &Source) -> Interference {
     let interrupts = source.read("/proc/interrupts").unwrap_or_default();
     let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
@@ -125,5 +133,7 @@ IPI2:         9          9          9          9       CPU stop interrupts
     fn this_system_tells_its_idle_time() {
         let before = totals();
         assert!(totals().since(before).idle.is_some(), "{before:?}");
+        assert_eq!(stolen(&[]), Some(0));
+        assert_eq!(stolen(&[u32::MAX]), None);
     }
 }

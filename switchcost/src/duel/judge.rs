@@ -16,9 +16,12 @@ pub const CONFIDENCE: f64 = 0.99;
 /// Fewest pairs that a verdict is made of.
 pub const MIN_PAIRS: usize = 8;
 
-/// Share of a row's time that the hypervisor may have given to others. Slices in turns cancel a part of
-/// it; beyond this, which of the two it hit decides more than what they are.
-pub const MOST_STOLEN: f64 = 0.1;
+/// Share of a row's CPU time that the hypervisor may have given to others. Turns spread it over both
+/// sides, and the intervals show it as noise; beyond this it is most of what they show.
+pub const MOST_STOLEN: f64 = 0.25;
+
+/// Widest change of a time that may be called no change.
+pub const MOST_NOISE: f64 = 0.5;
 
 /// Four slices, A B B A or B A A B; each is the median iteration, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -242,7 +245,12 @@ impl Finding {
             None => Verdict::Inconclusive("its figures have no interval".to_owned()),
             Some(change) if change.high < 0.0 => Verdict::Less,
             Some(change) if change.low > 0.0 => Verdict::More,
-            Some(change) => Verdict::Within(change.high.max(-change.low)),
+            Some(change) => match change.high.max(-change.low) {
+                limit if self.kind == Kind::Time && limit > MOST_NOISE => Verdict::Inconclusive(
+                    format!("the noise hides changes of up to {:.0} %", limit * 100.0),
+                ),
+                limit => Verdict::Within(limit),
+            },
         };
         self
     }

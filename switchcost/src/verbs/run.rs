@@ -112,7 +112,7 @@ impl Selection {
         match cases.is_empty() {
             false => Ok(()),
             true => Err(BadUsage::new(format!(
-                "--filter: no case has '{filter}' in its section, row or column; --list shows all"
+                "--filter: no case has '{filter}' in its section, row or column; `switchcost run --list` shows all"
             ))),
         }
     }
