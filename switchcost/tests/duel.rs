@@ -77,6 +77,12 @@ fn answer(run: &Outcome) -> Value {
     serde_json::from_str(run.line()).unwrap()
 }
 
+/// Expects success, or status 3 where the host of this machine took most of its time.
+fn expect_measured(run: Outcome) -> Outcome {
+    assert!(run.code == 0 || run.code == 3 && run.stdout.contains("(steal)"), "{run}");
+    run
+}
+
 #[test]
 fn two_folders_are_told_apart_by_exact_counts() {
     let sides = Sides::of_two();
@@ -84,7 +90,7 @@ fn two_folders_are_told_apart_by_exact_counts() {
         sides.fake(side, PROGRAM, if side == "b" { 2 } else { 1 }, ":");
         sides.fake(side, OTHER, 3, ":");
     }
-    let run = sides.duel("a b --pairs 8 --format json").finish().expect(0);
+    let run = expect_measured(sides.duel("a b --pairs 8 --format json").finish());
     let json = answer(&run);
     let changed = finding(&json, PROGRAM, "switches");
     assert_eq!((&changed["verdict"], &changed["is_exact"]), (&"more".into(), &true.into()));
@@ -92,14 +98,13 @@ fn two_folders_are_told_apart_by_exact_counts() {
     let same = finding(&json, OTHER, "switches");
     assert_eq!((&same["verdict"]["within"], &same["is_exact"]), (&0.0.into(), &true.into()));
     // Samples of 1000 ns on both sides.
-    assert_eq!(finding(&json, PROGRAM, "time")["verdict"]["within"], 0.0);
+    assert_eq!(finding(&json, PROGRAM, "time")["change"]["estimate"], 0.0);
 
-    let gate = "--pairs 8 --fail-above 50%";
+    let gate = "--pairs 8 --fail-on counts --fail-above 50%";
     for (flags, code) in [
         (format!("a b {gate}"), 1),
-        (format!("a b {gate} --fail-on times"), 0),
-        (format!("b a {gate} --fail-on counts"), 0),
-        ("a b --pairs 8 --fail-above 150%".to_owned(), 0),
+        (format!("b a {gate}"), 0),
+        ("a b --pairs 8 --fail-on counts --fail-above 150%".to_owned(), 0),
     ] {
         let run = sides.duel(&flags).finish().expect(code);
         let words = if flags.starts_with('a') { "1 more, 1 unchanged" } else { "1 fewer" };
@@ -115,8 +120,8 @@ fn a_program_that_fails_on_one_side_is_a_row_and_the_rest_goes_on() {
         sides.fake(side, PROGRAM, 1, ":");
         sides.fake(side, OTHER, 1, if side == "b" { "echo it broke >&2; exit 3" } else { ":" });
     }
-    let run = sides.duel("a b --pairs 8").start().finish_all().expect(0);
-    for words in ["time: 1 unchanged, 1 failed", "B: it broke", "the same"] {
+    let run = expect_measured(sides.duel("a b --pairs 8").start().finish_all());
+    for words in ["1 failed", "B: it broke", "the same, exact"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
     sides.duel("a b --pairs 8 --fail-above 5%").finish().expect(1);
@@ -131,7 +136,7 @@ fn a_program_that_hangs_is_ended() {
         sides.fake(side, PROGRAM, 1, ":");
         sides.fake(side, OTHER, 1, if side == "a" { "exec sleep 1000" } else { ":" });
     }
-    let run = sides.duel("a b --pairs 8 --timeout 2s").start().finish_all().expect(0);
+    let run = expect_measured(sides.duel("a b --pairs 8 --timeout 2s").start().finish_all());
     assert!(run.stdout.contains("A: timed out") && run.stdout.contains("--timeout"), "{run}");
 }
 
@@ -173,7 +178,7 @@ fn a_side_that_is_not_there_is_one_clear_line() {
     let none = sides.duel("empty empty").finish().expect_refusal(1, &["no program", PROGRAM]);
     assert_eq!(none.stderr.lines().count(), 1, "{none}");
     // The other row goes on.
-    let run = sides.duel("a a --pairs 8").finish().expect(0);
+    let run = expect_measured(sides.duel("a a --pairs 8").finish());
     assert!(run.stdout.contains("1 left out") && run.stdout.contains("no program"), "{run}");
 }
 
@@ -202,8 +207,8 @@ fn memory_and_what_no_cargo_builds_are_left_out_by_name() {
         row("peer")
     ));
     sides.fake("a", PROGRAM, 1, ":");
-    let run = sides.duel("a a --pairs 8").finish().expect(0);
-    for words in ["1 unchanged, 2 left out", "switchcost memory", "row peer"] {
+    let run = expect_measured(sides.duel("a a --pairs 8").finish());
+    for words in ["2 left out", "switchcost memory", "row peer"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
 }

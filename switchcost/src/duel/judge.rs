@@ -17,8 +17,8 @@ pub const CONFIDENCE: f64 = 0.99;
 pub const MIN_PAIRS: usize = 8;
 
 /// Share of a row's CPU time that the hypervisor may have given to others. Turns spread it over both
-/// sides, and the intervals show it as noise; beyond this it is most of what they show.
-pub const MOST_STOLEN: f64 = 0.25;
+/// sides, and the intervals show it as noise; beyond this the processes waited more than they ran.
+pub const MOST_STOLEN: f64 = 0.5;
 
 /// Widest change of a time that may be called no change.
 pub const MOST_NOISE: f64 = 0.5;

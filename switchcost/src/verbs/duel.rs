@@ -252,8 +252,8 @@ impl Args {
         // Counts alone say nothing of the time.
         let is_wanted = |f: &&Finding| (f.kind == Kind::Time) != (self.fail_on == Gate::Counts);
         let is_said = findings.iter().flatten().filter(is_wanted).any(|f| !f.is_inconclusive());
-        if !is_said && !failed.is_empty() {
-            bail!("every row failed, or is inconclusive");
+        if findings.iter().all(Vec::is_empty) && !failed.is_empty() {
+            bail!("no row was measured to its end: {}", failed.join("; "));
         }
         if !is_said {
             return Err(anyhow!(NothingSaid));

@@ -131,7 +131,7 @@ fn a_twin_that_differs_voids_its_figure_and_stolen_time_the_time() {
     row.twins = (0..8).map(|_| machine.pair(0.3, [501.0; 2])).collect();
     let findings = judge(std::slice::from_ref(&row));
     assert!(time(&findings[0]).is_inconclusive() && !findings[0][1].is_inconclusive());
-    let stolen = Row { stolen: 0.3, ..machine.row(0.3, 24) };
+    let stolen = Row { stolen: 0.6, ..machine.row(0.3, 24) };
     let findings = judge(&[stolen]);
     assert!(time(&findings[0]).is_inconclusive() && !findings[0][1].is_inconclusive());
 }
