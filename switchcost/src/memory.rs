@@ -38,6 +38,8 @@ pub struct Parts {
     pub page_tables: Option<Fit>,
     /// Slab memory that cannot be reclaimed.
     pub slab: Option<Fit>,
+    /// Pages that used pipes keep.
+    pub pipe_pages: Option<Fit>,
 }
 
 /// A line through memory over tasks.
@@ -84,6 +86,8 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
             stacks: Fit::of_gain(runs, |memory| memory.system_kernel_stacks),
             page_tables: Fit::of_gain(runs, |memory| memory.system_page_tables),
             slab: Fit::of_gain(runs, |memory| memory.system_slab),
+            // Those of the process: it had none before it began.
+            pipe_pages: Fit::of(runs, |record| Some(record.memory?.held?.pipe_pages? as f64)),
         },
         own_page_tables: Fit::of_gain(runs, |memory| memory.page_tables),
         all: Fit::of(runs, |record| Some(user(record)? + record.kernel_gain()?)),

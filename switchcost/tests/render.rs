@@ -119,7 +119,8 @@ fn the_verb_writes_what_it_is_asked_for() {
     let spliced = fs::read_to_string(&readme).unwrap();
     assert!(spliced.starts_with("before\n<!-- switchcost:begin -->\n"));
     assert!(spliced.contains(&markdown) && !spliced.contains("\nold\n"));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left over");
+    // The page, the table, the document and its picture.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "nothing is left over");
 }
 
 #[test]
@@ -164,6 +165,7 @@ fn a_record_cannot_bring_markup_into_the_page() {
         section.title.push_str(ATTACK);
     }
     for case in &mut header.plan.cases {
+        case.answer.iter_mut().for_each(|name| name.push_str(ATTACK));
         for name in [&mut case.section, &mut case.row, &mut case.column] {
             name.push_str(ATTACK);
         }
@@ -199,14 +201,33 @@ fn a_record_cannot_bring_markup_into_the_page() {
 }
 
 #[test]
-fn every_colour_of_a_plot_follows_the_theme() {
+fn every_colour_follows_the_theme() {
     let html = page(&analyse(&records()), &records());
-    for attribute in ["fill", "stroke"] {
-        for part in html.split(&format!(" {attribute}=\"#")).skip(1) {
-            let rule = format!("svg [{attribute}=\"#{}\"]{{", &part[..6]);
-            assert!(html.contains(&rule), "no rule {rule}");
-        }
+    let (_, body) = html.split_once("</style>").unwrap();
+    for attribute in [" fill=", " stroke=", " style=", " color="] {
+        assert!(!body.contains(attribute), "{attribute}: a colour that no theme changes");
     }
+}
+
+#[test]
+fn the_page_is_folded_below_the_answer() {
+    let html = page(&analyse(&records()), &records());
+    let (top, folded) = html.split_once("<nav").unwrap();
+    assert!(top.contains("thread ÷ task") && top.contains("<svg"), "{top}");
+    let links = folded.matches("<a href=\"#part-").count();
+    assert!(links > 8);
+    assert_eq!(folded.matches("<details>").count(), links);
+    for index in 0..links {
+        assert!(folded.contains(&format!("<div id=\"part-{index}\">")), "part {index}");
+    }
+    // Without an answer the first table is open.
+    let mut bare = records();
+    let mut header = record::Run::clone(&bare[0].header);
+    header.plan.cases.iter_mut().for_each(|case| case.answer = None);
+    let header = std::sync::Arc::new(header);
+    bare.iter_mut().for_each(|record| record.header = header.clone());
+    let html = page(&analyse(&bare), &bare);
+    assert_eq!(html.matches("<details open>").count(), 1);
 }
 
 /// Looks at the page from inside the browser, at two widths, and writes what is wrong into the
@@ -220,16 +241,21 @@ function look(frame) {
     say("the page is " + page.documentElement.scrollWidth + " px wide");
   const loaded = frame.contentWindow.performance.getEntriesByType("resource");
   for (const entry of loaded) say("it loads " + entry.name);
-  const plots = [...page.querySelectorAll("svg:not(.swatch)")];
-  const shown = plots.filter(plot => plot.getBoundingClientRect().width > 0);
-  if (shown.length !== 6) say(shown.length + " plots are shown");
+  const high = page.body.scrollHeight;
+  if (width === 1200 && high > 5000) say("it is " + high + " px high before it is unfolded");
+  for (const part of page.querySelectorAll("details")) part.open = true;
+  const wide = page.documentElement.scrollWidth;
+  if (wide > width) say("unfolded, the page is " + wide + " px wide");
+  const shown = [...page.querySelectorAll("svg")];
+  if (shown.length !== 7) say(shown.length + " plots are shown");
   for (const plot of shown) {
     const title = plot.querySelector("title").textContent, box = plot.getBoundingClientRect();
     if (plot.getAttribute("role") !== "img" || !title) say("a plot has no role or no title");
     const texts = [...plot.querySelectorAll("text")].map(text => text.textContent.trim());
     const has = pattern => texts.some(text => pattern.test(text));
-    if (!has(/^(time per (hop|task|round trip)|resident memory|kernel memory)/)) say(title + ": what?");
-    if (!has(/^[\d.]+ (ns|µs|[KM]iB)$/)) say(title + ": no unit");
+    if (!has(/^(time per (hop|task|round trip)|bytes per task|thread ÷ task|mean ÷ median)/))
+      say(title + ": what?");
+    if (!has(/^[\d.]+( ns| µs| [KM]iB|x)$/)) say(title + ": no unit");
     for (const text of plot.querySelectorAll("text")) {
       const at = text.getBoundingClientRect();
       if (at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1)
@@ -261,7 +287,7 @@ fn the_page_holds_up_in_a_browser() {
     let folder = tempfile::tempdir().unwrap();
     let page = page(&analyse(&records()), &records());
     let source = page.replace('&', "&amp;").replace('"', "&quot;");
-    let frames = [360, 1200].map(|width| {
+    let frames = [360, 390, 1200].map(|width| {
         format!("<iframe srcdoc=\"{source}\" width={width} height=900 style=\"border:0\"></iframe>")
     });
     let looking = folder.path().join("look.html");

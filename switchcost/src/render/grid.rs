@@ -7,7 +7,6 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 
-use super::html::{Escaped, Figure};
 use super::markdown::escaped;
 use crate::NOT_RUN;
 
@@ -166,36 +165,6 @@ impl Grid {
         }
         Ok(())
     }
-
-    /// Writes it as an HTML table.
-    ///
-    /// # Errors
-    /// Errors of the writer.
-    pub fn write_html(&self, out: &mut impl Write) -> io::Result<()> {
-        write!(out, "<table>\n<thead><tr>")?;
-        for head in &self.head {
-            match head.as_str() {
-                "" => write!(out, "<td></td>")?,
-                head => write!(out, "<th scope=\"col\">{}</th>", Escaped(head))?,
-            }
-        }
-        writeln!(out, "</tr></thead>\n<tbody>")?;
-        for row in &self.body {
-            let Some((name, cells)) = row.split_first() else {
-                continue;
-            };
-            let trimmed = name.trim_start();
-            let class = if trimmed == name { "" } else { " class=\"derived\"" };
-            let name = Escaped(trimmed);
-            write!(out, "<tr{class}><th scope=\"row\">{name}</th>")?;
-            for cell in cells {
-                let class = if is_words(cell) { " class=\"words\"" } else { "" };
-                write!(out, "<td{class}>{}</td>", Figure(cell))?;
-            }
-            writeln!(out, "</tr>")?;
-        }
-        writeln!(out, "</tbody>\n</table>")
-    }
 }
 
 fn write_lines(table: &Table, out: &mut impl Write) -> io::Result<()> {
@@ -212,7 +181,7 @@ fn longest_line(cell: &str) -> usize {
 }
 
 /// True if a cell holds a reason rather than a figure: it may take several lines.
-fn is_words(cell: &str) -> bool {
+pub(super) fn is_words(cell: &str) -> bool {
     cell.starts_with("failed: ") || cell.starts_with(NOT_RUN)
 }
 
@@ -270,9 +239,5 @@ mod tests {
         let markdown = String::from_utf8(markdown).unwrap();
         assert!(markdown.starts_with("|  | a\\|b |\n"), "{markdown}");
         assert!(markdown.ends_with("| &emsp;&lt;b> c | 1 [0, 2] |\n"), "{markdown}");
-        let mut html = Vec::new();
-        grid.write_html(&mut html).unwrap();
-        let html = String::from_utf8(html).unwrap();
-        assert!(html.contains("<tr class=\"derived\"><th scope=\"row\">&lt;b&gt;"), "{html}");
     }
 }

@@ -25,10 +25,9 @@ mod layout;
 pub mod limits;
 mod markdown;
 pub mod memory;
-mod plot;
+pub mod plot;
 pub mod scale;
 pub mod stat;
-pub mod svg;
 
 pub use csv::csv;
 pub use curves::curve_grid;

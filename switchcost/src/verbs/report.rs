@@ -1,7 +1,7 @@
 //! `switchcost report`: what files of records say, as tables, as a page, as data.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::console::{self, BadUsage};
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long)]
     full: bool,
 
-    /// Write a page with the tables and plots; it needs no other file and no network
+    /// Write a page with the answer, the tables and plots; it needs no other file and no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -44,7 +44,8 @@ pub(crate) struct Args {
     svg: Option<PathBuf>,
 
     /// Put the tables as Markdown into this file, between the lines
-    /// `<!-- switchcost:begin -->` and `<!-- switchcost:end -->`
+    /// `<!-- switchcost:begin -->` and `<!-- switchcost:end -->`, and the plot of the answer into
+    /// `docs/answer.svg` beside it, or `answer.svg` where there is no such folder
     #[arg(long, value_name = "FILE")]
     splice: Option<PathBuf>,
 }
@@ -74,6 +75,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     );
     // Everything is made before anything is written.
     let mut outputs = Vec::new();
+    let answer = Answer::of(&records);
+    let picture = args.splice.as_deref().map(picture);
     if let Some(path) = &args.html {
         outputs.push((path, made(|out| render::html(&analysis, &records, out))?));
     }
@@ -87,17 +90,20 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         outputs.push((path, made(|out| json(&analysis, out))?));
     }
     if let Some(path) = &args.splice {
-        outputs.push((path, spliced(path, &analysis, &records)?));
+        let shown = picture.as_ref().zip(answer.as_ref());
+        let link = shown.map(|((_, link), _)| *link);
+        outputs.extend(shown.map(|((path, _), of)| (path, render::plot::answer_file(of).into())));
+        outputs.push((path, spliced(path, link, &analysis, &records)?));
     }
     let plots = match &args.svg {
-        Some(_) => render::svg::plots(&analysis),
+        Some(_) => render::plot::files(&analysis, answer.as_ref()),
         None => Vec::new(),
     };
     if let Some(folder) = &args.svg {
         ensure!(!plots.is_empty(), "nothing here can be plotted");
         replace::folder(folder)?;
-        for plot in &plots {
-            replace::file(&folder.join(&plot.name), plot.svg.as_bytes())?;
+        for (name, svg) in &plots {
+            replace::file(&folder.join(name), svg.as_bytes())?;
         }
     }
     if outputs.is_empty() && args.svg.is_none() {
@@ -136,7 +142,9 @@ impl Args {
         }
         let mut taken: Option<&str> = None;
         let mut written: Vec<(&str, PathBuf)> = Vec::new();
-        for (flag, path) in self.outputs() {
+        let picture = self.splice.as_deref().map(|path| picture(path).0);
+        let picture = picture.as_deref().map(|path| ("--splice", path));
+        for (flag, path) in self.outputs().chain(picture) {
             if is_stdout(path) {
                 if let Some(other) = taken {
                     return Err(BadUsage::new(format!(
@@ -232,8 +240,23 @@ pub(crate) fn print(
     .context("cannot print the tables")
 }
 
-/// A file's text with what stands between the two marks replaced.
-fn spliced(file: &Path, analysis: &Analysis, records: &[Record]) -> anyhow::Result<Vec<u8>> {
+/// Path of the answer's picture for a spliced file, and the link to it.
+fn picture(file: &Path) -> (PathBuf, &'static str) {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let link = match folder.join("docs").is_dir() {
+        true => "docs/answer.svg",
+        false => "answer.svg",
+    };
+    (folder.join(link), link)
+}
+
+/// A file's text with what stands between the two marks replaced, the picture of the answer first.
+fn spliced(
+    file: &Path,
+    picture: Option<&str>,
+    analysis: &Analysis,
+    records: &[Record],
+) -> anyhow::Result<Vec<u8>> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     // The end is looked for behind the beginning: prose may mention both.
@@ -245,6 +268,9 @@ fn spliced(file: &Path, analysis: &Analysis, records: &[Record]) -> anyhow::Resu
     };
     let mut spliced = before.as_bytes().to_vec();
     spliced.extend_from_slice(BEGIN.as_bytes());
+    if let Some(link) = picture {
+        writeln!(spliced, "![Cost of an OS thread, as a multiple of an async task's]({link})\n")?;
+    }
     render::markdown(analysis, records, &mut spliced)?;
     spliced.extend_from_slice(END.as_bytes());
     spliced.extend_from_slice(after.as_bytes());

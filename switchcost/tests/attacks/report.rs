@@ -28,7 +28,7 @@ fn hostile() -> String {
     for case in plan["cases"].as_array_mut().unwrap() {
         let index = known.iter().position(|title| *title == case["section"]);
         case["section"] = TITLES[index.unwrap() % TITLES.len()].into();
-        for key in ["row", "baseline", "versus"] {
+        for key in ["row", "baseline", "versus", "answer"] {
             if let Some(row) = case[key].as_str() {
                 case[key] = format!("=1+1 <b> {row}").into();
             }
@@ -82,6 +82,37 @@ fn a_splice_does_not_grow() {
     assert!(once.ends_with("<!-- switchcost:end -->\nafter\n"), "{once}");
     assert_eq!(once.matches("<!-- switchcost:end -->").count(), 2);
     assert_eq!(splice(), once);
+    let picture = fs::read_to_string(folder.path().join("answer.svg")).unwrap();
+    assert!(picture.contains("&lt;b&gt;") && !picture.contains("<b>"), "{picture}");
+}
+
+#[test]
+fn the_picture_of_a_splice_is_replaced_safely() {
+    let folder = tempfile::tempdir().unwrap();
+    let readme = folder.path().join("README.md");
+    let empty = "<!-- switchcost:begin -->\n<!-- switchcost:end -->\n";
+    fs::write(&readme, empty).unwrap();
+    let splice = || switchcost("report").arg(RECORDS).arg("--splice").arg(&readme);
+    splice().finish().expect(0);
+    assert!(fs::read_to_string(&readme).unwrap().contains("](answer.svg)\n"));
+    let svg = fs::read_to_string(folder.path().join("answer.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("OS thread"), "{svg}");
+    // Another output is no picture.
+    let clash = splice().arg("--html").arg(folder.path().join("answer.svg"));
+    clash.finish().expect_refusal(2, &["--splice", "--html", "name another file"]);
+    // Beside a folder for documents it is in there; a link is never written through.
+    let docs = folder.path().join("docs");
+    fs::create_dir(&docs).unwrap();
+    fs::write(folder.path().join("victim"), "kept").unwrap();
+    std::os::unix::fs::symlink("../victim", docs.join("answer.svg")).unwrap();
+    fs::write(&readme, empty).unwrap();
+    splice().finish().expect_refusal(1, &["docs/answer.svg"]);
+    assert_eq!(fs::read_to_string(folder.path().join("victim")).unwrap(), "kept");
+    assert_eq!(fs::read_to_string(&readme).unwrap(), empty);
+    fs::remove_file(docs.join("answer.svg")).unwrap();
+    splice().finish().expect(0);
+    assert_eq!(fs::read_to_string(docs.join("answer.svg")).unwrap(), svg);
+    assert!(fs::read_to_string(&readme).unwrap().contains("](docs/answer.svg)\n"));
 }
 
 #[test]

@@ -1,17 +1,15 @@
-//! What stands behind the tables: each case's distribution, its failed runs and its command.
+//! Evidence behind the tables: the distribution of each case, its failed runs, and the commands.
 
-use std::collections::BTreeSet;
-use std::io::{self, Write};
-
+use maud::{Markup, html};
 use record::{Record, Run};
 
-use super::markup::{Escaped, Figure};
+use super::tables::scrolled;
 use crate::cases::{Cases, Key, Reading, Runs};
 use crate::notes;
+use crate::render::Grid;
 
-/// The columns of the table of cases, after the names; the last only where a case ran twice in a
-/// round.
-const HEAD: [&str; 9] = ["runs", "failed", "median", "min", "p90", "p99", "max", "outliers", "A/A"];
+/// Columns of the table of cases, after the names.
+const HEAD: [&str; 8] = ["runs", "failed", "median", "min", "p90", "p99", "max", "outliers"];
 
 /// A case's name with its place on a curve.
 fn name(key: &Key, runs: &Runs<'_>) -> String {
@@ -22,188 +20,105 @@ fn name(key: &Key, runs: &Runs<'_>) -> String {
     }
 }
 
-/// One section's cases.
-#[derive(Default)]
-struct Group<'a> {
-    title: &'a str,
-    /// Each with its time, if it has one, and its failed runs.
-    cases: Vec<(String, Option<Reading>, Vec<&'a Record>)>,
-}
-
-impl Group<'_> {
-    fn head(&self) -> &'static [&'static str] {
-        let has_noise =
-            |reading: &Option<Reading>| reading.as_ref().is_some_and(|t| t.noise.is_some());
-        match self.cases.iter().any(|(_, reading, _)| has_noise(reading)) {
-            true => &HEAD,
-            false => &HEAD[..HEAD.len() - 1],
-        }
-    }
-}
-
-/// Writes the table of cases, section by section.
-pub(super) fn cases(records: &[Record], out: &mut impl Write) -> io::Result<()> {
+/// The cases of each section as a table, with the reasons of failed runs.
+pub(super) fn cases(records: &[Record]) -> Markup {
     let cases = Cases::of(records);
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut sections: Vec<(&str, Grid)> = Vec::new();
     for (key, runs) in cases.in_order() {
-        // A slope of memory is no figure of any run.
-        let reading = cases.reading(key);
         let failed = match runs.view.further {
             true => Vec::new(),
-            false => failed(records, key),
+            false => failures(&name(key, runs), records, key),
         };
-        if reading.is_none() && failed.is_empty() {
+        let line = cases.reading(key).map(|reading| line(name(key, runs), &reading));
+        if line.is_none() && failed.is_empty() {
             continue;
         }
-        if groups.last().map(|group| group.title) != Some(&key.section) {
-            groups.push(Group { title: &key.section, ..Group::default() });
+        if sections.last().is_none_or(|(title, _)| *title != key.section) {
+            let head = [""].iter().chain(&HEAD).map(|&head| head.to_owned());
+            sections.push((&key.section, Grid { head: head.collect(), body: Vec::new() }));
         }
-        if let Some(group) = groups.last_mut() {
-            group.cases.push((name(key, runs), reading, failed));
+        if let Some((_, grid)) = sections.last_mut() {
+            grid.body.extend(line.into_iter().chain(failed));
         }
     }
-    groups.iter().try_for_each(|group| table(group, out))
+    html! {
+        p {
+            "Times of iterations, divided by their hops or tasks: medians over the processes, except for the \
+             shortest (min) and the longest (max) of all. Outliers are process means outside Tukey's fences; \
+             they are counted and kept."
+        }
+        @for (title, grid) in &sections { h3 { (title) } (scrolled(grid, title, true)) }
+    }
 }
 
-fn table(group: &Group<'_>, out: &mut impl Write) -> io::Result<()> {
-    let title = Escaped(group.title);
-    write!(
-        out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n<table>\n\
-         <caption>{title}</caption>\n<thead><tr><td></td>"
-    )?;
-    for head in group.head() {
-        write!(out, "<th scope=\"col\">{head}</th>")?;
-    }
-    writeln!(out, "</tr></thead>\n<tbody>")?;
-    for (name, reading, failed) in &group.cases {
-        if let Some(reading) = reading {
-            line(name, reading, group.head(), out)?;
-        }
-        failures(name, failed, group.head().len(), out)?;
-    }
-    writeln!(out, "</tbody>\n</table>\n</div>")
-}
-
-fn line(name: &str, reading: &Reading, head: &[&str], out: &mut impl Write) -> io::Result<()> {
-    write!(
-        out,
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td>",
-        Escaped(name),
-        reading.mean.n,
-        reading.failed
-    )?;
+fn line(name: String, reading: &Reading) -> Vec<String> {
     let iterations = reading.iterations.as_ref();
     let [_, p90, p99, max] = iterations.map_or([None; 4], |i| i.percentiles.map(Some));
-    let min = iterations.map(|i| i.min);
-    for figure in [Some(reading.median), min, p90, p99, max] {
-        match figure {
-            Some(figure) => write!(out, "<td>{}</td>", reading.quantity().show(figure))?,
-            None => write!(out, "<td>–</td>")?,
-        }
-    }
-    write!(out, "<td>{}</td>", reading.outliers)?;
-    if head.len() == HEAD.len() {
-        let noise = reading.noise.map_or_else(
-            || "–".to_owned(),
-            |n| format!("{:.3} [{:.3}, {:.3}]", n.estimate, n.low, n.high),
-        );
-        write!(out, "<td>{}</td>", Figure(&noise))?;
-    }
-    writeln!(out, "</tr>")
+    let show =
+        |figure: Option<f64>| figure.map_or("–".to_owned(), |f| reading.quantity().show(f));
+    vec![
+        name,
+        reading.mean.n.to_string(),
+        reading.failed.to_string(),
+        show(Some(reading.median)),
+        show(iterations.map(|i| i.min)),
+        show(p90),
+        show(p99),
+        show(max),
+        reading.outliers.to_string(),
+    ]
 }
 
-/// The runs of a case that did not measure what they should.
-fn failed<'a>(records: &'a [Record], key: &Key) -> Vec<&'a Record> {
-    records.iter().filter(|record| !record.is_whole() && key.is_of(record)).collect()
-}
-
-/// Writes a line for each reason, with the rounds it holds for.
-fn failures(
-    name: &str,
-    failed: &[&Record],
-    columns: usize,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let mut reasons: Vec<(&str, Vec<u32>)> = Vec::new();
-    for record in failed {
-        let round = record.round.saturating_add(1);
+/// A line for each failed run of a case, with its reason.
+fn failures(name: &str, records: &[Record], key: &Key) -> Vec<Vec<String>> {
+    let failed = records.iter().filter(|record| !record.is_whole() && key.is_of(record));
+    let line = |record: &Record| {
         let reason = record.error.as_deref().unwrap_or("interrupted");
-        match reasons.iter_mut().find(|(other, _)| *other == reason) {
-            Some((_, rounds)) => rounds.push(round),
-            None => reasons.push((reason, vec![round])),
-        }
-    }
-    for (reason, rounds) in reasons {
-        let which = match &rounds[..] {
-            [round] => format!("round {round}"),
-            rounds => format!("{} runs", rounds.len()),
-        };
-        writeln!(
-            out,
-            "<tr class=\"failed\"><th scope=\"row\">{}, {which}</th>\
-             <td colspan=\"{columns}\">failed: {}</td></tr>",
-            Escaped(name),
-            Escaped(reason)
-        )?;
-    }
-    Ok(())
+        let round = record.round.saturating_add(1);
+        vec![format!("{name}, round {round}"), format!("failed: {reason}")]
+    };
+    failed.map(line).collect()
 }
 
-/// The commands that made the records, one for each run, with the seed that it shuffled by and, for
-/// a plan, as many rounds as it came to.
-pub(super) fn runs(records: &[Record]) -> Vec<String> {
+/// The commands that measure all of it again.
+pub(super) fn repeat(records: &[Record]) -> Markup {
+    html! {
+        p { "The same cases in the same order:" }
+        pre { @for command in runs(records) { (command) "\n" } }
+        p { "Each case by itself; the programs are in " code { "target/release" } ":" }
+        pre { (commands(records)) }
+    }
+}
+
+/// The commands that made the records, one for each run, with the seed that sets the order.
+fn runs(records: &[Record]) -> Vec<String> {
     let command = |run: &Run| {
-        let words = match run.command.as_str() {
-            "" => "run",
-            words => words,
+        let words = if run.command.is_empty() { "run" } else { &run.command };
+        let seed = match words.contains("--seed") {
+            true => String::new(),
+            false => format!(" --seed {}", run.seed),
         };
-        let mut line = format!("cargo run --release -- {words}");
-        let mut add = |flag: &str, value: String| {
-            if !line.contains(flag) {
-                line += &format!(" {flag} {value}");
-            }
-        };
-        add("--seed", run.seed.to_string());
-        let verb = words.split(' ').next().unwrap_or_default();
-        if !matches!(verb, "sweep" | "memory" | "scale") {
-            let own = records.iter().filter(|record| record.run == run.id);
-            let rounds = own.map(|record| record.round.saturating_add(1)).max();
-            add("--rounds", rounds.unwrap_or(1).to_string());
-            add("--budget", "0s".to_owned());
-        }
-        line
+        format!("cargo run --release -- {words}{seed}")
     };
     notes::runs(records).into_iter().map(command).collect()
 }
 
-/// Every case's command lines, each once, with the case's name as a comment before them.
-pub(super) fn commands(records: &[Record]) -> String {
+/// A command line for each case, with the case's name as a comment before it.
+fn commands(records: &[Record]) -> String {
     let cases = Cases::of(records);
     let mut text = String::new();
     let mut section = None;
-    let own = cases.in_order().into_iter();
-    for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
-        let commands: BTreeSet<Vec<String>> =
-            records.iter().filter(|record| key.is_of(record)).map(command).collect();
-        if section != Some(&key.section) {
-            let gap = if section.is_some() { "\n" } else { "" };
-            text += &format!("{gap}## {}\n", first_line(&key.section));
-            section = Some(&key.section);
+    for (key, runs) in cases.in_order().into_iter().filter(|(_, runs)| !runs.view.further) {
+        if section.replace(&key.section) != Some(&key.section) {
+            text += &format!("\n## {}\n", first_line(&key.section));
         }
         text += &format!("# {}\n", first_line(&name(key, runs)));
-        let mut commands: Vec<Vec<String>> = commands.into_iter().collect();
-        commands.sort_by_key(|words| {
-            // Task counts in their order as numbers.
-            let numbers = words.iter().map(|word| word.parse::<u64>().unwrap_or(0));
-            numbers.collect::<Vec<u64>>()
-        });
-        for words in commands {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        if let Some(record) = records.iter().find(|r| !r.partial && key.is_of(r)) {
+            let words: Vec<String> = command(record).iter().map(|word| quoted(word)).collect();
             text += &format!("{}\n", words.join(" "));
         }
     }
-    text
+    text.trim_start().to_owned()
 }
 
 /// What follows a comment's sign must not reach into the next line, where it would be a command.

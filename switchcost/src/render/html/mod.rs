@@ -1,182 +1,204 @@
-//! An analysis as one page that needs no other file, no script and no network.
+//! An analysis as one page that needs no other file, no script and no network: the answer with its plot, and
+//! all else folded.
 
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use record::Record;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use record::{Metric, Record};
 
 mod details;
 mod facts;
-mod figures;
-mod markup;
+mod tables;
 
-pub(super) use markup::{Escaped, Figure};
-
-use super::plot;
-use super::provenance;
-use crate::analysis::Analysis;
+use super::plot::{self, Plot};
+use super::{Grid, curve_grid, curves, evidence, grid, provenance, scale};
+use crate::analysis::{Analysis, Curve, Table};
+use crate::answer::{Answer, short};
+use crate::console::plain;
+use tables::scrolled;
 
 const CSS: &str = include_str!("page.css");
+
+const TITLE: &str = "What a thread and an async task cost";
+
+/// Policy that keeps the page from running or loading anything, should an escape ever be forgotten.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// One folded part of the page.
+struct Section {
+    title: String,
+    body: Markup,
+}
 
 /// Writes an analysis as a page.
 ///
 /// # Errors
 /// Errors of the writer.
 pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    head(out)?;
-    heading(analysis, records, out)?;
-    for table in &analysis.tables {
-        figures::table(table, out)?;
-    }
-    figures::reaches(&analysis.reaches, out)?;
-    for curve in &analysis.curves {
-        figures::curve(curve, out)?;
-    }
-    writeln!(
-        out,
-        "<section>\n<h2>Every case</h2>\n\
-         <p>Times of iterations, divided by their hops or tasks: medians over the processes, \
-         except for the shortest (min) and the longest (max) of all. The 99th percentile of an iteration is not that of \
-         a hop. Outliers are process means outside Tukey's fences; they are counted and kept. Any other \
-         figure has its median alone. A/A \
-         is a case divided by its own second run in each round.</p>"
-    )?;
-    details::cases(records, out)?;
-    writeln!(out, "</section>")?;
-    if let Some(first) = records.first() {
-        machine(first, out)?;
-    }
-    if let Some(first) = records.first() {
-        build(first, records, out)?;
-    }
-    warnings(analysis, out)?;
-    repeat(records, out)?;
-    how_to_read(out)?;
-    writeln!(out, "</main>\n</body>\n</html>")
-}
-
-fn head(out: &mut impl Write) -> io::Result<()> {
-    // Should an escape ever be forgotten, the policy keeps the page from running or loading a thing.
-    writeln!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" \
-         content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
-         form-action 'none'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>What a thread and an async task cost</title>\n<style>\n\
-         :root{{color-scheme:light dark;--well:#F3F5F7;{}}}\n\
-         @media screen and (prefers-color-scheme:dark){{:root{{--well:#1C2229;{}}}}}\n{}{CSS}\
-         </style>\n</head>\n<body>\n<main>",
-        plot::variables(false),
-        plot::variables(true),
-        plot::rules(),
-    )
-}
-
-fn heading(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "<header>\n<h1>What a thread and an async task cost</h1>")?;
-    for line in provenance(records) {
-        let line = Escaped(&line);
-        match line.0.starts_with("!!") {
-            true => writeln!(out, "<p><strong>{line}</strong></p>")?,
-            false => writeln!(out, "<p class=\"where\">{line}</p>")?,
+    let answer = Answer::of(records);
+    let sections = sections(analysis, records);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (TITLE) }
+                style { (PreEscaped(plot::CSS)) (PreEscaped(CSS)) }
+            }
+            body { main {
+                (head(answer.as_ref(), records))
+                nav aria-label="Contents" { ul {
+                    @for (index, section) in sections.iter().enumerate() {
+                        li { a href={ "#part-" (index) } { (section.title) } }
+                    }
+                } }
+                @for (index, section) in sections.iter().enumerate() {
+                    // A link to what is inside unfolds it. Where there is no answer, the first table is it.
+                    details open[index == 0 && answer.is_none()] {
+                        summary { h2 { (section.title) } }
+                        div id={ "part-" (index) } { (section.body) }
+                    }
+                }
+            } }
         }
-    }
+    };
+    // HTML forbids control characters, even as references.
+    out.write_all(plain(&page.0).as_bytes())
+}
+
+fn head(answer: Option<&Answer>, records: &[Record]) -> Markup {
+    // Records that should not have been put together come first, as a busy machine does.
+    let (pooled, from) = origin(records);
     let started = records.iter().map(|record| record.started).min();
     let at = started.and_then(|ms| Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());
-    if let Some(at) = at {
-        let at = at.strftime("%Y-%m-%d %H:%M UTC");
-        writeln!(out, "<p class=\"where\">Measured by switchcost, {at}.</p>")?;
+    let busy = answer.and_then(|answer| answer.busy.clone());
+    html! {
+        header {
+            h1 { (TITLE) }
+            @for warning in pooled.iter().chain(&busy) { p.banner role="alert" { (warning) } }
+            @if let Some(answer) = answer { (answered(answer)) }
+            @if answer.is_none() { @for line in from { p.where { (line) } } }
+            @if let Some(at) = at { p.where { "Measured " (at.strftime("%Y-%m-%d %H:%M UTC")) "." } }
+        }
     }
-    let warnings = match analysis.warnings.len() {
-        0 => String::new(),
-        1 => " <a href=\"#warnings\">One warning</a> applies.".to_owned(),
-        n => format!(" <a href=\"#warnings\">{n} warnings</a> apply."),
+}
+
+/// Warnings of what records were put together, and what they are of.
+fn origin(records: &[Record]) -> (Vec<String>, Vec<String>) {
+    provenance(records).into_iter().partition(|line| line.starts_with("!!"))
+}
+
+fn answered(answer: &Answer) -> Markup {
+    let head = ["", "OS thread", "async task", "thread ÷ task"];
+    let row = |row: &crate::answer::Row| {
+        let [thread, task] = [row.thread, row.task].map(|figure| short(row.quantity, figure));
+        vec![row.name.clone(), thread, task, super::answer::ratio(&row.ratio)]
     };
-    writeln!(out, "<p class=\"where\">In brackets: 95 % intervals.{warnings}</p>\n</header>")
-}
-
-fn list(facts: &[(String, String)], out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "<dl>")?;
-    for (name, value) in facts {
-        writeln!(out, "<dt>{}</dt><dd>{}</dd>", Escaped(name), Escaped(value))?;
+    let grid = Grid {
+        head: head.map(str::to_owned).to_vec(),
+        body: answer.rows.iter().map(row).collect(),
+    };
+    html! {
+        p.where { (answer.machine) }
+        (scrolled(&grid, "The answer", false))
+        @for line in answer.matters.iter().chain(&answer.trust) { p { (line) } }
+        (figure(Some(plot::answer(answer)), "Log scale. Bars: 95 % intervals of the ratios."))
     }
-    writeln!(out, "</dl>")
 }
 
-fn machine(first: &Record, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "<section>\n<h2>The machine</h2>")?;
-    list(&facts::facts(first.machine()), out)?;
-    let mitigations = facts::mitigations(first.machine());
-    if !mitigations.is_empty() {
-        writeln!(out, "<details>\n<summary>Mitigations of the CPU's weaknesses</summary>")?;
-        let mitigations: Vec<(String, String)> = mitigations
-            .into_iter()
-            .map(|(name, state)| (name.to_owned(), state.to_owned()))
-            .collect();
-        list(&mitigations, out)?;
-        writeln!(out, "</details>")?;
+fn sections(analysis: &Analysis, records: &[Record]) -> Vec<Section> {
+    let mut all: Vec<Section> = Vec::new();
+    let mut add = |title: &str, body: Markup| all.push(Section { title: title.to_owned(), body });
+    for of in &analysis.tables {
+        add(&of.title, table(of));
     }
-    writeln!(out, "</section>")
-}
-
-fn build(first: &Record, records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "<section>\n<h2>The build</h2>")?;
-    let mut facts = facts::facts(first.build());
-    for runtime in facts::runtimes(records) {
-        facts.push(("Runtime".to_owned(), runtime));
+    if !analysis.reaches.is_empty() {
+        let grid = scale::grid(&analysis.reaches);
+        let lines = list(scale::lines(&analysis.reaches));
+        add(
+            scale::TITLE,
+            html! { (scrolled(&grid, scale::TITLE, false)) (lines) p { (scale::LEGEND) } },
+        );
     }
-    list(&facts, out)?;
-    writeln!(out, "</section>")
+    for of in &analysis.curves {
+        add(&of.title, curve(of));
+    }
+    if let Some(drift) = plot::drift(records) {
+        let caption = "Each point is one process. Where the points of all cases move together, the \
+                       machine changed, not the programs.";
+        add("Process means in order of time", figure(Some(drift), caption));
+    }
+    add("Distributions and failed runs", details::cases(records));
+    add("Notes", notes(analysis));
+    if let Some(first) = records.first() {
+        let from = list(origin(records).1);
+        add("Machine and build", html! { (from) (facts::markup(first, records)) });
+    }
+    add("How to repeat", details::repeat(records));
+    add("How to read", html! { p { (READ) } });
+    all
 }
 
-fn warnings(analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "<section id=\"warnings\">\n<h2>Warnings</h2>\n<ul class=\"warnings\">")?;
+fn table(table: &Table) -> Markup {
+    let (plot, caption) = match table.metric {
+        Metric::Memory => (plot::memory(table), MEMORY),
+        _ => (plot::strip(table), STRIP),
+    };
+    html! {
+        (scrolled(&grid(table), &table.title, table.has_further()))
+        (figure(plot, caption))
+        (list(evidence::lines(table)))
+    }
+}
+
+fn curve(curve: &Curve) -> Markup {
+    let calls = curves::calls_grid(curve);
+    html! {
+        (figure(plot::curve(curve), "Bars: 95 % intervals of the mean. Dashed: a cache is full."))
+        (scrolled(&curve_grid(curve), &curve.title, false))
+        @if let Some(calls) = calls { p { (curves::CALLS) } (scrolled(&calls, curves::CALLS, false)) }
+        (list(curves::lines(curve)))
+    }
+}
+
+fn figure(plot: Option<Plot>, caption: &str) -> Markup {
+    html! { @if let Some(plot) = plot { figure { (plot.inline()) figcaption { (caption) } } } }
+}
+
+fn list(lines: Vec<String>) -> Markup {
+    html! { @if !lines.is_empty() { ul { @for line in lines { li { (line) } } } } }
+}
+
+fn notes(analysis: &Analysis) -> Markup {
+    let mut lines: Vec<String> = Vec::new();
     if let Some((name, floor)) = analysis.noise_floor() {
-        writeln!(
-            out,
-            "<li>Two equal runs differ by up to {:.1} % ({}): a smaller difference is noise.</li>",
-            floor * 100.0,
-            Escaped(&name)
-        )?;
+        let floor = floor * 100.0;
+        lines.push(format!(
+            "Two equal runs differ by up to {floor:.1} % ({name}): a smaller difference is noise."
+        ));
     }
-    for warning in &analysis.warnings {
-        writeln!(out, "<li>{}.</li>", Escaped(warning))?;
-    }
+    lines.extend(analysis.warnings.iter().map(|warning| format!("{warning}.")));
     if analysis.warnings.is_empty() {
-        writeln!(out, "<li>The records give no cause for any.</li>")?;
+        lines.push("The records give no cause for a warning.".to_owned());
     }
-    writeln!(out, "</ul>\n</section>")
+    list(lines)
 }
 
-fn repeat(records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "<section>\n<h2>To repeat it</h2>")?;
-    writeln!(out, "<p>The same cases in the same order:</p>\n<pre>")?;
-    for command in details::runs(records) {
-        writeln!(out, "{}", Escaped(&command))?;
-    }
-    writeln!(out, "</pre>")?;
-    writeln!(
-        out,
-        "<details>\n<summary>Each case by itself</summary>\n\
-         <p>The programs lie in <code>target/release</code>.</p>\n<pre>\n{}</pre>\n</details>\n\
-         </section>",
-        Escaped(&details::commands(records))
-    )
-}
+const STRIP: &str = "Sorted by the mean; at the right, its multiple of the least. Each point is the mean of one \
+                     process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
+                     processes. Bar: its 95 % interval.";
 
-fn how_to_read(out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "<section>\n<h2>How to read it</h2>\n\
-         <p>A task hands a token to the next: that is a hop. The process is the sample: each case \
-         ran in fresh processes, once a round, in shuffled order, and an interval covers the mean \
-         of such processes with 95 % confidence. Differences and ratios were taken inside each \
-         round. An interval that touches zero, or one for a ratio, is not distinguishable from no \
-         difference. Where the processes fell into two groups, both are told, because their mean \
-         describes neither. Bytes per task are the slope of a line over several task counts. No \
-         run was dropped. docs/METHODOLOGY.md says how and why.</p>\n</section>"
-    )
-}
+const MEMORY: &str = "Bytes that one more task adds, by what holds them: slopes of lines over the number of tasks. A \
+                      part that is not above its noise has no bar.";
+
+const READ: &str = "A task hands a token to the next: that is a hop. The process is the sample: each case runs in \
+                    fresh processes, once a round, in shuffled order, and an interval covers the mean of such \
+                    processes with 95 % confidence. Differences and ratios are taken inside each round. An \
+                    interval with zero in it, or one for a ratio, shows no difference. Where the processes fall \
+                    into two groups, both are shown, because their mean describes neither. No run is dropped. \
+                    docs/METHODOLOGY.md says how and why.";

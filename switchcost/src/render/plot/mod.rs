@@ -1,14 +1,210 @@
-//! Plots as SVG, to stand in a page: their colours follow its theme and their width its width.
+//! Plots as SVG. A horizontal place is a share of the width, so one drawing serves a desk and a telephone;
+//! colours come from a style sheet that follows the reader's theme.
+
+use std::collections::HashSet;
+
+use maud::{Markup, PreEscaped, html};
+
+use crate::analysis::Analysis;
+use crate::answer::Answer;
+use crate::console::{plain, plain_line};
 
 mod axis;
-mod canvas;
-mod curve;
-mod line;
-mod strip;
-mod theme;
+mod chart;
+mod rows;
 
-pub(super) use canvas::{SMALL, Size, dot, height_of, swatch, text_width};
-pub(super) use curve::curve;
-pub(super) use line::memory;
-pub(super) use strip::strip;
-pub(super) use theme::{INK, PAPER, rules, variables};
+pub(super) use chart::{curve, drift};
+pub(super) use rows::{answer, memory, strip};
+
+use axis::Axis;
+
+/// Style sheet of all plots, in a page and in a file.
+pub(super) const CSS: &str = include_str!("plot.css");
+
+/// A drawing, its height in pixels.
+pub(super) struct Plot {
+    title: String,
+    height: u32,
+    body: String,
+}
+
+/// Number of colours.
+const COLORS: usize = 6;
+
+impl Plot {
+    fn new(title: &str) -> Self {
+        Plot { title: plain_line(title).into_owned(), height: 0, body: String::new() }
+    }
+
+    fn add(&mut self, element: Markup) {
+        self.body.push_str(&element.0);
+    }
+
+    /// Text with its middle at a height, moved to the right by some pixels.
+    fn text(&mut self, text: &str, (x, dx): (f64, i32), y: u32, anchor: &str, class: &str) {
+        self.add(html! {
+            text x=(percent(x)) dx=(dx) y=(y) dy=".35em" text-anchor=(anchor) class=(class) {
+                (plain_line(text))
+            }
+        });
+    }
+
+    fn line(&mut self, from: (f64, u32), to: (f64, u32), class: &str) {
+        let (x1, x2) = (percent(from.0), percent(to.0));
+        self.add(html! { line x1=(x1) y1=(from.1) x2=(x2) y2=(to.1) class=(class) {} });
+    }
+
+    fn bar(&mut self, from: f64, to: f64, (y, height): (u32, u32), class: &str) {
+        let width = percent((to - from).max(0.002));
+        self.add(
+            html! { rect x=(percent(from)) y=(y) width=(width) height=(height) class=(class) {} },
+        );
+    }
+
+    /// A point of a series: its shape and its colour tell which.
+    fn mark(&mut self, (x, y): (f64, u32), series: usize) {
+        let hollow = if series % 4 > 1 { " hollow" } else { "" };
+        let (class, x) = (format!("{}{hollow}", color(series)), percent(x));
+        self.add(match series % 2 {
+            0 => html! { circle cx=(x) cy=(y) r="4.5" class=(class) {} },
+            _ => html! { rect x=(x) y=(y) width="8" height="8" transform="translate(-4 -4)" class=(class) {} },
+        });
+    }
+
+    /// Legend with the sign of each name: two beside each other where they are short.
+    fn legend<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a str>,
+        sign: fn(&mut Self, (f64, u32), usize),
+    ) {
+        let names: Vec<&str> = names.collect();
+        let columns = if names.iter().all(|name| name.chars().count() < 24) { 2 } else { 1 };
+        for (index, name) in names.iter().enumerate() {
+            let x = (index % columns) as f64 * 0.5;
+            let y = self.height + 10;
+            sign(self, (x + 0.014, y), index);
+            self.text(name, (x + 0.014, 12), y, "start", "");
+            if index % columns == columns - 1 || index == names.len() - 1 {
+                self.height += 20;
+            }
+        }
+        self.height += 6;
+    }
+
+    /// Vertical lines at the ticks of an axis with their labels below, and its title.
+    fn foot(&mut self, axis: &Axis, place: impl Fn(f64) -> f64, top: u32, title: &str) {
+        let bottom = self.height;
+        // Below all that is drawn already.
+        let marks = std::mem::take(&mut self.body);
+        for (value, label) in &axis.ticks {
+            let x = place(*value);
+            self.line((x, top), (x, bottom + 4), "grid");
+            let anchor = match x {
+                x if x < 0.06 => "start",
+                x if x > 0.94 => "end",
+                _ => "middle",
+            };
+            self.text(label, (x, 0), bottom + 13, anchor, "muted");
+        }
+        let title = format!("{title}{}", axis.remark());
+        self.text(&title, (0.5, 0), bottom + 31, "middle", "muted");
+        self.height += 42;
+        self.body += &marks;
+    }
+
+    /// The drawing in a page.
+    pub(super) fn inline(&self) -> Markup {
+        html! {
+            svg class="plot" role="img" width="100%" height=(self.height) {
+                title { (self.title) } (PreEscaped(&self.body))
+            }
+        }
+    }
+
+    /// The drawing as a file that needs nothing else, with its title.
+    fn file(&self) -> String {
+        let height = self.height + 66;
+        let svg = html! {
+            svg xmlns="http://www.w3.org/2000/svg" class="plot" width="800" height=(height)
+                viewBox={ "0 0 800 " (height) } {
+                title { (self.title) }
+                style { (PreEscaped(CSS)) }
+                rect class="paper" width="800" height=(height) {}
+                text class="title" x="20" y="32" { (self.title) }
+                svg x="20" y="50" width="760" height=(self.height) { (PreEscaped(&self.body)) }
+            }
+        };
+        plain(&svg.0).into_owned()
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2}%", share * 100.0)
+}
+
+fn color(series: usize) -> String {
+    format!("s{}", series % COLORS + 1)
+}
+
+/// The picture of the answer as a file.
+pub fn answer_file(of: &Answer) -> String {
+    answer(of).file()
+}
+
+/// Each plot as a file: its name, made of its title, and its text.
+pub fn files(analysis: &Analysis, answer_of: Option<&Answer>) -> Vec<(String, String)> {
+    let tables = analysis.tables.iter().filter_map(|table| strip(table).or_else(|| memory(table)));
+    let plots = tables.chain(analysis.curves.iter().filter_map(curve));
+    let answer = answer_of.map(|of| ("answer".to_owned(), answer_file(of)));
+    let named = plots.map(|plot| (slug(&plot.title), plot.file()));
+    let mut taken = HashSet::new();
+    let number = |(slug, svg): (String, String)| {
+        let names = (1..).map(|n| match n {
+            1 => format!("{slug}.svg"),
+            n => format!("{slug}-{n}.svg"),
+        });
+        let name = names.into_iter().find(|name| taken.insert(name.clone()));
+        (name.unwrap_or_default(), svg)
+    };
+    answer.into_iter().chain(named).map(number).collect()
+}
+
+/// A title as the stem of a file's name; `plot` where it has no letter or digit of ASCII.
+fn slug(title: &str) -> String {
+    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
+    match words.is_empty() {
+        true => "plot".to_owned(),
+        false => words.join("-"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_becomes_a_name() {
+        for (title, name) in [
+            ("Switch: time per hop, 500 tasks", "switch-time-per-hop-500-tasks"),
+            ("../a <b> & c", "a-b-c"),
+            ("время", "plot"),
+            ("", "plot"),
+        ] {
+            assert_eq!(slug(title), name);
+        }
+    }
+
+    #[test]
+    fn a_file_is_escaped_and_has_both_themes() {
+        let mut plot = Plot::new("<b>\u{1b}\"");
+        plot.text("</svg>&", (0.0, 0), 5, "start", "");
+        let file = plot.file();
+        assert!(
+            file.contains("&lt;b&gt;\\u{1b}&quot;") && file.contains("&lt;/svg&gt;&amp;"),
+            "{file}"
+        );
+        assert!(file.contains("prefers-color-scheme:dark"), "{file}");
+        assert_eq!(file.matches("</svg>").count(), 2, "{file}");
+    }
+}

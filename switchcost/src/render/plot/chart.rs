@@ -1,0 +1,129 @@
+//! Plots with points over a horizontal axis: sweeps, and processes in their order in time.
+
+use std::collections::BTreeMap;
+
+use record::{Quantity, Record};
+
+use super::Plot;
+use super::axis::Axis;
+use crate::analysis::{Cell, Curve};
+use crate::notes::Note;
+
+/// Height of the area between the axes, in pixels.
+const HEIGHT: u32 = 260;
+
+/// Both axes of a drawing and its upper end.
+struct Area {
+    x: Axis,
+    y: Axis,
+    top: u32,
+}
+
+impl Area {
+    /// Draws the axes.
+    fn of(plot: &mut Plot, (x, y): (Axis, Axis), (over, what): (&str, &str)) -> Self {
+        plot.text(&format!("{what}{}", y.remark()), (0.0, 0), plot.height + 8, "start", "muted");
+        let area = Area { x, y, top: plot.height + 24 };
+        plot.height = area.top + HEIGHT;
+        for (value, label) in &area.y.ticks {
+            let y = area.y(*value);
+            plot.line((0.14, y), (1.0, y), "grid");
+            plot.text(label, (0.13, 0), y, "end", "muted");
+        }
+        plot.foot(&area.x, |x| area.x(x), area.top + HEIGHT, over);
+        area
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        0.15 + 0.83 * self.x.place(value)
+    }
+
+    fn y(&self, value: f64) -> u32 {
+        self.top + HEIGHT - (self.y.place(value) * f64::from(HEIGHT)) as u32
+    }
+
+    fn at(&self, x: f64, y: f64) -> (f64, u32) {
+        (self.x(x), self.y(y))
+    }
+}
+
+/// A sweep: a line for each series, with intervals, and the counts at which a cache is full; `None` where
+/// nothing was measured.
+pub(in crate::render) fn curve(curve: &Curve) -> Option<Plot> {
+    let points = |index: usize| {
+        curve.series[index].points.iter().filter_map(|(x, cell)| match cell {
+            Cell::Reading(reading) => Some((*x as f64, &**reading)),
+            _ => None,
+        })
+    };
+    let all = || (0..curve.series.len()).flat_map(points);
+    all().next()?;
+    let bounds = all().flat_map(|(_, reading)| {
+        let interval = reading.mean.interval.map(|i| [i.low, i.high]).into_iter().flatten();
+        interval.chain([reading.mean.value])
+    });
+    let axes =
+        (Axis::swept(all().map(|(x, _)| x)), Axis::spanning(bounds, curve.metric.quantity()));
+    let mut plot = Plot::new(&curve.title);
+    plot.legend(curve.series.iter().map(|series| series.name.as_str()), Plot::mark);
+    let over = format!("--{}", curve.over.replace('_', "-"));
+    let area = Area::of(&mut plot, axes, (&over, &curve.metric.label()));
+    for (index, mark) in curve.marks().iter().filter(|mark| area.x.contains(mark.x)).enumerate() {
+        // Whose cache it is stands below the plot.
+        let label = mark.label.split(": ").next().unwrap_or_default();
+        let y = area.top + 8 + 14 * (index as u32 % 3);
+        plot.line((area.x(mark.x), area.top), (area.x(mark.x), area.top + HEIGHT), "rule");
+        plot.text(label, (area.x(mark.x), 4), y, "start", "muted");
+    }
+    for index in 0..curve.series.len() {
+        let class = format!("line {}", super::color(index));
+        let line: Vec<(f64, u32)> = points(index).map(|(x, r)| area.at(x, r.mean.value)).collect();
+        for ends in line.windows(2) {
+            plot.line(ends[0], ends[1], &class);
+        }
+        for (x, reading) in points(index) {
+            if let Some(interval) = &reading.mean.interval {
+                plot.line(area.at(x, interval.low), area.at(x, interval.high), &class);
+            }
+            plot.mark(area.at(x, reading.mean.value), index);
+        }
+    }
+    Some(plot)
+}
+
+/// Every process in its order in time: its mean against the median of its case, so that a change of the whole
+/// machine shows; `None` where no case ran twice.
+pub(in crate::render) fn drift(records: &[Record]) -> Option<Plot> {
+    let mut cases: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    let key = |record: &Record| (record.run, record.case, record.x, record.tasks);
+    let timed = || {
+        let whole = records.iter().filter(|record| record.is_whole());
+        whole.filter_map(|record| Some((record, record.samples.as_ref()?.mean)))
+    };
+    for (record, mean) in timed() {
+        cases.entry(key(record)).or_default().push(mean);
+    }
+    cases.retain(|_, means| means.len() > 1);
+    let mut points: Vec<(u64, f64, bool)> = timed()
+        .filter_map(|(record, mean)| {
+            let stolen = Note::of(record).iter().any(|note| matches!(note, Note::Steal { .. }));
+            let ratio = mean / stats::median(cases.get(&key(record))?)?;
+            Some((record.started, ratio, stolen))
+        })
+        .filter(|(_, ratio, _)| ratio.is_finite())
+        .collect();
+    points.sort_by_key(|(started, ..)| *started);
+    if points.is_empty() {
+        return None;
+    }
+    let mut plot = Plot::new("Process means in order of time");
+    plot.legend(["process mean", "more than 1 % of its time was stolen"].into_iter(), Plot::mark);
+    let count = Axis::linear(0.0, points.len() as f64, Quantity::Count);
+    let axes = (count, Axis::ratios(points.iter().map(|(_, ratio, _)| *ratio)));
+    let area =
+        Area::of(&mut plot, axes, ("process, in order of time", "mean ÷ median of its case"));
+    for (index, (_, ratio, stolen)) in points.iter().enumerate() {
+        plot.mark(area.at(index as f64 + 0.5, *ratio), usize::from(*stolen));
+    }
+    Some(plot)
+}

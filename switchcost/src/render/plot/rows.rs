@@ -1,0 +1,173 @@
+//! Plots with a row for each case: its name, its figure and its marks on one common axis.
+
+use record::{Metric, Quantity};
+
+use super::axis::Axis;
+use super::{Plot, color};
+use crate::analysis::{Cell, Table};
+use crate::answer::{Answer, number, short};
+use crate::cases::{Reading, case_name};
+use crate::memory::{Fit, Slopes};
+
+/// Height of a row in pixels, of which its name and its figure take the upper half.
+const ROW: u32 = 46;
+/// Middle of the lower half.
+const TRACK: u32 = 31;
+
+impl Plot {
+    fn row(&mut self, name: &str, figure: &str) -> u32 {
+        let y = self.height;
+        self.text(name, (0.0, 0), y + 10, "start", "bold");
+        self.text(figure, (1.0, 0), y + 10, "end", "bold figure");
+        self.height += ROW;
+        y + TRACK
+    }
+
+    fn swatch(&mut self, (x, y): (f64, u32), part: usize) {
+        self.bar(x - 0.006, x + 0.006, (y - 5, 10), &color(part));
+    }
+
+    fn interval(&mut self, (from, to): (f64, f64), y: u32) {
+        self.bar(from, to, (y - 1, 3), "bar");
+    }
+}
+
+/// The answer: for each row a thread's figure as a multiple of a task's.
+pub(in crate::render) fn answer(answer: &Answer) -> Plot {
+    let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's");
+    plot.legend(["async task = 1x", "OS thread"].into_iter(), Plot::mark);
+    let interval = |row: &crate::answer::Row| row.ratio.interval.map(|i| (i.low, i.high));
+    let values = answer.rows.iter().flat_map(|row| {
+        let (low, high) = interval(row).unwrap_or((row.ratio.value, row.ratio.value));
+        [low, high, row.ratio.value]
+    });
+    let axis = Axis::ratios(values);
+    // The figures stand beside the marks.
+    let place = |value: f64| 0.17 + 0.64 * axis.place(value);
+    let top = plot.height;
+    for row in &answer.rows {
+        let (task, thread) = (place(1.0), place(row.ratio.value));
+        let (low, high) =
+            interval(row).map_or((thread, thread), |(low, high)| (place(low), place(high)));
+        let y = plot.row(&row.name, &format!("{}x", number(row.ratio.value)));
+        plot.line((task, y), (thread, y), "line s2");
+        plot.interval((low, high), y);
+        plot.mark((task, y), 0);
+        plot.mark((thread, y), 1);
+        // Outside of all that is drawn, the smaller figure at the left.
+        let (left, right) = match task <= thread {
+            true => (row.task, row.thread),
+            false => (row.thread, row.task),
+        };
+        plot.text(&short(row.quantity, left), (task.min(low), -10), y, "end", "");
+        plot.text(&short(row.quantity, right), (task.max(high), 10), y, "start", "");
+    }
+    plot.foot(&axis, place, top, "thread ÷ task");
+    plot
+}
+
+/// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
+pub(in crate::render) fn strip(table: &Table) -> Option<Plot> {
+    let table = table.of_own_metric();
+    let mut cases: Vec<(String, usize, &Reading)> = Vec::new();
+    for row in &table.rows {
+        for (column, cell) in row.cells.iter().enumerate() {
+            if let Cell::Reading(reading) = cell {
+                cases.push((case_name(&row.name, &table.columns[column]), column, reading));
+            }
+        }
+    }
+    cases.sort_by(|a, b| b.2.mean.value.total_cmp(&a.2.mean.value));
+    let least = cases.last()?.2.mean.value;
+    let mut plot = Plot::new(&table.title);
+    if table.columns.len() > 1 {
+        plot.legend(table.columns.iter().map(String::as_str), Plot::mark);
+    }
+    let quantity = table.metric.quantity();
+    let extent = cases.iter().flat_map(|(.., reading)| {
+        let interval = reading.mean.interval.filter(|_| reading.modes.is_none());
+        let bounds = interval.map(|i| [i.low, i.high]).into_iter().flatten();
+        reading.means.iter().copied().chain(bounds)
+    });
+    let axis = Axis::spanning(extent, quantity);
+    let place = |value: f64| 0.015 + 0.97 * axis.place(value);
+    let top = plot.height;
+    for (name, column, reading) in &cases {
+        let mean = reading.mean.value;
+        let ratio = match least > 0.0 && cases.len() > 1 {
+            true => format!("{}x", number(mean / least)),
+            false => quantity.show(mean),
+        };
+        let y = plot.row(name, &ratio);
+        // In their order in time, the first one on top: drift is a slope.
+        let step = 18.0 / reading.means.len().saturating_sub(1).max(1) as f64;
+        for (index, mean) in reading.means.iter().enumerate() {
+            plot.mark((place(*mean), y - 9 + (index as f64 * step) as u32), *column);
+        }
+        let centres = match &reading.modes {
+            Some(modes) => modes.iter().map(|mode| mode.centre).collect(),
+            None => vec![mean],
+        };
+        if let (None, Some(interval)) = (&reading.modes, &reading.mean.interval) {
+            plot.interval((place(interval.low), place(interval.high)), y);
+        }
+        for centre in centres {
+            plot.bar(place(centre), place(centre), (y - 11, 22), "bar");
+        }
+    }
+    plot.foot(&axis, place, top, &table.metric.label());
+    Some(plot)
+}
+
+/// Names of the parts of a task's memory, in the order of their bars.
+const PARTS: [&str; 5] = ["user", "kernel stack", "page tables", "slab", "pipe page"];
+
+/// A table of memory: the parts of each row as stacked bars; `None` for other tables.
+pub(in crate::render) fn memory(table: &Table) -> Option<Plot> {
+    let mut cases: Vec<(String, &Slopes, [f64; 5])> = Vec::new();
+    for row in &table.rows {
+        for (cell, column) in row.cells.iter().zip(&table.columns) {
+            if let Cell::Memory(slopes) = cell {
+                cases.push((case_name(&row.name, column), slopes, parts(slopes)));
+            }
+        }
+    }
+    let total = |parts: &[f64; 5]| parts.iter().sum::<f64>();
+    cases.sort_by(|a, b| total(&b.2).total_cmp(&total(&a.2)));
+    let most = total(&cases.first()?.2);
+    let mut plot = Plot::new(&table.title);
+    plot.legend(PARTS.into_iter(), Plot::swatch);
+    let axis = Axis::linear(0.0, most * 1.02, Quantity::Bytes);
+    let place = |value: f64| axis.place(value) * 0.99;
+    let top = plot.height;
+    for (name, slopes, parts) in &cases {
+        let figure = match slopes.void() {
+            true => "void (huge pages)".to_owned(),
+            false => short(Quantity::Bytes, slopes.headline().line.slope.estimate),
+        };
+        let y = plot.row(name, &figure);
+        let mut from = 0.0;
+        for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part > 0.0) {
+            plot.bar(place(from), place(from + part), (y - 8, 16), &color(index));
+            from += part;
+        }
+    }
+    plot.foot(&axis, place, top, &Metric::Memory.label());
+    Some(plot)
+}
+
+/// Bytes for each task of every part; what is unknown or not above its noise has none.
+fn parts(slopes: &Slopes) -> [f64; 5] {
+    let kernel = &slopes.parts;
+    let all = [
+        Some(&slopes.user).filter(|_| !slopes.void()),
+        kernel.stacks.as_ref(),
+        kernel.page_tables.as_ref(),
+        kernel.slab.as_ref(),
+        kernel.pipe_pages.as_ref(),
+    ];
+    let seen = |fit: Option<&Fit>| {
+        fit.filter(|fit| fit.is_seen()).map_or(0.0, |fit| fit.line.slope.estimate)
+    };
+    all.map(seen)
+}
