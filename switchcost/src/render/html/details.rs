@@ -1,7 +1,5 @@
 //! Evidence behind the tables: the distribution of each case, its failed runs, and the commands.
 
-use std::collections::BTreeSet;
-
 use maud::{Markup, html};
 use record::{Record, Run};
 
@@ -11,10 +9,7 @@ use crate::notes;
 use crate::render::Grid;
 
 /// Columns of the table of cases, after the names.
-const HEAD: [&str; 9] = ["runs", "failed", "median", "min", "p90", "p99", "max", "outliers", "A/A"];
-
-/// Cell without a figure.
-const ABSENT: &str = "–";
+const HEAD: [&str; 8] = ["runs", "failed", "median", "min", "p90", "p99", "max", "outliers"];
 
 /// A case's name with its place on a curve.
 fn name(key: &Key, runs: &Runs<'_>) -> String {
@@ -46,27 +41,13 @@ pub(super) fn cases(records: &[Record]) -> Markup {
             grid.body.extend(line.into_iter().chain(failed));
         }
     }
-    for (_, grid) in &mut sections {
-        drop_last_where_absent(grid);
-    }
     html! {
         p {
             "Times of iterations, divided by their hops or tasks: medians over the processes, except for the \
              shortest (min) and the longest (max) of all. Outliers are process means outside Tukey's fences; \
-             they are counted and kept. A/A is a case divided by its own second run in each round."
+             they are counted and kept."
         }
         @for (title, grid) in &sections { h3 { (title) } (scrolled(grid, title, true)) }
-    }
-}
-
-/// Takes the A/A ratios out where no case ran twice in a round.
-fn drop_last_where_absent(grid: &mut Grid) {
-    let columns = grid.head.len();
-    if grid.body.iter().all(|line| line.len() < columns || line[columns - 1] == ABSENT) {
-        [&mut grid.head]
-            .into_iter()
-            .chain(&mut grid.body)
-            .for_each(|line| line.truncate(columns - 1));
     }
 }
 
@@ -74,8 +55,7 @@ fn line(name: String, reading: &Reading) -> Vec<String> {
     let iterations = reading.iterations.as_ref();
     let [_, p90, p99, max] = iterations.map_or([None; 4], |i| i.percentiles.map(Some));
     let show =
-        |figure: Option<f64>| figure.map_or(ABSENT.to_owned(), |f| reading.quantity().show(f));
-    let noise = reading.noise.map(|n| format!("{:.3} [{:.3}, {:.3}]", n.estimate, n.low, n.high));
+        |figure: Option<f64>| figure.map_or("–".to_owned(), |f| reading.quantity().show(f));
     vec![
         name,
         reading.mean.n.to_string(),
@@ -86,26 +66,18 @@ fn line(name: String, reading: &Reading) -> Vec<String> {
         show(p99),
         show(max),
         reading.outliers.to_string(),
-        noise.unwrap_or(ABSENT.to_owned()),
     ]
 }
 
-/// A line for each reason of a case's failed runs, with the rounds that it holds for.
+/// A line for each failed run of a case, with its reason.
 fn failures(name: &str, records: &[Record], key: &Key) -> Vec<Vec<String>> {
-    let mut reasons: Vec<(&str, Vec<u32>)> = Vec::new();
-    for record in records.iter().filter(|record| !record.is_whole() && key.is_of(record)) {
-        let round = record.round.saturating_add(1);
+    let failed = records.iter().filter(|record| !record.is_whole() && key.is_of(record));
+    let line = |record: &Record| {
         let reason = record.error.as_deref().unwrap_or("interrupted");
-        match reasons.iter_mut().find(|(other, _)| *other == reason) {
-            Some((_, rounds)) => rounds.push(round),
-            None => reasons.push((reason, vec![round])),
-        }
-    }
-    let line = |(reason, rounds): (&str, Vec<u32>)| match &rounds[..] {
-        [round] => vec![format!("{name}, round {round}"), format!("failed: {reason}")],
-        rounds => vec![format!("{name}, {} runs", rounds.len()), format!("failed: {reason}")],
+        let round = record.round.saturating_add(1);
+        vec![format!("{name}, round {round}"), format!("failed: {reason}")]
     };
-    reasons.into_iter().map(line).collect()
+    failed.map(line).collect()
 }
 
 /// The commands that measure all of it again.
@@ -145,36 +117,22 @@ fn runs(records: &[Record]) -> Vec<String> {
     notes::runs(records).into_iter().map(command).collect()
 }
 
-/// Every case's command lines, each once, with the case's name as a comment before them.
+/// A command line for each case, with the case's name as a comment before it.
 fn commands(records: &[Record]) -> String {
     let cases = Cases::of(records);
     let mut text = String::new();
     let mut section = None;
-    let own = cases.in_order().into_iter();
-    for (key, runs) in own.filter(|(_, runs)| !runs.view.further) {
-        let commands: BTreeSet<Vec<String>> = records
-            .iter()
-            .filter(|record| !record.partial && key.is_of(record))
-            .map(command)
-            .collect();
-        if section != Some(&key.section) {
-            let gap = if section.is_some() { "\n" } else { "" };
-            text += &format!("{gap}## {}\n", first_line(&key.section));
-            section = Some(&key.section);
+    for (key, runs) in cases.in_order().into_iter().filter(|(_, runs)| !runs.view.further) {
+        if section.replace(&key.section) != Some(&key.section) {
+            text += &format!("\n## {}\n", first_line(&key.section));
         }
         text += &format!("# {}\n", first_line(&name(key, runs)));
-        let mut commands: Vec<Vec<String>> = commands.into_iter().collect();
-        commands.sort_by_key(|words| {
-            // Task counts in their order as numbers.
-            let numbers = words.iter().map(|word| word.parse::<u64>().unwrap_or(0));
-            numbers.collect::<Vec<u64>>()
-        });
-        for words in commands {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        if let Some(record) = records.iter().find(|r| !r.partial && key.is_of(r)) {
+            let words: Vec<String> = command(record).iter().map(|word| quoted(word)).collect();
             text += &format!("{}\n", words.join(" "));
         }
     }
-    text
+    text.trim_start().to_owned()
 }
 
 /// What follows a comment's sign must not reach into the next line, where it would be a command.

@@ -1,4 +1,4 @@
-//! The machine and the build: every fact of the records, including those that this version has no name for.
+//! The machine and the build: every fact of the records, known to this version or not.
 
 use std::collections::BTreeSet;
 
@@ -8,92 +8,28 @@ use record::Record;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Facts in the order in which people ask for them, with the names that people use. Those that
-/// are not listed follow under their own names.
-const NAMES: &[(&str, &str)] = &[
-    ("cpu_model", "CPU"),
-    ("architecture", "Architecture"),
-    ("topology", "Topology"),
-    ("cpus_online", "CPUs online"),
-    ("affinity", "CPUs allowed"),
-    ("smt_active", "SMT in use"),
-    ("numa_nodes", "NUMA nodes"),
-    ("caches", "Caches of CPU 0"),
-    ("base_frequency_khz", "Base frequency"),
-    ("max_frequency_khz", "Highest frequency"),
-    ("frequency_driver", "Frequency driver"),
-    ("governor", "Governor"),
-    ("boost", "Boost"),
-    ("idle_driver", "Idle driver"),
-    ("virtualisation", "Hypervisor"),
-    ("hardware", "Hardware"),
-    ("kernel_release", "Kernel"),
-    ("kernel_version", "Kernel version"),
-    ("preemption", "Preemption"),
-    ("preemption_mode", "Preemption in force"),
-    ("preemption_boot", "Preemption at boot"),
-    ("distribution", "Distribution"),
-    ("clock_source", "Clock source"),
-    ("clock_step_ns", "Step of the clock"),
-    ("clock_read_ns", "Reading the clock"),
-    ("thp_enabled", "Transparent huge pages"),
-    ("thp_defrag", "Huge page defrag"),
-    ("sched_autogroup", "Autogroup"),
-    ("timer_slack_ns", "Timer slack"),
-    ("seccomp", "Seccomp filter"),
-    ("cpu_quota", "CPU quota"),
-    ("memory_total_bytes", "Memory"),
-    ("swap_total_bytes", "Swap"),
-    ("load_average", "Load at start"),
-    ("pressure", "Pressure at start, %"),
-    ("rlimits", "Resource limits, soft/hard"),
-    ("perf_event_paranoid", "perf_event_paranoid"),
-    ("io_uring_disabled", "io_uring_disabled"),
-    ("rustc", "Compiler"),
-    ("tokio", "Tokio"),
-    ("target", "Target"),
-    ("profile", "Profile"),
-    ("package_version", "switchcost"),
-    ("git_revision", "Revision"),
-    ("dirty", "Changed since its revision"),
-];
-
 /// Lists of the machine's and the build's facts.
 pub(super) fn markup(first: &Record, records: &[Record]) -> Markup {
-    let machine = first.machine();
     let mut build = facts(first.build());
-    build.extend(runtimes(records).into_iter().map(|runtime| ("Runtime".to_owned(), runtime)));
-    // Those that matter first.
-    let mut mitigations: Vec<(String, String)> =
-        machine.mitigations.iter().map(|(name, state)| (name.clone(), state.clone())).collect();
-    mitigations.sort_by_key(|(_, state)| state == "Not affected");
-    let parts = [
-        ("Machine", facts(machine)),
-        ("Build", build),
-        ("Mitigations of the CPU's weaknesses", mitigations),
-    ];
+    build.extend(runtimes(records).into_iter().map(|runtime| ("runtime".to_owned(), runtime)));
     html! {
-        @for (title, facts) in parts.iter().filter(|(_, facts)| !facts.is_empty()) {
+        @for (title, facts) in [("Machine", facts(first.machine())), ("Build", build)] {
             h3 { (title) }
             dl { @for (name, value) in facts { dt { (name) } dd { (value) } } }
         }
     }
 }
 
-/// Known facts, as names with values.
+/// Known facts, as names with values; a value shows the unit that ends its name in a record.
 fn facts(of: &impl Serialize) -> Vec<(String, String)> {
-    let Ok(Value::Object(mut all)) = serde_json::to_value(of) else {
+    let Ok(Value::Object(all)) = serde_json::to_value(of) else {
         return Vec::new();
     };
-    // They have a list of their own.
-    all.remove("mitigations");
-    let mut facts = Vec::new();
-    for (key, name) in NAMES {
-        facts.extend(all.remove(*key).and_then(|v| Some(((*name).to_owned(), text(key, &v)?))));
-    }
-    let others = all.iter().filter_map(|(key, v)| Some((key.replace('_', " "), text(key, v)?)));
-    facts.extend(others);
-    facts
+    let name = |key: &str| {
+        let bare = ["_bytes", "_khz", "_ns"].iter().find_map(|unit| key.strip_suffix(unit));
+        bare.unwrap_or(key).replace('_', " ")
+    };
+    all.iter().filter_map(|(key, value)| Some((name(key), text(key, value)?))).collect()
 }
 
 /// The runtimes of all records.
@@ -113,7 +49,6 @@ fn text(key: &str, value: &Value) -> Option<String> {
     let number = value.as_f64();
     Some(match (key, number) {
         ("caches", _) => caches(value)?,
-        ("topology", _) => topology(value)?,
         ("rlimits", _) => limits(value)?,
         (_, Some(size)) if key.ends_with("_bytes") => bytes(size),
         (_, Some(khz)) if key.ends_with("_khz") => format!("{:.2} GHz", khz / 1e6),
@@ -140,19 +75,6 @@ fn plain(value: &Value) -> Option<String> {
 fn joined(texts: impl Iterator<Item = String>) -> Option<String> {
     let texts: Vec<String> = texts.collect();
     (!texts.is_empty()).then(|| texts.join(", "))
-}
-
-fn topology(value: &Value) -> Option<String> {
-    let kinds = [
-        ("sockets", "socket", ""),
-        ("cores", "core", ""),
-        ("threads_per_core", "thread", " per core"),
-    ];
-    joined(kinds.into_iter().filter_map(|(key, noun, rest)| {
-        let count = value.get(key)?.as_u64()?;
-        let plural = if count == 1 { "" } else { "s" };
-        Some(format!("{count} {noun}{plural}{rest}"))
-    }))
 }
 
 fn caches(value: &Value) -> Option<String> {
@@ -187,7 +109,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn known_facts_are_named_and_unknown_ones_follow() {
+    fn facts_have_names_and_units() {
         let machine = json!({
             "brand_new": {"a_b": 1, "c": null},
             "cpu_model": "Example CPU",
@@ -195,6 +117,7 @@ mod tests {
             "governor": null,
             "memory_total_bytes": 1 << 30,
             "max_frequency_khz": 3_500_000,
+            "clock_step_ns": 1,
             "topology": {"sockets": 1, "cores": 4, "threads_per_core": null},
             "caches": [{"level": 1, "type": "Data", "size_bytes": 49_152}],
             "rlimits": {"nofile": {"soft": 1024, "hard": "unlimited"}, "stack": null},
@@ -205,14 +128,16 @@ mod tests {
         assert_eq!(
             facts,
             [
-                ("CPU", "Example CPU"),
-                ("Topology", "1 socket, 4 cores"),
-                ("Caches of CPU 0", "L1d 48 KiB"),
-                ("Highest frequency", "3.50 GHz"),
-                ("Boost", "no"),
-                ("Memory", "1.000 GiB"),
-                ("Resource limits, soft/hard", "nofile 1024/unlimited"),
+                ("boost", "no"),
                 ("brand new", "a b 1"),
+                ("caches", "L1d 48 KiB"),
+                ("clock step", "1 ns"),
+                ("cpu model", "Example CPU"),
+                ("max frequency", "3.50 GHz"),
+                ("memory total", "1.000 GiB"),
+                ("mitigations", "l1tf Not affected"),
+                ("rlimits", "nofile 1024/unlimited"),
+                ("topology", "cores 4, sockets 1"),
             ]
         );
     }

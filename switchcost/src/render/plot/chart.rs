@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use record::{Quantity, Record};
 
+use super::Plot;
 use super::axis::Axis;
-use super::{Anchor, Plot};
 use crate::analysis::{Cell, Curve};
 use crate::notes::Note;
 
@@ -22,19 +22,13 @@ struct Area {
 impl Area {
     /// Draws the axes.
     fn of(plot: &mut Plot, (x, y): (Axis, Axis), (over, what): (&str, &str)) -> Self {
-        plot.text(
-            &format!("{what}{}", y.remark()),
-            (0.0, 0),
-            plot.height + 8,
-            Anchor::Start,
-            "muted",
-        );
+        plot.text(&format!("{what}{}", y.remark()), (0.0, 0), plot.height + 8, "start", "muted");
         let area = Area { x, y, top: plot.height + 24 };
         plot.height = area.top + HEIGHT;
         for (value, label) in &area.y.ticks {
             let y = area.y(*value);
             plot.line((0.14, y), (1.0, y), "grid");
-            plot.text(label, (0.13, 0), y, Anchor::End, "muted");
+            plot.text(label, (0.13, 0), y, "end", "muted");
         }
         plot.foot(&area.x, |x| area.x(x), area.top + HEIGHT, over);
         area
@@ -79,7 +73,7 @@ pub(in crate::render) fn curve(curve: &Curve) -> Option<Plot> {
         let label = mark.label.split(": ").next().unwrap_or_default();
         let y = area.top + 8 + 14 * (index as u32 % 3);
         plot.line((area.x(mark.x), area.top), (area.x(mark.x), area.top + HEIGHT), "rule");
-        plot.text(label, (area.x(mark.x), 4), y, Anchor::Start, "muted");
+        plot.text(label, (area.x(mark.x), 4), y, "start", "muted");
     }
     for index in 0..curve.series.len() {
         let class = format!("line {}", super::color(index));

@@ -28,14 +28,6 @@ pub(super) struct Plot {
     body: String,
 }
 
-/// Ends of the drawing that a text leans on.
-#[derive(Clone, Copy)]
-enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
 /// Number of colours.
 const COLORS: usize = 6;
 
@@ -49,8 +41,7 @@ impl Plot {
     }
 
     /// Text with its middle at a height, moved to the right by some pixels.
-    fn text(&mut self, text: &str, (x, dx): (f64, i32), y: u32, anchor: Anchor, class: &str) {
-        let anchor = ["start", "middle", "end"][anchor as usize];
+    fn text(&mut self, text: &str, (x, dx): (f64, i32), y: u32, anchor: &str, class: &str) {
         self.add(html! {
             text x=(percent(x)) dx=(dx) y=(y) dy=".35em" text-anchor=(anchor) class=(class) {
                 (plain_line(text))
@@ -92,7 +83,7 @@ impl Plot {
             let x = (index % columns) as f64 * 0.5;
             let y = self.height + 10;
             sign(self, (x + 0.014, y), index);
-            self.text(name, (x + 0.014, 12), y, Anchor::Start, "");
+            self.text(name, (x + 0.014, 12), y, "start", "");
             if index % columns == columns - 1 || index == names.len() - 1 {
                 self.height += 20;
             }
@@ -109,14 +100,14 @@ impl Plot {
             let x = place(*value);
             self.line((x, top), (x, bottom + 4), "grid");
             let anchor = match x {
-                x if x < 0.06 => Anchor::Start,
-                x if x > 0.94 => Anchor::End,
-                _ => Anchor::Middle,
+                x if x < 0.06 => "start",
+                x if x > 0.94 => "end",
+                _ => "middle",
             };
             self.text(label, (x, 0), bottom + 13, anchor, "muted");
         }
         let title = format!("{title}{}", axis.remark());
-        self.text(&title, (0.5, 0), bottom + 31, Anchor::Middle, "muted");
+        self.text(&title, (0.5, 0), bottom + 31, "middle", "muted");
         self.height += 42;
         self.body += &marks;
     }
@@ -207,7 +198,7 @@ mod tests {
     #[test]
     fn a_file_is_escaped_and_has_both_themes() {
         let mut plot = Plot::new("<b>\u{1b}\"");
-        plot.text("</svg>&", (0.0, 0), 5, Anchor::Start, "");
+        plot.text("</svg>&", (0.0, 0), 5, "start", "");
         let file = plot.file();
         assert!(
             file.contains("&lt;b&gt;\\u{1b}&quot;") && file.contains("&lt;/svg&gt;&amp;"),

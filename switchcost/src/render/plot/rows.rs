@@ -3,7 +3,7 @@
 use record::{Metric, Quantity};
 
 use super::axis::Axis;
-use super::{Anchor, Plot, color};
+use super::{Plot, color};
 use crate::analysis::{Cell, Table};
 use crate::answer::{Answer, number, short};
 use crate::cases::{Reading, case_name};
@@ -17,8 +17,8 @@ const TRACK: u32 = 31;
 impl Plot {
     fn row(&mut self, name: &str, figure: &str) -> u32 {
         let y = self.height;
-        self.text(name, (0.0, 0), y + 10, Anchor::Start, "bold");
-        self.text(figure, (1.0, 0), y + 10, Anchor::End, "bold figure");
+        self.text(name, (0.0, 0), y + 10, "start", "bold");
+        self.text(figure, (1.0, 0), y + 10, "end", "bold figure");
         self.height += ROW;
         y + TRACK
     }
@@ -59,8 +59,8 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
             true => (row.task, row.thread),
             false => (row.thread, row.task),
         };
-        plot.text(&short(row.quantity, left), (task.min(low), -10), y, Anchor::End, "");
-        plot.text(&short(row.quantity, right), (task.max(high), 10), y, Anchor::Start, "");
+        plot.text(&short(row.quantity, left), (task.min(low), -10), y, "end", "");
+        plot.text(&short(row.quantity, right), (task.max(high), 10), y, "start", "");
     }
     plot.foot(&axis, place, top, "thread ÷ task");
     plot
@@ -104,18 +104,15 @@ pub(in crate::render) fn strip(table: &Table) -> Option<Plot> {
         for (index, mean) in reading.means.iter().enumerate() {
             plot.mark((place(*mean), y - 9 + (index as f64 * step) as u32), *column);
         }
-        match (&reading.modes, &reading.mean.interval) {
-            (Some(modes), _) => modes.iter().for_each(|mode| {
-                let x = place(mode.centre);
-                plot.bar(x, x, (y - 11, 22), "bar");
-            }),
-            (None, interval) => {
-                if let Some(interval) = interval {
-                    plot.interval((place(interval.low), place(interval.high)), y);
-                }
-                let x = place(mean);
-                plot.bar(x, x, (y - 11, 22), "bar");
-            }
+        let centres = match &reading.modes {
+            Some(modes) => modes.iter().map(|mode| mode.centre).collect(),
+            None => vec![mean],
+        };
+        if let (None, Some(interval)) = (&reading.modes, &reading.mean.interval) {
+            plot.interval((place(interval.low), place(interval.high)), y);
+        }
+        for centre in centres {
+            plot.bar(place(centre), place(centre), (y - 11, 22), "bar");
         }
     }
     plot.foot(&axis, place, top, &table.metric.label());
