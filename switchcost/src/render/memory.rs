@@ -25,19 +25,6 @@ pub fn grid_in(analysis: &Analysis, table: &Table) -> Grid {
     }
 }
 
-/// The rows that have a slope, each with its column where there are several.
-pub fn names(table: &Table) -> Vec<String> {
-    let mut names = Vec::new();
-    for row in &table.rows {
-        for (cell, column) in row.cells.iter().zip(&table.columns) {
-            if matches!(cell, Cell::Memory(_)) {
-                names.push(case_name(&row.name, column));
-            }
-        }
-    }
-    names
-}
-
 /// Every part of each row's memory, with what says whether it is a line.
 pub fn full_grid(table: &Table) -> Grid {
     let head = ["", "each task", "Theil–Sen", "fixed", "R²", "over the range"];

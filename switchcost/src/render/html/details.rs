@@ -90,29 +90,15 @@ pub(super) fn repeat(records: &[Record]) -> Markup {
     }
 }
 
-/// The commands that made the records, one for each run, with the seed that it shuffled by and, for
-/// a plan, as many rounds as it came to.
+/// The commands that made the records, one for each run, with the seed that sets the order.
 fn runs(records: &[Record]) -> Vec<String> {
     let command = |run: &Run| {
-        let words = match run.command.as_str() {
-            "" => "run",
-            words => words,
+        let words = if run.command.is_empty() { "run" } else { &run.command };
+        let seed = match words.contains("--seed") {
+            true => String::new(),
+            false => format!(" --seed {}", run.seed),
         };
-        let mut line = format!("cargo run --release -- {words}");
-        let mut add = |flag: &str, value: String| {
-            if !line.contains(flag) {
-                line += &format!(" {flag} {value}");
-            }
-        };
-        add("--seed", run.seed.to_string());
-        let verb = words.split(' ').next().unwrap_or_default();
-        if !matches!(verb, "sweep" | "memory" | "scale") {
-            let own = records.iter().filter(|record| record.run == run.id);
-            let rounds = own.map(|record| record.round.saturating_add(1)).max();
-            add("--rounds", rounds.unwrap_or(1).to_string());
-            add("--budget", "0s".to_owned());
-        }
-        line
+        format!("cargo run --release -- {words}{seed}")
     };
     notes::runs(records).into_iter().map(command).collect()
 }
