@@ -107,7 +107,7 @@ fn answered(answer: &Answer) -> Markup {
         p.where { (answer.machine) }
         (scrolled(&grid, "The answer", false))
         @for line in answer.matters.iter().chain(&answer.trust) { p { (line) } }
-        (figure(Some(plot::answer(answer)), "Log scale. Bars: 95 % intervals of the ratios."))
+        (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios."))
     }
 }
 
