@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
-
 use crate::execute::Options;
 /// Characters of a line that are printed before and behind a gap.
 const ENDS: [usize; 2] = [400, 100];
@@ -34,9 +32,8 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 
 /// A span of time such as `90s` or `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let fault = || format!("'{text}' is not a span of time: write one such as 90s or 2m");
-    let span: SignedDuration = text.parse().map_err(|_| fault())?;
-    Duration::try_from(span).map_err(|_| fault())
+    let fault = |_| format!("'{text}' is not a span of time: write one such as 90s or 2m");
+    humantime::parse_duration(text).map_err(fault)
 }
 
 /// A span of time that is not nothing.

@@ -1,5 +1,6 @@
 //! A file of records, one JSON line each, appended to as they come.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
@@ -11,7 +12,6 @@ use anyhow::{Context, anyhow, bail, ensure};
 use record::{Process, Run};
 
 use crate::signals;
-use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, poll};
@@ -231,12 +231,21 @@ fn write_to_reader(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// A time as RFC 3339 writes it, in whole seconds of UTC; `None` outside the years 1970 to 9999.
+pub(crate) fn utc(time: SystemTime) -> Option<String> {
+    time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let mut text = String::new();
+    fmt::Write::write_fmt(&mut text, format_args!("{}", humantime::format_rfc3339_seconds(time)))
+        .ok()?;
+    Some(text)
+}
+
 /// The time as a part of a file's name.
 fn date(now: SystemTime) -> anyhow::Result<String> {
-    let now = Timestamp::try_from(now).map_err(|_| {
+    let date = utc(now).ok_or_else(|| {
         anyhow!("the system clock is past the year 9999: set it, or name a file by --out")
     })?;
-    Ok(now.strftime("%Y-%m-%dT%H-%M-%SZ").to_string())
+    Ok(date.replace(':', "-"))
 }
 
 /// Ends a line that a full disk or a stopped machine has cut short, so that the next record does

@@ -2,8 +2,8 @@
 //! all else folded.
 
 use std::io::{self, Write};
+use std::time::{Duration, UNIX_EPOCH};
 
-use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use record::{Metric, Record};
 
@@ -16,6 +16,7 @@ use super::{Grid, curve_grid, curves, evidence, grid, provenance, scale};
 use crate::analysis::{Analysis, Curve, Table};
 use crate::answer::{Answer, short};
 use crate::console::plain;
+use crate::store::utc;
 use tables::scrolled;
 
 const CSS: &str = include_str!("page.css");
@@ -75,7 +76,7 @@ fn head(answer: Option<&Answer>, records: &[Record]) -> Markup {
     // Records that should not have been put together come first, as a busy machine does.
     let (pooled, from) = origin(records);
     let started = records.iter().map(|record| record.started).min();
-    let at = started.and_then(|ms| Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());
+    let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
     let busy = answer.and_then(|answer| answer.busy.clone());
     html! {
         header {
@@ -83,7 +84,7 @@ fn head(answer: Option<&Answer>, records: &[Record]) -> Markup {
             @for warning in pooled.iter().chain(&busy) { p.banner role="alert" { (warning) } }
             @if let Some(answer) = answer { (answered(answer)) }
             @if answer.is_none() { @for line in from { p.where { (line) } } }
-            @if let Some(at) = at { p.where { "Measured " (at.strftime("%Y-%m-%d %H:%M UTC")) "." } }
+            @if let Some(at) = at { p.where { "Measured " (at) "." } }
         }
     }
 }
