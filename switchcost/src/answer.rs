@@ -42,6 +42,15 @@ pub struct Row {
 /// Share of the CPU time, used by others or stolen, from which a machine counts as busy.
 const BUSY: f64 = 0.05;
 
+/// Distance of two equal runs, as a share, from which it does too.
+const RESTLESS: f64 = 0.1;
+
+/// Distance of the equal runs of a round: the larger figure over the smaller, less one.
+struct Apart {
+    median: Option<f64>,
+    pairs: usize,
+}
+
 /// Count that the sentences on when it matters are about.
 pub const MANY: f64 = 10_000.0;
 
@@ -55,15 +64,20 @@ impl Answer {
             return None;
         }
         let (used, stolen) = others(records);
-        let busy = (used + stolen > BUSY).then(|| {
+        let apart: Vec<f64> = cases.in_order().iter().flat_map(|(_, runs)| runs.apart()).collect();
+        let apart = Apart { median: stats::median(&apart).map(f64::exp_m1), pairs: apart.len() };
+        let busy = (used + stolen > BUSY || apart.median > Some(RESTLESS)).then(|| {
+            let apart = apart.median.map_or(String::new(), |apart| {
+                format!(", and two equal runs differed by {}", percent(apart))
+            });
             format!(
-                "This machine was busy: other programs used {} of its CPU time, and {} was stolen by its host. Repeat it when it is quiet.",
+                "This machine was busy: other programs used {} of its CPU time, its host stole {}{apart}. Repeat it when it is quiet.",
                 percent(used),
                 percent(stolen)
             )
         });
         let matters = [switches(&rows), waiting(&rows)].into_iter().flatten().collect();
-        let trust = vec![trust(records, &cases, used, stolen)];
+        let trust = vec![trust(records, &apart, used, stolen)];
         Some(Answer { busy, machine: machine(records), rows, matters, trust })
     }
 }
@@ -147,17 +161,11 @@ fn range(rows: &[Row], factor: impl Fn(&Row) -> Option<f64>) -> Option<((f64, f6
     Some((figures(|row| row.thread)?, figures(|row| row.task)?))
 }
 
-fn trust(records: &[Record], cases: &Cases<'_>, used: f64, stolen: f64) -> String {
-    let mut apart: Vec<f64> = Vec::new();
-    for (_, runs) in cases.in_order() {
-        apart.extend(runs.apart());
-    }
-    let apart = match stats::median(&apart) {
-        Some(median) => format!(
-            "two equal runs differed by {} (median of {})",
-            percent(median.exp_m1()),
-            apart.len()
-        ),
+fn trust(records: &[Record], apart: &Apart, used: f64, stolen: f64) -> String {
+    let apart = match apart.median {
+        Some(median) => {
+            format!("two equal runs differed by {} (median of {})", percent(median), apart.pairs)
+        }
         None => "two equal runs were not made (--a-a makes them)".to_owned(),
     };
     let rounds = records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1);
