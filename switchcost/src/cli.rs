@@ -28,25 +28,25 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a plan and print its tables (what happens when no verb is named)
+    /// Run a plan and print its answer or its tables (the default command)
     Run(run::Args),
-    /// Measure over a range of one flag, and say where the curves bend
+    /// Measure over a range of one flag: a curve for each program
     Sweep(sweep::Args),
-    /// Measure what a task holds in memory, and say how many of them this machine could hold
+    /// Measure the memory of a task, and how many tasks this machine could hold
     Memory(memory::Args),
-    /// Say what so many switches a second and so many tasks would cost here, as threads and as tasks
+    /// Estimate the cost of so many switches a second and so many tasks on this machine
     Estimate(estimate::Args),
-    /// Build larger and larger chains, and say which limit stops each program
+    /// Build larger and larger chains until a limit stops each program
     Scale(scale::Args),
-    /// Run a program once and print all that can be observed of it
+    /// Run a program once and print all that can be observed
     Stat(stat::Args),
-    /// Say what each limit of this system allows, which one binds first, and what raises it
+    /// Print the limits of this system, the one that binds first, and what raises it
     Limits(limits::Args),
-    /// Print the tables of a file of records
+    /// Print results files again: answer, tables, page, data
     Report(report::Args),
-    /// Say what has changed between files of records, and whether the noise allows to say so
+    /// Compare results files
     Compare(compare::Args),
-    /// Measure two builds in turns, and say what has changed from A to B
+    /// Measure two builds in turns, and judge what changed from A to B
     Duel(duel::Args),
     /// Print completions for a shell
     Completions(shell::CompletionArgs),

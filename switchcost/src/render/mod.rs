@@ -188,10 +188,10 @@ fn runtimes(records: &[Record]) -> String {
         .iter()
         .filter_map(|record| record.runtime.as_ref())
         .map(|runtime| {
-            let version = runtime.version.as_deref().unwrap_or("of unknown version");
             // Go's has its name in it.
+            let version = runtime.version.as_deref().unwrap_or_default();
             let version = version.strip_prefix(&runtime.name).unwrap_or(version);
-            format!(", {} {version}", runtime.name)
+            format!(", {} {version}", runtime.name).trim_end().to_owned()
         })
         .collect();
     names.sort_unstable();

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
 
-    /// Run nothing: print the cases with their commands
+    /// Print the cases with their commands, and run nothing
     #[arg(long, help_heading = "Plan")]
     list: bool,
 
@@ -85,7 +85,7 @@ pub(super) struct Keep {
 /// Cases of a plan.
 #[derive(Debug, clap::Args)]
 pub(super) struct Selection {
-    /// Which plan: a built-in one by its name, or else a TOML file by its path [default: default]
+    /// Plan: a built-in one by its name, or a TOML file by its path [default: default]
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
     plan: Option<OsString>,
 
@@ -128,12 +128,11 @@ pub(crate) struct PlanArgs {
     #[arg(long, help_heading = "Plan")]
     quick: bool,
 
-    /// How many rounds, instead of the plan's
+    /// Number of rounds, in place of the plan's budget or rounds
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Plan")]
     rounds: Option<u32>,
 
-    /// Run each timed case twice in each round: how far two equal runs differ is the noise that a
-    /// difference must exceed
+    /// Run each timed case twice in each round: the difference of equal runs is noise
     #[arg(long, help_heading = "Plan")]
     a_a: bool,
 }
