@@ -64,9 +64,13 @@ pub fn longest(budget: Duration, cases: usize) -> Duration {
     budget / (2 * ROUNDS) / cases.max(1) as u32
 }
 
+/// Share of the time that is left which a single case may take.
+const LARGEST_SHARE: f64 = 0.5;
+
 /// Sizes the cases so that the rounds that are left fit into the time that is left; `costs` are those of
-/// the first round, in the cases' order. Returns the names of the cases that do not fit, which are
-/// removed, the most expensive first.
+/// the first round, in the cases' order. Returns the names of the cases of which a single one would take
+/// most of that time: they are removed. All others stay, even where the sum is too much: a host that was
+/// busy in the first round seldom stays so.
 pub fn fit(cases: &mut Vec<Case>, costs: &[Cost], left: Duration) -> Vec<String> {
     let left = left.as_secs_f64();
     let mut sized: Vec<(Case, Cost)> = cases.drain(..).zip(costs.iter().copied()).collect();
@@ -84,7 +88,10 @@ pub fn fit(cases: &mut Vec<Case>, costs: &[Cost], left: Duration) -> Vec<String>
             ((wanted as f64 * share) as u64).max(FEWEST.min(wanted)).max(1)
         };
         let needed = fixed + sum(&|case, cost| size(case, cost) as f64 * cost.mean);
-        if needed <= left || sized.len() < 2 {
+        let cost = |(case, cost): &(Case, Cost)| rounds(case) * cost.fixed();
+        let most = (0..sized.len()).max_by(|&a, &b| cost(&sized[a]).total_cmp(&cost(&sized[b])));
+        let most = most.filter(|&most| cost(&sized[most]) > LARGEST_SHARE * left);
+        if needed <= left || sized.len() < 2 || most.is_none() {
             cases.extend(sized.iter().map(|(case, cost)| {
                 let is_timed = cost.iterations > 0 && case.x.is_none();
                 let iters = if is_timed { size(case, cost) } else { case.iters };
@@ -92,8 +99,6 @@ pub fn fit(cases: &mut Vec<Case>, costs: &[Cost], left: Duration) -> Vec<String>
             }));
             return dropped;
         }
-        let cost = |(case, cost): &(Case, Cost)| rounds(case) * cost.whole;
-        let most = (0..sized.len()).max_by(|&a, &b| cost(&sized[a]).total_cmp(&cost(&sized[b])));
         let (case, _) = sized.remove(most.unwrap_or(0));
         let name = case.cell.name();
         if !dropped.contains(&name) {
@@ -140,5 +145,9 @@ mod tests {
         let costs = [cost(1.0, 0.0001, 0.1), cost(10.0, 0.0001, 0.1)];
         let dropped = fit(&mut cases, &costs, Duration::from_secs(6));
         assert_eq!((dropped.len(), cases.len()), (1, 1));
+        // No single one is to blame.
+        let mut many = vec![case(10); 20];
+        let dropped = fit(&mut many, &[cost(1.0, 0.0001, 0.1); 20], Duration::from_secs(20));
+        assert_eq!((dropped.len(), many.len()), (0, 20));
     }
 }

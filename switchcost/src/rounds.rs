@@ -150,8 +150,7 @@ impl Rounds {
         let dropped = pacing::fit(cases, &costs, budget.saturating_sub(begun.elapsed()));
         if !dropped.is_empty() {
             console::say(format_args!(
-                "left out after one round, since {} rounds of them do not fit into {} s: {}; a larger --budget has room",
-                pacing::ROUNDS,
+                "left out after one round, since it would take most of {} s: {}; a larger --budget has room",
                 budget.as_secs(),
                 dropped.join("; ")
             ));
