@@ -160,11 +160,11 @@ check_archive() {
     done
     progress "checking the runner ..."
     # What a task holds in memory, only /proc tells.
-    "${into[@]}" "$empty" "/$name/switchcost" --quick --rounds 1 --budget 0s --filter 'time per' \
+    "${into[@]}" "$empty" "/$name/switchcost" --quick --rounds 1 --full --filter 'time per' \
         --out /records.jsonl </dev/null >"$work/tables" 2>"$work/errors" ||
         fail "--check: the runner does not run in an empty root: $(<"$work/errors")"
     ! grep 'failed' "$work/tables" >&2 || fail "--check: a case of its plan fails in an empty root"
-    "${into[@]}" "$empty" "/$name/switchcost" report /records.jsonl </dev/null |
+    "${into[@]}" "$empty" "/$name/switchcost" report /records.jsonl --full </dev/null |
         cmp -s - "$work/tables" || fail "--check: the report of its records is another"
     progress
     say "every program runs in an empty root"
