@@ -20,7 +20,7 @@ const PRECISION: f64 = 0.01;
 const FEWEST: u64 = 10;
 
 /// Time of one process in the first round.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Seconds of the whole process.
     pub whole: f64,
@@ -59,6 +59,13 @@ impl Cost {
     }
 }
 
+/// Time that a process took at least: set-up, timed iterations and teardown.
+pub fn least(process: &Process) -> Duration {
+    let timed = process.samples.as_ref().map_or(0.0, |s| s.mean * s.count as f64);
+    let known = [process.setup_ns, process.teardown_ns].into_iter().flatten().sum::<u64>();
+    Duration::from_nanos(known + timed as u64)
+}
+
 /// Longest that one process may take for its iterations in the first round.
 pub fn longest(budget: Duration, cases: usize) -> Duration {
     budget / (2 * ROUNDS) / cases.max(1) as u32
@@ -90,16 +97,18 @@ pub fn fit(cases: &mut Vec<Case>, costs: &[Cost], left: Duration) -> Vec<String>
         let needed = fixed + sum(&|case, cost| size(case, cost) as f64 * cost.mean);
         let cost = |(case, cost): &(Case, Cost)| rounds(case) * cost.fixed();
         let most = (0..sized.len()).max_by(|&a, &b| cost(&sized[a]).total_cmp(&cost(&sized[b])));
-        let most = most.filter(|&most| cost(&sized[most]) > LARGEST_SHARE * left);
-        if needed <= left || sized.len() < 2 || most.is_none() {
+        let most = most.filter(|&most| {
+            needed > left && sized.len() > 1 && cost(&sized[most]) > LARGEST_SHARE * left
+        });
+        let Some(most) = most else {
             cases.extend(sized.iter().map(|(case, cost)| {
                 let is_timed = cost.iterations > 0 && case.x.is_none();
                 let iters = if is_timed { size(case, cost) } else { case.iters };
                 Case { iters, ..case.clone() }
             }));
             return dropped;
-        }
-        let (case, _) = sized.remove(most.unwrap_or(0));
+        };
+        let (case, _) = sized.remove(most);
         let name = case.cell.name();
         if !dropped.contains(&name) {
             dropped.push(name);

@@ -193,8 +193,8 @@ impl Plan {
     fn check(&self) -> anyhow::Result<()> {
         ensure!(self.rounds != Some(0), "rounds: at least one");
         ensure!(
-            self.rounds.is_some() || self.budget.is_some(),
-            "write rounds, their number, or budget, a time for them such as \"60s\""
+            self.rounds.is_some() != self.budget.is_some(),
+            "write either rounds, their number, or budget, a time for them such as \"60s\""
         );
         ensure!(!self.sections.is_empty(), "there is no [[section]]");
         for (name, table) in &self.programs {
@@ -227,6 +227,13 @@ impl Plan {
                 row.warmup = row.warmup.div_ceil(4);
             }
         }
+        self
+    }
+
+    /// The same plan in so much time; a section's own rounds stand.
+    pub fn within(mut self, budget: Duration) -> Self {
+        self.rounds = None;
+        self.budget = Some(budget);
         self
     }
 

@@ -1,7 +1,7 @@
 //! Rounds: every case once, each in a fresh process, one at a time, in a shuffled order.
 
 use std::collections::HashSet;
-use std::ops::Range;
+use std::iter::zip;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -102,23 +102,16 @@ impl Rounds {
         self.turn = Turn::take();
     }
 
-    /// Runs these rounds of the cases that have them. Each process is stored as soon as it has ended.
-    /// A signal ends it early, and the process under way is stored as interrupted.
+    /// Runs all rounds of the cases. Each process is stored as soon as it has ended. A signal ends it early,
+    /// and the process under way is stored as interrupted.
     ///
     /// # Errors
     /// When nothing can be stored and nothing was measured; where something was,
     /// [`Rounds::conclude`] tells the error, when that is printed. A program that fails is a record
     /// with an error.
-    pub fn run(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
-        if self.failure.is_some() {
-            return Ok(());
-        }
-        let outcome = self.run_all(cases, rounds).and_then(|()| self.store.sync());
-        match outcome {
-            Err(e) if !self.records.is_empty() => self.failure = Some(e),
-            other => return other,
-        }
-        Ok(())
+    pub fn run(&mut self, cases: &[Case]) -> anyhow::Result<()> {
+        let outcome = self.run_all(cases);
+        self.finish(outcome)
     }
 
     /// Runs rounds of these cases for about `budget`. The first round sizes the others, so that at least
@@ -128,8 +121,13 @@ impl Rounds {
     /// # Errors
     /// As [`Rounds::run`].
     pub fn run_for(&mut self, cases: &mut Vec<Case>, budget: Duration) -> anyhow::Result<()> {
-        let outcome = self.run_paced(cases, budget).and_then(|()| self.store.sync());
-        match outcome {
+        let outcome = self.run_paced(cases, budget);
+        self.finish(outcome)
+    }
+
+    /// Keeps the error that ended a run for [`Rounds::conclude`], where there is something to print.
+    fn finish(&mut self, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
+        match outcome.and_then(|()| self.store.sync()) {
             Err(e) if !self.records.is_empty() => self.failure = Some(e),
             other => return other,
         }
@@ -140,13 +138,13 @@ impl Rounds {
         let begun = Instant::now();
         let mut progress = Progress::until(begun + budget);
         self.options.longest = Some(pacing::longest(budget, cases.len()));
-        let mut costs = self.run_round(cases, 0, &mut progress)?;
+        let walls = self.run_round(cases, 0, &mut progress)?;
         self.options.longest = None;
         if signals::received().is_some() {
             return Ok(());
         }
-        costs.sort_unstable_by_key(|&(place, _)| place);
-        let costs: Vec<Cost> = costs.into_iter().map(|(_, cost)| cost).collect();
+        let costs: Vec<Cost> =
+            zip(cases.iter(), walls).map(|(c, wall)| self.cost(c, wall)).collect();
         let dropped = pacing::fit(cases, &costs, budget.saturating_sub(begun.elapsed()));
         if !dropped.is_empty() {
             console::say(format_args!(
@@ -155,7 +153,8 @@ impl Rounds {
                 dropped.join("; ")
             ));
         }
-        for round in 1.. {
+        let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
+        for round in 1..last {
             if round >= pacing::ROUNDS && begun.elapsed() >= budget {
                 break;
             }
@@ -167,14 +166,23 @@ impl Rounds {
         Ok(())
     }
 
-    fn run_all(&mut self, cases: &[Case], rounds: Range<u32>) -> anyhow::Result<()> {
-        let own = |case: &Case| case.rounds.min(rounds.end).saturating_sub(rounds.start) as usize;
-        let all: usize = cases.iter().map(own).sum();
+    /// Cost of a case in the first round; `wall` is `None` where an earlier run measured it, which did not
+    /// write down how long the whole process took.
+    fn cost(&self, case: &Case, wall: Option<Duration>) -> Cost {
+        let is_its = |record: &&Record| {
+            (record.case, record.x, record.round, record.twin) == (case.index, case.x, 0, case.twin)
+        };
+        let Some(record) = self.records.iter().rfind(is_its) else {
+            return Cost::default();
+        };
+        Cost::of(record, wall.unwrap_or_else(|| pacing::least(record)))
+    }
+
+    fn run_all(&mut self, cases: &[Case]) -> anyhow::Result<()> {
         let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-        let is_in = |place: &&Place| rounds.contains(&place.2);
-        let left = all.saturating_sub(self.done.iter().filter(is_in).count());
-        let mut progress = Progress::new(left, rounds.end);
-        for round in rounds.start..rounds.end.min(last) {
+        let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
+        let mut progress = Progress::new(all.saturating_sub(self.done.len()), last);
+        for round in 0..last {
             self.run_round(cases, round, &mut progress)?;
             if signals::received().is_some() {
                 break;
@@ -183,15 +191,15 @@ impl Rounds {
         Ok(())
     }
 
-    /// Runs one round as far as no signal ends it. Returns the cost of each process, with the place of its
-    /// case in `cases`.
+    /// Runs one round as far as no signal ends it. Returns how long each case's process took; `None` where
+    /// it was not run.
     fn run_round(
         &mut self,
         cases: &[Case],
         round: u32,
         progress: &mut Progress,
-    ) -> anyhow::Result<Vec<(usize, Cost)>> {
-        let mut costs = Vec::with_capacity(cases.len());
+    ) -> anyhow::Result<Vec<Option<Duration>>> {
+        let mut walls = vec![None; cases.len()];
         for (order, place) in shuffled(cases, round, self.header.seed) {
             let case = &cases[place];
             if signals::received().is_some() {
@@ -203,11 +211,11 @@ impl Rounds {
             progress.show(round, &case.cell.name());
             let begun = Instant::now();
             let process = self.one(case);
-            costs.push((place, Cost::of(&process, begun.elapsed())));
+            walls[place] = Some(begun.elapsed());
             self.keep(case, process, round, order)?;
             progress.advance();
         }
-        Ok(costs)
+        Ok(walls)
     }
 
     /// Runs a case once.

@@ -175,7 +175,8 @@ fn a_faulty_plan_is_refused_with_its_reason() {
     let section = format!("[[section]]\ntitle='t'\nmetric='hop'\n{row}");
     for (text, reason) in [
         (String::new(), "section"),
-        (section.clone(), "write rounds"),
+        (section.clone(), "either rounds"),
+        (format!("rounds = 1\nbudget = '1s'\n{section}"), "either rounds"),
         (format!("budget = 'soon'\n{section}"), "not a span of time"),
         ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
         (format!("rounds = 0\n{section}"), "at least one"),

@@ -81,7 +81,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let options = args.keep.measure.options();
     let mut rounds = Rounds::new(programs.clone(), store, seed, options, &cases)?;
     rounds.await_turn();
-    rounds.run(&cases, 0..args.rounds)?;
+    rounds.run(&cases)?;
     let records = rounds.records();
     rounds.ensure_any()?;
     let analysis = analysis::analyse(records);

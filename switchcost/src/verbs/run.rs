@@ -139,10 +139,13 @@ pub(crate) struct PlanArgs {
 
 impl PlanArgs {
     /// The plan and its cases.
-    fn cases(&self) -> anyhow::Result<(Plan, Vec<Case>)> {
+    fn cases(&self, budget: Option<Duration>) -> anyhow::Result<(Plan, Vec<Case>)> {
         let mut plan = self.selection.plan()?;
         if self.quick {
             plan = plan.quickened();
+        }
+        if let Some(budget) = budget {
+            plan = plan.within(budget);
         }
         if let Some(rounds) = self.rounds {
             plan = plan.with_rounds(rounds);
@@ -199,7 +202,7 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     match args.list {
-        true => list(&args.plan),
+        true => list(args),
         false => conclude(&mut measure(args)?, args.format, args.full),
     }
 }
@@ -225,7 +228,7 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
     };
     let seed = earlier.runs.last().map(|run| run.seed);
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
-    let (plan, mut cases) = args.plan.cases()?;
+    let (plan, mut cases) = args.plan.cases(args.budget)?;
     // The file first: nothing may be measured that cannot be kept.
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     let path = store.path().to_owned();
@@ -239,20 +242,16 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
 
     // To wait for others costs nothing of the budget.
     rounds.await_turn();
-    match args.budget.or(plan.budget) {
+    match plan.budget {
         Some(budget) => rounds.run_for(&mut cases, budget)?,
-        None => {
-            // The task counts of a slope have rounds of their own, which may be more than the plan's.
-            let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-            rounds.run(&cases, 0..last)?;
-        }
+        None => rounds.run(&cases)?,
     }
     Ok(rounds)
 }
 
 /// Prints one line for each case.
-fn list(plan: &PlanArgs) -> anyhow::Result<()> {
-    let (_, cases) = plan.cases()?;
+fn list(args: &Args) -> anyhow::Result<()> {
+    let (_, cases) = args.plan.cases(args.budget)?;
     console::print(|out| {
         for case in &cases {
             let twin = if case.twin { " (A/A)" } else { "" };

@@ -71,7 +71,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let all: Vec<_> = cases.iter().chain(beyond).cloned().collect();
     let mut rounds = Rounds::new(programs, store, seed, options, &all)?;
     rounds.await_turn();
-    rounds.run(&cases, 0..plan.rounds)?;
+    rounds.run(&cases)?;
     rounds.ensure_any()?;
     for Planned { beyond, .. } in &planned {
         if let Some((case, reason)) = beyond {

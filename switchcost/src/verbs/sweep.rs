@@ -248,7 +248,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
     let mut rounds = Rounds::new(programs, store, seed, options, &all)?;
     rounds.await_turn();
-    rounds.run(&planned.cases, 0..plan.rounds)?;
+    rounds.run(&planned.cases)?;
     rounds.ensure_any()?;
     for cut in &planned.cuts {
         let reason = cut.answer.reason().unwrap_or_default();

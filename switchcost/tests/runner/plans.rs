@@ -74,6 +74,36 @@ fn results_are_appended_and_what_is_missing_is_resumed() {
     }
 }
 
+#[test]
+fn a_budget_takes_the_place_of_the_rounds_and_is_resumed_with_all_cases() {
+    let house = House::new(2, &TWO);
+    let counts = || {
+        let processes = house.processes();
+        TWO.map(|name| processes.iter().filter(|p| p["program"] == name).count())
+    };
+    house.run("--budget 300ms").finish().expect(0);
+    let [one, other] = counts();
+    assert!(one >= 5 && one == other, "{one} and {other} rounds");
+    // The header and the first process.
+    let begin: Vec<String> = house.text().lines().take(2).map(str::to_owned).collect();
+    fs::write(house.out(), begin.join("\n") + "\n").unwrap();
+    house.run("--budget 300ms --resume out.jsonl").finish().expect(0);
+    let [one, other] = counts();
+    assert!(one >= 5 && one == other, "{one} and {other} rounds");
+}
+
+#[test]
+fn a_plan_of_slopes_alone_ends_before_its_budget() {
+    let house = House::new(1, &[TWO[0]]);
+    let plan = fs::read_to_string(house.path("plan.toml")).unwrap();
+    let plan = plan
+        .replace("'hop'", "'memory'")
+        .replace("flags = [\"--tasks\", \"1\"]", "tasks = [1, 2, 3, 4, 5, 6, 7, 8]");
+    house.set_plan(&plan);
+    house.run("--budget 10h").finish().expect(0);
+    assert_eq!(house.processes().len(), 24);
+}
+
 /// A full disk, or a machine that stopped, may have left a part of a line.
 #[test]
 fn a_line_that_was_cut_spoils_nothing() {
