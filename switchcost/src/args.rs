@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use crate::execute::Options;
 /// Characters of a line that are printed before and behind a gap.
 const ENDS: [usize; 2] = [400, 100];
@@ -39,9 +41,18 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 /// A span of time that is not nothing.
 pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("a case needs some time: write a span such as 10m".to_owned()),
+        Duration::ZERO => Err("no time is too little: write a span such as 10m".to_owned()),
         span => Ok(span),
     }
+}
+
+/// Output of a verb whose answer is no table of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextOrJson {
+    /// for a terminal
+    Text,
+    /// for programs
+    Json,
 }
 
 /// How each process is measured.

@@ -9,7 +9,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 
 use crate::console::{self, BadUsage};
 use crate::{progress, tools};
@@ -130,13 +130,7 @@ impl Checkout {
         target: &Path,
         crates: &[&str],
     ) -> anyhow::Result<PathBuf> {
-        let mut command = self.cargo()?;
-        command.args(["build", "--quiet", "--locked", "--manifest-path"]);
-        command.arg(sources.join("Cargo.toml")).arg("--target-dir").arg(target);
-        command.arg("--profile").arg(&self.profile);
-        for name in crates {
-            command.args(["--package", name]);
-        }
+        let mut command = self.cargo_build(sources, target, crates)?;
         let status = run(&mut command, "a side of the duel").context("cannot run cargo")?;
         ensure!(status.success(), "cargo could not build it: {status}");
         let profile = if self.profile == "dev" { "debug".as_ref() } else { &*self.profile };
@@ -168,35 +162,41 @@ impl Checkout {
     /// packages of one build ask for, so that a program built beside others would be another one, and
     /// would be built twice. `others` come on top.
     fn build_crates(&self, others: &[&str]) -> anyhow::Result<()> {
-        let Some(cargo) = cargo() else {
-            console::say(format_args!(
-                "switchcost: there is no cargo in PATH; using the programs as they are"
-            ));
-            return Ok(());
-        };
-        let build = |others: &[&str]| {
-            let mut command = tools::command(&cargo, &self.folder());
-            command.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&self.target);
-            command.arg("--profile").arg(&self.profile);
-            for name in others {
-                command.args(["--package", name]);
-            }
-            command
-        };
         let apart = (!others.is_empty()).then_some(others);
         for packages in iter::once(&[][..]).chain(apart) {
-            match run(&mut build(packages), "the programs") {
-                Ok(status) if status.success() => {}
-                Ok(status) => bail!("cargo could not build the programs: {status}"),
+            let built = self.cargo_build(&self.folder(), &self.target, packages);
+            let status = built
+                .and_then(|mut build| run(&mut build, "the programs").context("cannot run cargo"));
+            match status {
+                Ok(status) => {
+                    ensure!(status.success(), "cargo could not build the programs: {status}")
+                }
                 Err(e) => {
-                    console::say(format_args!(
-                        "switchcost: cannot run {}: {e}; using the programs as they are",
-                        cargo.display()
-                    ));
+                    let why = format!("{e:#}");
+                    console::say(format_args!("switchcost: {why}; using the programs as they are"));
+                    return Ok(());
                 }
             }
         }
         Ok(())
+    }
+
+    /// Cargo's build of packages of `sources`, with this one's profile; of the default members where none
+    /// is named.
+    fn cargo_build(
+        &self,
+        sources: &Path,
+        target: &Path,
+        packages: &[&str],
+    ) -> anyhow::Result<Command> {
+        let mut command = self.cargo()?;
+        command.args(["build", "--quiet", "--locked", "--manifest-path"]);
+        command.arg(sources.join("Cargo.toml")).arg("--target-dir").arg(target);
+        command.arg("--profile").arg(&self.profile);
+        for name in packages {
+            command.args(["--package", name]);
+        }
+        Ok(command)
     }
 
     /// Crates that are built together, whatever is wanted.

@@ -18,7 +18,7 @@ mod pair;
 pub mod side;
 
 use judge::{Fault, MIN_PAIRS, Row};
-use pair::{Match, Pace, Stop};
+use pair::{Pace, Stop, Turns};
 
 /// Fewest twins of a row.
 const MIN_TWINS: usize = 3;
@@ -31,7 +31,7 @@ const USUAL_SD: [f64; 2] = [0.03, 0.06];
 
 /// A row of the duel under way.
 #[derive(Debug)]
-pub struct Contest {
+pub struct LiveRow {
     case: Case,
     programs: [Executable; 2],
     row: Row,
@@ -41,7 +41,7 @@ pub struct Contest {
     stolen: Duration,
 }
 
-/// How a duel is fought.
+/// Settings of a duel.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Time for all rows.
@@ -65,11 +65,11 @@ pub struct Forecast {
     pub change: Option<f64>,
 }
 
-impl Contest {
+impl LiveRow {
     /// A row between the first side's program and the second's.
     pub fn new(case: Case, programs: [Executable; 2]) -> Self {
         let row = row(&case, None);
-        Contest { case, programs, row, pace: None, spent: Duration::ZERO, stolen: Duration::ZERO }
+        LiveRow { case, programs, row, pace: None, spent: Duration::ZERO, stolen: Duration::ZERO }
     }
 
     fn done(&self) -> usize {
@@ -95,7 +95,7 @@ impl Contest {
     fn advance(&mut self, options: &Options, share: Duration, rng: &mut fastrand::Rng) -> bool {
         let is_twin = self.done() % TWIN_OF == TWIN_OF / 2;
         let [a, b] = &self.programs;
-        let fight = Match {
+        let turns = Turns {
             case: &self.case,
             sides: if is_twin { [("A", a), ("A", a)] } else { [("A", a), ("B", b)] },
             timeout: options.timeout,
@@ -103,7 +103,7 @@ impl Contest {
             share,
         };
         let (begun, before) = (Instant::now(), self.stolen_so_far());
-        let outcome = fight.measure(&mut self.pace, rng);
+        let outcome = turns.measure(&mut self.pace, rng);
         self.spent += begun.elapsed();
         self.stolen += self.stolen_so_far().saturating_sub(before);
         match outcome {
@@ -152,40 +152,40 @@ pub fn row(case: &Case, left_out: Option<String>) -> Row {
 
 /// Measures the first pair of each row, and leaves out those that are too long for the budget: returns
 /// what the others will be able to show.
-pub fn begin(contests: &mut [Contest], options: &Options) -> Vec<Forecast> {
+pub fn begin(live_rows: &mut [LiveRow], options: &Options) -> Vec<Forecast> {
     let mut rng = fastrand::Rng::with_seed(options.seed);
-    let share = options.budget / contests.len().max(1) as u32;
-    let mut order: Vec<&mut Contest> = contests.iter_mut().collect();
+    let share = options.budget / live_rows.len().max(1) as u32;
+    let mut order: Vec<&mut LiveRow> = live_rows.iter_mut().collect();
     rng.shuffle(&mut order);
-    for contest in &mut order {
-        if signals::received().is_some() || !contest.advance(options, share, &mut rng) {
+    for live in &mut order {
+        if signals::received().is_some() || !live.advance(options, share, &mut rng) {
             return Vec::new();
         }
     }
-    order.retain(|contest| contest.row.fault.is_none());
-    order.sort_by_key(|contest| contest.least());
+    order.retain(|live| live.row.fault.is_none());
+    order.sort_by_key(|live| live.least());
     let mut all = Duration::ZERO;
-    for contest in order {
-        all += contest.least();
+    for live in order {
+        all += live.least();
         // The shortest row is measured in any case.
-        if all > options.budget && all > contest.least() {
-            contest.leave_out(contest.least());
+        if all > options.budget && all > live.least() {
+            live.leave_out(live.least());
         }
     }
-    forecasts(contests, options)
+    forecasts(live_rows, options)
 }
 
 /// What rows show that have the same time each, and not less than a verdict takes.
-fn forecasts(contests: &[Contest], options: &Options) -> Vec<Forecast> {
-    let rest: Vec<&Contest> = contests.iter().filter(|c| c.row.fault.is_none()).collect();
+fn forecasts(live_rows: &[LiveRow], options: &Options) -> Vec<Forecast> {
+    let rest: Vec<&LiveRow> = live_rows.iter().filter(|c| c.row.fault.is_none()).collect();
     let each = options.budget.as_secs_f64() / rest.len().max(1) as f64;
-    let forecast = |contest: &&Contest| {
-        let all = each / contest.cost().as_secs_f64().max(1e-9);
+    let forecast = |live: &&LiveRow| {
+        let all = each / live.cost().as_secs_f64().max(1e-9);
         let pairs = (all * (1.0 - 1.0 / TWIN_OF as f64)) as usize;
         let pairs = pairs.min(options.most).max(MIN_PAIRS);
-        let sd = USUAL_SD[usize::from(!contest.case.pin)];
+        let sd = USUAL_SD[usize::from(!live.case.pin)];
         Forecast {
-            name: contest.row.name.clone(),
+            name: live.row.name.clone(),
             pairs,
             change: judge::smallest_change(sd, pairs, rest.len()),
         }
@@ -195,18 +195,18 @@ fn forecasts(contests: &[Contest], options: &Options) -> Vec<Forecast> {
 
 /// Measures pairs until the budget is used up and each row has what a verdict takes, or a signal asks to
 /// stop. `tell` is called before each pair.
-pub fn fight(
-    contests: &mut [Contest],
+pub fn measure(
+    live_rows: &mut [LiveRow],
     options: &Options,
     begun: Instant,
     mut tell: impl FnMut(&str),
 ) {
     // Not the orders of the first pairs again.
     let mut rng = fastrand::Rng::with_seed(options.seed.wrapping_add(1 << 32));
-    let share = options.budget / contests.len().max(1) as u32;
+    let share = options.budget / live_rows.len().max(1) as u32;
     loop {
         let left = options.budget.saturating_sub(begun.elapsed());
-        let next = contests
+        let next = live_rows
             .iter_mut()
             .filter(|c| c.row.fault.is_none())
             .filter(|c| !c.is_enough() || c.cost() <= left && c.row.pairs.len() < options.most)
@@ -214,11 +214,11 @@ pub fn fight(
                 false => (false, c.done() as u128),
                 true => (true, c.spent.as_nanos()),
             });
-        let Some(contest) = next else {
+        let Some(live) = next else {
             return;
         };
-        tell(&contest.row.name);
-        if signals::received().is_some() || !contest.advance(options, share, &mut rng) {
+        tell(&live.row.name);
+        if signals::received().is_some() || !live.advance(options, share, &mut rng) {
             return;
         }
     }

@@ -103,8 +103,7 @@ fn controlled(
         other => return Err(unexpected("ready", &other)),
     };
     describe(&description, process)?;
-    let iters = (case.iters, options.longest);
-    let timed = timed_run(running, iters, &pids, &description, process)?;
+    let timed = timed_run(running, case.iters, options.longest, (&pids, &description), process)?;
     process.samples = Samples::of(&timed)
         .map(|samples| Samples { each: options.keep_samples.then_some(timed), ..samples });
     if process.partial {
@@ -163,9 +162,9 @@ fn describe(description: &Description, process: &mut Process) -> Result<(), Faul
 /// The main pass, in slices where it has more iterations than one run may have; returns the samples.
 fn timed_run(
     running: &mut Running,
-    (mut iters, longest): (u64, Option<Duration>),
-    pids: &[i32],
-    description: &Description,
+    mut iters: u64,
+    longest: Option<Duration>,
+    (pids, description): (&[i32], &Description),
     process: &mut Process,
 ) -> Result<Vec<u64>, Fault> {
     let threads = description.needs.threads.of(description.tasks);

@@ -43,7 +43,7 @@ pub(super) enum Stop {
 }
 
 /// What pairs are made of.
-pub(super) struct Match<'a> {
+pub(super) struct Turns<'a> {
     pub(super) case: &'a Case,
     /// The sides' programs with their names; both the first's for a twin.
     pub(super) sides: [(&'a str, &'a Executable); 2],
@@ -63,7 +63,7 @@ struct Live<'a> {
     slices: Vec<f64>,
 }
 
-impl Match<'_> {
+impl Turns<'_> {
     /// Measures a pair. The first one finds the pace of all.
     pub(super) fn measure(
         &self,

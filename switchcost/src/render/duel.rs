@@ -5,6 +5,7 @@ use std::iter::zip;
 
 use record::Quantity;
 
+use super::layout::wrapped;
 use super::plainly;
 use crate::duel::judge::{Fault, Finding, KINDS, Kind, Row, Verdict};
 
@@ -104,7 +105,7 @@ fn table(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>)
             writeln!(out, "\n{:<VERDICT$}{columns} {:>FIGURE$}", name(kind), "A")?;
         }
         if section != Some(&row.section) {
-            wrapped(&row.section, 0, out)?;
+            wrapped(&row.section, 0, WIDTH, out)?;
         }
         section = Some(&row.section);
         match finding {
@@ -145,9 +146,9 @@ fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<
     match (&finding.verdict, finding.twin) {
         (Verdict::Inconclusive(why), Some(t)) if !t.contains(0.0) => {
             let differs = format!("{why} by {} {}", show(t.estimate), brackets(t.low, t.high));
-            wrapped(&differs, 4, out)
+            reason(&differs, out)
         }
-        (Verdict::Inconclusive(why), _) => wrapped(why, 4, out),
+        (Verdict::Inconclusive(why), _) => reason(why, out),
         _ => Ok(()),
     }
 }
@@ -160,9 +161,14 @@ fn write_fault(row: &Row, out: &mut Vec<u8>) -> io::Result<()> {
     };
     line(&format!("{verdict:<VERDICT$} {}", row.name), out)?;
     match &row.fault {
-        Some(Fault::Failed(why) | Fault::LeftOut(why)) => wrapped(why, 4, out),
+        Some(Fault::Failed(why) | Fault::LeftOut(why)) => reason(why, out),
         _ => Ok(()),
     }
+}
+
+/// Writes why there is no verdict, below its row.
+fn reason(why: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    wrapped(&format!("    {why}"), 4, WIDTH, out)
 }
 
 /// Writes a line that is no wider than all are.
@@ -171,20 +177,4 @@ fn line(text: &str, out: &mut Vec<u8>) -> io::Result<()> {
         true => writeln!(out, "{}…", text.chars().take(WIDTH - 1).collect::<String>()),
         false => writeln!(out, "{}", text.trim_end()),
     }
-}
-
-/// Writes words on as many lines as they take; one word may be wider.
-fn wrapped(text: &str, indent: usize, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut width = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > WIDTH {
-            writeln!(out)?;
-            width = 0;
-        }
-        let before = if width == 0 { indent } else { 1 };
-        write!(out, "{:before$}{word}", "")?;
-        width += before + length;
-    }
-    writeln!(out)
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// Writes text in lines of at most `width` columns where its words allow it; all but the first
-/// are indented.
+/// are indented. A number keeps its per cent sign.
 pub(crate) fn wrapped(
     text: &str,
     indent: usize,
@@ -13,7 +13,10 @@ pub(crate) fn wrapped(
     let lead = text.len() - text.trim_start().len();
     let mut line = " ".repeat(lead);
     let mut is_empty = true;
-    for word in text.split_whitespace() {
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let sign = words.next_if(|next| next.starts_with('%'));
+        let word = sign.map_or(word.to_owned(), |sign| format!("{word} {sign}"));
         let longer = line.chars().count() + 1 + word.chars().count();
         if !is_empty && longer > width {
             writeln!(out, "{line}")?;
@@ -23,7 +26,7 @@ pub(crate) fn wrapped(
         if !is_empty {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word);
         is_empty = false;
     }
     writeln!(out, "{line}")
@@ -44,6 +47,8 @@ mod tests {
         let sentence = |width| text(|out| wrapped("  one two three", 4, width, out));
         assert_eq!(sentence(80), "  one two three\n");
         assert_eq!(sentence(9), "  one two\n    three\n");
+        let share = text(|out| wrapped("by 5 %, or", 0, 4, out));
+        assert_eq!(share, "by\n5 %,\nor\n");
         assert_eq!(sentence(1), "  one\n    two\n    three\n");
     }
 }

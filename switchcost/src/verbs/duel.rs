@@ -10,11 +10,11 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::run::{Selection, drawn_seed};
-use crate::args;
+use crate::args::{self, TextOrJson};
 use crate::console::{self, plain_line};
 use crate::duel::judge::{self, CONFIDENCE, Finding, Kind, Row};
 use crate::duel::side::Side;
-use crate::duel::{self, Contest, Forecast, Options};
+use crate::duel::{self, Forecast, LiveRow, Options};
 use crate::lock::Turn;
 use crate::plan::Case;
 use crate::{progress, render, signals};
@@ -67,8 +67,8 @@ pub(crate) struct Args {
     timeout: Duration,
 
     /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    format: TextOrJson,
 }
 
 /// Figures that may fail a duel.
@@ -82,18 +82,9 @@ enum Gate {
     Times,
 }
 
-/// How it is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// for a terminal
-    Text,
-    /// for programs: each pair, unrounded
-    Json,
-}
-
 /// The answer for programs.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Report<'a> {
     sides: [String; 2],
     seed: u64,
     confidence: f64,
@@ -122,8 +113,8 @@ impl fmt::Display for NothingSaid {
 impl std::error::Error for NothingSaid {}
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (mut contests, left_out) = args.contests()?;
-    if contests.is_empty() {
+    let (mut live_rows, left_out) = args.live_rows()?;
+    if live_rows.is_empty() {
         let why = left_out.first().and_then(|row| match &row.fault {
             Some(judge::Fault::LeftOut(why)) => Some(why.as_str()),
             _ => None,
@@ -141,13 +132,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let begun = Instant::now();
     console::say(format_args!(
         "{} rows, {} s, seed {}; a first pair of each ...",
-        contests.len(),
+        live_rows.len(),
         args.budget.as_secs_f64(),
         options.seed
     ));
-    tell(&duel::begin(&mut contests, &options));
+    tell(&duel::begin(&mut live_rows, &options));
     let is_terminal = io::stderr().is_terminal();
-    duel::fight(&mut contests, &options, begun, |row| {
+    duel::measure(&mut live_rows, &options, begun, |row| {
         if is_terminal {
             let left = options.budget.saturating_sub(begun.elapsed());
             progress::draw(&format!("{} s left: {row}", left.as_secs()));
@@ -156,7 +147,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if is_terminal {
         progress::draw("");
     }
-    let mut rows: Vec<Row> = contests.into_iter().map(Contest::into_row).collect();
+    let mut rows: Vec<Row> = live_rows.into_iter().map(LiveRow::into_row).collect();
     rows.extend(left_out);
     let findings = judge::judge(&rows);
     args.print(&rows, &findings, options.seed)?;
@@ -165,7 +156,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 impl Args {
     /// Rows that are to be measured, and those that cannot be.
-    fn contests(&self) -> anyhow::Result<(Vec<Contest>, Vec<Row>)> {
+    fn live_rows(&self) -> anyhow::Result<(Vec<LiveRow>, Vec<Row>)> {
         let plan = self.selection.plan()?;
         let mut cases = plan.cases(false);
         self.selection.retain(&mut cases)?;
@@ -201,21 +192,21 @@ impl Args {
             return Ok((Vec::new(), left_out));
         }
         let [first, second] = [self.first.programs(&programs)?, self.second.programs(&programs)?];
-        let mut contests = Vec::new();
+        let mut live_rows = Vec::new();
         for case in wanted {
             let found = first.executable(&case.program);
             match found.and_then(|a| Ok([a, second.executable(&case.program)?])) {
-                Ok(programs) => contests.push(Contest::new(case, programs)),
+                Ok(programs) => live_rows.push(LiveRow::new(case, programs)),
                 Err(why) => left_out.push(duel::row(&case, Some(why))),
             }
         }
-        Ok((contests, left_out))
+        Ok((live_rows, left_out))
     }
 
     fn print(&self, rows: &[Row], findings: &[Vec<Finding>], seed: u64) -> anyhow::Result<()> {
         let sides = [&self.first, &self.second].map(ToString::to_string);
         console::print(|out| match self.format {
-            Format::Text => {
+            TextOrJson::Text => {
                 let [a, b] = sides.each_ref().map(|side| plain_line(side));
                 writeln!(out, "A: {a}\nB: {b}")?;
                 writeln!(
@@ -225,14 +216,14 @@ impl Args {
                 )?;
                 render::duel::text(rows, findings, out)
             }
-            Format::Json => {
+            TextOrJson::Json => {
                 let rows = rows
                     .iter()
                     .zip(findings)
                     .map(|(row, findings)| JudgedRow { row, findings })
                     .collect();
-                let answer = Answer { sides, seed, confidence: CONFIDENCE, rows };
-                serde_json::to_writer(&mut *out, &answer)?;
+                let report = Report { sides, seed, confidence: CONFIDENCE, rows };
+                serde_json::to_writer(&mut *out, &report)?;
                 writeln!(out)
             }
         })

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::{Context, bail};
-use clap::ValueEnum;
 use contract::message::Description;
 use observe::limits::{Limits, Raised, Refused, Shortage};
 use serde::Serialize;
 
+use crate::args::TextOrJson;
 use crate::console;
 use crate::doctor::{self, Asked};
 use crate::plan::{BUILT_IN, built_in_tables};
@@ -35,22 +35,13 @@ pub(crate) struct Args {
     apply: bool,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    format: TextOrJson,
 
     /// Check this command line instead of all benchmarks: the name or path of a program, and its
     /// flags
     #[arg(value_name = "PROGRAM [FLAGS]", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
-}
-
-/// Output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// for a terminal
-    Text,
-    /// for programs
-    Json,
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -68,8 +59,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     };
     let checkup = doctor::check(&limits, &asked, tasks);
     console::print(|out| match args.format {
-        Format::Text => render::limits::text(&checkup, render::limits::width(), out),
-        Format::Json => {
+        TextOrJson::Text => render::limits::text(&checkup, render::limits::width(), out),
+        TextOrJson::Json => {
             serde_json::to_writer(&mut *out, &checkup)?;
             writeln!(out)
         }
@@ -140,7 +131,7 @@ struct Outcome<'a> {
 }
 
 /// Raises what is too low for a command line.
-fn apply(limits: &Limits, description: &Description, format: Format) -> anyhow::Result<()> {
+fn apply(limits: &Limits, description: &Description, format: TextOrJson) -> anyhow::Result<()> {
     let (program, tasks) = (&description.program, description.tasks);
     let report = limits.report(&description.needs, tasks);
     let applied = limits.apply(&report);
@@ -155,8 +146,8 @@ fn apply(limits: &Limits, description: &Description, format: Format) -> anyhow::
         put_back: applied.undo.commands(),
     };
     console::print(|out| match format {
-        Format::Text => outcome.write(program, tasks, out),
-        Format::Json => {
+        TextOrJson::Text => outcome.write(program, tasks, out),
+        TextOrJson::Json => {
             serde_json::to_writer(&mut *out, &outcome)?;
             writeln!(out)
         }

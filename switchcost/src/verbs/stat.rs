@@ -4,13 +4,12 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use clap::ValueEnum;
 use contract::units::Span;
 use observe::limits::Limits;
 use record::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
-use crate::args::Measure;
+use crate::args::{Measure, TextOrJson};
 use crate::console;
 use crate::evidence::{Evidence, Verdict};
 use crate::executable::Executable;
@@ -55,8 +54,8 @@ pub(crate) struct Args {
     measure: Measure,
 
     /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    format: TextOrJson,
 
     /// The program, by its name or its path, and its flags
     #[arg(
@@ -68,18 +67,9 @@ pub(crate) struct Args {
     program: Vec<String>,
 }
 
-/// How it is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// for a terminal
-    Text,
-    /// for programs
-    Json,
-}
-
 /// The answer for programs.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Report<'a> {
     run: &'a Run,
     process: &'a Process,
     verdict: Option<Verdict>,
@@ -177,14 +167,14 @@ fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Rec
     Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)
 }
 
-fn print(record: &Record, format: Format) -> anyhow::Result<()> {
+fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
     let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
     let notes = Note::of(record).iter().map(ToString::to_string).collect();
     console::print(|out| match format {
-        Format::Text => render::stat::text(record, verdict, out),
-        Format::Json => {
-            let answer = Answer { run: &record.header, process: &record.process, verdict, notes };
-            serde_json::to_writer(&mut *out, &answer)?;
+        TextOrJson::Text => render::stat::text(record, verdict, out),
+        TextOrJson::Json => {
+            let report = Report { run: &record.header, process: &record.process, verdict, notes };
+            serde_json::to_writer(&mut *out, &report)?;
             writeln!(out)
         }
     })

@@ -12,9 +12,9 @@ mod facts;
 mod tables;
 
 use super::plot::{self, Plot};
-use super::{Grid, curve_grid, curves, evidence, grid, provenance, scale};
+use super::{curve_grid, curves, evidence, grid, provenance, scale};
 use crate::analysis::{Analysis, Curve, Table};
-use crate::answer::{Answer, short};
+use crate::answer::Answer;
 use crate::console::plain;
 use crate::store::utc;
 use tables::scrolled;
@@ -95,18 +95,9 @@ fn origin(records: &[Record]) -> (Vec<String>, Vec<String>) {
 }
 
 fn answered(answer: &Answer) -> Markup {
-    let head = ["", "OS thread", "async task", "thread ÷ task"];
-    let row = |row: &crate::answer::Row| {
-        let [thread, task] = [row.thread, row.task].map(|figure| short(row.quantity, figure));
-        vec![row.name.clone(), thread, task, super::answer::ratio(&row.ratio)]
-    };
-    let grid = Grid {
-        head: head.map(str::to_owned).to_vec(),
-        body: answer.rows.iter().map(row).collect(),
-    };
     html! {
         p.where { (answer.machine) }
-        (scrolled(&grid, "The answer", false))
+        (scrolled(&super::answer::grid(answer), "The answer", false))
         @for line in answer.matters.iter().chain(&answer.trust) { p { (line) } }
         (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios."))
     }
