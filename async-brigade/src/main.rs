@@ -46,9 +46,9 @@ impl Program for Cli {
 
     fn describe(&self) -> Result<Description> {
         let (chain, claim) = (&self.chain, Claim::UserSwitch);
-        let needs =
-            chain.needs(self.read_buffer.size(chain)?) + runtime::io_needs(chain.transport)?;
-        let tasks = chain.describe("async-brigade", &self.flags, claim, Readers::Tasks, needs)?;
+        let needs = chain.needs(self.read_buffer.size(chain)?) + runtime::io_needs();
+        let tasks =
+            chain.describe("async-brigade", &self.flags, claim, Readers::AsyncTasks, needs)?;
         self.runtime.describe(tasks)
     }
 }

@@ -21,13 +21,12 @@ use std::time::Instant;
 
 use anyhow::ensure;
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, Readers, StartGuard, StartLatch, TaskResults, Transport,
-    WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, Readers, StartGuard, StartLatch, TaskResults, WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
 use contract::samples::Recorder;
-use contract::{BadUsage, Flags, Pass, Program, Run};
+use contract::{Flags, Pass, Program, Run};
 use io_uring::IoUring;
 
 use ring::{Reader, Ring, Task, Token, Writer, yield_now};
@@ -55,13 +54,8 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        if self.chain.transport == Transport::Eventfd {
-            return Err(BadUsage::new(
-                "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
-            ));
-        }
         let needs = self.chain.needs(self.chain.token_size()) + self.shape().needs();
-        let (claim, readers) = (Claim::UserSwitch, Readers::Tasks);
+        let (claim, readers) = (Claim::UserSwitch, Readers::AsyncTasks);
         let described = self.chain.describe("uring-brigade", &self.flags, claim, readers, needs)?;
         Ok(Description {
             runtime: Some(Runtime {

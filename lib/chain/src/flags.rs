@@ -97,8 +97,10 @@ impl ReadBuffer {
 /// Who reads while tokens are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Each task.
+    /// Each task, a thread or a process.
     Tasks,
+    /// Each task of an async runtime, which cannot wait on an eventfd.
+    AsyncTasks,
     /// Nobody: one thread writes all tokens before it reads one.
     Nobody,
 }
@@ -160,25 +162,28 @@ impl ChainFlags {
     }
 
     fn check_room(&self, readers: Readers, tasks: u32) -> anyhow::Result<()> {
+        if self.transport == Transport::Eventfd && readers == Readers::AsyncTasks {
+            return Err(BadUsage::new(
+                "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
+            ));
+        }
         if self.transport == Transport::Eventfd && self.bytes.0 != 1 {
             return Err(BadUsage::new(format!(
                 "--bytes {}: an eventfd carries a number and no bytes: drop it, or use --transport pipe",
                 self.bytes.0
             )));
         }
-        if self.tokens == 1 && (self.token_size() <= 4096 || readers == Readers::Tasks) {
+        if self.tokens == 1 && (self.token_size() <= 4096 || readers != Readers::Nobody) {
             return Ok(());
         }
         let link = capacity::of(self.transport, self.token_size())?;
         let (most, holds) = match (readers, self.transport) {
             (Readers::Nobody, _) => (link, "a link holds"),
             // Full links pass on only what the next one has room for; a counter holds one token.
-            (Readers::Tasks, Transport::Eventfd) => {
+            (_, Transport::Eventfd) => {
                 (u64::from(tasks) + 1, "the links hold, one each (raise --tasks)")
             }
-            (Readers::Tasks, _) => {
-                (link.max(tasks.into()), "a link holds, and than there are tasks")
-            }
+            (_, _) => (link.max(tasks.into()), "a link holds, and than there are tasks"),
         };
         if u64::from(self.tokens) <= most {
             return Ok(());

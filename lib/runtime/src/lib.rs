@@ -10,7 +10,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context;
-use chain::{StartLatch, Transport};
+use chain::StartLatch;
 use clap::ValueEnum;
 use contract::message::{self, Description, Need, Needs};
 use contract::{BadUsage, console};
@@ -54,17 +54,9 @@ const WORKER_BYTES: u64 = 100 << 10;
 /// included; more than was seen.
 const IO_TASK_BYTES: u64 = 4 << 10;
 
-/// Needs of tasks that wait on links of this kind.
-///
-/// # Errors
-/// A [`BadUsage`] error for an eventfd, on which they cannot wait.
-pub fn io_needs(transport: Transport) -> anyhow::Result<Needs> {
-    match transport {
-        Transport::Eventfd => Err(BadUsage::new(
-            "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
-        )),
-        _ => Ok(Needs { bytes: Need::new(0, IO_TASK_BYTES), ..Needs::default() }),
-    }
+/// Needs of tasks that wait on links.
+pub fn io_needs() -> Needs {
+    Needs { bytes: Need::new(0, IO_TASK_BYTES), ..Needs::default() }
 }
 
 /// Waits until all tasks have started.

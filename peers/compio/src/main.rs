@@ -19,13 +19,12 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, Readers, StartGuard, StartLatch, TaskResults, Transport,
-    WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, Readers, StartGuard, StartLatch, TaskResults, WorkingSet,
 };
 use clap::Parser;
 use compio::runtime::{JoinHandle, Runtime};
 use contract::message::{Claim, Description};
-use contract::{BadUsage, Flags, Pass, Program, Run};
+use contract::{Flags, Pass, Program, Run};
 use link::{Reader, Token, Writer};
 use runtime::join;
 
@@ -44,12 +43,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> Result<Description> {
-        if self.chain.transport == Transport::Eventfd {
-            return Err(BadUsage::new(
-                "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
-            ));
-        }
-        let (claim, readers) = (Claim::UserSwitch, Readers::Tasks);
+        let (claim, readers) = (Claim::UserSwitch, Readers::AsyncTasks);
         let needs = self.chain.needs(self.chain.token_size()) + runtime::needs();
         let tasks = self.chain.describe("compio-brigade", &self.flags, claim, readers, needs)?;
         Ok(Description { runtime: Some(runtime::describe()), ..tasks })
