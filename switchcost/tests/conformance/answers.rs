@@ -138,7 +138,8 @@ fn distributions(extra: &Extra) -> anyhow::Result<()> {
 
 /// The most samples of one `run`.
 pub(crate) fn most_samples(subject: &Subject) -> anyhow::Result<()> {
-    let mut live = subject.ready()?;
+    let mut live = subject.sized(1, "--warmup 0 --controlled").start()?;
+    live.ready()?;
     run(&mut live, MOST_SAMPLES, None, false)?;
     run(&mut live, 1, None, false)?;
     live.finish()?.expect(0).map(drop)

@@ -5,8 +5,8 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
-use contract::message::Answer;
+use anyhow::{Context, bail, ensure};
+use contract::message::{Answer, MOST_SAMPLES};
 use nix::sys::signal::Signal;
 
 use super::subject::{Ended, Live, Subject, TASKS, until};
@@ -22,15 +22,29 @@ enum Stage {
 
 const STAGES: [Stage; 4] = [Stage::Building, Stage::Ready, Stage::Running, Stage::Held];
 
-/// Brings a program to a stage.
-fn at(stage: Stage, subject: &Subject) -> anyhow::Result<Live> {
+/// Length of a run in which something happens to it.
+const RUNNING: Duration = Duration::from_millis(60);
+
+/// Number of iterations that take so long, as far as a few can tell; at most what a run may have.
+fn running(subject: &Subject) -> anyhow::Result<u64> {
+    let mut live = subject.ready()?;
+    let Answer::Ran { samples_ns, .. } = live.ask("run 10")? else {
+        bail!("no run");
+    };
+    live.finish()?.expect(0)?;
+    let mean = samples_ns.iter().sum::<u64>() / 10;
+    Ok((RUNNING.as_nanos() as u64 / mean.max(1)).clamp(10, MOST_SAMPLES))
+}
+
+/// Brings a program to a stage; a run has `n` iterations.
+fn at(stage: Stage, subject: &Subject, n: u64) -> anyhow::Result<Live> {
     if let Stage::Building = stage {
         return subject.small("--controlled").start();
     }
     let mut live = subject.ready()?;
     match stage {
         Stage::Building | Stage::Ready => {}
-        Stage::Running => live.send("run 10000\n".repeat(3))?,
+        Stage::Running => live.send(format!("run {n}\n").repeat(3))?,
         Stage::Held => ensure!(matches!(live.ask("hold")?, Answer::Held { .. }), "not held"),
     }
     Ok(live)
@@ -46,8 +60,9 @@ fn has_ended(ended: &Ended) -> anyhow::Result<()> {
 
 /// The end of file is `end`, at any time.
 pub(crate) fn by_end_of_file(subject: &Subject) -> anyhow::Result<()> {
+    let n = running(subject)?;
     for stage in STAGES {
-        let ended = at(stage, subject)?.finish()?.expect(0);
+        let ended = at(stage, subject, n)?.finish()?.expect(0);
         has_ended(&ended?).with_context(|| format!("{stage:?}"))?;
     }
     let mut live = subject.ready()?;
@@ -58,10 +73,11 @@ pub(crate) fn by_end_of_file(subject: &Subject) -> anyhow::Result<()> {
 
 /// Signals end it after the iteration under way, with status 128 + N.
 pub(crate) fn by_signal(subject: &Subject) -> anyhow::Result<()> {
+    let n = running(subject)?;
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         for stage in STAGES {
             let what = || format!("{signal} at {stage:?}");
-            let mut live = at(stage, subject)?;
+            let mut live = at(stage, subject, n)?;
             if let Stage::Building = stage {
                 live.await_handler(signal)?;
             }
@@ -81,7 +97,7 @@ pub(crate) fn by_signal(subject: &Subject) -> anyhow::Result<()> {
                 // The run under way is cut short; those behind it do not begin.
                 let answers = ended.stdout.iter().map(|line| serde_json::from_str(line));
                 let answers = answers.collect::<Result<Vec<Answer>, _>>()?;
-                let is_short = |answer: &Answer| matches!(answer, Answer::Ran { samples_ns, .. } if samples_ns.len() < 10_000);
+                let is_short = |answer: &Answer| matches!(answer, Answer::Ran { samples_ns, .. } if (samples_ns.len() as u64) < n);
                 let short = answers.iter().position(is_short);
                 let is_last = short.is_none_or(|at| at + 2 == answers.len());
                 ensure!(is_last, "{}: it goes on: {ended:?}", what());
@@ -147,12 +163,13 @@ pub(crate) fn by_second_signal(subject: &Subject) -> anyhow::Result<()> {
 
 /// A runner that is killed closes both pipes at once; one that stops reading closes one.
 pub(crate) fn without_runner(subject: &Subject) -> anyhow::Result<()> {
+    let n = running(subject)?;
     for stage in STAGES {
-        let mut live = at(stage, subject)?;
+        let mut live = at(stage, subject, n)?;
         live.drop_stdout();
         live.finish().with_context(|| format!("the runner ends at {stage:?}"))?;
 
-        let mut live = at(stage, subject)?;
+        let mut live = at(stage, subject, n)?;
         live.drop_stdout();
         // A child that another test starts has the reading end too until it becomes its program.
         until("it misses its reader", || live.send("run 1\n").is_err() || live.has_ended())?;

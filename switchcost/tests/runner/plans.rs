@@ -81,13 +81,13 @@ fn a_budget_takes_the_place_of_the_rounds_and_is_resumed_with_all_cases() {
         let processes = house.processes();
         TWO.map(|name| processes.iter().filter(|p| p["program"] == name).count())
     };
-    house.run("--budget 300ms").finish().expect(0);
+    house.run("--budget 4s").finish().expect(0);
     let [one, other] = counts();
     assert!(one >= 5 && one == other, "{one} and {other} rounds");
     // The header and the first process.
     let begin: Vec<String> = house.text().lines().take(2).map(str::to_owned).collect();
     fs::write(house.out(), begin.join("\n") + "\n").unwrap();
-    house.run("--budget 300ms --resume out.jsonl").finish().expect(0);
+    house.run("--budget 4s --resume out.jsonl").finish().expect(0);
     let [one, other] = counts();
     assert!(one >= 5 && one == other, "{one} and {other} rounds");
 }
