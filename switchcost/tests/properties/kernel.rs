@@ -180,7 +180,7 @@ fn the_files_as_they_are_tell_something() {
 }
 
 proptest! {
-    #![proptest_config(inputs(192))]
+    #![proptest_config(inputs(96))]
 
     #[test]
     fn whatever_the_files_hold_nothing_panics(
