@@ -1,130 +1,179 @@
+// Package contract is what a measured program and its runner say to each other: docs/CONTRACT.md. The form
+// that prints text for people is left out: `switchcost stat` runs the program and prints more.
 package contract
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/signal"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode"
 )
 
-// Program is a measured program. Describe completes a description, or fails where flags do not go
-// together; Measure builds, runs and takes down the work.
-type Program struct {
-	Name, About          string
-	Tasks, Iters, Warmup uint64
-	CreatesForHold       bool
-	Describe             func(*Description) error
-	Measure              func(*Run) error
+// Flags are those of the program, which adds its own before it calls Main.
+var Flags = flag.NewFlagSet("", flag.ContinueOnError)
+
+var tasks *uint64
+
+var (
+	warmup     = Number("warmup", 100, 0, math.MaxUint64, "`N` untimed iterations first")
+	workers    = Number("workers", 0, 0, 32768, "`N` threads that run goroutines; 0 is GOMAXPROCS, or one for each CPU")
+	describe   = Flags.Bool("describe", false, "print what this command line would build and need, as one line of JSON")
+	controlled = Flags.Bool("controlled", false, "obey requests on standard input, answer in lines of JSON")
+)
+
+// Number adds a flag with a whole number.
+func Number(name string, usual, least, most uint64, help string) *uint64 {
+	value := usual
+	Flags.Func(name, fmt.Sprintf("%s (default %d)", help, usual), func(text string) error {
+		read, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || read < least || read > most {
+			return fmt.Errorf("write a number from %d to %d", least, most)
+		}
+		value = read
+		return nil
+	})
+	return &value
 }
 
-var tasks, iters, warmup *uint64
-
-// Main follows the command line and ends the program.
-func Main(p Program) {
-	// A reader that has gone away is an error of the write.
-	signal.Ignore(syscall.SIGPIPE)
-	tasks = Number("tasks", p.Tasks, 1, math.MaxInt32, "`N` goroutines")
-	iters = Number("iters", p.Iters, 1, math.MaxUint64, "`N` iterations to time")
-	warmup = Number("warmup", p.Warmup, 0, math.MaxUint64, "`N` untimed iterations before them")
-	watchSignals(p.Name)
-	os.Exit(p.main())
+// Description is the program's of itself and of one command line.
+type Description struct {
+	Contract int              `json:"contract"`
+	Program  string           `json:"program"`
+	Version  string           `json:"version"`
+	Tasks    uint64           `json:"tasks"`
+	Tokens   uint64           `json:"tokens,omitempty"`
+	Bytes    uint64           `json:"bytes,omitempty"`
+	Hops     uint64           `json:"hops,omitempty"`
+	Claim    string           `json:"claim"`
+	Passes   []map[string]any `json:"passes"`
+	Needs    map[string]Need  `json:"needs"`
+	Runtime  map[string]any   `json:"runtime"`
+	// Settle is how many iterations after a wait are not timed, at most.
+	Settle uint64 `json:"-"`
+	// CreatesForHold has Next ask for tasks with IsHold, and the program call Held.
+	CreatesForHold bool `json:"-"`
 }
 
-func (p *Program) main() int {
-	err := parse()
-	if errors.Is(err, flag.ErrHelp) {
-		_, err := os.Stdout.WriteString(help(p.About))
-		return p.printed(err)
+// Need of one resource: the whole process's share, and each task's.
+type Need struct {
+	Fixed uint64 `json:"fixed"`
+	Each  uint64 `json:"each"`
+}
+
+// Need adds to what the run takes of the system.
+func (d *Description) Need(resource string, fixed, each uint64) {
+	need := d.Needs[resource]
+	d.Needs[resource] = Need{need.Fixed + fixed, need.Each + each}
+}
+
+// Main follows the command line and ends the program. Without --tasks there are so many. The first function completes the description, or
+// fails where flags do not go together; the second one builds, runs and takes down the work.
+func Main(name string, usual uint64, complete func(*Description) error, measure func(*Run) error) {
+	tasks = Number("tasks", usual, 1, math.MaxInt32, "`N` goroutines")
+	watchSignals()
+	os.Exit(start(name, complete, measure))
+}
+
+func start(name string, complete func(*Description) error, measure func(*Run) error) int {
+	description, err := parse(name, complete)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		Flags.SetOutput(os.Stdout)
+		Flags.PrintDefaults()
+		return 0
+	case err != nil:
+		return complain(name, err, 2)
+	case *describe:
+		return complain(name, printLine(description), 1)
 	}
-	d := newDescription(p.Name, *tasks)
+	run := newRun(description)
+	if err = checkLimits(description); err == nil {
+		err = guarded(run, measure)
+	}
+	if err != nil {
+		return max(complain(name, printLine(map[string]any{"at": "failed", "error": err.Error()}), 1), 1)
+	}
+	if err = printLine(map[string]any{"at": "ended", "teardown_ns": time.Since(run.rested)}); err != nil {
+		return complain(name, err, 1)
+	}
+	if number := received.Load(); number != 0 {
+		return 128 + int(number)
+	}
+	return 0
+}
+
+func guarded(run *Run, measure func(*Run) error) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("%v (a panic)", panicked)
+		}
+	}()
+	return measure(run)
+}
+
+// parse reads the command line, and fixes the number of workers.
+func parse(name string, complete func(*Description) error) (*Description, error) {
+	Flags.SetOutput(io.Discard)
+	if err := Flags.Parse(os.Args[1:]); err != nil {
+		return nil, err
+	}
+	if Flags.NArg() > 0 {
+		return nil, fmt.Errorf("%q is no flag: see --help", Flags.Arg(0))
+	}
+	if *describe == *controlled {
+		return nil, fmt.Errorf("write --describe or --controlled; `switchcost stat %s` measures and prints text", name)
+	}
+	if *workers == 0 {
+		*workers = uint64(runtime.GOMAXPROCS(0))
+	}
+	// Set once more, or the runtime follows a quota of CPU time that changes in mid-run.
+	runtime.GOMAXPROCS(int(*workers))
+	d := &Description{
+		Contract: 1, Program: name, Version: "0.1.0", Tasks: *tasks, Claim: "user-switch",
+		Settle: 3,
+		// The runtime's event loop, a few threads beside the workers, its heap.
+		Needs: map[string]Need{"descriptors": {12, 0}, "threads": {*workers + 10, 0}, "bytes": {12<<20 + *workers<<18, 0}},
+		Runtime: map[string]any{
+			"name": "go", "version": runtime.Version(), "flavor": "goroutines", "workers": *workers,
+		},
+	}
+	err := complete(d)
+	d.Passes = []map[string]any{{"name": "main", "settle": d.Settle}}
+	return d, err
+}
+
+// complain says what went wrong, if anything did, in a line that fills no screen. It returns the status.
+func complain(name string, err error, status int) int {
 	if err == nil {
-		err = p.Describe(d)
-	}
-	if err != nil {
-		complain(p.Name, err)
-		return 2
-	}
-	if *describe {
-		return p.printed(printLine(d))
-	}
-	run := &Run{
-		Tasks: *tasks, description: d, createsForHold: p.CreatesForHold, started: time.Now(),
-	}
-	if *controlled {
-		run.requests = openRequests()
-	}
-	run.step = run.warmUp
-	if err = check(d); err == nil {
-		err = guarded(func() error { return p.Measure(run) })
-	}
-	status := p.report(run, err)
-	if number := received.Load(); number != 0 && status == 0 {
-		status = 128 + int(number)
-	}
-	return status
-}
-
-// report tells the runner or people how it ended.
-func (p *Program) report(run *Run, err error) int {
-	answer, status := map[string]any{"at": "ended", "teardown_ns": time.Since(run.rested)}, 0
-	if err != nil {
-		answer, status = map[string]any{"at": "failed", "error": err.Error()}, 1
-	}
-	if *controlled {
-		return max(p.printed(printLine(answer)), status)
-	}
-	if len(run.samples) > 0 {
-		_, failed := os.Stdout.WriteString(run.text())
-		status = max(p.printed(failed), status)
-	}
-	if number := received.Load(); number != 0 && err == nil {
-		err = fmt.Errorf("interrupted after %d of %d iterations", len(run.samples), *iters)
-	}
-	if err != nil {
-		complain(p.Name, err)
-	}
-	return status
-}
-
-// printed is the exit status after a print. One who has stopped reading has read enough.
-func (p *Program) printed(err error) int {
-	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return 0
 	}
-	complain(p.Name, err)
-	return 1
-}
-
-// text is the original experiment's two lines, and what explains them.
-func (r *Run) text() string {
-	d, repeats, what := summary(r.samples), r.Tasks, "task"
-	text := fmt.Sprintf("%d tasks, %d iterations:\nmean %s per iteration, stddev %s (%s per task per iter)\n", r.Tasks,
-		d.Count, nanos(d.Mean), nanos(d.Stddev), nanos(d.Mean/float64(r.Tasks*max(r.description.Tokens, 1))))
-	if hops := r.description.Hops; hops > 0 {
-		repeats, what = hops, "hop"
-		text += fmt.Sprintf("per hop     %s (%d hops an iteration)\n", nanos(d.Mean/float64(hops)), hops)
-	}
-	text += fmt.Sprintf("iteration   min %s, p50 %s, p90 %s, p99 %s, max %s\n", nanos(float64(d.Min)),
-		nanos(float64(d.P50)), nanos(float64(d.P90)), nanos(float64(d.P99)), nanos(float64(d.Max)))
-	used, all := usage(&r.before, &r.after), float64(repeats)*float64(d.Count)
-	return text + fmt.Sprintf("switches    %.3f voluntary, %.3f involuntary a %s\n",
-		float64(used["voluntary_switches"])/all, float64(used["involuntary_switches"])/all, what)
-}
-
-func nanos(ns float64) string {
-	size, unit := 1.0, "ns"
-	for _, larger := range []string{"µs", "ms", "s"} {
-		if ns >= 999.9995*size {
-			size, unit = size*1000, larger
+	line := strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
 		}
+		return '?'
+	}, err.Error())
+	fmt.Fprintf(os.Stderr, "%s: %.400s\n", name, line)
+	return status
+}
+
+func printLine(answer any) error {
+	line, err := json.Marshal(answer)
+	if err == nil {
+		_, err = os.Stdout.Write(append(line, '\n'))
 	}
-	return fmt.Sprintf("%.3f%s", ns/size, unit)
+	return err
 }
 
 // received is the number of the first signal, or 0; stopped is closed then.
@@ -133,9 +182,9 @@ var (
 	stopped  = make(chan struct{})
 )
 
-// watchSignals has the first signal end the measurement, and a second one the process; a process that is
-// stuck is ended after 10 s. A terminal and a parent may both pass one on: two within 0.5 s are one.
-func watchSignals(name string) {
+// watchSignals has the first signal end the measurement, and a second one the process. A terminal and a
+// parent may both pass one on: two within 0.5 s are one.
+func watchSignals() {
 	signals := make(chan os.Signal, 4)
 	for _, each := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(each) {
@@ -146,32 +195,41 @@ func watchSignals(name string) {
 		number, _ := (<-signals).(syscall.Signal)
 		received.Store(int32(number))
 		close(stopped)
-		first, stuck, words := time.Now(), time.After(10*time.Second), ""
-		for words == "" {
-			select {
-			case <-signals:
-				if time.Since(first) > 500*time.Millisecond {
-					words = "interrupted again: ended at once"
-				}
-			case <-stuck:
-				words = "stuck: ended by force after an interrupt"
-			}
+		for first := time.Now(); time.Since(first) < 500*time.Millisecond; {
+			<-signals
 		}
-		complain(name, errors.New(words))
 		os.Exit(128 + int(number))
 	}()
 }
 
-func guarded(run func() error) (err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = PanicError(panicked)
+// checkLimits compares what the run needs with descriptors and memory. (Go's runtime has raised the soft
+// descriptor limit to the hard one. The number of threads does not depend on that of tasks. The runner
+// looks at all limits before it starts a case.)
+func checkLimits(d *Description) error {
+	most, short := uint64(math.MaxUint64), ""
+	against := func(name, resource string, limit, used uint64) {
+		need, left := d.Needs[resource], limit-min(used, limit)
+		if needed := need.Fixed + need.Each*d.Tasks; needed > left {
+			short += fmt.Sprintf("%s leaves %d of the %d needed; ", name, left, needed)
 		}
-	}()
-	return run()
-}
-
-// PanicError is a panic as an error, in one line.
-func PanicError(panicked any) error {
-	return fmt.Errorf("%s (a panic)", strings.ReplaceAll(fmt.Sprint(panicked), "\n", " "))
+		if need.Each > 0 {
+			most = min(most, (left-min(need.Fixed, left))/need.Each)
+		}
+	}
+	var files syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
+		open, _ := os.ReadDir("/proc/self/fd")
+		against("the descriptor limit (ulimit -n)", "descriptors", files.Cur, uint64(len(open)))
+	}
+	text, _ := os.ReadFile("/proc/meminfo")
+	_, rest, _ := strings.Cut(string(text), "MemAvailable:")
+	var available uint64
+	if _, err := fmt.Sscan(rest, &available); err == nil {
+		against("the available memory", "bytes", available<<10, 0)
+	}
+	if short == "" {
+		return nil
+	}
+	return fmt.Errorf("--tasks %d is more than this system allows: %sat most %d tasks fit; "+
+		"`switchcost limits %s --tasks %d` has the remedies", d.Tasks, short, most, d.Program, d.Tasks)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,137 +32,114 @@ var pids = []int{os.Getpid()}
 //			run.Record(time.Since(clock))
 //		}
 //	}
-//	return run.Err()
+//	return run.Err
 //
 // so that all of this file's work is outside the timed spans.
 type Run struct {
 	// Tasks is how many there are.
 	Tasks uint64
-	// Pass is the name of the pass under way: `hold` where a program creates its tasks for it.
-	Pass string
+	// Begun is how many iterations were begun, untimed ones included.
+	Begun uint64
+	// IsHold is true where the next thing to do is to create all tasks and to call Held.
+	IsHold bool
+	// Err is why Next ended the run, if nobody asked for it.
+	Err error
 
 	description    *Description
-	createsForHold bool
-	step           func() bool
+	requests       *bufio.Reader
+	request        *string
 	started        time.Time
 	rested         time.Time
-	first          int64
-	begun          uint64
+	setup, first   time.Duration
+	isReady        bool
 	untimed, timed uint64
 	until          time.Time
 	isTiming       bool
 	samples        []uint64
 	extra          map[string][]uint64
 	before, after  syscall.Rusage
-	requests       *bufio.Reader
-	request        []string
-	err            error
 }
 
-// Err is why Next ended the run, if nobody asked for it.
-func (r *Run) Err() error { return r.err }
-
-// Begun is how many iterations were begun, untimed ones included.
-func (r *Run) Begun() uint64 { return r.begun }
-
-// Next begins the next pass; false where the tasks are to be taken down. The first call says that all
-// tasks run.
-func (r *Run) Next() bool {
-	if r.step() && r.err == nil {
-		return true
-	}
-	r.rested = time.Now()
-	return false
-}
-
-func (r *Run) begin(pass string, untimed, timed uint64) bool {
-	r.Pass, r.untimed, r.timed, r.until = pass, untimed, timed, time.Time{}
-	r.isTiming, r.samples, r.extra = false, r.samples[:0], map[string][]uint64{}
-	return true
-}
-
-// warmUp is the first step.
-func (r *Run) warmUp() bool {
-	setup := int64(time.Since(r.started))
-	r.step = func() bool {
-		if !*controlled {
-			r.step = func() bool { return false }
-			return r.begin("main", 0, *iters)
-		}
-		ready := *r.description
-		ready.At, ready.Pids, ready.Setup, ready.First = "ready", pids, setup, r.first
-		r.answer(ready)
-		r.step = func() bool {
-			if r.Pass != "hold" {
-				r.tell()
-			}
-			return r.obey()
-		}
-		return r.obey()
-	}
-	r.samples = make([]uint64, mostSamples)
+func newRun(d *Description) *Run {
+	r := &Run{Tasks: d.Tasks, description: d, requests: openRequests(), samples: make([]uint64, mostSamples)}
 	for k := range r.samples {
 		// Written, so that it is resident.
 		r.samples[k] = 1
 	}
-	return r.begin("main", *warmup, 0)
+	r.started = time.Now()
+	return r
+}
+
+// Next answers for the last pass and begins the next one; false where the tasks are to be taken down. The
+// first call says that all tasks run, and begins the warm-up.
+func (r *Run) Next() bool {
+	switch {
+	case r.setup == 0:
+		r.setup = time.Since(r.started)
+		return r.begin(*warmup, 0, time.Time{})
+	case !r.isReady:
+		r.isReady = true
+		r.answer(struct {
+			At    string        `json:"at"`
+			Pids  []int         `json:"pids"`
+			Setup time.Duration `json:"setup_ns"`
+			First time.Duration `json:"first_ns,omitempty"`
+			*Description
+		}{"ready", pids, r.setup, r.first, r.description})
+	case !r.IsHold:
+		r.tell()
+	}
+	for r.Err == nil {
+		if r.request == nil {
+			r.await()
+		}
+		line := *r.request
+		r.request = nil
+		count, isRun := strings.CutPrefix(strings.TrimSuffix(line, " main"), "run ")
+		n, err := strconv.ParseUint(count, 10, 64)
+		r.IsHold = line == "hold" && r.description.CreatesForHold
+		switch {
+		case r.Err != nil:
+		case line == "end":
+			r.rested = time.Now()
+			return false
+		case r.IsHold:
+			return true
+		case line == "hold":
+			r.Held()
+		case isRun && err == nil && n >= 1 && n <= mostSamples:
+			return r.begin(r.description.Settle, n, time.Now().Add(settleTime))
+		default:
+			r.Err = fmt.Errorf("cannot follow %.80q: write run N [main] with N from 1 to %d, hold or end", line, mostSamples)
+		}
+	}
+	return false
+}
+
+func (r *Run) begin(untimed, timed uint64, until time.Time) bool {
+	r.untimed, r.timed, r.until = untimed, timed, until
+	r.isTiming, r.samples, r.extra = false, r.samples[:0], map[string][]uint64{}
+	return true
 }
 
 // tell answers `run`.
 func (r *Run) tell() {
-	extra := map[string]Distribution{}
+	extra := map[string]distribution{}
 	for name, samples := range r.extra {
 		extra[name] = summary(samples)
 	}
 	answer := map[string]any{"at": "ran", "samples_ns": r.samples, "extra": extra}
 	if r.isTiming {
-		answer["usage"] = usage(&r.before, &r.after)
+		answer["usage"] = map[string]int64{
+			"user_ns":              r.after.Utime.Nano() - r.before.Utime.Nano(),
+			"system_ns":            r.after.Stime.Nano() - r.before.Stime.Nano(),
+			"voluntary_switches":   int64(r.after.Nvcsw - r.before.Nvcsw),
+			"involuntary_switches": int64(r.after.Nivcsw - r.before.Nivcsw),
+			"minor_faults":         int64(r.after.Minflt - r.before.Minflt),
+			"major_faults":         int64(r.after.Majflt - r.before.Majflt),
+		}
 	}
 	r.answer(answer)
-}
-
-// obey follows requests up to one for a pass.
-func (r *Run) obey() bool {
-	for r.err == nil {
-		words := r.request
-		if r.request = nil; words == nil {
-			words = r.await()
-		}
-		switch line := strings.Join(words, " "); {
-		case r.err != nil || line == "end":
-			return false
-		case line == "hold" && r.createsForHold:
-			return r.begin("hold", 0, 0)
-		case line == "hold":
-			r.Held()
-		case len(words) < 2 || len(words) > 3 || words[0] != "run":
-			r.refuse(line)
-		default:
-			return r.beginAsked(line, words[1], words[2:])
-		}
-	}
-	return false
-}
-
-func (r *Run) beginAsked(line, count string, name []string) bool {
-	n, err := strconv.ParseUint(count, 10, 64)
-	if err != nil || n < 1 || n > mostSamples {
-		r.refuse(line)
-		return false
-	}
-	for _, kind := range r.description.Passes {
-		if len(name) == 0 || name[0] == kind.Name {
-			r.begin(kind.Name, kind.Settle, n)
-			r.until = time.Now().Add(settleTime)
-			return true
-		}
-	}
-	r.err = fmt.Errorf("there is no pass %q: see --describe", name[0])
-	return false
-}
-
-func (r *Run) refuse(line string) {
-	r.err = fmt.Errorf("cannot follow %.80q: write run N [PASS] with N from 1 to %d, hold or end", line, mostSamples)
 }
 
 // openRequests opens a pipe on standard input anew: a read is then awaited by the runtime's event loop.
@@ -175,9 +154,9 @@ func openRequests() *bufio.Reader {
 	return bufio.NewReaderSize(requests, longestLine)
 }
 
-// await waits for a line on standard input. Its end, or a signal, is the end of the run. Nobody reads
-// while iterations are timed.
-func (r *Run) await() []string {
+// await waits for a line on standard input. Its end, or a signal, is the end of the run.
+// Nobody reads while iterations are timed.
+func (r *Run) await() {
 	var line []byte
 	came := make(chan error)
 	go func() {
@@ -185,19 +164,18 @@ func (r *Run) await() []string {
 		line, err = r.requests.ReadSlice('\n')
 		came <- err
 	}()
+	request := "end"
+	r.request = &request
 	select {
 	case <-stopped:
-		return []string{"end"}
 	case err := <-came:
 		switch {
 		case received.Load() != 0 || errors.Is(err, io.EOF):
-			return []string{"end"}
-		case errors.Is(err, bufio.ErrBufferFull):
-			r.err = fmt.Errorf("a request is longer than %d bytes", longestLine)
 		case err != nil:
-			r.err = fmt.Errorf("cannot read a request: %w", err)
+			r.Err = fmt.Errorf("cannot read a request of less than %d bytes: %w", longestLine, err)
+		default:
+			request = strings.Join(strings.Fields(string(line)), " ")
 		}
-		return append([]string{}, strings.Fields(string(line))...)
 	}
 }
 
@@ -205,8 +183,8 @@ func (r *Run) await() []string {
 func (r *Run) Held() {
 	debug.FreeOSMemory()
 	r.answer(map[string]any{"at": "held", "pids": pids})
-	if r.err == nil {
-		r.request = r.await()
+	if r.Err == nil {
+		r.await()
 	}
 }
 
@@ -215,7 +193,7 @@ func (r *Run) Iterate() bool {
 	isSettling := r.untimed > 0 && (r.until.IsZero() || time.Now().Before(r.until))
 	switch {
 	case received.Load() != 0 || !isSettling && r.timed == 0:
-		r.err = errors.Join(r.err, syscall.Getrusage(syscall.RUSAGE_SELF, &r.after))
+		r.Err = errors.Join(r.Err, syscall.Getrusage(syscall.RUSAGE_SELF, &r.after))
 		return false
 	case isSettling:
 		r.untimed--
@@ -224,20 +202,17 @@ func (r *Run) Iterate() bool {
 		r.timed--
 		if !r.isTiming {
 			r.isTiming = true
-			r.err = errors.Join(r.err, syscall.Getrusage(syscall.RUSAGE_SELF, &r.before))
+			r.Err = errors.Join(r.Err, syscall.Getrusage(syscall.RUSAGE_SELF, &r.before))
 		}
 	}
-	r.begun++
+	r.Begun++
 	return true
 }
 
-// Iteration is the number of the iteration under way, counted over all passes.
-func (r *Run) Iteration() uint64 { return r.begun - 1 }
-
 // Record takes the time of the iteration under way; that of an untimed one is dropped.
 func (r *Run) Record(elapsed time.Duration) {
-	if r.begun == 1 {
-		r.first = int64(elapsed)
+	if r.Begun == 1 {
+		r.first = elapsed
 	}
 	if r.isTiming {
 		r.samples = append(r.samples, uint64(elapsed))
@@ -252,7 +227,37 @@ func (r *Run) Aside(name string, samples ...uint64) {
 }
 
 func (r *Run) answer(answer any) {
-	if err := printLine(answer); err != nil && r.err == nil {
-		r.err = fmt.Errorf("cannot answer the runner: %w", err)
+	if err := printLine(answer); err != nil && r.Err == nil {
+		r.Err = fmt.Errorf("cannot answer the runner: %w", err)
+	}
+}
+
+// distribution is a summary of samples.
+type distribution struct {
+	Count  int     `json:"count"`
+	Mean   float64 `json:"mean"`
+	Stddev float64 `json:"stddev"`
+	Min    uint64  `json:"min"`
+	P50    uint64  `json:"p50"`
+	P90    uint64  `json:"p90"`
+	P99    uint64  `json:"p99"`
+	Max    uint64  `json:"max"`
+}
+
+// summary sorts the samples, of which there is one at least.
+func summary(samples []uint64) distribution {
+	slices.Sort(samples)
+	n, sum, squares := len(samples), 0.0, 0.0
+	for _, sample := range samples {
+		sum += float64(sample)
+	}
+	mean := sum / float64(n)
+	for _, sample := range samples {
+		squares += (float64(sample) - mean) * (float64(sample) - mean)
+	}
+	percentile := func(p int) uint64 { return samples[(n*p+99)/100-1] }
+	return distribution{
+		n, mean, math.Sqrt(squares / float64(n)),
+		samples[0], percentile(50), percentile(90), percentile(99), samples[n-1],
 	}
 }

@@ -4,14 +4,10 @@
 // down and ends. Timed: the N statements (taking a goroutine, with its stack, from those that have ended
 // or allocating it, and queueing it). Left out: awaiting them, which follows.
 //
-// The pass `single` reads the clock once more for each goroutine, and has two distributions besides:
-//   - creation: one go statement, with one reading;
-//   - spawn_to_body: from that statement to the first instruction of the goroutine's body.
-//
 // Not to be taken for the price of holding N goroutines: they end while others are created. `hold` has
 // N of them alive at once that wait at a channel.
 //
-// With --sleep it is another program: see sleep.go.
+// With --sleep it is another program: see createSleepers.
 package main
 
 import (
@@ -20,28 +16,30 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchcost/contract"
 )
 
-func main() {
-	contract.Main(contract.Program{
-		Name: "goroutine-creation", About: "Time the creation of goroutines",
-		Tasks: 10000, Iters: 100, Warmup: 10, CreatesForHold: true, Describe: describe, Measure: measure,
-	})
-}
+var (
+	sleep   = contract.Flags.Duration("sleep", 0, "let each body sleep for a `TIME` such as 1s, and time it all; with --warmup 0")
+	isGated = contract.Flags.Bool("gate", false, "with --sleep: no body sleeps before all are alive")
+)
+
+func main() { contract.Main("goroutine-creation", 10000, describe, measure) }
 
 func describe(d *contract.Description) error {
 	// A goroutine that waits or sleeps: its first stack of 2 KiB, and what the runtime knows of it.
 	d.Need("bytes", 0, 3600)
-	if *sleep > 0 {
+	d.CreatesForHold = true
+	switch {
+	case *sleep < 0 || *sleep > 24*time.Hour:
+		return errors.New("--sleep: write a time such as 50us or 1s, 24h at most")
+	case *sleep > 0:
 		// An iteration takes as long as a sleep: none is spent untimed.
-		d.Passes[0].Settle = 0
-		return nil
-	}
-	d.Passes = append(d.Passes, contract.PassKind{Name: "single", Settle: 3})
-	if *isGated {
+		d.Settle = 0
+	case *isGated:
 		return errors.New("--gate: nothing sleeps: add --sleep, or drop it")
 	}
 	return nil
@@ -51,10 +49,8 @@ func measure(run *contract.Run) error {
 	for run.Next() {
 		err := error(nil)
 		switch {
-		case run.Pass == "hold":
+		case run.IsHold:
 			hold(run)
-		case run.Pass == "single":
-			err = createStamped(run)
 		case *sleep > 0:
 			err = createSleepers(run)
 		default:
@@ -64,7 +60,7 @@ func measure(run *contract.Run) error {
 			return err
 		}
 	}
-	return run.Err()
+	return run.Err
 }
 
 // create begins N goroutines in each iteration and times that.
@@ -97,49 +93,6 @@ func body(bodies *sync.WaitGroup, returned []int, k int) {
 	bodies.Done()
 }
 
-// none is what stands where a goroutine has written nothing.
-const none = math.MaxUint64
-
-// createStamped reads the clock between the statements too, and first thing in each goroutine.
-func createStamped(run *contract.Run) error {
-	calls, delays := make([]uint64, run.Tasks), make([]uint64, run.Tasks)
-	var bodies sync.WaitGroup
-	for run.Iterate() {
-		bodies.Add(len(calls))
-		fill(delays, none)
-
-		clock := time.Now()
-		called := clock
-		for k := range calls {
-			go stamped(&bodies, delays, k, called)
-			now := time.Now()
-			calls[k] = uint64(now.Sub(called))
-			called = now
-		}
-		run.Record(time.Since(clock))
-
-		bodies.Wait()
-		if k := slices.Index(delays, none); k >= 0 {
-			return fmt.Errorf("task %d did not run", k)
-		}
-		run.Aside("creation", calls...)
-		run.Aside("spawn_to_body", delays...)
-	}
-	return nil
-}
-
-// stamped writes down how long ago it was called.
-func stamped(bodies *sync.WaitGroup, delays []uint64, k int, called time.Time) {
-	delays[k] = uint64(time.Since(called))
-	bodies.Done()
-}
-
-func fill(numbers []uint64, value uint64) {
-	for k := range numbers {
-		numbers[k] = value
-	}
-}
-
 // hold has N goroutines alive that wait at a channel until the next request.
 func hold(run *contract.Run) {
 	gate := make(chan struct{})
@@ -157,4 +110,66 @@ func hold(run *contract.Run) {
 	run.Held()
 	close(gate)
 	ended.Wait()
+}
+
+// none is what stands where a goroutine has written nothing.
+const none = math.MaxUint64
+
+// sleepers are N goroutines that each sleep for a time.
+type sleepers struct {
+	gate            chan struct{}
+	arrived, asleep sync.WaitGroup
+	alive           atomic.Int64
+	late            []uint64
+}
+
+// createSleepers is another program's loop. One iteration: N go statements, one after the other, and the
+// wait for all of them. Each goroutine sleeps as soon as it runs; with --gate as soon as all are alive.
+// Timed: the whole, from before the first statement until the last goroutine has ended.
+//
+// Extra distributions: late, which is by how much each slept longer than asked; and alive_count, the most
+// that were alive at once in each iteration.
+func createSleepers(run *contract.Run) error {
+	s := &sleepers{late: make([]uint64, run.Tasks)}
+	for run.Iterate() {
+		// Written before the clock starts, so that it is resident.
+		for k := range s.late {
+			s.late[k] = none
+		}
+		most := int64(0)
+		s.gate = make(chan struct{})
+		s.arrived.Add(len(s.late))
+		s.asleep.Add(len(s.late))
+
+		clock := time.Now()
+		for k := range s.late {
+			most = max(most, s.alive.Add(1))
+			go s.sleep(k)
+		}
+		if *isGated {
+			s.arrived.Wait()
+			close(s.gate)
+		}
+		s.asleep.Wait()
+		run.Record(time.Since(clock))
+
+		if k := slices.Index(s.late, none); k >= 0 {
+			return fmt.Errorf("task %d did not sleep", k)
+		}
+		run.Aside("alive_count", uint64(most))
+		run.Aside("late", s.late...)
+	}
+	return nil
+}
+
+func (s *sleepers) sleep(k int) {
+	s.arrived.Done()
+	if *isGated {
+		<-s.gate
+	}
+	begun := time.Now()
+	time.Sleep(*sleep)
+	s.late[k] = uint64(max(time.Since(begun)-*sleep, 0))
+	s.alive.Add(-1)
+	s.asleep.Done()
 }

@@ -13,89 +13,77 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
-	"switchcost/chain"
 	"switchcost/contract"
 )
 
 var (
 	tokens   = contract.Number("tokens", 1, 1, math.MaxUint32, "`K` numbers in flight at once")
 	capacity = contract.Number("capacity", 1, 0, 1<<28, "`N` numbers that a channel holds; 0: no buffer")
-	feed     = contract.Choice("feed", "who has the numbers at first", "driver", "first-task")
-	fault    = chain.FaultFlag()
+	// isOwned is whether the first task has the numbers at first.
+	isOwned = false
 )
 
 func main() {
-	contract.Main(contract.Program{
-		Name: "goroutine-mem-brigade", About: "Pass a number through a chain of goroutines joined by channels, and time it",
-		Tasks: 500, Iters: 10000, Warmup: 100, Describe: describe, Measure: measure,
+	contract.Flags.Func("feed", "who has the numbers at first: driver or first-task (default driver)", func(text string) error {
+		isOwned = text == "first-task"
+		if !isOwned && text != "driver" {
+			return errors.New("write driver or first-task")
+		}
+		return nil
 	})
+	contract.Main("goroutine-mem-brigade", 500, describe, measure)
 }
 
 func describe(d *contract.Description) error {
 	d.Tokens, d.Hops = *tokens, (d.Tasks+1)**tokens
-	if *feed == "first-task" {
-		d.Hops = d.Tasks**tokens + 1
-	}
 	// A goroutine, its channel and its results.
 	const goroutine, number = 3200, 8
 	d.Need("bytes", number*(*capacity+2**tokens), goroutine+number**capacity)
+	if isOwned {
+		d.Hops = d.Tasks**tokens + 1
+		return nil
+	}
 	// The driver sends all numbers before it takes one back. Without buffers each task has one in its hand.
-	if most := max((d.Tasks+1)**capacity, d.Tasks); *feed == "driver" && *tokens > most {
+	if most := max((d.Tasks+1)**capacity, d.Tasks); *tokens > most {
 		return fmt.Errorf("--tokens %d is more than the channels hold (at most %d): lower it, raise --capacity or "+
 			"--tasks, or use --feed first-task", *tokens, most)
 	}
-	return fault.Check(d.Tasks)
+	return nil
 }
 
 func measure(run *contract.Run) error {
-	tasks, sent := chain.New(run.Tasks), make([]int, *tokens)
+	chain, sent := contract.NewChain(run.Tasks), make([]int, *tokens)
 	stock := []int{}
-	if *feed == "first-task" {
+	if isOwned {
 		sent, stock = sent[:1], sent[1:]
 	}
 	first := make(chan int, *capacity)
 	last := first
 	for place := range run.Tasks {
-		from, to := last, make(chan int, *capacity)
-		task, own := tasks.Task(place), []int(nil)
+		from, to, own := last, make(chan int, *capacity), []int(nil)
 		if place == 0 {
 			own = stock
 		}
-		if fault.IsOf(place) {
-			from = faultyLink(last, task)
-		}
-		go passOn(from, to, own, task)
+		go passOn(from, to, own, chain, place)
 		last = to
 	}
-	tasks.AwaitStart()
+	chain.Started.Wait()
 	err := drive(run, first, last, sent, stock)
-	// The end runs along the chain, and what is still in it comes out.
+	// The end runs along the chain.
 	close(first)
-	drain(last)
-	return tasks.Result(err, run.Begun()**tokens)
-}
-
-// drain takes what still comes, so that nobody waits for ever to put something in.
-func drain(link <-chan int) {
-	for range link {
-	}
+	return chain.Result(err, run.Begun**tokens)
 }
 
 // passOn is a task of the chain: takes a number, adds one, hands it on, until the channel is closed; and
 // hands on its stock, if it has one, each time that a number comes.
-func passOn(from <-chan int, to chan<- int, stock []int, task chain.Task) {
+func passOn(from <-chan int, to chan<- int, stock []int, chain *contract.Chain, place uint64) {
 	passed := uint64(0)
-	defer func() {
-		panicked := recover()
-		close(to)
-		drain(from)
-		task.Leave(passed, nil, panicked)
-	}()
-	task.Started()
+	chain.Started.Done()
 	for number := range from {
 		to <- number + 1
 		passed++
@@ -104,6 +92,8 @@ func passOn(from <-chan int, to chan<- int, stock []int, task chain.Task) {
 			passed++
 		}
 	}
+	close(to)
+	chain.Ended(place, passed, nil)
 }
 
 // drive sends the numbers in, takes them out, and times that. The stock is the first task's.
@@ -111,7 +101,7 @@ func drive(run *contract.Run, first chan<- int, last <-chan int, sent, stock []i
 	received := make([]int, len(sent)+len(stock))
 	for run.Next() {
 		for run.Iterate() {
-			start := int(run.Iteration())
+			start := int(run.Begun)
 			for k := range sent {
 				sent[k] = start + k
 			}
@@ -126,45 +116,18 @@ func drive(run *contract.Run, first chan<- int, last <-chan int, sent, stock []i
 			for k := range received {
 				number, isOpen := <-last
 				if !isOpen {
-					return chain.ErrEnded
+					return contract.ErrEnded
 				}
 				received[k] = number
 			}
 			run.Record(time.Since(clock))
 
 			for k, came := range received {
-				if expected := start + k + int(run.Tasks); came != expected {
-					return fmt.Errorf("token %d came out as %d, expected %d: it did not visit each task once", k, came, expected)
+				if err := contract.CheckToken(k, came, start+k+int(run.Tasks)); err != nil {
+					return err
 				}
 			}
 		}
 	}
-	return run.Err()
-}
-
-// faultyLink is one for tests: a goroutine of its own between a channel and its task.
-func faultyLink(from <-chan int, task chain.Task) chan int {
-	to, served := make(chan int), 0
-	go func() {
-		defer func() {
-			if panicked := recover(); panicked != nil {
-				task.Fail(contract.PanicError(panicked))
-			}
-			close(to)
-			drain(from)
-		}()
-		for number := range from {
-			if served++; served > chain.ServedBefore {
-				if err := fault.Strike(); err != nil {
-					if fault.Name == "fail" {
-						task.Fail(err)
-					}
-					return
-				}
-				number = ^number
-			}
-			to <- number
-		}
-	}()
-	return to
+	return run.Err
 }
