@@ -26,7 +26,7 @@ use clap::Parser;
 pub use flags::{Defaults, Flags};
 pub use run::{Pass, Run, Step};
 
-use message::{Answer, Description};
+use message::{Answer, Description, Extra};
 
 /// Exit status: could not measure.
 const COULD_NOT_MEASURE: u8 = 1;
@@ -104,7 +104,7 @@ pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> Exit
 }
 
 /// Prints the help, or, in one line, what is wrong with the command line.
-pub fn refuse(name: &str, error: &clap::Error) -> ExitCode {
+fn refuse(name: &str, error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     let printed = match error.use_stderr() {
         true => {
@@ -113,10 +113,11 @@ pub fn refuse(name: &str, error: &clap::Error) -> ExitCode {
             let words: Vec<&str> = words.unwrap_or_default().split_whitespace().collect();
             let words = words.join(" ");
             let words = words.trim_start_matches("error: ");
-            console::say(&shortened(&format!("{name}: {words} (see --help)")));
+            console::say(&format!("{name}: {words:.LONGEST_COMPLAINT$} (see --help)"));
             Ok(())
         }
-        false => console::show(&compact(&text)),
+        // Without the blank lines between flags it fits a screen and a half.
+        false => console::show(&text.replace("\n\n ", "\n ")),
     };
     match printed {
         Ok(()) => ExitCode::from(error.exit_code() as u8),
@@ -124,39 +125,8 @@ pub fn refuse(name: &str, error: &clap::Error) -> ExitCode {
     }
 }
 
-/// A help text without the blank lines between flags, so that it fits a screen and a half.
-fn compact(help: &str) -> String {
-    let mut text = String::new();
-    let mut is_apart = false;
-    for line in help.lines() {
-        let is_blank = line.trim().is_empty();
-        // A heading keeps its distance.
-        if is_apart && !is_blank && !line.starts_with(' ') {
-            text.push('\n');
-        }
-        is_apart = is_blank;
-        if !is_blank {
-            text.push_str(line);
-            text.push('\n');
-        }
-    }
-    text
-}
-
-/// A line without the middle of an argument that fills screens.
-fn shortened(line: &str) -> String {
-    let length = line.chars().count();
-    if length <= LONGEST_COMPLAINT {
-        return line.to_owned();
-    }
-    let half = LONGEST_COMPLAINT / 2;
-    let first: String = line.chars().take(half).collect();
-    let last: String = line.chars().skip(length - half).collect();
-    format!("{first} ... {last}")
-}
-
 /// Says on standard error what went wrong. Returns 2 for a [`BadUsage`] error, else 1.
-pub fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
+fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
     console::say(&format!("{name}: {error:#}"));
     ExitCode::from(match error.downcast_ref::<BadUsage>() {
         Some(_) => BAD_USAGE,
@@ -198,9 +168,8 @@ fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result
         }
         _ => {
             let teardown_ns = run.teardown().map(|d| d.as_nanos() as u64);
-            let extra = run.extra.clone();
             let status = signal.map_or(0, |signal| 128 + signal as u8);
-            (Answer::Ended { teardown_ns, extra }, status)
+            (Answer::Ended { teardown_ns, extra: Extra::new() }, status)
         }
     };
     let told = run.answer(&answer);

@@ -13,7 +13,8 @@
 //!
 //! so that all of this module's work is outside the timed spans.
 
-use std::io::{self, IsTerminal, Write};
+use std::collections::VecDeque;
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,28 +39,19 @@ const OVERLOOKED_MS: u16 = 1000;
 pub struct Run {
     flags: Flags,
     description: Description,
-    phase: Phase,
     started: Instant,
     setup: Option<Duration>,
     first: Option<Duration>,
+    is_ready: bool,
     rested: Option<Instant>,
     /// Iterations begun in passes that are over; a pass that fails is dropped, and counts too.
     iterations: Arc<AtomicU64>,
     children: Vec<i32>,
     /// The pass that a person reads of.
     pub(crate) result: Option<Pass>,
-    /// Distributions that belong to the whole run.
-    pub extra: Extra,
     received: Vec<u8>,
-    pending: Option<Request>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Building,
-    WarmingUp,
-    Serving,
-    Resting,
+    /// Alone: the requests that the flags stand for. Controlled: the one that ended a rest.
+    pending: VecDeque<Request>,
 }
 
 /// Next thing that a program is to do.
@@ -73,20 +65,25 @@ pub enum Step {
 
 impl Run {
     pub(crate) fn new(flags: &Flags, description: Description) -> Self {
+        let mut pending = VecDeque::new();
+        if !flags.controlled {
+            pending.push_back(Request::Run(flags.iters, None));
+            pending.extend(flags.command.is_some().then_some(Request::Hold));
+            pending.push_back(Request::End);
+        }
         Run {
             flags: flags.clone(),
             description,
-            phase: Phase::Building,
             started: Instant::now(),
             setup: None,
             first: None,
+            is_ready: false,
             rested: None,
             iterations: Arc::default(),
             children: Vec::new(),
             result: None,
-            extra: Extra::new(),
             received: Vec::new(),
-            pending: None,
+            pending,
         }
     }
 
@@ -96,14 +93,9 @@ impl Run {
         self.children = pids;
     }
 
-    /// Iterations begun in passes that are over, untimed ones included.
-    pub fn iterations(&self) -> u64 {
-        self.iterations.load(Ordering::Relaxed)
-    }
-
-    /// Tokens that these iterations sent.
+    /// Tokens sent in passes that are over, those of untimed iterations included.
     pub fn sent(&self) -> u64 {
-        self.iterations() * self.description.tokens
+        self.iterations.load(Ordering::Relaxed) * self.description.tokens
     }
 
     /// Next pass of a program whose tasks are always there; `None` where it is to take them down.
@@ -126,52 +118,17 @@ impl Run {
     /// # Errors
     /// As [`Run::next_pass`].
     pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
-        if self.phase == Phase::Building {
+        if self.setup.is_none() {
             self.setup = Some(self.started.elapsed());
-        }
-        let step = match self.flags.controlled {
-            true => self.next_request()?,
-            false => self.next_alone(),
-        };
-        if step.is_none() {
-            self.rested = Some(Instant::now());
-        }
-        Ok(step)
-    }
-
-    fn next_alone(&mut self) -> Option<Step> {
-        let step = |pass| Some(Step::Pass(Box::new(pass)));
-        match self.phase {
-            Phase::Building if self.flags.warmup > 0 => {
-                self.phase = Phase::WarmingUp;
-                step(self.pass(self.flags.warmup, 0, Samples::summed()))
-            }
-            Phase::Building | Phase::WarmingUp => {
-                self.phase = Phase::Serving;
-                let mut pass = self.pass(0, self.flags.iters, Samples::summed());
-                pass.progress = Progress::on_terminal(self.flags.quiet);
-                step(pass)
-            }
-            Phase::Serving if self.flags.command.is_some() && signals::received().is_none() => {
-                self.phase = Phase::Resting;
-                Some(Step::Hold)
-            }
-            _ => None,
-        }
-    }
-
-    fn next_request(&mut self) -> anyhow::Result<Option<Step>> {
-        if self.phase == Phase::Building {
-            self.phase = Phase::WarmingUp;
             if self.flags.warmup > 0 {
-                let pass = self.pass(self.flags.warmup, 0, Samples::each());
+                let pass = self.pass(self.flags.warmup, 0, self.samples());
                 return Ok(Some(Step::Pass(Box::new(pass))));
             }
         }
         // Their room is touched before anybody is told that the program is ready.
-        let samples = Samples::each();
-        if self.phase == Phase::WarmingUp {
-            self.phase = Phase::Serving;
+        let samples = self.samples();
+        if self.flags.controlled && !self.is_ready {
+            self.is_ready = true;
             let ns = |d: Duration| d.as_nanos() as u64;
             self.answer(&Answer::Ready {
                 pids: self.pids(),
@@ -180,40 +137,57 @@ impl Run {
                 description: self.description.clone(),
             })?;
         }
-        let request = match self.pending.take() {
+        let request = match self.pending.pop_front() {
             // Requests that lie in the pipe already are for a runner that does not interrupt.
             _ if signals::received().is_some() => Request::End,
             Some(request) => request,
             None => self.await_request()?,
         };
         match request {
-            Request::End => Ok(None),
+            Request::End => {
+                self.rested = Some(Instant::now());
+                Ok(None)
+            }
             Request::Hold => Ok(Some(Step::Hold)),
             Request::Run(n, name) => {
-                let passes = &self.description.passes;
-                let wanted =
-                    passes.iter().find(|p| name.as_ref().is_none_or(|name| *name == p.name));
-                let Some(kind) = wanted else {
-                    let names: Vec<&str> = passes.iter().map(|p| p.name.as_str()).collect();
-                    bail!(
-                        "there is no pass '{}': the passes are {}",
-                        name.unwrap_or_default().escape_debug(),
-                        names.join(", ")
-                    );
-                };
-                let (name, settle) = (kind.name.clone(), kind.settle);
-                let mut pass = self.pass(settle, n, samples);
-                pass.name = Some(name);
-                pass.until = Some(Instant::now() + Duration::from_millis(SETTLE_MS));
+                let pass = self.asked(n, name.as_deref(), samples)?;
                 Ok(Some(Step::Pass(Box::new(pass))))
             }
+        }
+    }
+
+    /// The pass that a request names. Nobody waits before the one of a program that runs alone.
+    fn asked(&self, n: u64, name: Option<&str>, samples: Samples) -> anyhow::Result<Pass> {
+        if !self.flags.controlled {
+            return Ok(self.pass(0, n, samples));
+        }
+        let passes = &self.description.passes;
+        let wanted = passes.iter().find(|p| name.is_none_or(|name| *name == p.name));
+        let Some(kind) = wanted else {
+            let names: Vec<&str> = passes.iter().map(|p| p.name.as_str()).collect();
+            bail!(
+                "there is no pass '{}': the passes are {}",
+                name.unwrap_or_default().escape_debug(),
+                names.join(", ")
+            );
+        };
+        let mut pass = self.pass(kind.settle, n, samples);
+        pass.name = Some(kind.name.clone());
+        pass.until = Some(Instant::now() + Duration::from_millis(SETTLE_MS));
+        Ok(pass)
+    }
+
+    fn samples(&self) -> Samples {
+        match self.flags.controlled {
+            true => Samples::each(),
+            false => Samples::summed(),
         }
     }
 
     fn pass(&self, untimed: u64, timed: u64, samples: Samples) -> Pass {
         Pass {
             name: None,
-            begun: self.iterations(),
+            begun: self.iterations.load(Ordering::Relaxed),
             all: Arc::clone(&self.iterations),
             untimed,
             until: None,
@@ -225,7 +199,6 @@ impl Run {
             before: None,
             usage: None,
             extra: Extra::new(),
-            progress: None,
         }
     }
 
@@ -263,7 +236,8 @@ impl Run {
         }
         let pids = self.pids();
         self.answer(&Answer::Held { pids })?;
-        self.pending = Some(self.await_request()?);
+        let request = self.await_request()?;
+        self.pending.push_back(request);
         Ok(())
     }
 
@@ -343,7 +317,6 @@ pub struct Pass {
     pub(crate) usage: Option<Usage>,
     /// Distributions that were measured beside the iterations.
     pub extra: Extra,
-    progress: Option<Progress>,
 }
 
 impl Pass {
@@ -393,9 +366,6 @@ impl Pass {
         if self.timing {
             self.samples.record(elapsed);
         }
-        if let Some(progress) = &mut self.progress {
-            progress.show(self.untimed + self.timed);
-        }
     }
 
     fn close(&mut self) {
@@ -403,44 +373,11 @@ impl Pass {
             self.usage = Some(usage::since(now, before));
         }
         self.all.fetch_max(self.begun, Ordering::Relaxed);
-        self.progress = None;
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// A line on the terminal, redrawn between iterations.
-#[derive(Debug)]
-struct Progress {
-    drawn: Instant,
-    is_shown: bool,
-}
-
-impl Progress {
-    const PERIOD: Duration = Duration::from_secs(1);
-
-    fn on_terminal(quiet: bool) -> Option<Self> {
-        (io::stderr().is_terminal() && !quiet)
-            .then(|| Progress { drawn: Instant::now(), is_shown: false })
-    }
-
-    fn show(&mut self, left: u64) {
-        if self.drawn.elapsed() > Self::PERIOD {
-            // A terminal that has gone away is no reason to stop.
-            let _ = write!(io::stderr(), "\r\x1b[K{left} iterations left");
-            (self.drawn, self.is_shown) = (Instant::now(), true);
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.is_shown {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
     }
 }

@@ -14,9 +14,6 @@ const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// on, and timeout(1) signals the process and then its group.
 const ONE_REQUEST: i64 = 500_000_000;
 
-/// Time that a program may take to notice a signal, in s: one that is stuck is ended.
-const PATIENCE: libc::c_uint = 10;
-
 /// Number of the first signal, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
@@ -32,32 +29,19 @@ extern "C" fn note(signal: libc::c_int) {
     let now = time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64;
     let first = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     match first {
-        Ok(_) => {
-            RECEIVED_AT.store(now, Ordering::Relaxed);
-            // SAFETY: alarm is async-signal-safe.
-            unsafe { libc::alarm(PATIENCE) };
-        }
+        Ok(_) => RECEIVED_AT.store(now, Ordering::Relaxed),
         Err(first) if now - RECEIVED_AT.load(Ordering::Relaxed) > ONE_REQUEST => {
-            end(b"interrupted again: ended at once\n", first);
+            let words = b"interrupted again: ended at once\n";
+            // SAFETY: write and _exit are async-signal-safe; `words` is a constant.
+            unsafe {
+                libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
+                libc::_exit(128 + first);
+            }
         }
         Err(_) => {}
     }
     // Whatever was interrupted may be about to look at it.
     Errno::set_raw(errno);
-}
-
-extern "C" fn give_up(_: libc::c_int) {
-    let words = b"stuck: ended by force after an interrupt\n";
-    end(words, RECEIVED.load(Ordering::Relaxed));
-}
-
-/// Ends the process with status 128 + `signal`.
-fn end(words: &[u8], signal: libc::c_int) {
-    // SAFETY: write and _exit are async-signal-safe; `words` is a constant.
-    unsafe {
-        libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
-        libc::_exit(128 + signal);
-    }
 }
 
 /// Takes the signals over, and has children awaited as usual, which a parent that ignores SIGCHLD would
@@ -78,10 +62,6 @@ pub fn install() -> nix::Result<()> {
             unsafe { sigaction(signal, &before) }?;
         }
     }
-    let stuck = SigHandler::Handler(give_up);
-    let stuck = SigAction::new(stuck, SaFlags::empty(), SigSet::empty());
-    // SAFETY: the handler only writes and ends the process.
-    unsafe { sigaction(Signal::SIGALRM, &stuck) }?;
     let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     // SAFETY: no handler is set.
     unsafe { sigaction(Signal::SIGCHLD, &default) }?;
@@ -101,13 +81,10 @@ pub fn leave_to_parent() -> nix::Result<()> {
     Ok(())
 }
 
-/// Signal that asked this process to stop. Whoever asks is not stuck.
+/// Signal that asked this process to stop.
 pub fn received() -> Option<i32> {
     match RECEIVED.load(Ordering::Relaxed) {
         0 => None,
-        signal => {
-            nix::unistd::alarm::cancel();
-            Some(signal)
-        }
+        signal => Some(signal),
     }
 }

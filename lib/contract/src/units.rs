@@ -47,7 +47,8 @@ impl fmt::Display for Nanos {
         let (size, unit) = self.unit();
         let value = self.0 / size;
         let decimals = f.precision().unwrap_or_else(|| significant(value));
-        f.pad_integral_free(&format!("{value:.decimals$}{unit}"))
+        let text = format!("{value:.decimals$}{unit}");
+        write!(f, "{text:>width$}", width = f.width().unwrap_or(0))
     }
 }
 
@@ -119,7 +120,7 @@ const BYTE_UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad_integral_free(&bytes(self.0 as f64))
+        write!(f, "{:>width$}", bytes(self.0 as f64), width = f.width().unwrap_or(0))
     }
 }
 
@@ -181,20 +182,6 @@ pub fn significant(value: f64) -> usize {
         a if a >= 99.995 => 1,
         a if a >= 9.9995 => 2,
         _ => 3,
-    }
-}
-
-/// Pads to the width that the caller asked for, as numbers do: to the right.
-trait PadRight {
-    fn pad_integral_free(&mut self, text: &str) -> fmt::Result;
-}
-
-impl PadRight for fmt::Formatter<'_> {
-    fn pad_integral_free(&mut self, text: &str) -> fmt::Result {
-        match self.width() {
-            Some(width) => write!(self, "{text:>width$}"),
-            None => self.write_str(text),
-        }
     }
 }
 
