@@ -25,7 +25,6 @@ use chain::{
 };
 use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
-use contract::samples::Recorder;
 use contract::{Flags, Pass, Program, Run};
 use io_uring::IoUring;
 
@@ -42,10 +41,6 @@ struct Cli {
     /// Mode of the ring
     #[arg(long, value_enum, default_value = "deferred")]
     setup: Setup,
-    /// Read by multishot operations: a task begins one read for all tokens, and copies them out of
-    /// buffers of the ring (Linux 6.7 for pipes, 6.0 for sockets)
-    #[arg(long)]
-    multishot: bool,
 }
 
 impl Program for Cli {
@@ -71,7 +66,7 @@ impl Program for Cli {
 
 impl Cli {
     fn shape(&self) -> Shape {
-        Shape::of(self.setup, self.flags.tasks, &self.chain, self.multishot)
+        Shape::of(self.setup, self.flags.tasks, &self.chain)
     }
 }
 
@@ -109,12 +104,12 @@ fn brigade<T: Token, W: FnMut() + 'static>(
     token: T,
     work: impl Fn() -> W,
 ) -> anyhow::Result<()> {
-    let ring = Ring::new(io, cli.shape().multishot)?;
+    let ring = Ring::new(io);
     let mut tasks = Tasks::new();
     let built = ring.block_on(build(cli, &ring, &token, work, &mut tasks));
     let driven = built.flatten().and_then(|mut ends| {
         while let Some(mut pass) = run.next_pass()? {
-            let driver = drive(cli.clone(), ring.clone(), token.clone(), ends, pass);
+            let driver = drive(cli.clone(), token.clone(), ends, pass);
             let result;
             (ends, pass, result) = ring.block_on(ring.spawn(driver))??;
             run.finish(pass)?;
@@ -177,12 +172,10 @@ async fn pass_on<T: Token>(
 /// memory of the one that was sent.
 async fn drive<T: Token>(
     cli: Cli,
-    ring: Ring<T>,
     token: T,
     (mut last, mut first): Ends<T>,
     mut pass: Pass,
 ) -> anyhow::Result<(Ends<T>, Pass, anyhow::Result<()>)> {
-    let mut recorders = [Recorder::default(), Recorder::default()];
     let result = async {
         let pattern = Pattern::new(&cli.chain);
         let mut received = pattern.room(cli.chain.tokens, 0);
@@ -193,7 +186,6 @@ async fn drive<T: Token>(
                 let sent = pattern.token(start.wrapping_add(k as u8));
                 token.bytes().copy_from_slice(sent);
             }
-            let before = ring.counts();
 
             let clock = Instant::now();
             for token in &mut tokens {
@@ -204,11 +196,6 @@ async fn drive<T: Token>(
             }
             pass.record(clock.elapsed());
 
-            let now = ring.counts();
-            if pass.is_timed() {
-                recorders[0].record(now.enters - before.enters);
-                recorders[1].record(now.completions - before.completions);
-            }
             for (part, token) in pattern.tokens(&mut received).zip(&mut tokens) {
                 part.copy_from_slice(token.bytes());
             }
@@ -217,9 +204,5 @@ async fn drive<T: Token>(
         Ok(())
     };
     let result = result.await;
-    for (name, recorder) in ["enters_count", "completions_count"].iter().zip(recorders) {
-        let counts = recorder.distribution();
-        pass.extra.extend(counts.map(|counts| ((*name).to_owned(), counts)));
-    }
     Ok(((last, first), pass, result))
 }

@@ -4,27 +4,21 @@ use std::fs;
 use std::io;
 
 use anyhow::{Context, anyhow};
-use chain::{ChainFlags, Transport};
+use chain::ChainFlags;
 use clap::ValueEnum;
 use contract::message::{Need, Needs};
-use io_uring::register::Probe;
-use io_uring::{Builder, IoUring, opcode};
+use io_uring::{Builder, IoUring};
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
-
-use crate::ring::Pool;
 
 /// Modes of a ring: flags of io_uring_setup(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Setup {
     /// no flag: a completion interrupts the thread
     Plain,
-    /// IORING_SETUP_COOP_TASKRUN (Linux 5.19): completions wait until the thread enters the kernel
-    Cooperative,
-    /// IORING_SETUP_SINGLE_ISSUER (6.0): only one thread submits
-    SingleIssuer,
-    /// the same with IORING_SETUP_DEFER_TASKRUN (6.1): completions wait until the thread asks for them
+    /// IORING_SETUP_SINGLE_ISSUER and IORING_SETUP_DEFER_TASKRUN (Linux 6.1): only one thread submits, and
+    /// completions wait until it asks for them
     Deferred,
     /// IORING_SETUP_SQPOLL: a kernel thread on the last CPU that this process may use takes the
     /// submissions; it spins for 1 s before it sleeps, or for 1 ms where that is the only CPU
@@ -37,8 +31,6 @@ pub(crate) struct Shape {
     setup: Setup,
     /// Entries of the submission queue, a power of two. There are twice as many for completions.
     entries: u32,
-    /// Links that are read by multishot operations, and their buffers.
-    pub(crate) multishot: Option<(Transport, Pool)>,
 }
 
 /// Bytes of a task at rest: its operations, here and in the kernel.
@@ -52,14 +44,6 @@ impl Setup {
     fn apply(self, builder: &mut Builder) -> anyhow::Result<&'static str> {
         Ok(match self {
             Setup::Plain => "5.7",
-            Setup::Cooperative => {
-                builder.setup_coop_taskrun();
-                "5.19"
-            }
-            Setup::SingleIssuer => {
-                builder.setup_single_issuer();
-                "6.0"
-            }
             Setup::Deferred => {
                 builder.setup_single_issuer().setup_defer_taskrun();
                 "6.1"
@@ -90,26 +74,24 @@ pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
 impl Shape {
     /// A ring for a chain. Between two waits each token begins a write and a read. The ring is small,
     /// so that it fits the nearest cache; a full queue is submitted early.
-    pub(crate) fn of(setup: Setup, tasks: u32, chain: &ChainFlags, multishot: bool) -> Self {
+    pub(crate) fn of(setup: Setup, tasks: u32, chain: &ChainFlags) -> Self {
         let busy = chain.tokens.min(tasks.saturating_add(1));
         let entries = busy.clamp(32, 2048).next_power_of_two() * 2;
-        let pool = || Pool::of(chain.token_size(), 2 * entries);
-        Shape { setup, entries, multishot: multishot.then(|| (chain.transport, pool())) }
+        Shape { setup, entries }
     }
 
-    /// Needs of the ring, its buffers, and the operations of the tasks.
+    /// Needs of the ring and the operations of the tasks.
     pub(crate) fn needs(self) -> Needs {
         let queues = u64::from(self.entries) * ENTRY_BYTES;
-        let buffers = self.multishot.map_or(0, |(_, pool)| pool.memory());
         Needs {
             descriptors: Need::new(1, 0),
             threads: Need::new(u64::from(self.setup == Setup::Sqpoll), 0),
             maps: Need::new(4, 0),
-            bytes: Need::new(2 * queues + (64 << 10) + buffers, TASK_BYTES),
+            bytes: Need::new(2 * queues + (64 << 10), TASK_BYTES),
         }
     }
 
-    /// Sets the ring up, and checks that the kernel has the operations.
+    /// Sets the ring up.
     ///
     /// # Errors
     /// Says why io_uring is not available, and the remedy.
@@ -125,18 +107,7 @@ impl Shape {
         if self.setup == Setup::Sqpoll && !kernel.is_feature_sqpoll_nonfixed() {
             return Err(too_old("--setup sqpoll", version, ": try --setup plain"));
         }
-        let mut known = Probe::new();
-        ring.submitter().register_probe(&mut known).map_err(|_| denied("io_uring_register"))?;
-        let (code, version) = match self.multishot {
-            None => return Ok(ring),
-            Some((Transport::Pipe, _)) => (opcode::ReadMulti::CODE, "6.7"),
-            // RecvMulti is a flag of an older operation; this one is of the same version.
-            Some(_) => (opcode::SendZc::CODE, "6.0"),
-        };
-        match known.is_supported(code) {
-            true => Ok(ring),
-            false => Err(too_old("--multishot", version, ": drop it")),
-        }
+        Ok(ring)
     }
 
     /// Cause of an error of io_uring_setup(2).
@@ -151,9 +122,9 @@ impl Shape {
                     "kernel.io_uring_disabled is 2, which forbids it: \
                      sudo sysctl -w kernel.io_uring_disabled=0",
                 ),
-                _ => denied("io_uring_setup"),
+                _ => denied(),
             },
-            Errno::ENOSYS => denied("io_uring_setup"),
+            Errno::ENOSYS => denied(),
             Errno::EINVAL => {
                 let value = self.setup.to_possible_value();
                 let name = value.as_ref().map_or("", |value| value.get_name());
@@ -178,9 +149,9 @@ fn unavailable(why: &str) -> anyhow::Error {
 }
 
 /// A system call fails that no setting forbids.
-fn denied(call: &str) -> anyhow::Error {
+fn denied() -> anyhow::Error {
     unavailable(&format!(
-        "{call} is denied by a filter of system calls, as containers have (docker run --security-opt \
+        "io_uring_setup is denied by a filter of system calls, as containers have (docker run --security-opt \
          seccomp=FILE allows it), or this kernel ({}) is built without CONFIG_IO_URING",
         setting("osrelease")
     ))

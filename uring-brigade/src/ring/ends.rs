@@ -9,13 +9,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use chain::{Fault, Misbehaviour, Transport};
+use chain::{Fault, Misbehaviour};
 use contract::console;
 use io_uring::{opcode, squeue, types};
 
-use super::buffers::GROUP;
+use super::Token;
 use super::queue::{Operation, Queue};
-use super::token::{Token, cut_short};
 
 /// A descriptor, and the operation on it.
 struct End<T: Token> {
@@ -29,17 +28,8 @@ struct End<T: Token> {
 /// The end that is read from.
 pub(crate) struct Reader<T: Token> {
     end: End<T>,
-    kind: Kind,
-}
-
-/// How an end is read.
-enum Kind {
-    /// One operation for each read.
-    Once,
-    /// One operation that goes on.
-    Multishot(Transport),
-    /// With a fault that a test asks for.
-    Faulty(Box<(Kind, Misbehaviour)>),
+    /// A fault that a test asks for.
+    fault: Option<Box<Misbehaviour>>,
 }
 
 /// The end that is written to.
@@ -91,19 +81,13 @@ impl<T: Token> Drop for End<T> {
 }
 
 impl<T: Token> Reader<T> {
-    pub(super) fn new(queue: Rc<Queue<T>>, fd: OwnedFd, multishot: Option<Transport>) -> Self {
-        Reader { end: End::new(queue, fd), kind: multishot.map_or(Kind::Once, Kind::Multishot) }
+    pub(super) fn new(queue: Rc<Queue<T>>, fd: OwnedFd) -> Self {
+        Reader { end: End::new(queue, fd), fault: None }
     }
 
     /// The same end with a fault in it.
     pub(crate) fn with(self, fault: Option<Fault>) -> Self {
-        match fault {
-            None => self,
-            Some(fault) => Reader {
-                kind: Kind::Faulty(Box::new((self.kind, Misbehaviour::new(fault)))),
-                end: self.end,
-            },
-        }
+        Reader { fault: fault.map(|fault| Box::new(Misbehaviour::new(fault))), ..self }
     }
 
     /// Fills a token, in several reads where it comes in parts; `false` at the end of file.
@@ -111,10 +95,9 @@ impl<T: Token> Reader<T> {
     /// # Errors
     /// What the kernel reports.
     pub(crate) fn read(&mut self, token: &mut T) -> impl Future<Output = io::Result<bool>> {
-        poll_fn(|cx| match &mut self.kind {
-            Kind::Once => self.end.poll_read(token, cx),
-            &mut Kind::Multishot(transport) => self.end.poll_arrived(transport, token, cx),
-            Kind::Faulty(faulty) => self.end.poll_faulty(faulty, token, cx),
+        poll_fn(|cx| match &mut self.fault {
+            None => self.end.poll_read(token, cx),
+            Some(fault) => self.end.poll_faulty(fault, token, cx),
         })
     }
 }
@@ -122,22 +105,19 @@ impl<T: Token> Reader<T> {
 impl<T: Token> End<T> {
     fn poll_faulty(
         &mut self,
-        (kind, misbehaviour): &mut (Kind, Misbehaviour),
+        fault: &mut Misbehaviour,
         token: &mut T,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<bool>> {
-        if misbehaviour.hangs() {
+        if fault.hangs() {
             return Poll::Pending;
         }
-        if misbehaviour.closes() {
+        if fault.closes() {
             return Poll::Ready(Ok(false));
         }
-        let is_whole = match *kind {
-            Kind::Multishot(transport) => ready!(self.poll_arrived(transport, token, cx))?,
-            _ => ready!(self.poll_read(token, cx))?,
-        };
-        misbehaviour.before_read()?;
-        misbehaviour.after_read(token.bytes());
+        let is_whole = ready!(self.poll_read(token, cx))?;
+        fault.before_read()?;
+        fault.after_read(token.bytes());
         Poll::Ready(Ok(is_whole))
     }
 
@@ -152,39 +132,12 @@ impl<T: Token> End<T> {
             }
             let (count, is_whole) = ready!(self.poll_on(cx))?;
             if count == 0 && self.done > 0 {
-                return Poll::Ready(Err(cut_short()));
+                let why = "the link ended in the middle of a token";
+                return Poll::Ready(Err(io::Error::new(ErrorKind::UnexpectedEof, why)));
             }
             if count == 0 || is_whole {
                 *token = self.operation.take();
                 return Poll::Ready(Ok(is_whole));
-            }
-        }
-    }
-
-    /// Fills a token with what a multishot operation brings.
-    fn poll_arrived(
-        &self,
-        transport: Transport,
-        token: &mut T,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<bool>> {
-        let operation = &self.operation;
-        loop {
-            if operation.fill_from_arrived(token) {
-                return Poll::Ready(Ok(true));
-            }
-            if operation.is_idle() {
-                self.begin(|fd, _, _| match transport {
-                    Transport::Pipe => opcode::ReadMulti::new(fd, 0, GROUP).build(),
-                    _ => opcode::RecvMulti::new(fd, GROUP).build(),
-                })?;
-            }
-            match ready!(operation.poll(cx)) {
-                Ok(_) if operation.is_drained() => return Poll::Ready(Ok(false)),
-                Ok(_) => return Poll::Ready(Err(cut_short())),
-                // All buffers were taken when more came. They are back by now.
-                Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => {}
-                Err(e) => return Poll::Ready(Err(e)),
             }
         }
     }

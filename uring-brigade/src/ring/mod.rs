@@ -7,12 +7,10 @@
 
 #![expect(unsafe_code, reason = "a waker is made by hand")]
 
-mod buffers;
 mod ends;
 mod queue;
 #[cfg(test)]
 mod tests;
-mod token;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -24,15 +22,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use anyhow::Context as _;
-use chain::Transport;
 use contract::console;
 use io_uring::IoUring;
 
-pub(crate) use buffers::Pool;
 pub(crate) use ends::{Reader, Writer};
-pub(crate) use queue::Counts;
 use queue::Queue;
-pub(crate) use token::Token;
 
 thread_local! {
     /// The run queue: numbers of the tasks that are ready, in order.
@@ -44,27 +38,38 @@ const ROOT: usize = usize::MAX;
 
 type Body = Pin<Box<dyn Future<Output = ()>>>;
 
+/// The memory of a token. The kernel reads and writes there, so that an operation owns it meanwhile and
+/// leaves an empty one in its place.
+pub(crate) trait Token: Default + Clone + 'static {
+    /// Its bytes.
+    fn bytes(&mut self) -> &mut [u8];
+}
+
+/// A token of one byte, without an allocation.
+impl Token for [u8; 1] {
+    fn bytes(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+/// A token of several bytes.
+impl Token for Box<[u8]> {
+    fn bytes(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
 /// The executor.
 pub(crate) struct Ring<T> {
     queue: Rc<Queue<T>>,
     /// By their numbers; a task that has ended leaves a gap.
     tasks: Rc<RefCell<Vec<Option<Body>>>>,
-    multishot: Option<Transport>,
 }
 
 impl<T: Token> Ring<T> {
-    /// An executor on this ring. With `multishot`, links of that transport are read by multishot
-    /// operations, into buffers of such a pool.
-    ///
-    /// # Errors
-    /// What the kernel reports where it takes no buffers.
-    pub(crate) fn new(io: IoUring, multishot: Option<(Transport, Pool)>) -> anyhow::Result<Self> {
-        let (transport, pool) = multishot.unzip();
-        Ok(Ring {
-            queue: Rc::new(Queue::new(io, pool)?),
-            tasks: Rc::default(),
-            multishot: transport,
-        })
+    /// An executor on this ring.
+    pub(crate) fn new(io: IoUring) -> Self {
+        Ring { queue: Rc::new(Queue::new(io)), tasks: Rc::default() }
     }
 
     fn poll_task(&self, number: usize) {
@@ -81,11 +86,7 @@ impl<T: Token> Ring<T> {
 
 impl<T> Clone for Ring<T> {
     fn clone(&self) -> Self {
-        Ring {
-            queue: Rc::clone(&self.queue),
-            tasks: Rc::clone(&self.tasks),
-            multishot: self.multishot,
-        }
+        Ring { queue: Rc::clone(&self.queue), tasks: Rc::clone(&self.tasks) }
     }
 }
 
@@ -139,17 +140,12 @@ impl<T: Token> Ring<T> {
 
     /// Takes the end of a link that is read from, a blocking descriptor.
     pub(crate) fn reader(&self, fd: OwnedFd) -> Reader<T> {
-        Reader::new(Rc::clone(&self.queue), fd, self.multishot)
+        Reader::new(Rc::clone(&self.queue), fd)
     }
 
     /// Takes the end of a link that is written to, a blocking descriptor.
     pub(crate) fn writer(&self, fd: OwnedFd) -> Writer<T> {
         Writer::new(Rc::clone(&self.queue), fd)
-    }
-
-    /// Counts so far.
-    pub(crate) fn counts(&self) -> Counts {
-        self.queue.counts()
     }
 }
 

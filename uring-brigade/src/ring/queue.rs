@@ -3,34 +3,20 @@
 #![expect(unsafe_code, reason = "the kernel is given memory to read and write")]
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
 use std::ptr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use anyhow::Context as _;
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use nix::errno::Errno;
 
-use super::buffers::{Buffers, Pool};
-use super::token::Token;
+use super::Token;
 
-/// System calls of a ring, and what they brought.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    /// Calls of io_uring_enter(2).
-    pub(crate) enters: u64,
-    /// Completions taken.
-    pub(crate) completions: u64,
-}
-
-/// The ring and its counts.
+/// The ring.
 pub(super) struct Queue<T> {
     io: RefCell<IoUring>,
-    buffers: Option<Buffers>,
-    counts: Cell<Counts>,
     operations: PhantomData<Operation<T>>,
 }
 
@@ -43,26 +29,12 @@ pub(super) struct Operation<T> {
     in_flight: Cell<bool>,
     /// Its result: a number of bytes, or a negative errno.
     result: Cell<Option<i32>>,
-    /// Bytes that a multishot operation has brought, in order.
-    arrived: RefCell<VecDeque<u8>>,
     waker: Cell<Option<Waker>>,
 }
 
 impl<T: Token> Queue<T> {
-    /// With `pool`, the ring gets buffers for multishot operations.
-    pub(super) fn new(io: IoUring, pool: Option<Pool>) -> anyhow::Result<Self> {
-        let buffers = pool.map(|pool| Buffers::register(&io, pool)).transpose();
-        let buffers = buffers.context("cannot provide buffers to the ring")?;
-        Ok(Queue {
-            io: RefCell::new(io),
-            buffers,
-            counts: Cell::default(),
-            operations: PhantomData,
-        })
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        self.counts.get()
+    pub(super) fn new(io: IoUring) -> Self {
+        Queue { io: RefCell::new(io), operations: PhantomData }
     }
 
     /// Submits what was begun, waits for a completion, and wakes the tasks that wait for one. A signal
@@ -76,10 +48,7 @@ impl<T: Token> Queue<T> {
             match is_polled(&io) && !io.completion().is_empty() {
                 // The kernel's thread was quicker.
                 true => Ok(0),
-                false => {
-                    self.count(1, 0);
-                    io.submitter().submit_and_wait(1)
-                }
+                false => io.submitter().submit_and_wait(1),
             }
         };
         self.settle(entered)
@@ -89,7 +58,6 @@ impl<T: Token> Queue<T> {
     fn make_room(&self) -> io::Result<()> {
         let entered = {
             let io = self.io.borrow();
-            self.count(1, 0);
             match is_polled(&io) {
                 true => {
                     let flags = EnterFlags::SQ_WAKEUP | EnterFlags::SQ_WAIT;
@@ -122,7 +90,6 @@ impl<T: Token> Queue<T> {
             taken += 1;
             self.complete(&completion);
         }
-        self.count(0, taken);
         taken
     }
 
@@ -132,25 +99,13 @@ impl<T: Token> Queue<T> {
         if operation.is_null() {
             return;
         }
-        // SAFETY: `begin` has given this reference to the kernel, which completes an operation for the
-        // last time when it says that no more will follow.
+        // SAFETY: `begin` has given this reference to the kernel, which completes an operation once.
         let operation = unsafe { Rc::from_raw(operation) };
-        let flags = completion.flags();
-        let buffer = self.buffers.as_ref().zip(cqueue::buffer_select(flags));
-        let came = usize::try_from(completion.result()).unwrap_or(0);
-        if let Some((buffers, id)) = buffer {
-            buffers.take(id, came, &mut operation.arrived.borrow_mut());
-        }
-        if buffer.is_none() || came == 0 {
-            operation.result.set(Some(completion.result()));
-        }
+        operation.in_flight.set(false);
+        operation.result.set(Some(completion.result()));
         if let Some(waker) = operation.waker.take() {
             waker.wake_by_ref();
             operation.waker.set(Some(waker));
-        }
-        match cqueue::more(flags) {
-            true => drop(Rc::into_raw(operation)),
-            false => operation.in_flight.set(false),
         }
     }
 
@@ -210,14 +165,6 @@ impl<T: Token> Queue<T> {
             }
         }
     }
-
-    fn count(&self, enters: u64, completions: u64) {
-        let counts = self.counts.get();
-        self.counts.set(Counts {
-            enters: counts.enters + enters,
-            completions: counts.completions + completions,
-        });
-    }
 }
 
 /// Whether a thread of the kernel takes the submissions.
@@ -262,16 +209,6 @@ impl<T: Token> Operation<T> {
     /// Whether it is not in flight and its result was taken.
     pub(super) fn is_idle(&self) -> bool {
         !self.in_flight.get() && self.result.get().is_none()
-    }
-
-    /// Fills a token with the first bytes that came, if there are enough.
-    pub(super) fn fill_from_arrived(&self, token: &mut T) -> bool {
-        token.take_from(&mut self.arrived.borrow_mut())
-    }
-
-    /// Whether all bytes that came were taken.
-    pub(super) fn is_drained(&self) -> bool {
-        self.arrived.borrow().is_empty()
     }
 
     /// Its result, once it has ended.

@@ -9,33 +9,24 @@ use std::task::Poll;
 use chain::Transport;
 use io_uring::IoUring;
 
-use super::{Pool, Ring, Token, yield_now};
+use super::{Ring, Token, yield_now};
 use crate::setup::poller;
 
 const TRANSPORTS: [Transport; 2] = [Transport::Pipe, Transport::Socketpair];
 
 /// Runs a test on each kind of ring that this system has, with a submission queue of two entries
 /// and a completion queue of four.
-fn on_rings(test: impl Fn(&Ring<[u8; 1]>, Transport)) {
-    on_rings_for(1, test);
-}
-
-/// The same for tokens of so many bytes.
-fn on_rings_for<T: Token>(size: usize, test: impl Fn(&Ring<T>, Transport)) {
+fn on_rings<T: Token>(test: impl Fn(&Ring<T>, Transport)) {
     for transport in TRANSPORTS {
         for polled in [false, true] {
-            for multishot in [None, Some((transport, Pool::of(size, 4)))] {
-                let mut builder = IoUring::builder();
-                match polled {
-                    true => builder.setup_sqpoll(10).setup_sqpoll_cpu(poller().unwrap().0),
-                    false => builder.setup_single_issuer().setup_defer_taskrun(),
-                };
-                let ring = builder.setup_cqsize(4).build(2);
-                let ring = ring.map_err(Into::into).and_then(|io| Ring::new(io, multishot));
-                match ring {
-                    Ok(ring) => test(&ring, transport),
-                    Err(e) => skip(&e),
-                }
+            let mut builder = IoUring::builder();
+            match polled {
+                true => builder.setup_sqpoll(10).setup_sqpoll_cpu(poller().unwrap().0),
+                false => builder.setup_single_issuer().setup_defer_taskrun(),
+            };
+            match builder.setup_cqsize(4).build(2) {
+                Ok(io) => test(&Ring::new(io), transport),
+                Err(e) => skip(&e.into()),
             }
         }
     }
@@ -54,7 +45,7 @@ fn link(transport: Transport) -> (OwnedFd, File) {
 fn no_completion_is_lost_where_many_find_no_room() {
     const ENDS: u8 = 100;
     const BYTES: u8 = 50;
-    on_rings(|ring, transport| {
+    on_rings(|ring: &Ring<[u8; 1]>, transport| {
         let mut writers = Vec::new();
         let mut tasks = Vec::new();
         for _ in 0..ENDS {
@@ -82,8 +73,6 @@ fn no_completion_is_lost_where_many_find_no_room() {
             }
         })
         .unwrap();
-        let counts = ring.counts();
-        assert!(counts.completions >= u64::from(ENDS), "{counts:?}");
     });
 }
 
@@ -107,7 +96,7 @@ fn large() -> Box<[u8]> {
 #[test]
 fn a_token_larger_than_a_link_comes_and_goes_in_parts() {
     for size in [2, 4096, LARGE] {
-        on_rings_for(size, |ring: &Ring<Box<[u8]>>, transport| {
+        on_rings(|ring: &Ring<Box<[u8]>>, transport| {
             let (reader, writer) = link(transport);
             let mut reader = ring.reader(reader);
             let mut writer = ring.writer(OwnedFd::from(writer));
@@ -137,7 +126,7 @@ fn a_token_larger_than_a_link_comes_and_goes_in_parts() {
 
 #[test]
 fn an_end_in_the_middle_of_a_token_is_an_error() {
-    on_rings_for(8, |ring: &Ring<Box<[u8]>>, transport| {
+    on_rings(|ring: &Ring<Box<[u8]>>, transport| {
         let (reader, mut writer) = link(transport);
         let mut reader = ring.reader(reader);
         ring.block_on(async {
@@ -155,7 +144,7 @@ fn an_end_in_the_middle_of_a_token_is_an_error() {
 /// The kernel keeps the file of an operation open.
 #[test]
 fn an_end_that_is_dropped_in_mid_read_closes_its_link() {
-    on_rings(|ring, transport| {
+    on_rings(|ring: &Ring<[u8; 1]>, transport| {
         let (reader, mut writer) = link(transport);
         let mut reader = ring.reader(reader);
         ring.block_on(async {
@@ -182,7 +171,7 @@ fn an_end_that_is_dropped_in_mid_read_closes_its_link() {
 
 #[test]
 fn a_task_that_panics_or_fails_says_so_and_the_others_go_on() {
-    on_rings(|ring, _| {
+    on_rings(|ring: &Ring<[u8; 1]>, _| {
         let panics = ring.spawn(async { panic!("out of luck") as anyhow::Result<()> });
         let fails = ring.spawn(async { anyhow::bail!("no more") as anyhow::Result<()> });
         let fine = ring.spawn(async {
