@@ -3,17 +3,15 @@
 use std::path::PathBuf;
 
 use blocking::{BlockingFlags, NeighbourFlags, Threads};
-use chain::FaultFlags;
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
-use contract::units::{Bytes, Span};
+use contract::units::Bytes;
 use contract::{BadUsage, Defaults, Flags, Program};
 use threads::{CpuAssignment, Placement};
 
-use crate::content::Outline;
+use crate::content::PIECE;
 use crate::folder::Folder;
-use crate::server::Framing;
-use crate::store::{Faults, Store};
+use crate::store::Store;
 
 /// Receive HTTP bodies beside each other on a Tokio runtime, keep them in memory or in files, and time it
 #[derive(Parser)]
@@ -29,9 +27,6 @@ pub(crate) struct Cli {
     /// Size of a body
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "8MiB", value_parser = size)]
     pub(crate) size: Bytes,
-    /// Size of the pieces that the server sends
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "8KiB", value_parser = piece)]
-    pub(crate) chunk: Bytes,
     #[command(flatten)]
     pub(crate) blocking: BlockingFlags,
     /// Threads besides the main one: workers alone for direct, else up to four workers (at most half) and
@@ -40,46 +35,12 @@ pub(crate) struct Cli {
     pool: u32,
     #[command(flatten)]
     pub(crate) neighbours: NeighbourFlags,
-    /// Who touches a map, and has the page faults
-    #[arg(long, value_enum, default_value = "operation", help_heading = "Advanced")]
-    pub(crate) faults: Faults,
-    /// How a body says where it ends
-    #[arg(long, value_enum, default_value = "chunked", help_heading = "Advanced")]
-    pub(crate) framing: Framing,
-    /// Seed of the bytes
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        default_value_t = 1,
-        help_heading = "Advanced"
-    )]
-    seed: u64,
-    /// Longest time of an iteration
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = patience, help_heading = "Advanced")]
-    pub(crate) timeout: Span,
-    #[command(flatten)]
-    pub(crate) fault: FaultFlags,
 }
 
 fn size(text: &str) -> Result<Bytes, String> {
     match text.parse()? {
         size @ Bytes(1..=0x4000_0000_0000) => Ok(size),
         size => Err(format!("{size} is not from 1 B to 64 TiB")),
-    }
-}
-
-fn piece(text: &str) -> Result<Bytes, String> {
-    match text.parse()? {
-        size @ Bytes(1..=0x400_0000) => Ok(size),
-        size => Err(format!("{size} is not from 1 B to 64 MiB")),
-    }
-}
-
-fn patience(text: &str) -> Result<Span, String> {
-    match text.parse()? {
-        span @ Span(1_000_000..) => Ok(span),
-        span => Err(format!("{span} is less than 1ms")),
     }
 }
 
@@ -97,12 +58,6 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        self.fault.check(self.flags.tasks)?;
-        if self.faults == Faults::Worker && !self.store.has_maps() {
-            return Err(BadUsage::new(
-                "--faults worker: only a map has such faults: use --store mmap or mmap-copy",
-            ));
-        }
         if self.dir.is_some() && !self.store.has_files() {
             return Err(BadUsage::new(
                 "--dir: only files need a folder: use --store fs, mmap or mmap-copy",
@@ -130,14 +85,10 @@ impl Cli {
         has_files.then(|| Folder::new(self.dir.as_deref())).transpose()
     }
 
-    pub(crate) fn outline(&self) -> Outline {
-        Outline { size: self.size.0, seed: self.seed }
-    }
-
     /// Needs of the server, the connections and the bodies.
     fn needs(&self) -> anyhow::Result<Needs> {
         let size = self.size.0;
-        let pieces = size + size / 2 + size.div_ceil(self.chunk.0) * PIECE_BYTES;
+        let pieces = size + size / 2 + size.div_ceil(PIECE) * PIECE_BYTES;
         let kept = match self.store {
             Store::Ram => pieces,
             Store::RamGather => pieces + size,

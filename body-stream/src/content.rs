@@ -1,4 +1,4 @@
-//! Bytes of the bodies. They follow from a seed, so that a receiver knows what each body must come to.
+//! Bytes of the bodies. They follow from the number of the body, so that a receiver knows what each body must come to.
 //!
 //! A body has bytes of the lower half of the range, and one byte of the upper half, its peak. Place and
 //! value of the peak differ from body to body: a part of a body, or another body, most likely has another
@@ -11,6 +11,9 @@ use fastrand::Rng;
 
 /// Bytes after which the sequence repeats, about: the sender holds no more.
 const PERIOD: u64 = 1 << 20;
+
+/// Bytes of the pieces that the server sends, each of them a chunk.
+pub(crate) const PIECE: u64 = 8 << 10;
 
 /// Least value of a peak.
 const HALF: u8 = 0x80;
@@ -40,13 +43,9 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Bodies of a run.
+/// Bodies of a run, by the bytes of each.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outline {
-    /// Bytes of each.
-    pub(crate) size: u64,
-    pub(crate) seed: u64,
-}
+pub(crate) struct Outline(pub(crate) u64);
 
 /// Largest byte of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,19 +57,19 @@ pub(crate) struct Peak {
 impl Outline {
     /// Peak of body `number`.
     pub(crate) fn peak(self, number: u64) -> Peak {
-        let mut rng = self.rng(number.wrapping_add(1));
-        Peak { at: rng.u64(0..self.size), value: rng.u8(HALF..) }
+        let mut rng = rng(number.wrapping_add(1));
+        Peak { at: rng.u64(0..self.0), value: rng.u8(HALF..) }
     }
 
     /// Summary of body `number`.
     pub(crate) fn summary(self, number: u64) -> Summary {
-        Summary { max: self.peak(number).value, length: self.size }
+        Summary { max: self.peak(number).value, length: self.0 }
     }
+}
 
-    fn rng(self, purpose: u64) -> Rng {
-        // Fibonacci hashing: seeds that are near each other end up far apart.
-        Rng::with_seed(self.seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
+fn rng(purpose: u64) -> Rng {
+    // Fibonacci hashing: seeds that are near each other end up far apart.
+    Rng::with_seed(purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// The sender's bytes, in pieces of one size.
@@ -84,11 +83,11 @@ pub(crate) struct Content {
 impl Content {
     /// Draws the bytes, for bodies that are sent in pieces of `piece` bytes.
     pub(crate) fn new(outline: Outline, piece: u64) -> Self {
-        let piece = piece.min(outline.size);
+        let piece = piece.min(outline.0);
         // Whole pieces, so that each is one slice.
-        let length = PERIOD.min(outline.size).div_ceil(piece) * piece;
+        let length = PERIOD.min(outline.0).div_ceil(piece) * piece;
         let mut base = vec![0; length as usize];
-        outline.rng(0).fill(&mut base);
+        rng(0).fill(&mut base);
         for byte in &mut base {
             *byte &= HALF - 1;
         }
@@ -98,7 +97,7 @@ impl Content {
     /// Piece of a body with this peak, `offset` bytes from its start, a multiple of the pieces' size.
     /// The bytes are shared, and only the piece with the peak is copied.
     pub(crate) fn piece(&self, peak: Peak, offset: u64) -> Bytes {
-        let length = self.piece.min(self.outline.size - offset);
+        let length = self.piece.min(self.outline.0 - offset);
         let start = (offset % self.base.len() as u64) as usize;
         let piece = self.base.slice(start..start + length as usize);
         match peak.at.checked_sub(offset) {
@@ -119,7 +118,7 @@ mod tests {
     fn body(content: &Content, number: u64) -> Vec<u8> {
         let peak = content.outline.peak(number);
         let mut body = Vec::new();
-        while (body.len() as u64) < content.outline.size {
+        while (body.len() as u64) < content.outline.0 {
             body.extend_from_slice(&content.piece(peak, body.len() as u64));
         }
         body
@@ -128,7 +127,7 @@ mod tests {
     #[test]
     fn each_body_comes_to_what_is_expected_of_it() {
         for (size, piece) in [(1, 1), (7, 3), (10_000, 1 << 20), (3 << 20, 1000)] {
-            let outline = Outline { size, seed: 7 };
+            let outline = Outline(size);
             let content = Content::new(outline, piece);
             for number in [0, 1, u64::MAX] {
                 let body = body(&content, number);

@@ -27,7 +27,7 @@ mod store;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use blocking::{Direct, Offload, Progress, SpawnBlocking, Strategy};
@@ -35,12 +35,11 @@ use contract::{Interrupted, Pass, Run, signals};
 use runtime::WorkerCounts;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
 use cli::Cli;
 use client::Client;
-use content::{Content, Outline, Summary};
-use server::{Offer, Server};
+use content::{Content, Outline, PIECE, Summary};
+use server::Server;
 use store::Keeper;
 
 fn main() -> ExitCode {
@@ -52,11 +51,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         folder.check_room(cli.flags.tasks, cli.size)?;
     }
     // While there is one thread.
-    let mut server = Server::fork(Offer {
-        content: Content::new(cli.outline(), cli.chunk.0),
-        framing: cli.framing,
-        fault: cli.fault,
-    })?;
+    let mut server = Server::fork(Content::new(Outline(cli.size.0), PIECE))?;
     let threads = cli.threads()?;
     let runtime = threads.build(|builder| {
         builder.enable_time();
@@ -111,15 +106,9 @@ async fn connect<O: Offload>(
     offload: O,
 ) -> anyhow::Result<Batch<O>> {
     let tasks = cli.flags.tasks;
-    let keeper = Keeper {
-        store: cli.store,
-        faults: cli.faults,
-        folder: cli.folder()?.map(Arc::new),
-        offload,
-    };
+    let keeper = Keeper { store: cli.store, folder: cli.folder()?.map(Arc::new), offload };
     let mut batch = Batch {
-        outline: cli.outline(),
-        patience: cli.timeout.into(),
+        outline: Outline(cli.size.0),
         next: 0,
         clients: Vec::with_capacity(tasks as usize),
         tasks: Vec::with_capacity(tasks as usize),
@@ -129,11 +118,7 @@ async fn connect<O: Offload>(
         if signals::received().is_some() {
             return Err(Interrupted.into());
         }
-        ensure!(
-            cli.fault.of(k) != Some(chain::Fault::Absent),
-            "task {k}: absent as --test-fault asks"
-        );
-        let client = Client::connect(address, cli.framing, cli.size.0, keeper.clone());
+        let client = Client::connect(address, keeper.clone());
         let client = runtime::join(tokio::spawn(client)).await;
         let client = client.with_context(|| format!("cannot connect task {k} of {tasks}"))?;
         batch.clients.push(client);
@@ -146,7 +131,6 @@ type Fetch<O> = JoinHandle<anyhow::Result<(Client<O>, Summary)>>;
 /// The tasks of an iteration, and their results.
 struct Batch<O> {
     outline: Outline,
-    patience: Duration,
     /// Number of the next body.
     next: u64,
     clients: Vec<Client<O>>,
@@ -160,16 +144,12 @@ impl<O: Offload> Batch<O> {
         for (number, client) in (self.next..).zip(self.clients.drain(..)) {
             self.tasks.push(tokio::spawn(client.fetch(number)));
         }
-        let all = async {
-            for task in self.tasks.drain(..) {
-                let (client, summary) = runtime::join(task).await?;
-                self.clients.push(client);
-                self.summaries.push(summary);
-            }
-            Ok(())
-        };
-        let all = timeout(self.patience, all).await;
-        all.context("an iteration takes too long: raise --timeout")?
+        for task in self.tasks.drain(..) {
+            let (client, summary) = runtime::join(task).await?;
+            self.clients.push(client);
+            self.summaries.push(summary);
+        }
+        Ok(())
     }
 
     /// Checks that each body came to what it should.

@@ -3,9 +3,7 @@
 
 #![expect(unsafe_code, reason = "the server is forked")]
 
-use std::cell::Cell;
 use std::convert::Infallible;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::panic;
 use std::pin::Pin;
@@ -14,12 +12,10 @@ use std::task::{Context as TaskContext, Poll};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, ensure};
 use bytes::Bytes;
-use chain::{FaultFlags, Misbehaviour};
-use clap::ValueEnum;
 use contract::{console, signals};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -32,24 +28,6 @@ use runtime::{Flavor, RuntimeFlags};
 use threads::Placement;
 
 use crate::content::{Content, Peak};
-
-/// How a body says where it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Framing {
-    /// Transfer-Encoding: chunked, each piece of --chunk bytes a chunk of its own
-    Chunked,
-    /// Content-Length
-    ContentLength,
-}
-
-/// What the server sends.
-#[derive(Debug)]
-pub(crate) struct Offer {
-    pub(crate) content: Content,
-    pub(crate) framing: Framing,
-    /// Faults of the connections that a test asks for, by their order.
-    pub(crate) fault: FaultFlags,
-}
 
 /// The server's process, for as long as this lives.
 #[derive(Debug)]
@@ -67,7 +45,7 @@ impl Server {
     ///
     /// # Errors
     /// Where there is no loopback or no process.
-    pub(crate) fn fork(offer: Offer) -> anyhow::Result<Self> {
+    pub(crate) fn fork(content: Content) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(NO_LOOPBACK)?;
         let address = listener.local_addr()?;
         let parent = getpid();
@@ -75,7 +53,7 @@ impl Server {
         match unsafe { fork() }.context("cannot fork the server: see ulimit -u and pids.max")? {
             ForkResult::Parent { child } => Ok(Server { address, process: Some(child) }),
             ForkResult::Child => {
-                let Err(error) = live(parent, listener, offer);
+                let Err(error) = live(parent, listener, content);
                 console::say(&format!("body-stream: the server: {error:#}"));
                 // SAFETY: it ends the process, and runs nothing of the parent's.
                 unsafe { libc::_exit(1) }
@@ -116,7 +94,7 @@ impl Drop for Server {
 }
 
 /// The whole life of the server's process.
-fn live(parent: Pid, listener: TcpListener, offer: Offer) -> anyhow::Result<Infallible> {
+fn live(parent: Pid, listener: TcpListener, content: Content) -> anyhow::Result<Infallible> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     ensure!(getppid() == parent, "its parent has ended");
     signals::leave_to_parent()?;
@@ -129,21 +107,20 @@ fn live(parent: Pid, listener: TcpListener, offer: Offer) -> anyhow::Result<Infa
     listener.set_nonblocking(true)?;
     let runtime =
         RuntimeFlags { flavor: Flavor::MultiThread, workers: None, placement: Placement::Free };
-    runtime.build(true)?.block_on(serve(listener, offer))
+    runtime.build(true)?.block_on(serve(listener, content))
 }
 
 /// Serves each connection in a task of its own.
-async fn serve(listener: TcpListener, offer: Offer) -> anyhow::Result<Infallible> {
+async fn serve(listener: TcpListener, content: Content) -> anyhow::Result<Infallible> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let offer = Arc::new(offer);
-    for k in 0.. {
+    let content = Arc::new(content);
+    loop {
         let (stream, _) = listener.accept().await.context("cannot accept")?;
         stream.set_nodelay(true)?;
-        let offer = Arc::clone(&offer);
-        let fault = Cell::new(offer.fault.of(k).map(Misbehaviour::new));
+        let content = Arc::clone(&content);
         tokio::spawn(async move {
             let service = service_fn(move |request: Request<Incoming>| {
-                let response = respond(&offer, request.uri().path(), &fault);
+                let response = respond(&content, request.uri().path());
                 async { Ok::<_, Infallible>(response) }
             });
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -151,83 +128,52 @@ async fn serve(listener: TcpListener, offer: Offer) -> anyhow::Result<Infallible
             let _ = connection.await;
         });
     }
-    Err(anyhow!("there were too many connections"))
 }
 
 /// The response to a request for `/NUMBER`: that body. Any other path has none.
-fn respond(offer: &Arc<Offer>, path: &str, fault: &Cell<Option<Misbehaviour>>) -> Response<Sent> {
+fn respond(content: &Arc<Content>, path: &str) -> Response<Sent> {
     let number = path.strip_prefix('/').and_then(|text| text.parse().ok());
-    let outline = offer.content.outline;
-    let mut body = Sent {
-        offer: Arc::clone(offer),
+    let outline = content.outline;
+    let (status, size) = match number {
+        Some(_) => (StatusCode::OK, outline.0),
+        None => (StatusCode::NOT_FOUND, 0),
+    };
+    let mut response = Response::new(Sent {
+        content: Arc::clone(content),
         peak: outline.peak(number.unwrap_or(0)),
         offset: 0,
-        size: outline.size,
-        fault: None,
-    };
-    let mut status = StatusCode::OK;
-    if number.is_none() {
-        (status, body.size) = (StatusCode::NOT_FOUND, 0);
-    } else if let Some(mut misbehaviour) = fault.get() {
-        if misbehaviour.before_read().is_err() {
-            (status, body.size) = (StatusCode::INTERNAL_SERVER_ERROR, 0);
-        }
-        let shows = misbehaviour.hangs() || misbehaviour.closes();
-        body.fault = shows.then_some(misbehaviour);
-        let mut peak = [body.peak.value];
-        misbehaviour.after_read(&mut peak);
-        [body.peak.value] = peak;
-        fault.set(Some(misbehaviour));
-    }
-    let mut response = Response::new(body);
+        size,
+    });
     *response.status_mut() = status;
     response
 }
 
-/// A body on its way out.
+/// A body on its way out. Without a size hyper sends chunks.
 #[derive(Debug)]
 struct Sent {
-    offer: Arc<Offer>,
+    content: Arc<Content>,
     peak: Peak,
     offset: u64,
     size: u64,
-    /// A fault that shows half-way.
-    fault: Option<Misbehaviour>,
 }
 
 impl Body for Sent {
     type Data = Bytes;
-    type Error = io::Error;
+    type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut TaskContext<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if self.offset >= self.size {
             return Poll::Ready(None);
         }
-        if let Some(fault) = self.fault
-            && self.offset >= self.size / 2
-        {
-            return match fault.hangs() {
-                true => Poll::Pending,
-                false => Poll::Ready(Some(Err(io::Error::other("cut as --test-fault asks")))),
-            };
-        }
-        let piece = self.offer.content.piece(self.peak, self.offset);
+        let piece = self.content.piece(self.peak, self.offset);
         self.offset += piece.len() as u64;
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
         self.offset >= self.size
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self.offer.framing {
-            // Without a size hyper sends chunks.
-            Framing::Chunked => SizeHint::default(),
-            Framing::ContentLength => SizeHint::with_exact(self.size - self.offset),
-        }
     }
 }

@@ -37,15 +37,6 @@ pub(crate) enum Store {
     MmapCopy,
 }
 
-/// Who touches a map, and has the page faults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Faults {
-    /// the operation, wherever the strategy has it done
-    Operation,
-    /// the task, on its worker; the operation only maps the file
-    Worker,
-}
-
 impl Store {
     /// Whether it keeps bodies in files.
     pub(crate) fn has_files(self) -> bool {
@@ -62,7 +53,6 @@ impl Store {
 #[derive(Clone)]
 pub(crate) struct Keeper<O> {
     pub(crate) store: Store,
-    pub(crate) faults: Faults,
     /// `None` where the store has no files.
     pub(crate) folder: Option<Arc<Folder>>,
     pub(crate) offload: O,
@@ -121,14 +111,8 @@ impl<O: Offload> Keeper<O> {
 
     async fn mapped(&self, body: Incoming) -> anyhow::Result<Summary> {
         let (file, length) = self.written(body).await?;
-        let look = |map: Map| summary(map.bytes());
-        let looked = match self.faults {
-            Faults::Operation => {
-                let map_and_look = move || Map::new(&file, length).map(look);
-                self.offload.run(map_and_look).await?
-            }
-            Faults::Worker => self.map(file, length).await?.map(look),
-        };
+        let map_and_look = move || Map::new(&file, length).map(|map| summary(map.bytes()));
+        let looked = self.offload.run(map_and_look).await?;
         looked.map_err(|e| self.explain("cannot map a file", e))
     }
 
@@ -138,11 +122,7 @@ impl<O: Offload> Keeper<O> {
         let map = map.map_err(|e| self.explain("cannot map a file", e))?;
         let mut copy = Copy::new(map, length);
         loop {
-            let step = match self.faults {
-                Faults::Operation => self.offload.run(move || copy.step()).await?,
-                Faults::Worker => copy.step(),
-            };
-            match step? {
+            match self.offload.run(move || copy.step()).await?? {
                 Step::More(rest) => copy = rest,
                 Step::Last(summary) => return Ok(summary),
             }
