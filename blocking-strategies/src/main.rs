@@ -90,7 +90,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let threads = cli.threads()?;
-    let runtime = threads.build(|_| ())?;
+    let runtime = threads.build()?;
     match cli.blocking.strategy {
         Strategy::Direct => serve(cli, run, &runtime, Direct),
         Strategy::Permit => serve(cli, run, &runtime, threads.permits()),

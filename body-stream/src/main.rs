@@ -53,9 +53,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     // While there is one thread.
     let mut server = Server::fork(Content::new(Outline(cli.size.0), PIECE))?;
     let threads = cli.threads()?;
-    let runtime = threads.build(|builder| {
-        builder.enable_time();
-    })?;
+    let runtime = threads.build()?;
     let address = server.address;
     let driven = match cli.blocking.strategy {
         Strategy::Direct => receive(cli, run, &runtime, address, Direct),

@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use contract::message::{Extra, Need, Needs, PassKind};
 use contract::samples::Recorder;
-use contract::units::Span;
 use contract::{Pass, signals};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -27,6 +26,9 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use crate::timer::{Timer, monotonic};
+
+/// Interval of the heartbeat and of the echo.
+const INTERVAL: Duration = Duration::from_millis(1);
 
 /// Fewest beats of a pass: alone, and beside the batches.
 const BEATS: u64 = 100;
@@ -41,17 +43,6 @@ pub struct NeighbourFlags {
     /// `neighbours` does
     #[arg(long, conflicts_with = "controlled")]
     pub neighbours: bool,
-
-    /// Interval of the heartbeat and of the echo, 10us to 1s
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms", value_parser = interval, help_heading = "Advanced")]
-    pub heartbeat: Span,
-}
-
-fn interval(text: &str) -> Result<Span, String> {
-    match text.parse()? {
-        span @ Span(10_000..=1_000_000_000) => Ok(span),
-        span => Err(format!("{span} is not from 10us to 1s")),
-    }
 }
 
 impl NeighbourFlags {
@@ -85,12 +76,11 @@ impl NeighbourFlags {
         let Some(progress) = progress else {
             return Ok((runtime.block_on(driver)?, extra));
         };
-        let interval = self.heartbeat.into();
-        let heard = listen(runtime, interval, &progress, || !driver.is_finished());
+        let heard = listen(runtime, &progress, || !driver.is_finished());
         let driven = runtime.block_on(driver)?;
         heard?.add_to(&mut extra, ["heartbeat", "echo"]);
         let alone = Arc::new(Progress::default());
-        listen(runtime, interval, &alone, || alone.wants_more())?
+        listen(runtime, &alone, || alone.wants_more())?
             .add_to(&mut extra, ["heartbeat_idle", "echo_idle"]);
         Ok((driven, extra))
     }
@@ -135,12 +125,11 @@ impl Progress {
 /// Runs the neighbours for as long as `more` says so, which is asked at each interval.
 fn listen(
     runtime: &Runtime,
-    interval: Duration,
     progress: &Arc<Progress>,
     mut more: impl FnMut() -> bool,
 ) -> anyhow::Result<Heard> {
-    let heard = start(runtime, interval, progress).and_then(|(heartbeat, server, client)| {
-        let asked = ask(&client, interval, || more() && !heartbeat.is_finished());
+    let heard = start(runtime, progress).and_then(|(heartbeat, server, client)| {
+        let asked = ask(&client, || more() && !heartbeat.is_finished());
         progress.over.store(true, Ordering::Relaxed);
         // Its end of the socket pair is closed, which ends the server.
         drop(client);
@@ -159,13 +148,12 @@ type Task<T> = JoinHandle<anyhow::Result<T>>;
 
 fn start(
     runtime: &Runtime,
-    interval: Duration,
     progress: &Arc<Progress>,
 ) -> anyhow::Result<(Task<Recorder>, Task<u64>, Client)> {
     let (client, server) = Client::pair().context("cannot make a socket pair")?;
     server.set_nonblocking(true)?;
     let _entered = runtime.enter();
-    let timer = Timer::start(interval).context("cannot start a kernel timer")?;
+    let timer = Timer::start(INTERVAL).context("cannot start a kernel timer")?;
     let server = UnixStream::from_std(server)?;
     let heartbeat = runtime.spawn(beat(timer, Arc::clone(progress)));
     Ok((heartbeat, runtime.spawn(echo(server)), client))
@@ -205,11 +193,7 @@ async fn echo(mut stream: UnixStream) -> anyhow::Result<u64> {
 }
 
 /// The client of the echo: returns how long each answer took.
-fn ask(
-    mut stream: &Client,
-    interval: Duration,
-    mut more: impl FnMut() -> bool,
-) -> anyhow::Result<Recorder> {
+fn ask(mut stream: &Client, mut more: impl FnMut() -> bool) -> anyhow::Result<Recorder> {
     let mut answers = Recorder::default();
     let mut due = Instant::now();
     for number in 0_u64.. {
@@ -226,7 +210,7 @@ fn ask(
         let answer = u64::from_ne_bytes(answer);
         ensure!(answer == number, "the echo answered {answer} to {number}");
         // Where the answer took longer, the next number follows at once.
-        due = (due + interval).max(Instant::now());
+        due = (due + INTERVAL).max(Instant::now());
         thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     Ok(answers)

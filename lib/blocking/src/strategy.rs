@@ -10,7 +10,7 @@ use contract::BadUsage;
 use contract::message::{Description, Need, Needs};
 use runtime::{Flavor, RuntimeFlags};
 use threads::{CpuAssignment, Placement};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, spawn_blocking};
 
@@ -111,18 +111,16 @@ impl Threads {
         Ok(Description { needs: described.needs + needs, ..described })
     }
 
-    /// Builds the runtime with I/O, and with what `enable` adds to it. Its threads start when they are
-    /// needed, and none ends before the runtime.
+    /// Builds the runtime with I/O. Its threads start when they are needed, and none ends before it.
     ///
     /// # Errors
     /// As [`RuntimeFlags::build`].
-    pub fn build(&self, enable: impl FnOnce(&mut Builder)) -> anyhow::Result<Runtime> {
+    pub fn build(&self) -> anyhow::Result<Runtime> {
         self.runtime.build_with(|builder| {
             // Tokio takes no 0. Where there are to be none, nothing asks for one.
             builder.max_blocking_threads(self.of_runtime.max(1) as usize);
             builder.thread_keep_alive(KEEP_ALIVE);
             builder.enable_io();
-            enable(builder);
         })
     }
 
@@ -257,7 +255,8 @@ mod tests {
     fn an_operation_is_done_where_its_strategy_says() {
         let cpus = CpuAssignment::new(Placement::Free).unwrap();
         let pool = Pool::start(1, Bound::Unbounded, &cpus).unwrap();
-        let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         check(&runtime, Direct, true);
         check(&runtime, Permit(Arc::new(Semaphore::new(1))), true);
         check(&runtime, SpawnBlocking, false);

@@ -1,5 +1,4 @@
-//! Threads by pthread_create(3), which can be told what `std::thread` cannot: no guard page, and a
-//! stack of the caller's own.
+//! Threads by pthread_create(3), which can be told what `std::thread` cannot: a stack of the caller's own.
 
 #![expect(
     unsafe_code,
@@ -16,20 +15,12 @@ use std::thread;
 
 use crate::arena::Slot;
 
-/// What a thread stands on.
-pub(crate) enum Ground {
-    /// A stack of so many bytes that the C library maps, without a guard page.
-    Unguarded(usize),
-    /// Memory that is there already.
-    Given(Slot),
-}
-
-/// A thread that must be joined: one that is not leaks what it stands on.
+/// A thread that must be joined: one that is not leaks its stack.
 #[derive(Debug)]
 pub(crate) struct Handle<T> {
     id: libc::pthread_t,
     /// Given back by `join` alone, for until then the thread may run on it.
-    slot: ManuallyDrop<Option<Slot>>,
+    slot: ManuallyDrop<Slot>,
     result: PhantomData<T>,
 }
 
@@ -37,21 +28,17 @@ pub(crate) struct Handle<T> {
 ///
 /// # Errors
 /// Those of pthread_create(3).
-pub(crate) fn create<F, T>(ground: Ground, body: F) -> io::Result<Handle<T>>
+pub(crate) fn create<F, T>(slot: Slot, body: F) -> io::Result<Handle<T>>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
     let mut place = MaybeUninit::uninit();
-    let attributes = Attributes::new(&mut place, &ground)?;
-    let slot = match ground {
-        Ground::Unguarded(_) => None,
-        Ground::Given(slot) => Some(slot),
-    };
+    let attributes = Attributes::new(&mut place, &slot)?;
     let body = Box::into_raw(Box::new(body));
     let mut id = MaybeUninit::uninit();
     // SAFETY: the attributes are initialised. `run` takes the one pointer to a body of its own
-    // type, and what it points to may be sent and borrows nothing. A given stack is this thread's
+    // type, and what it points to may be sent and borrows nothing. The stack is this thread's
     // alone until `join`, since the handle keeps the slot.
     let code =
         unsafe { libc::pthread_create(id.as_mut_ptr(), attributes.0, run::<F, T>, body.cast()) };
@@ -99,24 +86,14 @@ struct Attributes<'a>(&'a mut libc::pthread_attr_t);
 
 impl<'a> Attributes<'a> {
     /// Makes them in place: nothing promises that they may be moved.
-    fn new(place: &'a mut MaybeUninit<libc::pthread_attr_t>, ground: &Ground) -> io::Result<Self> {
+    fn new(place: &'a mut MaybeUninit<libc::pthread_attr_t>, slot: &Slot) -> io::Result<Self> {
         // SAFETY: the call initialises what it is given.
         check(unsafe { libc::pthread_attr_init(place.as_mut_ptr()) })?;
         // SAFETY: it is initialised now.
         let attributes = Attributes(unsafe { place.assume_init_mut() });
         let attr = &raw mut *attributes.0;
-        match ground {
-            Ground::Unguarded(size) => {
-                // SAFETY: the attributes are initialised, and get a number.
-                check(unsafe { libc::pthread_attr_setstacksize(attr, *size) })?;
-                // SAFETY: as above.
-                check(unsafe { libc::pthread_attr_setguardsize(attr, 0) })?;
-            }
-            Ground::Given(slot) => {
-                // SAFETY: the attributes are initialised, and all of the memory is this slot's.
-                check(unsafe { libc::pthread_attr_setstack(attr, slot.lowest(), slot.size()) })?;
-            }
-        }
+        // SAFETY: the attributes are initialised, and all of the memory is this slot's.
+        check(unsafe { libc::pthread_attr_setstack(attr, slot.lowest(), slot.size()) })?;
         Ok(attributes)
     }
 }

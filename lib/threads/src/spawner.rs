@@ -1,10 +1,10 @@
 //! Threads on the stacks that the command line asks for.
 //!
 //! `std::thread` gives each thread a guard page and an alternate signal stack: four memory maps, of
-//! which the kernel allows a process 65,530 unless told otherwise (vm.max_map_count). The other kinds
-//! of [`Stacks`] do without, and go to pthread_create(3) for that.
+//! which the kernel allows a process 65,530 unless told otherwise (vm.max_map_count). Those of
+//! [`Stacks::Arena`] do without, and go to pthread_create(3) for that.
 
-#![expect(unsafe_code, reason = "sysconf and prctl are called")]
+#![expect(unsafe_code, reason = "sysconf is called")]
 
 use std::rc::Rc;
 use std::thread::{self, JoinHandle};
@@ -16,7 +16,7 @@ use contract::message::{Need, Needs};
 use contract::units::Bytes;
 
 use crate::arena::Arena;
-use crate::pthread::{self, Ground};
+use crate::pthread;
 
 /// Stacks of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -35,9 +35,7 @@ pub struct StackFlags {
 pub enum Stacks {
     /// those of std::thread, with a guard page and a signal stack: four memory maps each
     Std,
-    /// those of pthread_create(3) without a guard page: neighbours merge into one memory map
-    Unguarded,
-    /// unguarded, out of one mapping made beforehand
+    /// out of one mapping made beforehand, without guard pages
     Arena,
 }
 
@@ -63,7 +61,7 @@ impl StackFlags {
         let maps = match self.stacks {
             // Stack, guard page, signal stack and its guard page.
             Stacks::Std => 4,
-            Stacks::Unguarded | Stacks::Arena => 0,
+            Stacks::Arena => 0,
         };
         Needs {
             threads: Need::new(0, 1),
@@ -75,7 +73,7 @@ impl StackFlags {
     }
     /// Bytes of address space that each stack takes, its guard page not counted.
     ///
-    /// The stacks that are not std's own are an odd number of pages long: std's lie apart by such
+    /// Those of an arena are an odd number of pages long: std's lie apart by such
     /// a number too, with their guard page, and those of a power of two would share the few sets
     /// of the TLB that the lowest bits of their page numbers select.
     pub(crate) fn bytes_each(self) -> u64 {
@@ -97,7 +95,6 @@ pub struct Spawner {
 #[derive(Debug)]
 enum Source {
     Std(usize),
-    Unguarded(usize),
     Arena(Rc<Arena>),
 }
 
@@ -121,10 +118,6 @@ impl Spawner {
         let size = stack.bytes_each() as usize;
         let source = match stack.stacks {
             Stacks::Std => Source::Std(size),
-            Stacks::Unguarded => {
-                keep_huge_pages_off();
-                Source::Unguarded(size)
-            }
             Stacks::Arena => {
                 Source::Arena(Arena::map(size, tasks).context("cannot map the stacks")?)
             }
@@ -146,12 +139,8 @@ impl Spawner {
             Source::Std(size) => {
                 thread::Builder::new().stack_size(*size).spawn(body).map(Inner::Std)
             }
-            Source::Unguarded(size) => {
-                pthread::create(Ground::Unguarded(*size), body).map(Inner::Own)
-            }
             Source::Arena(arena) => {
-                let slot = Arena::take(arena).map(Ground::Given);
-                slot.and_then(|ground| pthread::create(ground, body)).map(Inner::Own)
+                Arena::take(arena).and_then(|slot| pthread::create(slot, body)).map(Inner::Own)
             }
         };
         let inner = inner.with_context(|| limits::refused("create a thread", self.tasks))?;
@@ -193,15 +182,6 @@ fn page() -> u64 {
     // SAFETY: sysconf only returns a number.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(size).unwrap_or(4096)
-}
-
-/// Stacks with no guard page between them merge into one map, in which a single touched stack
-/// could become resident as 2 MiB. Since Linux 6.7 the flag `MAP_STACK` prevents that (commit
-/// c4608d1bf7c6); this does so on older ones.
-fn keep_huge_pages_off() {
-    // SAFETY: a setting of this process, and no memory is involved. Where the kernel has no such
-    // setting, it has no huge pages to keep off either.
-    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }
 
 #[cfg(test)]

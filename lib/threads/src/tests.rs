@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::StackFlags;
 
-const EACH: [Stacks; 3] = [Stacks::Std, Stacks::Unguarded, Stacks::Arena];
+const EACH: [Stacks; 2] = [Stacks::Std, Stacks::Arena];
 
 fn stack(stacks: Stacks, bytes: u64) -> StackFlags {
     StackFlags { stack_size: Bytes(bytes), stacks }
@@ -89,11 +89,8 @@ fn the_stacks_of_an_arena_are_apart_and_used_again() {
 fn what_cannot_be_had_is_an_error_of_the_system() {
     let huge = |stacks| Spawner::new(stack(stacks, 1 << 60), 100);
     let code = |error: &anyhow::Error| error.downcast_ref::<std::io::Error>()?.raw_os_error();
-    for stacks in [Stacks::Std, Stacks::Unguarded] {
-        let spawner = huge(stacks).unwrap();
-        let error = spawner.spawn(|| ()).unwrap_err();
-        assert_eq!(code(&error), Some(libc::EAGAIN), "{stacks:?}");
-    }
+    let error = huge(Stacks::Std).unwrap().spawn(|| ()).unwrap_err();
+    assert_eq!(code(&error), Some(libc::EAGAIN));
     assert_eq!(code(&huge(Stacks::Arena).unwrap_err()), Some(libc::ENOMEM));
 }
 
@@ -102,10 +99,8 @@ fn a_stack_is_as_large_as_asked_for_and_an_odd_number_of_pages() {
     let page = page();
     for (asked, pages) in [(1, 1), (5 * page, 5), (6 * page, 7), (6 * page + 1, 7)] {
         let least = (libc::PTHREAD_STACK_MIN as u64).div_ceil(page) | 1;
-        for stacks in [Stacks::Unguarded, Stacks::Arena] {
-            let bytes = stack(stacks, asked).bytes_each();
-            assert_eq!(bytes, least.max(pages) * page, "{asked}");
-        }
+        let bytes = stack(Stacks::Arena, asked).bytes_each();
+        assert_eq!(bytes, least.max(pages) * page, "{asked}");
     }
     assert_eq!(stack(Stacks::Std, 17_000).bytes_each(), 17_000);
 }
