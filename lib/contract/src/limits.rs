@@ -113,11 +113,18 @@ fn limits(needs: &Needs) -> Vec<Limit> {
         text(Path::new("/proc/meminfo")).and_then(|t| Some(field(&t, "MemAvailable:")? * 1024)),
         None,
     );
-    for group in groups() {
-        for (controller, need) in [("pids", needs.threads), ("memory", needs.bytes)] {
-            let name = format!("{controller}.max of {}", group.display());
-            let file = |name: &str| number(&group.join(format!("{controller}.{name}")));
-            add(name, need, file("max"), file("current"));
+    for group in groups("pids") {
+        let name = format!("pids.max of {}", group.display());
+        let (limit, used) = (group.join("pids.max"), group.join("pids.current"));
+        add(name, needs.threads, number(&limit), number(&used));
+    }
+    for group in groups("memory") {
+        for (limit, used) in
+            [("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")]
+        {
+            let name = format!("{limit} of {}", group.display());
+            let (limit, used) = (group.join(limit), group.join(used));
+            add(name, needs.bytes, number(&limit), number(&used));
         }
     }
     limits
@@ -162,12 +169,23 @@ fn threads_of_user() -> Option<u64> {
     Some(processes.filter_map(|entry| threads(text(&entry.path().join("status"))?)).sum())
 }
 
-/// The control group of this process and its ancestors. Those of version 1 only the runner looks at.
-fn groups() -> Vec<PathBuf> {
+/// The control group of this process and its ancestors, where a controller's files are: version 2
+/// under /sys/fs/cgroup, version 1 in the controller's own hierarchy there.
+fn groups(controller: &str) -> Vec<PathBuf> {
     let own = text(Path::new("/proc/self/cgroup")).unwrap_or_default();
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/"));
-    // In a namespace the path may lead above its root.
-    let group = own.map(|path| Path::new("/sys/fs/cgroup").join(path));
+    let group = own.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let root = match id == "0" {
+            true => PathBuf::from("/sys/fs/cgroup"),
+            false if controllers.split(',').any(|c| c == controller) => {
+                Path::new("/sys/fs/cgroup").join(controller)
+            }
+            false => return None,
+        };
+        // In a namespace the path may lead above its root.
+        Some(root.join(path.trim_start_matches('/')))
+    });
     let is_group = |path: &&Path| path.starts_with("/sys/fs/cgroup");
     let groups = group.as_deref().into_iter().flat_map(Path::ancestors);
     groups.take_while(is_group).take(DEEPEST_GROUP).map(Path::to_owned).collect()
