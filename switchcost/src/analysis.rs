@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use record::{Metric, Record};
 use serde::{Serialize, Serializer};
+use stats::Estimate;
 
-use crate::bend::{self, Bend};
 use crate::cases::{self, Cases, Key, Reading, Runs};
+use crate::course::{Course, Held};
 use crate::memory::{self, Slopes};
-use crate::scale::{self, Reach};
-use crate::working_set::{self, Held, Mark};
 
 /// Everything that a file of records answers.
 #[derive(Clone, Debug, Serialize)]
@@ -19,8 +18,6 @@ pub struct Analysis {
     pub tables: Vec<Table>,
     /// One for each sweep.
     pub curves: Vec<Curve>,
-    /// How far each program got, where that was asked.
-    pub reaches: Vec<Reach>,
     /// How many records there are.
     pub records: usize,
     /// Warnings to read before the figures.
@@ -110,9 +107,7 @@ pub struct Series {
     /// The points in ascending order: the flag's value, and what was measured there.
     pub points: Vec<(u64, Cell)>,
     /// Where it leaves the level that it begins at, if there are points enough to tell.
-    pub bend: Option<Bend>,
-    /// Places on the x axis that deserve a line: where a cache is full.
-    pub marks: Vec<Mark>,
+    pub course: Option<Course>,
 }
 
 /// Analyses the records of a plan; those of runs by hand are passed over.
@@ -121,7 +116,6 @@ pub fn analyse(records: &[Record]) -> Analysis {
     let mut analysis = Analysis {
         tables: Vec::new(),
         curves: Vec::new(),
-        reaches: scale::reaches(&cases),
         records: records.len(),
         warnings: crate::notes::warnings(records),
     };
@@ -226,32 +220,16 @@ impl Curve {
         let name = key.name();
         match self.series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push((x, cell)),
-            None => self.series.push(Series {
-                name,
-                points: vec![(x, cell)],
-                bend: None,
-                marks: Vec::new(),
-            }),
-        }
-    }
-
-    /// Places on the x axis that deserve a line: where the tasks of each program fill a cache.
-    pub fn marks(&self) -> Vec<Mark> {
-        let xs = || self.series.iter().flat_map(|s| &s.points).map(|(x, _)| *x);
-        match (xs().min(), xs().max()) {
-            (Some(first), Some(last)) => working_set::marks_of(&self.held, first, last),
-            _ => Vec::new(),
+            None => self.series.push(Series { name, points: vec![(x, cell)], course: None }),
         }
     }
 
     /// Adds what is known once all points are there.
     fn describe(&mut self, cases: &Cases<'_>) {
         let mut rows: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
-        let mut row_of: BTreeMap<String, &str> = BTreeMap::new();
         for (key, runs) in cases.in_order() {
             if key.section == self.title {
                 rows.entry(&key.row).or_default().extend(&runs.all);
-                row_of.insert(key.name(), &key.row);
             }
         }
         // Caches matter to what is done over and over.
@@ -259,31 +237,19 @@ impl Curve {
             self.held = rows.iter().filter_map(|(row, runs)| Held::of(row, runs)).collect();
         }
         for series in &mut self.series {
-            let points = series.measured();
-            series.bend = bend::bend(&points);
-            let row = row_of.get(&series.name);
-            let held = self.held.iter().find(|held| row == Some(&&*held.name));
-            if let (Some(held), Some(first), Some(last)) = (held, points.first(), points.last()) {
-                series.marks = held.marks(first.x, last.x);
-            }
+            series.course = Course::of(&series.measured());
         }
     }
 }
 
 impl Series {
     /// The points that were measured.
-    pub fn measured(&self) -> Vec<bend::Point> {
-        self.points
-            .iter()
-            .filter_map(|(x, cell)| match cell {
-                Cell::Reading(reading) => Some(bend::Point {
-                    x: *x,
-                    value: reading.mean.value,
-                    interval: reading.mean.interval.map(|i| (i.low, i.high)),
-                }),
-                _ => None,
-            })
-            .collect()
+    pub fn measured(&self) -> Vec<(u64, Estimate)> {
+        let measured = |(x, cell): &(u64, Cell)| match cell {
+            Cell::Reading(reading) => Some((*x, reading.mean)),
+            _ => None,
+        };
+        self.points.iter().filter_map(measured).collect()
     }
 }
 

@@ -12,9 +12,7 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use crate::args::shortened;
 use crate::console::{self, BadUsage};
 use crate::signals;
-use crate::verbs::{
-    compare, duel, estimate, limits, memory, report, run, scale, shell, stat, sweep,
-};
+use crate::verbs::{compare, duel, estimate, limits, memory, report, run, shell, stat, sweep};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -36,8 +34,6 @@ enum Verb {
     Memory(memory::Args),
     /// Estimate the cost of so many switches a second and so many tasks on this machine
     Estimate(estimate::Args),
-    /// Build larger and larger chains until a limit stops each program
-    Scale(scale::Args),
     /// Run a program once and print all that can be observed
     Stat(stat::Args),
     /// Print the limits of this system, the one that binds first, and what raises it
@@ -91,7 +87,6 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Some(Verb::Sweep(args)) => sweep::main(&args),
         Some(Verb::Memory(args)) => memory::main(&args),
         Some(Verb::Estimate(args)) => estimate::main(&args),
-        Some(Verb::Scale(args)) => scale::main(&args),
         Some(Verb::Stat(args)) => stat::main(&args),
         Some(Verb::Limits(args)) => limits::main(&args),
         Some(Verb::Report(args)) => report::main(&args),

@@ -4,18 +4,17 @@
 pub mod analysis;
 pub mod answer;
 mod args;
-pub mod bend;
 pub mod cases;
 mod checkout;
 pub mod cli;
 pub mod compare;
 pub mod console;
+pub mod course;
 pub mod doctor;
 pub mod duel;
 pub mod evidence;
 pub mod executable;
 pub mod execute;
-pub mod fits;
 mod lock;
 pub mod memory;
 pub mod notes;
@@ -31,7 +30,6 @@ pub mod range;
 pub mod render;
 pub mod replace;
 pub mod rounds;
-pub mod scale;
 pub mod scratch;
 pub mod setting;
 pub mod signals;
@@ -42,7 +40,6 @@ pub mod sweep;
 mod testing;
 mod tools;
 mod verbs;
-pub mod working_set;
 
 /// Confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;

@@ -15,12 +15,12 @@ pub struct Slopes {
     pub kernel: Option<Fit>,
     /// The kernel's memory by what it is used for.
     pub parts: Parts,
-    /// The page tables of the process alone: `VmPTE`.
-    pub own_page_tables: Option<Fit>,
     /// User and kernel memory together.
     pub all: Option<Fit>,
-    /// Each run: its tasks, its user memory and its kernel memory in bytes.
-    pub points: Vec<(u64, f64, Option<f64>)>,
+    /// The fewest and the most tasks of a run.
+    pub tasks: (u64, u64),
+    /// Memory of the machine in bytes.
+    pub machine: Option<u64>,
     /// How many runs failed.
     pub failed: usize,
     /// The number of runs in which transparent huge pages held part of the memory.
@@ -89,21 +89,16 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
             // Those of the process: it had none before it began.
             pipe_pages: Fit::of(runs, |record| Some(record.memory?.held?.pipe_pages? as f64)),
         },
-        own_page_tables: Fit::of_gain(runs, |memory| memory.page_tables),
         all: Fit::of(runs, |record| Some(user(record)? + record.kernel_gain()?)),
-        points: runs
-            .iter()
-            .filter_map(|record| Some((record.tasks?, user(record)?, record.kernel_gain())))
-            .collect(),
+        tasks: (
+            runs.iter().filter_map(|record| record.tasks).min()?,
+            runs.iter().filter_map(|record| record.tasks).max()?,
+        ),
+        machine: runs.iter().find_map(|record| record.machine().memory_total_bytes),
         failed: 0,
         huge: runs.iter().filter(huge).count(),
         ratio: None,
     })
-}
-
-/// The user memory that a process has gained by the time its tasks are at rest, in bytes.
-pub fn user_gain(record: &Record) -> Option<f64> {
-    record.resident_gain().map(|bytes| bytes as f64)
 }
 
 /// What a figure has grown by since before the tasks were built; system-wide ones can shrink.
@@ -120,6 +115,13 @@ impl Slopes {
             Some(kernel) if !kernel.is_seen() => &self.user,
             _ => self.all.as_ref().unwrap_or(&self.user),
         }
+    }
+
+    /// Tasks that the machine's memory would hold, if they were all that it held.
+    pub fn most(&self) -> Option<f64> {
+        let line = &self.headline().line;
+        let most = (self.machine? as f64 - line.intercept.estimate) / line.slope.estimate;
+        (self.headline().is_seen() && !self.void() && most > 0.0).then_some(most)
     }
 
     /// True if transparent huge pages make the user memory, and so the headline, mean nothing: a
@@ -144,11 +146,6 @@ impl Fit {
     pub fn bends(&self) -> Option<f64> {
         let halves = self.halves.filter(|halves| halves.differ)?;
         halves.bend().filter(|bend| bend.abs() > WORTH_A_WORD)
-    }
-
-    /// Bytes that so many tasks take.
-    pub fn at(&self, tasks: u64) -> f64 {
-        self.line.intercept.estimate + self.line.slope.estimate * tasks as f64
     }
 
     fn of_gain(runs: &[&Record], figure: impl Fn(&Memory) -> Option<u64>) -> Option<Self> {
@@ -179,7 +176,6 @@ mod tests {
         let own = if bent { tasks + tasks.saturating_sub(450) } else { tasks };
         let memory = |tasks: u64, own: u64| Memory {
             resident: Some(5000 + 100 * own),
-            page_tables: Some(7000 + 20 * tasks),
             system_kernel_stacks: Some(90_000 + 30 * tasks),
             system_page_tables: Some(80_000 + 20 * tasks),
             system_slab: Some(70_000 + 10 * tasks),
@@ -203,10 +199,11 @@ mod tests {
         assert_eq!(slope(slopes.parts.stacks.as_ref()), 30.0);
         assert_eq!(slope(slopes.parts.page_tables.as_ref()), 20.0);
         assert_eq!(slope(slopes.parts.slab.as_ref()), 10.0);
-        assert_eq!(slope(slopes.own_page_tables.as_ref()), 20.0);
         assert_eq!(slope(slopes.kernel.as_ref()), 60.0);
         assert_eq!(slope(slopes.all.as_ref()), 160.0);
-        assert!((slopes.headline().at(1000) - 165_000.0).abs() < 1e-3);
+        assert_eq!(slopes.tasks, (100, 800));
+        let slopes = Slopes { machine: Some(165_000), ..slopes };
+        assert!((slopes.most().unwrap() - 1000.0).abs() < 1e-6);
         assert!(!slopes.void());
     }
 

@@ -1,6 +1,5 @@
 //! The range of a sweep, and the points of it that are measured.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// A range of a numeric flag, both ends included, written `2..100000`.
@@ -8,15 +7,6 @@ use std::str::FromStr;
 pub struct Range {
     from: u64,
     to: u64,
-}
-
-/// How the points of a range are spaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
-    /// By equal factors.
-    Logarithmic,
-    /// By equal differences.
-    Linear,
 }
 
 /// The largest end of a range: up to here whole numbers and floats agree.
@@ -55,23 +45,14 @@ impl Range {
         }
     }
 
-    /// The end that is no more than `most`; `None` where no range is left.
-    pub fn up_to(self, most: u64) -> Option<Self> {
-        Range::new(self.from, self.to.min(most)).ok()
-    }
-
-    /// At most `count` different whole numbers in ascending order, both ends among them. There
-    /// are fewer where the range has fewer, or where small numbers fall together.
-    pub fn points(self, count: u32, spacing: Spacing) -> Vec<u64> {
+    /// At most `count` different whole numbers in ascending order, by equal factors, both ends among
+    /// them. There are fewer where the range has fewer, or where small numbers fall together.
+    pub fn points(self, count: u32) -> Vec<u64> {
         let (from, to) = (self.from as f64, self.to as f64);
         let steps = count.max(2) - 1;
         let between = (1..steps).map(|step| {
             let share = f64::from(step) / f64::from(steps);
-            let value = match spacing {
-                Spacing::Logarithmic => from * (to / from).powf(share),
-                Spacing::Linear => from + (to - from) * share,
-            };
-            value.round() as u64
+            (from * (to / from).powf(share)).round() as u64
         });
         let mut points: Vec<u64> =
             [self.from].into_iter().chain(between).chain([self.to]).collect();
@@ -88,18 +69,12 @@ impl FromStr for Range {
     }
 }
 
-impl fmt::Display for Range {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..{}", self.from, self.to)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn points(text: &str, count: u32, spacing: Spacing) -> Vec<u64> {
-        text.parse::<Range>().unwrap().points(count, spacing)
+    fn points(text: &str, count: u32) -> Vec<u64> {
+        text.parse::<Range>().unwrap().points(count)
     }
 
     #[test]
@@ -126,40 +101,26 @@ mod tests {
     }
 
     #[test]
-    fn points_are_spaced_by_equal_factors_or_differences() {
-        use Spacing::{Linear, Logarithmic};
-        assert_eq!(points("1..10000", 5, Logarithmic), [1, 10, 100, 1000, 10_000]);
-        assert_eq!(points("100..200", 5, Linear), [100, 125, 150, 175, 200]);
-        assert_eq!(points("2..9", 2, Logarithmic), [2, 9]);
-        // Python: [round(2 * 50000 ** (i / 11)) for i in range(12)]
+    fn points_are_spaced_by_equal_factors() {
+        assert_eq!(points("1..10000", 5), [1, 10, 100, 1000, 10_000]);
+        assert_eq!(points("2..9", 2), [2, 9]);
         // Python: [round(2 * 50000 ** (i / 11)) for i in range(12)]
         assert_eq!(
-            points("2..100000", 12, Logarithmic),
+            points("2..100000", 12),
             [2, 5, 14, 38, 102, 273, 731, 1956, 5230, 13_984, 37_396, 100_000]
         );
     }
 
     #[test]
     fn points_are_distinct_and_both_ends_are_there() {
-        for spacing in [Spacing::Logarithmic, Spacing::Linear] {
-            for (range, count) in [("1..3", 12), ("2..17", 12), ("1..9007199254740992", 50)] {
-                let points = points(range, count, spacing);
-                let (from, to) = range.split_once("..").unwrap();
-                assert_eq!(points.first(), Some(&from.parse().unwrap()));
-                assert_eq!(points.last(), Some(&to.parse().unwrap()));
-                assert!(points.is_sorted_by(|a, b| a < b), "{points:?}");
-                assert!(points.len() <= count as usize);
-            }
+        for (range, count) in [("1..3", 12), ("2..17", 12), ("1..9007199254740992", 50)] {
+            let points = points(range, count);
+            let (from, to) = range.split_once("..").unwrap();
+            assert_eq!(points.first(), Some(&from.parse().unwrap()));
+            assert_eq!(points.last(), Some(&to.parse().unwrap()));
+            assert!(points.is_sorted_by(|a, b| a < b), "{points:?}");
+            assert!(points.len() <= count as usize);
         }
-        assert_eq!(points("1..3", 12, Spacing::Logarithmic), [1, 2, 3]);
-    }
-
-    #[test]
-    fn a_range_is_cut() {
-        let range = Range::new(5, 100).unwrap();
-        assert_eq!(range.up_to(1000), Some(range));
-        assert_eq!(range.up_to(50), Range::new(5, 50).ok());
-        assert_eq!(range.up_to(5), None);
-        assert_eq!(range.up_to(0), None);
+        assert_eq!(points("1..3", 12), [1, 2, 3]);
     }
 }

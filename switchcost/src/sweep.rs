@@ -5,7 +5,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use record::{Metric, Section};
+use record::{Also, Metric, Section};
 
 use crate::plan::Case;
 use crate::probe::Answer;
@@ -16,6 +16,9 @@ const TASKS: u64 = 500;
 
 /// Fewest timed iterations in a process.
 const FEWEST_ITERATIONS: u64 = 3;
+
+/// Of the memory that is free, so much is used.
+const SHARE_OF_MEMORY: f64 = 0.95;
 
 /// Flag that is swept, and how much of it is measured.
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub struct Sweep {
     pub points: Vec<u64>,
     /// The curves.
     pub series: Vec<Series>,
+    /// Further figures of the same processes, each a curve of its own.
+    pub also: Vec<Metric>,
     /// Flags that every program is given.
     pub flags: Vec<String>,
     /// About how many hops, or tasks where nothing is handed over, a process times.
@@ -70,7 +75,8 @@ pub struct Cut {
 }
 
 impl Sweep {
-    /// Makes the cases. `ask` says of a program and its flags whether they can be run.
+    /// Makes the cases. `ask` says of a program and its flags whether they can be run. Where a limit
+    /// ends a sweep of the tasks, the largest number that it allows is a point too.
     ///
     /// # Errors
     /// Those of `ask`.
@@ -83,10 +89,25 @@ impl Sweep {
             let mut cuts: Vec<Cut> = Vec::new();
             for &x in &self.points {
                 let case = self.case(series, x, index);
-                let answer = ask(&case.program, &case.flags)?;
+                let mut answer = ask(&case.program, &case.flags)?;
                 if answer == Answer::Fits {
                     planned.cases.push(case);
                     continue;
+                }
+                if let (Answer::TooMuch { largest, .. }, "tasks", true) =
+                    (&answer, canonical(&case.program, &self.over), cuts.is_empty())
+                {
+                    // Of all the limits that are too low here, the one that binds first.
+                    let first = self.case(series, largest.saturating_add(1), index);
+                    let first = ask(&first.program, &first.flags)?;
+                    let most = usable(*largest, &first);
+                    let last = planned.cases.last().filter(|case| case.index == index);
+                    if self.points.first() <= Some(&most) && last.and_then(|c| c.x) < Some(most) {
+                        planned.cases.push(self.case(series, most, index));
+                    }
+                    if answer.alike(&first) {
+                        answer = first;
+                    }
                 }
                 match cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
                     Some(cut) => {
@@ -134,7 +155,7 @@ impl Sweep {
             rounds: self.rounds,
             index,
             x: Some(x),
-            section: Arc::new(Section { title: title.clone(), metric, also: Vec::new() }),
+            section: Arc::new(Section { title: title.clone(), metric, also: self.also() }),
             cell: Arc::new(record::Case {
                 section: title,
                 row: series.subject.to_string(),
@@ -144,6 +165,14 @@ impl Sweep {
             }),
             ..Case::default()
         }
+    }
+
+    fn also(&self) -> Vec<Also> {
+        let also = |metric: &Metric| Also {
+            name: format!("{metric}, {}", metric.label()),
+            metric: metric.clone(),
+        };
+        self.also.iter().map(also).collect()
     }
 
     fn title(&self, metric: &Metric) -> String {
@@ -261,6 +290,16 @@ pub fn metric(program: &str) -> Metric {
     match program.contains("brigade") {
         true => Metric::Hop,
         false => Metric::Task,
+    }
+}
+
+/// Most tasks to try where the limits allow `largest`: others need some of what is free meanwhile.
+fn usable(largest: u64, answer: &Answer) -> u64 {
+    match answer {
+        Answer::TooMuch { shortages, .. } if shortages.iter().any(|s| s.resource == "memory") => {
+            (largest as f64 * SHARE_OF_MEMORY) as u64
+        }
+        _ => largest.saturating_sub(1 + largest / 1000),
     }
 }
 

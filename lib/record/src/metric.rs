@@ -29,8 +29,6 @@ pub enum Metric {
     FirstIteration,
     /// Time of teardown per task.
     Teardown,
-    /// The last three, each by itself.
-    Scale,
     /// Time of an iteration.
     Iteration,
     /// Time of an iteration with one task and one token.
@@ -102,14 +100,13 @@ pub enum Quantity {
 }
 
 /// Each metric with its name in plans and results, and with its label.
-static NAMED: [(Metric, &str, &str); 20] = [
+static NAMED: [(Metric, &str, &str); 19] = [
     (Metric::Hop, "hop", "time per hop"),
     (Metric::Task, "task", "time per task"),
     (Metric::Memory, "memory", "bytes per task"),
     (Metric::SetUp, "set-up", "time per task"),
     (Metric::FirstIteration, "first-iteration", "time per hop"),
     (Metric::Teardown, "teardown", "time per task"),
-    (Metric::Scale, "scale", "time per task"),
     (Metric::Iteration, "iteration", "time per iteration"),
     (Metric::RoundTrip, "round-trip", "time per round trip"),
     (Metric::Message, "message", "time per message"),
@@ -217,7 +214,7 @@ impl Metric {
     }
 
     /// The figure of a process, in the unit of its [`Quantity`]. `None` where the record does not
-    /// have it, and for [`Metric::Memory`] and [`Metric::Scale`], which are no single figure.
+    /// have it, and for [`Metric::Memory`], which is no single figure.
     pub fn figure(&self, record: &Record) -> Option<f64> {
         let tasks = || Some(record.tasks? as f64);
         let samples = || record.samples.as_ref();
@@ -228,7 +225,7 @@ impl Metric {
             | Metric::Iteration
             | Metric::RoundTrip
             | Metric::Message => samples()?.mean / self.divisor(record)?,
-            Metric::Memory | Metric::Scale => return None,
+            Metric::Memory => return None,
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
             Metric::Teardown => record.teardown_ns? as f64 / tasks()?,

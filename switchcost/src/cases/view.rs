@@ -27,25 +27,16 @@ pub(super) fn views(place: Place<'_>) -> Vec<View> {
         place,
         further: false,
     };
-    let phases = [
-        ("set-up, per task", Metric::SetUp),
-        ("the very first iteration, per hop", Metric::FirstIteration),
-        ("teardown, per task", Metric::Teardown),
-    ];
     let Place { section, case, .. } = place;
     let column = &case.column;
-    if section.metric == Metric::Scale {
-        let phases = (0..).zip(phases).map(|(place, (phase, metric))| {
-            view(format!("{}: {phase}", section.title), column.clone(), metric, place)
-        });
-        return phases.collect();
-    }
     let mut views = vec![view(section.title.clone(), column.clone(), section.metric.clone(), 0)];
-    // A point of a curve has one height.
-    let also = section.also.iter().filter(|_| case.over.is_none());
-    views.extend((1..).zip(also).map(|(place, also)| View {
-        further: true,
-        ..view(section.title.clone(), also.heading(column), also.metric.clone(), place)
+    views.extend((1..).zip(&section.also).map(|(place, also)| {
+        // A point of a curve has one height: another figure is another curve.
+        let (section, column) = match case.over {
+            Some(_) => (format!("{}: {}", section.title, also.name), column.clone()),
+            None => (section.title.clone(), also.heading(column)),
+        };
+        View { further: true, ..view(section, column, also.metric.clone(), place) }
     }));
     views
 }

@@ -106,9 +106,8 @@ impl Section {
             printable("a further column's name", &also.name)?;
             ensure!(!also.name.is_empty(), "also: a further column needs a name");
             ensure!(
-                !matches!(also.metric, Metric::Memory | Metric::Scale)
-                    && self.metric != Metric::Scale,
-                "also '{}': \"memory\" and \"scale\" are figures of many runs, and stand alone",
+                !also.metric.is_slope(),
+                "also '{}': \"memory\" is a figure of many runs, and stands alone",
                 also.name
             );
             ensure!(

@@ -26,7 +26,7 @@ fn write_text(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
     }
     for section in &comparison.sections {
         writeln!(out, "\n{}", section.title)?;
-        grid(comparison, section).write_text(out)?;
+        grid(comparison, section).write_text(super::TERMINAL, out)?;
     }
     writeln!(out)?;
     for line in remarks(comparison) {

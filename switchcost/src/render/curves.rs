@@ -1,100 +1,42 @@
 //! Curves as tables, with a line for each that says what it does.
 
-use std::io::{self, Write};
-
 use contract::units;
 use record::Quantity;
 
-use super::evidence;
 use super::figures::{first_line, headline};
-use super::grid::Grid;
-use super::markdown::escaped;
+use super::{Grid, Section, evidence};
 use crate::NOT_RUN;
 use crate::analysis::{Cell, Curve, Series};
-use crate::bend::{Bend, Shape, TOLERANCE};
-use crate::working_set::Held;
+use crate::answer::short;
+use crate::course::{FEWEST, Held, TOLERANCE};
 
 /// Bars of rising height.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// How many series a terminal has room for side by side.
-const ABREAST: usize = 4;
-
-/// Heading of the second table.
-const HELD: &str = "User memory that all tasks hold, and the smallest cache with room for it. A \
-                    hop touches less of it;\nwhat the kernel touches for a hop is not in it.";
-
-/// Writes a curve for a terminal.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn write_text(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
+/// A curve as its table, the table of system calls, and sentences.
+pub(super) fn section(curve: &Curve) -> Section {
     let shown = shown(curve);
-    for series in shown.chunks(ABREAST) {
-        grid(curve, series).write_text(out)?;
-        writeln!(out)?;
+    let xs = xs(&shown);
+    let does = |series: &&Series| {
+        format!("{}: {} {}", series.name, sparkline(series, &xs), sentence(curve, series))
+    };
+    let mut lines: Vec<String> = shown.iter().map(does).collect();
+    lines.extend(gaps(curve));
+    lines.extend(evidence::contradictions(curve));
+    lines.extend(curve.held.iter().map(held));
+    Section {
+        title: curve.title.clone(),
+        grid: points(curve, &shown, text),
+        further: calls_grid(curve).map(|grid| (CALLS, grid)),
+        lines,
     }
-    if let Some(grid) = calls_grid(curve) {
-        writeln!(out, "{CALLS}")?;
-        grid.write_text(out)?;
-        writeln!(out)?;
-    }
-    let width = |text: &str| text.chars().count();
-    let names = shown.iter().map(|s| width(&s.name)).max().unwrap_or(0);
-    for series in &shown {
-        let name = format!("{}{}", series.name, " ".repeat(names - width(&series.name)));
-        let chart = sparkline(series, &xs(&shown));
-        writeln!(out, "{name}  {chart}  {}", sentence(curve, series))?;
-    }
-    for line in gaps(curve).into_iter().chain(evidence::contradictions(curve)) {
-        writeln!(out, "{line}")?;
-    }
-    if !curve.held.is_empty() {
-        writeln!(out, "\n{HELD}")?;
-        held_grid(curve).write_text(out)?;
-        for line in full_caches(curve) {
-            writeln!(out, "{line}")?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes a curve as Markdown.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn write_markdown(curve: &Curve, out: &mut impl Write) -> io::Result<()> {
-    curve_grid(curve).write_markdown(out)?;
-    writeln!(out)?;
-    if let Some(grid) = calls_grid(curve) {
-        writeln!(out, "{CALLS}\n")?;
-        grid.write_markdown(out)?;
-        writeln!(out)?;
-    }
-    for line in lines(curve) {
-        writeln!(out, "- {}", escaped(&line))?;
-    }
-    if !curve.held.is_empty() {
-        writeln!(out, "\n{HELD}\n")?;
-        held_grid(curve).write_markdown(out)?;
-        writeln!(out)?;
-        for line in full_caches(curve) {
-            writeln!(out, "- {}", escaped(&line))?;
-        }
-    }
-    Ok(())
-}
-
-/// A curve of the analysis as text.
-pub fn curve_grid(curve: &Curve) -> Grid {
-    grid(curve, &shown(curve))
 }
 
 /// Heading of the table of system calls.
-pub const CALLS: &str = "System calls per hop, and hops per wait of the event loop:";
+const CALLS: &str = "System calls per hop, and hops per wait of the event loop:";
 
 /// The system calls at each x, where they were counted in some run.
-pub fn calls_grid(curve: &Curve) -> Option<Grid> {
+fn calls_grid(curve: &Curve) -> Option<Grid> {
     let calls = |cell: &Cell| {
         let Cell::Reading(reading) = cell else {
             return None;
@@ -111,19 +53,15 @@ pub fn calls_grid(curve: &Curve) -> Option<Grid> {
     (!shown.is_empty()).then(|| points(curve, &shown, |cell| calls(cell).unwrap_or_default()))
 }
 
-/// Course of each series, and missing points.
-pub fn lines(curve: &Curve) -> Vec<String> {
-    let does = |series: &&Series| format!("{}: {}", series.name, sentence(curve, series));
-    let mut lines: Vec<String> = shown(curve).iter().map(does).collect();
-    lines.extend(gaps(curve));
-    lines.extend(evidence::contradictions(curve));
-    lines
-}
-
 /// The series that are worth a column: those of which something could be run.
 fn shown(curve: &Curve) -> Vec<&Series> {
     let series = curve.series.iter();
-    series.filter(|series| !series.points.iter().all(|(_, cell)| is_left_out(cell))).collect()
+    series.filter(|series| !series.points.iter().all(|(_, cell)| is_empty(cell))).collect()
+}
+
+/// True where nothing was run, or where the curve of the section's own metric says what became of it.
+fn is_empty(cell: &Cell) -> bool {
+    matches!(cell, Cell::Absent) || is_left_out(cell)
 }
 
 fn is_left_out(cell: &Cell) -> bool {
@@ -131,16 +69,12 @@ fn is_left_out(cell: &Cell) -> bool {
 }
 
 /// A row for each x of the curve at which something was run, a column for each of the series.
-pub fn grid(curve: &Curve, series: &[&Series]) -> Grid {
-    points(curve, series, text)
-}
-
 fn points(curve: &Curve, series: &[&Series], text: impl Fn(&Cell) -> String) -> Grid {
     let mut head = vec![flag(curve)];
     head.extend(series.iter().map(|series| series.name.clone()));
     let is_run = |x: &u64| {
         let points = series.iter().flat_map(|series| &series.points);
-        points.filter(|(at, _)| at == x).any(|(_, cell)| !is_left_out(cell))
+        points.filter(|(at, _)| at == x).any(|(_, cell)| !is_empty(cell))
     };
     let body = xs(series)
         .into_iter()
@@ -169,37 +103,18 @@ fn text(cell: &Cell) -> String {
     }
 }
 
-/// The memory that the tasks hold at each x.
-fn held_grid(curve: &Curve) -> Grid {
-    let mut head = vec![flag(curve)];
-    head.extend(curve.held.iter().map(|held| held.name.clone()));
-    let each = |held: &Held| format!("{} each", units::bytes(held.per_task.estimate.round()));
-    let each = curve.held.iter().map(each);
-    let mut body = vec![[String::new()].into_iter().chain(each).collect()];
-    body.extend(xs(&shown(curve)).into_iter().map(|x| {
-        let cells = curve.held.iter().map(|held| {
-            let bytes = held.at(x);
-            format!("{} {:>6}", units::bytes(bytes.round()), held.fits(bytes))
-        });
-        [x.to_string()].into_iter().chain(cells).collect()
-    }));
-    Grid { head, body }
-}
-
-/// For each program, where it fills the caches.
-fn full_caches(curve: &Curve) -> Vec<String> {
-    let xs = xs(&shown(curve));
-    let (Some(&first), Some(&last)) = (xs.first(), xs.last()) else {
-        return Vec::new();
-    };
-    let line = |held: &Held| {
-        let marks = held.marks(first, last);
-        let full =
-            marks.iter().map(|mark| format!("{} is full at about {:.0} tasks", mark.label, mark.x));
-        let full: Vec<String> = full.collect();
-        (!full.is_empty()).then(|| format!("{}: {}", held.name, full.join(", ")))
-    };
-    curve.held.iter().filter_map(line).collect()
+/// User memory of a program's tasks, and where it fills the caches.
+fn held(held: &Held) -> String {
+    let full = held.full.iter().map(|full| {
+        let size = short(Quantity::Bytes, full.bytes as f64);
+        format!(", {} ({size}) is full at about {:.0} tasks", full.cache, full.tasks)
+    });
+    let full: String = full.collect();
+    format!(
+        "{}: {} of user memory for each task{full}",
+        held.name,
+        units::bytes(held.per_task.round())
+    )
 }
 
 /// Every x that one of the series has, in ascending order.
@@ -217,10 +132,21 @@ fn flag(curve: &Curve) -> String {
 }
 
 /// Course of a series: where it leaves its first level, and how far it gets.
-pub fn sentence(curve: &Curve, series: &Series) -> String {
+fn sentence(curve: &Curve, series: &Series) -> String {
     let points = series.measured();
-    let (Some(bend), Some(last)) = (&series.bend, points.last()) else {
-        return "too few points to tell".to_owned();
+    let quantity = curve.metric.quantity();
+    let (Some(course), Some((last, _))) = (&series.course, points.last()) else {
+        // Without intervals any two points differ, and a change would mostly be noise.
+        let values = || points.iter().map(|(_, e)| e.value);
+        let [least, most] = [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)];
+        return match points.len() < FEWEST {
+            true => "too few points to tell".to_owned(),
+            false => format!(
+                "between {} and {} (fewer than five runs: no intervals, so no change is told)",
+                quantity.show(least),
+                quantity.show(most)
+            ),
+        };
     };
     let at = |x: u64| match &*flag(curve) {
         // Flags that count something read as what they count.
@@ -231,39 +157,22 @@ pub fn sentence(curve: &Curve, series: &Series) -> String {
         }
         over => format!("{over} {x}"),
     };
-    if bend.sure {
-        return shape(bend, curve.metric.quantity(), at, last.x);
-    }
-    // Without intervals any two points differ, and a bend would mostly be noise.
-    let least = points.iter().map(|p| p.value).fold(f64::INFINITY, f64::min);
-    let most = points.iter().map(|p| p.value).fold(0.0, f64::max);
-    let quantity = curve.metric.quantity();
-    format!(
-        "between {} and {} (fewer than five runs: no intervals, so no bend is told)",
-        quantity.show(least),
-        quantity.show(most)
-    )
-}
-
-fn shape(bend: &Bend, quantity: Quantity, at: impl Fn(u64) -> String, last: u64) -> String {
-    let level = quantity.show(bend.level);
+    let level = quantity.show(course.level);
     let times = |factor: f64| format!("{factor:.*} times", units::significant(factor).min(2));
-    let end = format!("{} as much at {last}", times(bend.end));
-    match bend.shape {
-        // Flat is what cannot be told from its level; to say so of this would mislead.
-        Shape::Flat if (bend.end - 1.0).abs() > TOLERANCE => {
-            format!("{level}, and no bend that the intervals bear out: {end}")
+    let end = format!("{} as much at {last}", times(course.end));
+    match (course.change, course.stray) {
+        (Some((after, from)), _) => {
+            let moves = if course.end > 1.0 { "rises" } else { "falls" };
+            format!("{level} up to {}, {moves} from {from}: {end}", at(after))
         }
-        Shape::Flat => format!("flat over the whole range: {level}"),
-        Shape::Rises { after, from } => {
-            format!("{level} up to {}, rises from {from}: {end}", at(after))
-        }
-        Shape::Falls { after, from } => {
-            format!("{level} up to {}, falls from {from}: {end}", at(after))
-        }
-        Shape::Uneven { at: x, factor } => {
+        (None, Some((x, factor))) => {
             format!("{level}, then uneven: {} as much at {}, {end}", times(factor), at(x))
         }
+        // Flat is what cannot be told from its level; to say so of this would mislead.
+        (None, None) if (course.end - 1.0).abs() > TOLERANCE => {
+            format!("{level}, and no change that the intervals bear out: {end}")
+        }
+        (None, None) => format!("flat over the whole range: {level}"),
     }
 }
 
@@ -303,10 +212,10 @@ fn gaps(curve: &Curve) -> Vec<String> {
 /// flat.
 fn sparkline(series: &Series, xs: &[u64]) -> String {
     let points = series.measured();
-    let highest = points.iter().map(|p| p.value).fold(0.0, f64::max);
-    let bar = |x: &u64| match points.iter().find(|p| p.x == *x) {
-        Some(p) if highest > 0.0 => {
-            let eighths = (p.value / highest * BARS.len() as f64).ceil() as usize;
+    let highest = points.iter().map(|(_, e)| e.value).fold(0.0, f64::max);
+    let bar = |x: &u64| match points.iter().find(|(at, _)| at == x) {
+        Some((_, e)) if highest > 0.0 => {
+            let eighths = (e.value / highest * BARS.len() as f64).ceil() as usize;
             BARS[eighths.clamp(1, BARS.len()) - 1]
         }
         _ => ' ',

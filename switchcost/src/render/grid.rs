@@ -31,21 +31,13 @@ const PADDING: usize = 2;
 const BETWEEN: usize = 1;
 
 impl Grid {
-    /// Writes it in aligned columns.
-    ///
-    /// # Errors
-    /// Errors of the writer.
-    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
-        write_lines(&self.table(), out)
-    }
-
     /// Writes it in aligned columns of which so many characters stand abreast: those that do not fit
     /// come below, with the names again. Only a reason may take several lines, and only a name or a
     /// figure that is wider by itself exceeds the width.
     ///
     /// # Errors
     /// Errors of the writer.
-    pub fn write_text_within(&self, width: u16, out: &mut impl Write) -> io::Result<()> {
+    pub fn write_text(&self, width: u16, out: &mut impl Write) -> io::Result<()> {
         for (index, part) in self.parts(usize::from(width)).iter().enumerate() {
             if index > 0 {
                 writeln!(out)?;
@@ -191,7 +183,7 @@ mod tests {
 
     fn text(grid: &Grid, width: u16) -> String {
         let mut text = Vec::new();
-        grid.write_text_within(width, &mut text).unwrap();
+        grid.write_text(width, &mut text).unwrap();
         String::from_utf8(text).unwrap()
     }
 

@@ -8,15 +8,14 @@ use record::{Metric, Record, Run};
 
 use crate::analysis::{Analysis, Cell, Row, Table};
 use crate::answer::Answer;
-use crate::cases::{Reading, case_name};
+use crate::cases::Reading;
 use crate::compare as comparison;
-use crate::memory::{Fit, Slopes};
 use crate::notes;
 
 pub mod answer;
 pub mod compare;
 mod csv;
-pub mod curves;
+mod curves;
 pub mod duel;
 mod evidence;
 pub mod figures;
@@ -25,17 +24,16 @@ mod html;
 mod layout;
 pub mod limits;
 mod markdown;
-pub mod memory;
+mod memory;
 pub mod plot;
-pub mod scale;
 pub mod stat;
 
 pub use csv::csv;
-pub use curves::curve_grid;
 pub use html::html;
 
-use figures::{factor, factor_in, figure, headline, net, unmeasured};
+use figures::{factor, figure, headline, net, unmeasured};
 pub use grid::Grid;
+use layout::wrapped;
 use markdown::escaped;
 
 /// Writes the answer for a terminal, and how to see more.
@@ -58,28 +56,16 @@ fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io:
     for line in provenance(records) {
         writeln!(out, "{line}")?;
     }
-    for table in &analysis.tables {
-        writeln!(out, "\n{}", table.title)?;
-        let grid = memory::grid_in(analysis, table);
-        match table.has_further() {
-            true => grid.write_text_within(TERMINAL, out)?,
-            false => grid.write_text(out)?,
+    for section in sections(analysis) {
+        writeln!(out, "\n{}", section.title)?;
+        section.grid.write_text(TERMINAL, out)?;
+        if let Some((heading, grid)) = section.further {
+            writeln!(out, "\n{heading}")?;
+            grid.write_text(TERMINAL, out)?;
         }
-        for line in evidence::lines(table) {
-            writeln!(out, "{line}")?;
+        for line in section.lines {
+            wrapped(&line, 2, TERMINAL.into(), out)?;
         }
-    }
-    if !analysis.reaches.is_empty() {
-        writeln!(out, "\n{}", scale::TITLE)?;
-        scale::grid(&analysis.reaches).write_text(out)?;
-        for line in scale::lines(&analysis.reaches) {
-            writeln!(out, "{line}")?;
-        }
-        writeln!(out, "{}", scale::LEGEND)?;
-    }
-    for curve in &analysis.curves {
-        writeln!(out, "\n{}", curve.title)?;
-        curves::write_text(curve, out)?;
     }
     for line in remarks(analysis) {
         writeln!(out, "{line}")?;
@@ -107,34 +93,44 @@ fn write_markdown(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) ->
     for line in provenance(records) {
         writeln!(out, "{}  ", escaped(&line))?;
     }
-    for table in &analysis.tables {
-        writeln!(out, "\n**{}**\n", escaped(&table.title))?;
-        memory::grid_in(analysis, table).write_markdown(out)?;
-        let counted = evidence::lines(table);
-        if !counted.is_empty() {
+    for section in sections(analysis) {
+        writeln!(out, "\n**{}**\n", escaped(&section.title))?;
+        section.grid.write_markdown(out)?;
+        if let Some((heading, grid)) = section.further {
+            writeln!(out, "\n{heading}\n")?;
+            grid.write_markdown(out)?;
+        }
+        if !section.lines.is_empty() {
             writeln!(out)?;
         }
-        for line in counted {
+        for line in section.lines {
             writeln!(out, "- {}", escaped(&line))?;
         }
-    }
-    if !analysis.reaches.is_empty() {
-        writeln!(out, "\n**{}**\n", scale::TITLE)?;
-        scale::grid(&analysis.reaches).write_markdown(out)?;
-        writeln!(out)?;
-        for line in scale::lines(&analysis.reaches) {
-            writeln!(out, "- {}", escaped(&line))?;
-        }
-        writeln!(out, "\n{}", scale::LEGEND)?;
-    }
-    for curve in &analysis.curves {
-        writeln!(out, "\n**{}**\n", escaped(&curve.title))?;
-        curves::write_markdown(curve, out)?;
     }
     for line in remarks(analysis) {
         writeln!(out, "{}", escaped(&line))?;
     }
     Ok(())
+}
+
+/// A table or a curve as people read it.
+struct Section {
+    title: String,
+    grid: Grid,
+    /// Another table of the same cases, below its heading.
+    further: Option<(&'static str, Grid)>,
+    /// Sentences below the tables.
+    lines: Vec<String>,
+}
+
+fn sections(analysis: &Analysis) -> impl Iterator<Item = Section> {
+    analysis.tables.iter().map(table_section).chain(analysis.curves.iter().map(curves::section))
+}
+
+fn table_section(table: &Table) -> Section {
+    let mut lines = evidence::lines(table);
+    lines.extend(memory::lines(table));
+    Section { title: table.title.clone(), grid: grid(table), further: None, lines }
 }
 
 /// Remarks on all tables, after an empty line.
@@ -209,8 +205,8 @@ fn plainly(
     out.write_all(plain(&String::from_utf8_lossy(&text)).as_bytes())
 }
 
-/// So many characters a terminal has room for abreast, at least.
-const TERMINAL: u16 = 80;
+/// Widest table and line on a terminal; what does not fit comes below.
+const TERMINAL: u16 = 120;
 
 /// A cell with nothing in it.
 const ABSENT: &str = "-";
@@ -221,7 +217,7 @@ const NO_NET: &str = "none: one of them is not above its I/O in every round";
 /// A table of the analysis as text.
 pub fn grid(table: &Table) -> Grid {
     match table.metric {
-        Metric::Memory => memory_grid(table),
+        Metric::Memory => memory::grid(table),
         _ => reading_grid(table),
     }
 }
@@ -287,59 +283,4 @@ fn derived_lines(table: &Table, row: &Row) -> Vec<Vec<String>> {
         });
     }
     lines
-}
-
-fn memory_grid(table: &Table) -> Grid {
-    // First what counts: user memory alone flatters threads, whose larger part is the kernel's.
-    let head = ["", "together", "user", "kernel"];
-    let mut body = Vec::new();
-    for row in &table.rows {
-        for (cell, column) in row.cells.iter().zip(&table.columns) {
-            let name = case_name(&row.name, column);
-            let slopes = match cell {
-                Cell::Memory(slopes) => slopes,
-                Cell::Failed(reason) => {
-                    let mut line = vec![name, unmeasured(reason)];
-                    line.resize(head.len(), String::new());
-                    body.push(line);
-                    continue;
-                }
-                Cell::Absent | Cell::Reading(_) => continue,
-            };
-            body.push(memory_line(name, slopes));
-            if let (Some(versus), Some(ratio)) = (&row.versus, &slopes.ratio) {
-                let ratio = factor_in(ratio.estimate, Some(ratio));
-                let mut line = vec![format!("  ÷ {versus}"), ratio];
-                line.resize(head.len(), String::new());
-                body.push(line);
-            }
-        }
-    }
-    Grid { head: head.map(str::to_owned).to_vec(), body }
-}
-
-fn memory_line(name: String, slopes: &Slopes) -> Vec<String> {
-    let unknown = || "unknown".to_owned();
-    let known = |fit: &Option<Fit>| fit.as_ref().map_or_else(unknown, memory::slope);
-    let valid = |text: String| match slopes.void() {
-        true => memory::VOID.to_owned(),
-        false => text,
-    };
-    let name = match slopes.failed {
-        0 => name,
-        n => format!("{name} ({n} failed)"),
-    };
-    vec![
-        name,
-        valid(match &slopes.kernel {
-            // To add what is noise would make the sum no truer.
-            Some(kernel) if !kernel.is_seen() => "user alone".to_owned(),
-            _ => known(&slopes.all),
-        }),
-        valid(memory::slope(&slopes.user)),
-        slopes.kernel.as_ref().map_or_else(unknown, |fit| match fit.is_seen() {
-            true => memory::slope(fit),
-            false => format!("{}, not distinguishable", memory::slope(fit)),
-        }),
-    ]
 }

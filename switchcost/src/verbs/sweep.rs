@@ -3,6 +3,7 @@
 use crate::console::{self, BadUsage};
 use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
+use record::Metric;
 
 use super::report;
 use super::run::{Keep, drawn_seed};
@@ -10,7 +11,7 @@ use crate::analysis;
 use crate::plan::{Case, OWN, built_in_tables};
 use crate::probe::Answer;
 use crate::programs::Programs;
-use crate::range::{Range, Spacing};
+use crate::range::Range;
 use crate::rounds::Rounds;
 use crate::store::Store;
 use crate::subject::Subject;
@@ -20,10 +21,10 @@ use crate::sweep::{self, Cut, Planned, Series, Sweep};
 /// the curves leave the level that they begin at
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([
-    "tasks", "tokens", "capacity", "workers", "stack_size", "over",
+    "tasks", "tokens", "over",
 ])))]
 pub(crate) struct Args {
-    /// Sweep the number of tasks, such as 2..100000
+    /// Sweep the number of tasks, such as 2..100000, as far as the limits of this system allow
     #[arg(long, value_name = "FROM..TO")]
     tasks: Option<Range>,
 
@@ -31,29 +32,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FROM..TO")]
     tokens: Option<Range>,
 
-    /// Sweep how much each channel holds
-    #[arg(long, value_name = "FROM..TO")]
-    capacity: Option<Range>,
-
-    /// Sweep the number of the runtime's worker threads
-    #[arg(long, value_name = "FROM..TO")]
-    workers: Option<Range>,
-
-    /// Sweep the stack of each thread, such as 64KiB..8MiB
-    #[arg(long, value_name = "FROM..TO", value_parser = sizes)]
-    stack_size: Option<Range>,
-
-    /// Sweep another flag whose value is a number, or a time, such as length=1us..10ms
+    /// Sweep another flag whose value is a number, a size or a time, such as capacity=1..64,
+    /// stack-size=64KiB..8MiB or length=1us..10ms
     #[arg(long, value_name = "NAME=FROM..TO", value_parser = named)]
     over: Option<Swept>,
 
-    /// How many values, both ends included
+    /// How many values, by equal factors, both ends included
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
     points: u32,
-
-    /// Space the values by equal differences [default: by equal factors]
-    #[arg(long)]
-    linear: bool,
 
     /// A program to measure, with flags if need be, such as "async-mem-brigade --shuffle 1"; give it
     /// several times for several
@@ -78,6 +64,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     hops: u64,
 
+    /// Another figure of the same processes, as a curve of its own: set-up, first-iteration, teardown,
+    /// system-per-task or any other metric of plans; give it several times for several
+    #[arg(long, value_name = "METRIC", value_parser = figure)]
+    also: Vec<Metric>,
+
     #[command(flatten)]
     keep: Keep,
 
@@ -95,9 +86,13 @@ enum Placement {
     Pinned,
 }
 
-/// A range of sizes in bytes.
-fn sizes(text: &str) -> Result<Range, String> {
-    Range::parse(text, |end| Some(end.parse::<Bytes>().ok()?.0))
+/// A metric that a single process has.
+fn figure(text: &str) -> Result<Metric, String> {
+    let metric: Metric = text.parse()?;
+    match metric.is_slope() {
+        true => Err("a slope is a figure of many processes; write system-per-task".to_owned()),
+        false => Ok(metric),
+    }
 }
 
 /// A flag that is swept.
@@ -116,7 +111,7 @@ impl Swept {
     }
 }
 
-/// A flag's name and its range, of numbers or of times.
+/// A flag's name and its range, of numbers, sizes or times.
 fn named(text: &str) -> Result<Swept, String> {
     let (name, range) =
         text.split_once('=').ok_or_else(|| format!("'{text}' is not NAME=FROM..TO"))?;
@@ -132,7 +127,9 @@ fn named(text: &str) -> Result<Swept, String> {
         // Of times without a unit nobody could tell which was meant.
         Ok(range) => Ok(Swept { unit: "ns", ..Swept::number(name, range) }),
         Err(of_times) => match range.contains(char::is_alphabetic) {
-            true => Err(of_times),
+            true => Range::parse(range, |end| Some(end.parse::<Bytes>().ok()?.0))
+                .map(|range| Swept::number(name, range))
+                .map_err(|_| of_times),
             false => Ok(Swept::number(name, range.parse()?)),
         },
     }
@@ -141,13 +138,7 @@ fn named(text: &str) -> Result<Swept, String> {
 impl Args {
     /// The flag that is swept, and its range; the command line has exactly one.
     fn swept(&self) -> anyhow::Result<Swept> {
-        let flags = [
-            ("tasks", self.tasks),
-            ("tokens", self.tokens),
-            ("capacity", self.capacity),
-            ("workers", self.workers),
-            ("stack-size", self.stack_size),
-        ];
+        let flags = [("tasks", self.tasks), ("tokens", self.tokens)];
         let swept = flags
             .into_iter()
             .find_map(|(name, range)| Some(Swept::number(name, range?)))
@@ -166,15 +157,12 @@ impl Args {
 
     fn plan(&self, programs: &Programs) -> anyhow::Result<Sweep> {
         let Swept { flag, range, unit } = self.swept()?;
-        let spacing = match self.linear {
-            true => Spacing::Linear,
-            false => Spacing::Logarithmic,
-        };
         Ok(Sweep {
             over: flag,
             unit,
-            points: range.points(self.points, spacing),
+            points: range.points(self.points),
             series: self.series(programs)?,
+            also: distinct(&self.also),
             flags: self.flags.clone(),
             hops: self.hops,
             rounds: self.rounds,
@@ -230,7 +218,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "--transport: each program is given one of its own, so that none takes this one",
         ));
     }
-    let seed = args.keep.seed.unwrap_or_else(drawn_seed);
     let programs =
         Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()), &built_in_tables()?)?;
     let plan = args.plan(&programs)?;
@@ -242,11 +229,16 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         return Err(nothing_left(&planned.cuts, &over));
     }
     check_transports(&args.transport, &planned)?;
-    let store = Store::open(args.keep.out.as_deref())?;
-    let options = args.keep.measure.options();
+    measure(programs, &planned, &args.keep)
+}
+
+/// Measures the cases of a plan that a verb has made, and prints all that was found.
+pub(super) fn measure(programs: Programs, planned: &Planned, keep: &Keep) -> anyhow::Result<()> {
+    let store = Store::open(keep.out.as_deref())?;
+    let seed = keep.seed.unwrap_or_else(drawn_seed);
     let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
     let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
-    let mut rounds = Rounds::new(programs, store, seed, options, &all)?;
+    let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?;
     rounds.await_turn();
     rounds.run(&planned.cases)?;
     rounds.ensure_any()?;
@@ -257,7 +249,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
     }
     let records = rounds.records();
-    report::print(&analysis::analyse(records), records, args.keep.format, true)?;
+    report::print(&analysis::analyse(records), records, keep.format, true)?;
     rounds.conclude()
 }
 

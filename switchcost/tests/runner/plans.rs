@@ -207,9 +207,8 @@ fn bad_flags_are_named() {
         ("sweep --tasks 5..2", "--tasks"),
         ("sweep --tasks 2..9 --points 1", "--points"),
         ("sweep", "--tasks"),
-        ("memory --from 9 --to 3", "runs backwards"),
-        ("memory --from 3 --to 7", "fewer than the 8"),
-        ("scale --from 9 --to 8", "--from 9 is more than --to 8"),
+        ("memory --rounds 0", "--rounds"),
+        ("sweep --tasks 2..9 --also memory", "system-per-task"),
         ("limits --tasks 0", "--tasks"),
     ] {
         switchcost(flags).finish().expect_refusal(2, &[word]);

@@ -59,21 +59,25 @@ fn a_sweep_has_a_point_for_each_value() {
 }
 
 #[test]
-fn scale_goes_as_far_as_the_limits_and_names_what_stops_it() {
+fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
     let house = house();
     let run = crate::support::process::Run::within(
         r#"ulimit -n 64; exec "$0" "$@""#,
         &house.path("switchcost"),
     );
-    let run =
-        run.flags("scale --from 5 --to 100 --rounds 1 --format json --program thread-brigade");
-    let run = run.arg("--out").arg(house.out()).finish().expect(0);
+    let run = run.flags("sweep --tasks 5..100 --points 2 --hops 1 --rounds 1 --format json");
+    let run = run.flags("--placement unpinned --program thread-brigade --also set-up --out");
+    let run = run.arg(house.out()).finish().expect(0);
     let answer = json(&run);
-    let reach = &answer["reaches"][0];
-    assert!((5..32).contains(&reach["tasks"].as_u64().unwrap()), "{run}");
-    // The runner's words, or the program's.
-    let why = reach["stopped_by"].as_str().unwrap();
-    assert!(why.contains("open files") || why.contains("ulimit -n"), "{run}");
+    for (curve, key) in [(0, "failed"), (1, "absent")] {
+        let points = answer["curves"][curve]["series"][0]["points"].as_array().unwrap();
+        let [first, largest, beyond] = &points[..] else { panic!("three points: {run}") };
+        assert!(first[1]["time"].is_object() && largest[1]["time"].is_object(), "{run}");
+        assert!((6..32).contains(&largest[0].as_u64().unwrap()), "{run}");
+        assert!(beyond[0] == 100 && beyond[1].to_string().contains(key), "{run}");
+    }
+    let why = answer["curves"][0]["series"][0]["points"][2][1]["failed"].as_str().unwrap();
+    assert!(why.contains("open files"), "{run}");
 }
 
 #[test]

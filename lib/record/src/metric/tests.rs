@@ -44,14 +44,13 @@ fn record(tasks: u64, tokens: u64) -> Record {
 
 /// Every metric with its figure of four tasks and two tokens, worked out by hand from the fields
 /// above, and as it is shown.
-const FIGURES: [(&str, Option<f64>, &str); 27] = [
+const FIGURES: [(&str, Option<f64>, &str); 26] = [
     ("hop", Some(1_200.0), "1.200µs"),
     ("task", Some(1_500.0), "1.500µs"),
     ("memory", None, ""),
     ("set-up", Some(1_000.0), "1.000µs"),
     ("first-iteration", Some(2_400.0), "2.400µs"),
     ("teardown", Some(2_000.0), "2.000µs"),
-    ("scale", None, ""),
     ("iteration", Some(12_000.0), "12.00µs"),
     // Of one task and one token alone: see below.
     ("round-trip", None, ""),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cases::Reading;
-use crate::{bend, working_set};
+use crate::course::{Course, FullCache};
 use record::Metric;
 use stats::{Estimate, Interval};
 
@@ -33,10 +33,9 @@ fn series(name: &str, values: &[f64]) -> Series {
     let mut series = Series {
         name: name.to_owned(),
         points: points.zip(values.iter().map(|&v| cell(v))).collect(),
-        bend: None,
-        marks: Vec::new(),
+        course: None,
     };
-    series.bend = bend::bend(&series.measured());
+    series.course = Course::of(&series.measured());
     series
 }
 
@@ -46,9 +45,9 @@ fn curve() -> Curve {
     for x in [200, 2000] {
         short.points.push((x, Cell::Failed(reason.clone())));
     }
-    let caches = [("L1d", 32 << 10), ("L2", 1 << 20)];
-    let caches =
-        caches.map(|(name, bytes)| working_set::CacheSize { name: name.to_owned(), bytes });
+    let full = [("L1d", 32 << 10, 32.0), ("L2", 1 << 20, 1024.0)];
+    let full =
+        full.map(|(cache, bytes, tasks)| FullCache { cache: cache.to_owned(), bytes, tasks });
     Curve {
         title: "Time per hop over --tasks".to_owned(),
         metric: Metric::Hop,
@@ -59,52 +58,36 @@ fn curve() -> Curve {
             series("level", &[100.0, 99.0, 101.0, 100.0]),
             short,
         ],
-        held: vec![Held {
-            name: "rising".to_owned(),
-            per_task: interval(1024.0),
-            caches: caches.to_vec(),
-        }],
+        held: vec![Held { name: "rising".to_owned(), per_task: 1024.0, full: full.to_vec() }],
     }
 }
 
 #[test]
 fn a_curve_reads_as_a_table_and_sentences() {
-    let mut text = Vec::new();
-    write_text(&curve(), &mut text).unwrap();
-    let text = String::from_utf8(text).unwrap();
-    for expected in [
-        "rising   ▃▃▄█  100.5ns up to 20 tasks, rises from 200: 2.99 times as much at 2000",
-        "falling  █▅▄▂  100.0ns up to 2 tasks, falls from 20: 0.25 times as much at 2000",
-        "level    ████  flat over the whole range: 100.0ns",
-        "short    ▆█    too few points to tell",
-        "Not run at --tasks 200, 2000: short: this system allows at most 99 tasks\n",
-        "rising: 32 KiB L1d is full at about 32 tasks, 1 MiB L2 is full at about 1024 tasks",
-    ] {
-        assert!(text.contains(expected), "{expected}\n{text}");
-    }
-    let rows = |x: &str| text.lines().filter(|l| l.split(' ').nth(1) == Some(x)).count();
-    assert_eq!(rows("2000"), 2, "{text}");
+    let section = section(&curve());
+    assert_eq!(
+        section.lines,
+        [
+            "rising: ▃▃▄█ 100.0ns up to 20 tasks, rises from 200: 3.00 times as much at 2000",
+            "falling: █▅▄▂ 100.0ns up to 2 tasks, falls from 20: 0.25 times as much at 2000",
+            "level: ████ flat over the whole range: 100.0ns",
+            "short: ▆█   too few points to tell",
+            "Not run at --tasks 200, 2000: short: this system allows at most 99 tasks",
+            "rising: 1.000 KiB of user memory for each task, L1d (32 KiB) is full at about 32 \
+             tasks, L2 (1.0 MiB) is full at about 1024 tasks",
+        ]
+    );
+    assert_eq!(section.grid.body[3][..2], ["2000", "300.0ns [297.0, 303.0]"]);
 }
 
 #[test]
 fn a_rise_within_the_noise_is_not_called_flat() {
     let curve = curve();
     let mut noisy = series("noisy", &[100.0, 101.0, 100.0, 160.0]);
-    if let Some(bend) = &mut noisy.bend {
-        bend.shape = Shape::Flat;
-    }
+    noisy.course = noisy.course.map(|course| Course { change: None, ..course });
     let sentence = sentence(&curve, &noisy);
-    let expected = "no bend that the intervals bear out: 1.60 times as much at 2000";
+    let expected = "no change that the intervals bear out: 1.60 times as much at 2000";
     assert!(sentence.contains(expected), "{sentence}");
-}
-
-#[test]
-fn markdown_has_one_table_and_a_list() {
-    let mut text = Vec::new();
-    write_markdown(&curve(), &mut text).unwrap();
-    let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("| 2000 | 300.0ns [297.0, 303.0] | 25.00ns"), "{text}");
-    assert!(text.contains("- level: flat over the whole range"), "{text}");
 }
 
 #[test]

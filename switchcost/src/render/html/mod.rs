@@ -12,7 +12,7 @@ mod facts;
 mod tables;
 
 use super::plot::{self, Plot};
-use super::{curve_grid, curves, evidence, grid, provenance, scale};
+use super::{curves, provenance, table_section};
 use crate::analysis::{Analysis, Curve, Table};
 use crate::answer::Answer;
 use crate::console::plain;
@@ -109,14 +109,6 @@ fn sections(analysis: &Analysis, records: &[Record]) -> Vec<Section> {
     for of in &analysis.tables {
         add(&of.title, table(of));
     }
-    if !analysis.reaches.is_empty() {
-        let grid = scale::grid(&analysis.reaches);
-        let lines = list(scale::lines(&analysis.reaches));
-        add(
-            scale::TITLE,
-            html! { (scrolled(&grid, scale::TITLE, false)) (lines) p { (scale::LEGEND) } },
-        );
-    }
     for of in &analysis.curves {
         add(&of.title, curve(of));
     }
@@ -141,20 +133,20 @@ fn table(table: &Table) -> Markup {
         Metric::Memory => (plot::memory(table), MEMORY),
         _ => (plot::strip(table), STRIP),
     };
-    html! {
-        (scrolled(&grid(table), &table.title, table.has_further()))
-        (figure(plot, caption))
-        (list(evidence::lines(table)))
-    }
+    tables(table_section(table), figure(plot, caption), table.has_further())
 }
 
 fn curve(curve: &Curve) -> Markup {
-    let calls = curves::calls_grid(curve);
+    let caption = "Bars: 95 % intervals of the mean. Dashed: a cache is full.";
+    tables(curves::section(curve), figure(plot::curve(curve), caption), false)
+}
+
+fn tables(section: super::Section, plot: Markup, wide: bool) -> Markup {
     html! {
-        (figure(plot::curve(curve), "Bars: 95 % intervals of the mean. Dashed: a cache is full."))
-        (scrolled(&curve_grid(curve), &curve.title, false))
-        @if let Some(calls) = calls { p { (curves::CALLS) } (scrolled(&calls, curves::CALLS, false)) }
-        (list(curves::lines(curve)))
+        (scrolled(&section.grid, &section.title, wide))
+        (plot)
+        @if let Some((heading, grid)) = section.further { p { (heading) } (scrolled(&grid, heading, false)) }
+        (list(section.lines))
     }
 }
 

@@ -105,10 +105,6 @@ impl Axis {
     pub(super) fn remark(&self) -> &'static str {
         if self.log { ", log scale" } else { "" }
     }
-
-    pub(super) fn contains(&self, value: f64) -> bool {
-        (self.low..=self.high).contains(&value)
-    }
 }
 
 /// The least and the greatest finite value; 0 and 1 where there is none.
@@ -165,7 +161,7 @@ mod tests {
         assert!(far.log);
         assert_eq!(labels(&far), ["100 ns", "200 ns", "500 ns", "1 µs", "2 µs", "5 µs"]);
         let close = Axis::spanning([100.0, 101.0].into_iter(), Quantity::Time);
-        assert!(!close.contains(0.0) && close.contains(100.5));
+        assert!(close.low > 99.0 && (0.4..0.6).contains(&close.place(100.5)));
     }
 
     #[test]
@@ -181,7 +177,7 @@ mod tests {
         let axis = Axis::ratios([3.0, 90.0].into_iter());
         assert_eq!(labels(&axis), ["1x", "3x", "10x", "30x", "100x"]);
         assert_eq!(axis.place(1.0), 0.0);
-        assert!(Axis::ratios([1.01].into_iter()).contains(1.0));
+        assert!(Axis::ratios([1.01].into_iter()).low <= 1.0);
     }
 
     #[test]

@@ -68,12 +68,11 @@ pub(in crate::render) fn curve(curve: &Curve) -> Option<Plot> {
     plot.legend(curve.series.iter().map(|series| series.name.as_str()), Plot::mark);
     let over = format!("--{}", curve.over.replace('_', "-"));
     let area = Area::of(&mut plot, axes, (&over, &curve.metric.label()));
-    for (index, mark) in curve.marks().iter().filter(|mark| area.x.contains(mark.x)).enumerate() {
-        // Whose cache it is stands below the plot.
-        let label = mark.label.split(": ").next().unwrap_or_default();
-        let y = area.top + 8 + 14 * (index as u32 % 3);
-        plot.line((area.x(mark.x), area.top), (area.x(mark.x), area.top + HEIGHT), "rule");
-        plot.text(label, (area.x(mark.x), 4), y, "start", "muted");
+    // Whose cache it is stands below the plot.
+    for (index, full) in curve.held.iter().flat_map(|held| &held.full).enumerate() {
+        let (x, y) = (area.x(full.tasks), area.top + 8 + 14 * (index as u32 % 3));
+        plot.line((x, area.top), (x, area.top + HEIGHT), "rule");
+        plot.text(&full.cache, (x, 4), y, "start", "muted");
     }
     for index in 0..curve.series.len() {
         let class = format!("line {}", super::color(index));
