@@ -1,7 +1,6 @@
 //! Notes: what a reader should know before trusting figures. Made from records alone.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use contract::units::{Bytes, Nanos};
@@ -9,166 +8,106 @@ use record::{Record, Run};
 
 /// Warning about one process.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Note {
-    /// The last third of the iterations differs from the first by more than three standard errors.
-    NotSteady {
-        /// Last third over first third, less one.
-        change: f64,
-    },
-    /// A sample was shorter than a thousand steps of the clock.
-    ShortSamples {
-        /// Shortest sample, in ns.
-        shortest: u64,
-        /// Step of the clock, in ns.
-        step: u64,
-    },
-    /// The scheduler preempted running threads in more than one hop, or task, of a hundred.
-    Preempted {
-        /// Involuntary switches per hop or task.
-        each: f64,
-        /// `hop` or `task`.
-        unit: &'static str,
-    },
-    /// The hypervisor gave more than 1 % of the time to others.
-    Steal {
-        /// Stolen time, in ns.
-        time: u64,
-        /// The same as a share of the timed iterations.
-        share: f64,
-    },
-    /// A CPU quota stopped the process.
-    Throttled {
-        /// Throttled time, in ns.
-        time: u64,
-    },
-    /// Transparent huge pages hold part of the memory.
-    HugePages {
-        /// Bytes in huge pages.
-        bytes: u64,
-    },
-    /// The round trip of a cache line more than doubled or halved.
-    CacheLineMoved {
-        /// Before the program, in ns.
-        before: f64,
-        /// After it, in ns.
-        after: f64,
-    },
-    /// A file of the kernel could not be read.
-    Unreadable {
-        /// Its path.
-        file: &'static str,
-    },
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Note::NotSteady { change } => write!(
-                f,
-                "not steady: the last third took {:+.1} % against the first; repeat it, or try a larger --warmup",
-                change * 100.0
-            ),
-            Note::ShortSamples { shortest, step } => write!(
-                f,
-                "short samples: the shortest, {}, is under 1000 steps of the clock ({}); more --tasks make it longer",
-                Nanos(shortest as f64),
-                Nanos(step as f64)
-            ),
-            Note::Preempted { each, unit } => {
-                write!(f, "{each:.2} involuntary switches (preempted) per {unit}")
-            }
-            Note::Steal { time, share } => write!(
-                f,
-                "the hypervisor gave {} ({:.1} % of the measurement) to others",
-                Nanos(time as f64),
-                share * 100.0
-            ),
-            Note::Throttled { time } => {
-                write!(f, "a CPU quota (cpu.max) stopped the process for {}", Nanos(time as f64))
-            }
-            Note::HugePages { bytes } => write!(
-                f,
-                "{} are in transparent huge pages: memory per task means little",
-                Bytes(bytes)
-            ),
-            Note::CacheLineMoved { before, after } => write!(
-                f,
-                "a cache line took {} to another CPU and back before the run, and {} after it: the host moves virtual CPUs; repeat it",
-                Nanos(before),
-                Nanos(after)
-            ),
-            Note::Unreadable { file } => {
-                write!(f, "{file} cannot be read: what it tells is unknown")
-            }
-        }
-    }
+pub struct Note {
+    /// Warning about a case with such processes; `None` where its table shows it already.
+    pub summary: Option<&'static str>,
+    /// The same with the figures of the process.
+    pub text: String,
 }
 
 impl Note {
+    fn new(summary: &'static str, text: String) -> Self {
+        Note { summary: Some(summary), text }
+    }
+
     /// Notes of one process.
     pub fn of(record: &Record) -> Vec<Note> {
-        let samples = record.samples.as_ref();
-        let drift = samples.and_then(|s| s.thirds).filter(|t| !t.is_steady());
-        let step = record.machine().clock_step_ns;
-        let shortest = samples.map(|s| s.min);
-        let short = shortest.zip(step).filter(|(min, step)| *min < step.saturating_mul(1000));
-        let line = record.cache_line;
-        let moved = line.filter(|line| line.ratio().is_some_and(|ratio| ratio > 2.0));
-        let huge = record.memory.and_then(|memory| memory.held?.huge);
         [
-            drift.map(|thirds| Note::NotSteady { change: thirds.change() }),
-            short.map(|(shortest, step)| Note::ShortSamples { shortest, step }),
+            not_steady(record),
+            short_samples(record),
             preempted(record),
-            steal(record),
-            record
-                .interference
-                .and_then(|i| i.throttled)
-                .filter(|&time| time > 0)
-                .map(|time| Note::Throttled { time }),
-            huge.filter(|&bytes| bytes > 0).map(|bytes| Note::HugePages { bytes }),
-            moved
-                .and_then(|line| line.before.zip(line.after))
-                .map(|(before, after)| Note::CacheLineMoved { before, after }),
+            stolen(record).map(steal),
+            throttled(record),
+            huge_pages(record),
+            cache_line_moved(record),
         ]
         .into_iter()
         .flatten()
         .chain(unreadable(record))
         .collect()
     }
+}
 
-    /// Summary for a case; `None` where the tables show it already.
-    fn summary(&self) -> Option<&'static str> {
-        Some(match self {
-            Note::NotSteady { .. } => {
-                "not steady: the last third of the iterations differs from the first"
-            }
-            Note::ShortSamples { .. } => "samples shorter than 1000 steps of the clock",
-            Note::Preempted { unit: "hop", .. } => return None,
-            Note::Preempted { .. } => "involuntary switches in more than one creation of a hundred",
-            Note::Steal { .. } => "the hypervisor gave CPU time to others",
-            Note::Throttled { .. } => "a CPU quota stopped the process",
-            Note::HugePages { .. } => "transparent huge pages: the memory per task means little",
-            Note::CacheLineMoved { .. } => {
-                "the round trip of a cache line between CPUs more than doubled or halved in mid-run"
-            }
-            Note::Unreadable { .. } => {
-                "files of the kernel could not be read: what they tell (memory, interference) is unknown"
-            }
-        })
-    }
+fn not_steady(record: &Record) -> Option<Note> {
+    let thirds = record.samples.as_ref()?.thirds.filter(|thirds| !thirds.is_steady())?;
+    let text = format!(
+        "not steady: the last third took {:+.1} % against the first; repeat it, or try a larger --warmup",
+        thirds.change() * 100.0
+    );
+    Some(Note::new("not steady: the last third of the iterations differs from the first", text))
+}
+
+fn short_samples(record: &Record) -> Option<Note> {
+    let (shortest, step) = (record.samples.as_ref()?.min, record.machine().clock_step_ns?);
+    let text = format!(
+        "short samples: the shortest, {}, is under 1000 steps of the clock ({}); more --tasks make it longer",
+        Nanos(shortest as f64),
+        Nanos(step as f64)
+    );
+    let is_short = shortest < step.saturating_mul(1000);
+    is_short.then(|| Note::new("samples shorter than 1000 steps of the clock", text))
 }
 
 fn preempted(record: &Record) -> Option<Note> {
     let (times, unit) = record.timed()?;
     let each = record.usage?.involuntary_switches as f64 / times as f64;
-    (each > 0.01).then_some(Note::Preempted { each, unit })
+    let summary = "involuntary switches in more than one creation of a hundred";
+    (each > 0.01).then(|| Note {
+        summary: (unit != "hop").then_some(summary),
+        text: format!("{each:.2} involuntary switches (preempted) per {unit}"),
+    })
 }
 
-fn steal(record: &Record) -> Option<Note> {
+/// Time that the hypervisor gave to others, and its share of the measurement, where that is over 1 %.
+pub(crate) fn stolen(record: &Record) -> Option<(u64, f64)> {
     let samples = record.samples.as_ref()?;
     let time = record.interference?.steal?;
     let share = time as f64 / (samples.mean * samples.count as f64);
-    (share > 0.01).then_some(Note::Steal { time, share })
+    (share > 0.01).then_some((time, share))
+}
+
+fn steal((time, share): (u64, f64)) -> Note {
+    let text = format!(
+        "the hypervisor gave {} ({:.1} % of the measurement) to others",
+        Nanos(time as f64),
+        share * 100.0
+    );
+    Note::new("the hypervisor gave CPU time to others", text)
+}
+
+fn throttled(record: &Record) -> Option<Note> {
+    let time = record.interference?.throttled.filter(|&time| time > 0)?;
+    let text = format!("a CPU quota (cpu.max) stopped the process for {}", Nanos(time as f64));
+    Some(Note::new("a CPU quota stopped the process", text))
+}
+
+fn huge_pages(record: &Record) -> Option<Note> {
+    let bytes = record.memory?.held?.huge.filter(|&bytes| bytes > 0)?;
+    let text =
+        format!("{} are in transparent huge pages: memory per task means little", Bytes(bytes));
+    Some(Note::new("transparent huge pages: the memory per task means little", text))
+}
+
+fn cache_line_moved(record: &Record) -> Option<Note> {
+    let line = record.cache_line.filter(|line| line.ratio().is_some_and(|ratio| ratio > 2.0))?;
+    let text = format!(
+        "a cache line took {} to another CPU and back before the run, and {} after it: the host moves virtual CPUs; repeat it",
+        Nanos(line.before?),
+        Nanos(line.after?)
+    );
+    let summary =
+        "the round trip of a cache line between CPUs more than doubled or halved in mid-run";
+    Some(Note::new(summary, text))
 }
 
 fn unreadable(record: &Record) -> impl Iterator<Item = Note> {
@@ -178,8 +117,11 @@ fn unreadable(record: &Record) -> impl Iterator<Item = Note> {
         ("/proc/meminfo", held.is_some_and(|memory| memory.system_slab.is_none())),
         ("/proc/stat", record.interference.is_some_and(|i| i.steal.is_none())),
     ];
-    let missing = missing.into_iter().filter(|(_, missing)| *missing);
-    missing.map(|(file, _)| Note::Unreadable { file })
+    let summary =
+        "files of the kernel could not be read: what they tell (memory, interference) is unknown";
+    missing.into_iter().filter(|(_, missing)| *missing).map(move |(file, _)| {
+        Note::new(summary, format!("{file} cannot be read: what it tells is unknown"))
+    })
 }
 
 /// The runs that records are of, each once.
@@ -231,7 +173,7 @@ fn common(records: &[Record]) -> Vec<String> {
     for record in records.iter().filter(|record| record.is_whole()) {
         if let Some(place) = record.place() {
             let case = (place.section.title.as_str(), place.case.name());
-            let notes = Note::of(record).iter().filter_map(Note::summary).collect();
+            let notes = Note::of(record).into_iter().filter_map(|note| note.summary).collect();
             cases.entry(case).or_default().push(notes);
         }
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use contract::message::Description;
 use observe::limits::Limits;
-use serde::{Deserialize, Serialize};
 
 use crate::executable::Executable;
 use crate::process::Running;
@@ -27,28 +26,15 @@ pub enum Answer {
     TooMuch {
         /// How many tasks they allow.
         largest: u64,
-        /// The limits that are too low.
-        shortages: Vec<Shortage>,
+        /// Names of the limits that are too low.
+        limits: Vec<String>,
+        /// True if memory is among them.
+        memory: bool,
     },
     /// The program has no such flag.
     NoFlag(String),
     /// The program does not take the flags for another reason.
     Refused(String),
-}
-
-/// A limit that is too low.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shortage {
-    /// Name as people know it.
-    pub name: String,
-    /// What it bounds, such as `descriptors` or `memory`.
-    pub resource: String,
-    /// What is needed in all.
-    pub needed: u64,
-    /// What the limit allows.
-    pub allowed: u64,
-    /// The command that raises it; a shell comment where none does.
-    pub remedy: String,
 }
 
 /// Output of a program that was called.
@@ -73,20 +59,12 @@ fn within(limits: &Limits, description: &Description) -> Answer {
     if report.is_enough() {
         return Answer::Fits;
     }
-    let shortages = report.shortages.iter().map(|short| Shortage {
-        name: short.limit.name.clone(),
-        resource: match short.limit.resource.is_bytes() {
-            true => "memory".to_owned(),
-            false => format!("{:?}", short.limit.resource).to_lowercase(),
-        },
-        needed: short.needed,
-        allowed: short.limit.value.unwrap_or(0),
-        remedy: match &short.remedy.command {
-            Some(command) => command.clone(),
-            None => format!("# {}", short.remedy),
-        },
-    });
-    Answer::TooMuch { largest: report.most.unwrap_or(0), shortages: shortages.collect() }
+    let short = || report.shortages.iter().map(|short| &short.limit);
+    Answer::TooMuch {
+        largest: report.most.unwrap_or(0),
+        limits: short().map(|limit| limit.name.clone()).collect(),
+        memory: short().any(|limit| limit.resource.is_bytes()),
+    }
 }
 
 /// Describes a command line of a program that follows the contract.
@@ -160,9 +138,8 @@ impl Answer {
     pub fn reason(&self) -> Option<String> {
         match self {
             Answer::Fits => None,
-            Answer::TooMuch { largest, shortages } => {
-                let names: Vec<&str> = shortages.iter().map(|s| s.name.as_str()).collect();
-                Some(format!("this system allows at most {largest} tasks ({})", names.join("; ")))
+            Answer::TooMuch { largest, limits, .. } => {
+                Some(format!("this system allows at most {largest} tasks ({})", limits.join("; ")))
             }
             Answer::NoFlag(flag) => Some(format!("it has no flag {flag}")),
             Answer::Refused(reason) => Some(reason.clone()),

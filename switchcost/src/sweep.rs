@@ -29,8 +29,10 @@ pub struct Sweep {
     pub unit: &'static str,
     /// Its values in ascending order.
     pub points: Vec<u64>,
-    /// The curves.
-    pub series: Vec<Series>,
+    /// The programs, each with flags of its own.
+    pub subjects: Vec<Subject>,
+    /// Where each of them runs: pinned to one CPU or not.
+    pub pins: Vec<bool>,
     /// Further figures of the same processes, each a curve of its own.
     pub also: Vec<Metric>,
     /// Flags that every program is given.
@@ -39,19 +41,6 @@ pub struct Sweep {
     pub hops: u64,
     /// How often each point is measured, each time in a fresh process.
     pub rounds: u32,
-}
-
-/// One curve: a program, pinned or not, over one transport.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Series {
-    /// The program, with flags of its own.
-    pub subject: Subject,
-    /// Part of its name that tells it from other curves of the program.
-    pub variant: String,
-    /// The flags that make the variant.
-    pub flags: Vec<String>,
-    /// True if it is pinned to one CPU.
-    pub pin: bool,
 }
 
 /// The cases of a sweep, and what is left out of it.
@@ -63,13 +52,11 @@ pub struct Planned {
     pub cuts: Vec<Cut>,
 }
 
-/// Points of one series that are not measured, for one reason.
+/// Points of one curve that are not measured, for one reason.
 #[derive(Clone, Debug)]
 pub struct Cut {
     /// The case of each point.
     pub cases: Vec<Case>,
-    /// The points.
-    pub points: Vec<u64>,
     /// Answer of the program.
     pub answer: Answer,
 }
@@ -85,36 +72,36 @@ impl Sweep {
         ask: impl Fn(&str, &[String]) -> anyhow::Result<Answer>,
     ) -> anyhow::Result<Planned> {
         let mut planned = Planned::default();
-        for (index, series) in (0..).zip(&self.series) {
+        let places = |subject| self.pins.iter().map(move |&pin| (subject, pin));
+        let curves = self.subjects.iter().flat_map(places);
+        for (index, (subject, pin)) in (0..).zip(curves) {
+            let case = |x: u64| self.case(subject, pin, x, index);
             let mut cuts: Vec<Cut> = Vec::new();
             for &x in &self.points {
-                let case = self.case(series, x, index);
-                let mut answer = ask(&case.program, &case.flags)?;
+                let this = case(x);
+                let mut answer = ask(&this.program, &this.flags)?;
                 if answer == Answer::Fits {
-                    planned.cases.push(case);
+                    planned.cases.push(this);
                     continue;
                 }
                 if let (Answer::TooMuch { largest, .. }, "tasks", true) =
-                    (&answer, canonical(&case.program, &self.over), cuts.is_empty())
+                    (&answer, canonical(&this.program, &self.over), cuts.is_empty())
                 {
                     // Of all the limits that are too low here, the one that binds first.
-                    let first = self.case(series, largest.saturating_add(1), index);
+                    let first = case(largest.saturating_add(1));
                     let first = ask(&first.program, &first.flags)?;
                     let most = usable(*largest, &first);
                     let last = planned.cases.last().filter(|case| case.index == index);
                     if self.points.first() <= Some(&most) && last.and_then(|c| c.x) < Some(most) {
-                        planned.cases.push(self.case(series, most, index));
+                        planned.cases.push(case(most));
                     }
                     if answer.alike(&first) {
                         answer = first;
                     }
                 }
                 match cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
-                    Some(cut) => {
-                        cut.cases.push(case);
-                        cut.points.push(x);
-                    }
-                    None => cuts.push(Cut { cases: vec![case], points: vec![x], answer }),
+                    Some(cut) => cut.cases.push(this),
+                    None => cuts.push(Cut { cases: vec![this], answer }),
                 }
             }
             planned.cuts.append(&mut cuts);
@@ -122,12 +109,11 @@ impl Sweep {
         Ok(planned)
     }
 
-    fn case(&self, series: &Series, x: u64, index: u32) -> Case {
-        let program = &series.subject.program;
+    fn case(&self, subject: &Subject, pin: bool, x: u64, index: u32) -> Case {
+        let program = &subject.program;
         let metric = metric(program);
         let mut flags = self.flags.clone();
-        flags.extend(series.subject.flags.iter().cloned());
-        flags.extend(series.flags.iter().cloned());
+        flags.extend(subject.flags.iter().cloned());
         let iters = take(&mut flags, "--iters");
         let warmup = take(&mut flags, "--warmup");
         let given = |name: &str| match canonical(program, &self.over) == name {
@@ -151,15 +137,15 @@ impl Sweep {
             flags,
             iters: iters.unwrap_or(iterations.timed),
             warmup: warmup.unwrap_or(iterations.warmup),
-            pin: series.pin,
+            pin,
             rounds: self.rounds,
             index,
             x: Some(x),
             section: Arc::new(Section { title: title.clone(), metric, also: self.also() }),
             cell: Arc::new(record::Case {
                 section: title,
-                row: series.subject.to_string(),
-                column: series.variant.clone(),
+                row: subject.to_string(),
+                column: if pin { "pinned" } else { "unpinned" }.to_owned(),
                 over: Some(canonical(program, &self.over).replace('-', "_")),
                 ..record::Case::default()
             }),
@@ -179,8 +165,7 @@ impl Sweep {
         let what = metric.unit();
         let mut fixed = self.flags.clone();
         // Where a program sets its own, its name says so.
-        let mut subjects = self.series.iter().map(|series| &series.subject);
-        let by_all = subjects.all(|subject| {
+        let by_all = self.subjects.iter().all(|subject| {
             let program = &subject.program;
             let of = |flags| value_text(program, flags, "tasks").is_some();
             canonical(program, &self.over) == "tasks" || of(&subject.flags) || of(&self.flags)
@@ -198,42 +183,6 @@ impl Sweep {
         };
         format!("Time per {what} over --{}{unit}{with}", self.over)
     }
-}
-
-/// The curves of some programs, pinned to one CPU or not, over each transport. A program that lacks
-/// the flag for that, as `has` tells, is measured without it, once.
-///
-/// # Errors
-/// Those of `has`.
-pub fn series(
-    subjects: &[Subject],
-    pins: &[bool],
-    transports: &[String],
-    has: impl Fn(&str, &str) -> anyhow::Result<bool>,
-) -> anyhow::Result<Vec<Series>> {
-    let mut all = Vec::new();
-    for subject in subjects {
-        let is_its_own = value_text(&subject.program, &subject.flags, "transport").is_some();
-        let mut over: Vec<Option<&String>> = vec![None];
-        if !transports.is_empty() && !is_its_own && has(&subject.program, "--transport")? {
-            over = transports.iter().map(Some).collect();
-        }
-        for &pin in pins {
-            for &transport in &over {
-                let mut names = vec![if pin { "pinned" } else { "unpinned" }];
-                // One value for all needs no name.
-                names.extend(transport.filter(|_| over.len() > 1).map(String::as_str));
-                let flag = |value: &String| ["--transport".to_owned(), value.clone()];
-                all.push(Series {
-                    subject: subject.clone(),
-                    variant: names.join(", "),
-                    flags: transport.map(flag).into_iter().flatten().collect(),
-                    pin,
-                });
-            }
-        }
-    }
-    Ok(all)
 }
 
 /// Removes a flag with its number from others; the last one counts.
@@ -262,7 +211,8 @@ impl Cut {
 
     /// Points that are left out, without the program's name.
     fn what(&self, over: &str) -> String {
-        let points: Vec<String> = self.points.iter().map(u64::to_string).collect();
+        let points = self.cases.iter().filter_map(|case| case.x);
+        let points: Vec<String> = points.map(|x| x.to_string()).collect();
         let at = match &self.answer {
             Answer::NoFlag(_) => String::new(),
             _ => format!(" at --{over} {}", points.join(", ")),
@@ -296,9 +246,7 @@ pub fn metric(program: &str) -> Metric {
 /// Most tasks to try where the limits allow `largest`: others need some of what is free meanwhile.
 fn usable(largest: u64, answer: &Answer) -> u64 {
     match answer {
-        Answer::TooMuch { shortages, .. } if shortages.iter().any(|s| s.resource == "memory") => {
-            (largest as f64 * SHARE_OF_MEMORY) as u64
-        }
+        Answer::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
         _ => largest.saturating_sub(1 + largest / 1000),
     }
 }

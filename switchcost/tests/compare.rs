@@ -275,7 +275,7 @@ fn files_stand_side_by_side() {
         [Verdict::Slower, Verdict::Faster, Verdict::Slower, Verdict::OnlyInOld]
     );
     let mut markdown = Vec::new();
-    render::compare::markdown(&comparison, &mut markdown).unwrap();
+    render::compare::document(&comparison).markdown(&mut markdown).unwrap();
     let markdown = String::from_utf8(markdown).unwrap();
     for said in [
         "|  | a.jsonl | b.jsonl | c.jsonl |",

@@ -83,8 +83,8 @@ fn every_format_is_stable() {
     let analysis = analyse(&records);
     let answer = Answer::of(&records).expect("the fixture has one");
     compare("answer", &made(|out| render::answer_text(&answer, out)));
-    compare("text", &made(|out| render::text(&analysis, &records, out)));
-    compare("markdown", &made(|out| render::markdown(&analysis, &records, out)));
+    compare("text", &made(|out| render::document(&analysis, &records).text(out)));
+    compare("markdown", &made(|out| render::document(&analysis, &records).markdown(out)));
     compare("csv", &rounded(&made(|out| render::csv(&records, out))));
 }
 

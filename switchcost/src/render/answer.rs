@@ -35,7 +35,7 @@ pub fn text(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
     }
     wrapped(&answer.machine, 0, WIDTH, out)?;
     writeln!(out)?;
-    grid(answer).write_text(super::TERMINAL, out)?;
+    grid(answer).write_text(u16::MAX, out)?;
     writeln!(out)?;
     answer.matters.iter().chain(&answer.trust).try_for_each(|line| wrapped(line, 0, WIDTH, out))
 }

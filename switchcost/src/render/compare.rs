@@ -1,64 +1,25 @@
-//! A comparison as text for a terminal or as Markdown.
-
-use std::io::{self, Write};
+//! A comparison as tables.
 
 use contract::units;
 use stats::{Estimate, MIN_ROUNDS};
 
 use super::figures::{bracketed, first_line, headline};
-use super::markdown::escaped;
-use super::{Grid, plainly};
+use super::{Document, Grid};
 use crate::CONFIDENCE;
 use crate::compare::{Change, Comparison, Figure, File, Line, Section, Subject, Verdict};
 
-/// Writes a comparison for a terminal.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn text(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
-    plainly(out, |out| write_text(comparison, out))
-}
-
-fn write_text(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
-    writeln!(out, "{}\n", tally(comparison))?;
-    for line in provenance(comparison).iter().chain(&marks(comparison)) {
-        writeln!(out, "{line}")?;
-    }
-    for section in &comparison.sections {
-        writeln!(out, "\n{}", section.title)?;
-        grid(comparison, section).write_text(super::TERMINAL, out)?;
-    }
-    writeln!(out)?;
-    for line in remarks(comparison) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
-}
-
-/// Writes a comparison as Markdown.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn markdown(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
-    plainly(out, |out| write_markdown(comparison, out))
-}
-
-fn write_markdown(comparison: &Comparison, out: &mut Vec<u8>) -> io::Result<()> {
-    writeln!(out, "**{}**\n", escaped(&tally(comparison)))?;
-    for line in provenance(comparison) {
-        writeln!(out, "{}  ", escaped(&line))?;
-    }
-    for line in marks(comparison) {
-        writeln!(out, "\n**{}**", escaped(&line))?;
-    }
-    for section in &comparison.sections {
-        writeln!(out, "\n**{}**\n", escaped(&section.title))?;
-        grid(comparison, section).write_markdown(out)?;
-    }
-    for line in remarks(comparison) {
-        writeln!(out, "\n{}", escaped(&line))?;
-    }
-    Ok(())
+/// A comparison in full.
+pub fn document(comparison: &Comparison) -> Document {
+    let mut head = vec![tally(comparison), String::new()];
+    head.extend(provenance(comparison));
+    head.extend(marks(comparison));
+    let section = |section: &Section| super::Section {
+        title: section.title.clone(),
+        grid: grid(comparison, section),
+        ..super::Section::default()
+    };
+    let sections = comparison.sections.iter().map(section).collect();
+    Document { head, sections, foot: remarks(comparison) }
 }
 
 /// Name of each file in the tables.

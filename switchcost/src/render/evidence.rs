@@ -183,8 +183,8 @@ mod tests {
             String::from_utf8(text).unwrap()
         };
         for made in [
-            made(&|out| render::text(&analysis, &records, out)),
-            made(&|out| render::markdown(&analysis, &records, out)),
+            made(&|out| render::document(&analysis, &records).text(out)),
+            made(&|out| render::document(&analysis, &records).markdown(out)),
             made(&|out| render::html(&analysis, &records, out)),
         ] {
             for expected in [

@@ -16,6 +16,7 @@ pub mod answer;
 pub mod compare;
 mod csv;
 mod curves;
+mod document;
 pub mod duel;
 mod evidence;
 pub mod figures;
@@ -29,12 +30,12 @@ pub mod plot;
 pub mod stat;
 
 pub use csv::csv;
+pub use document::Document;
 pub use html::html;
 
+use document::Section;
 use figures::{factor, figure, headline, net, unmeasured};
 pub use grid::Grid;
-use layout::wrapped;
-use markdown::escaped;
 
 /// Writes the answer for a terminal, and how to see more.
 ///
@@ -42,35 +43,6 @@ use markdown::escaped;
 /// Errors of the writer.
 pub fn answer_text(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| answer::text(answer, out))
-}
-
-/// Writes an analysis for a terminal.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn text(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    plainly(out, |out| write_text(analysis, records, out))
-}
-
-fn write_text(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io::Result<()> {
-    for line in provenance(records) {
-        writeln!(out, "{line}")?;
-    }
-    for section in sections(analysis) {
-        writeln!(out, "\n{}", section.title)?;
-        section.grid.write_text(TERMINAL, out)?;
-        if let Some((heading, grid)) = section.further {
-            writeln!(out, "\n{heading}")?;
-            grid.write_text(TERMINAL, out)?;
-        }
-        for line in section.lines {
-            wrapped(&line, 2, TERMINAL.into(), out)?;
-        }
-    }
-    for line in remarks(analysis) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
 }
 
 /// Writes the answer as Markdown.
@@ -81,50 +53,14 @@ pub fn answer_markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> 
     plainly(out, |out| answer::markdown(answer, out))
 }
 
-/// Writes an analysis as Markdown.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn markdown(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    plainly(out, |out| write_markdown(analysis, records, out))
-}
-
-fn write_markdown(analysis: &Analysis, records: &[Record], out: &mut Vec<u8>) -> io::Result<()> {
-    for line in provenance(records) {
-        writeln!(out, "{}  ", escaped(&line))?;
+/// An analysis in full.
+pub fn document(analysis: &Analysis, records: &[Record]) -> Document {
+    let tables = analysis.tables.iter().map(table_section);
+    Document {
+        head: provenance(records),
+        sections: tables.chain(analysis.curves.iter().map(curves::section)).collect(),
+        foot: remarks(analysis),
     }
-    for section in sections(analysis) {
-        writeln!(out, "\n**{}**\n", escaped(&section.title))?;
-        section.grid.write_markdown(out)?;
-        if let Some((heading, grid)) = section.further {
-            writeln!(out, "\n{heading}\n")?;
-            grid.write_markdown(out)?;
-        }
-        if !section.lines.is_empty() {
-            writeln!(out)?;
-        }
-        for line in section.lines {
-            writeln!(out, "- {}", escaped(&line))?;
-        }
-    }
-    for line in remarks(analysis) {
-        writeln!(out, "{}", escaped(&line))?;
-    }
-    Ok(())
-}
-
-/// A table or a curve as people read it.
-struct Section {
-    title: String,
-    grid: Grid,
-    /// Another table of the same cases, below its heading.
-    further: Option<(&'static str, Grid)>,
-    /// Sentences below the tables.
-    lines: Vec<String>,
-}
-
-fn sections(analysis: &Analysis) -> impl Iterator<Item = Section> {
-    analysis.tables.iter().map(table_section).chain(analysis.curves.iter().map(curves::section))
 }
 
 fn table_section(table: &Table) -> Section {
@@ -133,12 +69,9 @@ fn table_section(table: &Table) -> Section {
     Section { title: table.title.clone(), grid: grid(table), further: None, lines }
 }
 
-/// Remarks on all tables, after an empty line.
+/// Remarks on all tables.
 fn remarks(analysis: &Analysis) -> Vec<String> {
-    let mut lines = vec![
-        String::new(),
-        "In brackets: 95 % intervals from whole processes as samples.".to_owned(),
-    ];
+    let mut lines = vec!["In brackets: 95 % intervals from whole processes as samples.".to_owned()];
     if let Some((name, floor)) = analysis.noise_floor() {
         lines.push(format!(
             "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
@@ -204,9 +137,6 @@ fn plainly(
     write(&mut text)?;
     out.write_all(plain(&String::from_utf8_lossy(&text)).as_bytes())
 }
-
-/// Widest table and line on a terminal; what does not fit comes below.
-const TERMINAL: u16 = 120;
 
 /// A cell with nothing in it.
 const ABSENT: &str = "-";

@@ -41,7 +41,7 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
         extra(record, out)?;
         absent(record, out)?;
         for note in Note::of(record) {
-            told("note", &note.to_string(), out)?;
+            told("note", &note.text, out)?;
         }
         match verdict {
             Some(verdict) => told("evidence", &evidence::words(verdict), out),

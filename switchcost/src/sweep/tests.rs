@@ -1,17 +1,12 @@
 use super::*;
-use crate::probe::Shortage;
 
 fn sweep(over: &str, points: &[u64], flags: &[&str]) -> Sweep {
     Sweep {
         over: over.to_owned(),
         unit: "",
         points: points.to_vec(),
-        series: vec![Series {
-            subject: "thread-brigade".parse().unwrap(),
-            variant: "pinned".to_owned(),
-            flags: Vec::new(),
-            pin: true,
-        }],
+        subjects: vec!["thread-brigade".parse().unwrap()],
+        pins: vec![true],
         also: vec![Metric::SetUp],
         flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
         hops: 100_000,
@@ -81,12 +76,7 @@ fn a_time_is_typed_with_its_unit_and_stands_in_ns() {
 #[test]
 fn threads_are_tasks_unless_they_are_a_flag_of_their_own() {
     let of = |program: &str| Sweep {
-        series: vec![Series {
-            subject: program.parse().unwrap(),
-            variant: String::new(),
-            flags: Vec::new(),
-            pin: false,
-        }],
+        subjects: vec![program.parse().unwrap()],
         ..sweep("threads", &[8, 16], &["--iters", "9", "--warmup", "1"])
     };
     let own = of("blocking-strategies");
@@ -101,47 +91,14 @@ fn threads_are_tasks_unless_they_are_a_flag_of_their_own() {
 }
 
 #[test]
-fn every_program_has_each_variant_that_it_knows() {
-    let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
-    let has = |program: &str, _: &str| Ok(program == "pipes");
-    let all = series(
-        &["pipes", "channels"].map(|name| name.parse().unwrap()),
-        &[false, true],
-        &names(&["pipe", "socketpair"]),
-        has,
-    )
-    .unwrap();
-    let all: Vec<String> = all
-        .iter()
-        .map(|s| format!("{}: {}: {}", s.subject, s.variant, s.flags.join(" ")))
-        .collect();
-    assert_eq!(
-        all,
-        [
-            "pipes: unpinned, pipe: --transport pipe",
-            "pipes: unpinned, socketpair: --transport socketpair",
-            "pipes: pinned, pipe: --transport pipe",
-            "pipes: pinned, socketpair: --transport socketpair",
-            "channels: unpinned: ",
-            "channels: pinned: ",
-        ]
-    );
-}
-
-#[test]
 fn a_program_may_be_swept_with_flags_of_its_own() {
     let subjects = ["pipes", "pipes --transport socketpair --tasks 9"];
-    let all = series(
-        &subjects.map(|name| name.parse().unwrap()),
-        &[false],
-        &["pipe".to_owned()],
-        |_, _| Ok(true),
-    );
-    let sweep = Sweep { series: all.unwrap(), ..sweep("tokens", &[2], &[]) };
+    let subjects = subjects.map(|name| name.parse().unwrap()).to_vec();
+    let sweep = Sweep { subjects, pins: vec![false], ..sweep("tokens", &[2], &[]) };
     assert_eq!(
         commands(&sweep),
         [
-            "20 x 200 --transport pipe --tokens 2 --tasks 500",
+            "20 x 200 --tokens 2 --tasks 500",
             "1112 x 11112 --transport socketpair --tasks 9 --tokens 2",
         ]
     );
@@ -160,13 +117,8 @@ fn points_that_the_limits_forbid_are_one_cut() {
             false => Answer::Fits,
             true => Answer::TooMuch {
                 largest: 500,
-                shortages: vec![Shortage {
-                    name: "open files".to_owned(),
-                    resource: "descriptors".to_owned(),
-                    needed: 2 * tasks,
-                    allowed: 1000,
-                    remedy: String::new(),
-                }],
+                limits: vec!["open files".to_owned()],
+                memory: false,
             },
         })
     };

@@ -47,8 +47,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         names.iter().zip(&files).map(|(name, records)| Source { name, records }).collect();
     let comparison = compare::compare(&sources);
     console::print(|out| match args.format {
-        Format::Text => render::text(&comparison, out),
-        Format::Markdown => render::markdown(&comparison, out),
+        Format::Text => render::document(&comparison).text(out),
+        Format::Markdown => render::document(&comparison).markdown(out),
         Format::Json => {
             serde_json::to_writer(&mut *out, &comparison)?;
             writeln!(out)

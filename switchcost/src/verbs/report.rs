@@ -81,7 +81,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         outputs.push((path, made(|out| render::html(&analysis, &records, out))?));
     }
     if let Some(path) = &args.markdown {
-        outputs.push((path, made(|out| render::markdown(&analysis, &records, out))?));
+        outputs.push((path, made(|out| render::document(&analysis, &records).markdown(out))?));
     }
     if let Some(path) = &args.csv {
         outputs.push((path, made(|out| render::csv(&records, out))?));
@@ -232,9 +232,9 @@ pub(crate) fn print(
     console::print(|out| match format {
         Format::Text => match &answer {
             Some(answer) => render::answer_text(answer, out),
-            None => render::text(analysis, records, out),
+            None => render::document(analysis, records).text(out),
         },
-        Format::Markdown => render::markdown(analysis, records, out),
+        Format::Markdown => render::document(analysis, records).markdown(out),
         Format::Json => json(analysis, out),
     })
     .context("cannot print the tables")
@@ -273,7 +273,7 @@ fn spliced(
     }
     match Answer::of(records) {
         Some(answer) => render::answer_markdown(&answer, &mut spliced)?,
-        None => render::markdown(analysis, records, &mut spliced)?,
+        None => render::document(analysis, records).markdown(&mut spliced)?,
     }
     spliced.extend_from_slice(END.as_bytes());
     spliced.extend_from_slice(after.as_bytes());

@@ -169,7 +169,7 @@ fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Rec
 
 fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
     let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
-    let notes = Note::of(record).iter().map(ToString::to_string).collect();
+    let notes = Note::of(record).into_iter().map(|note| note.text).collect();
     console::print(|out| match format {
         TextOrJson::Text => render::stat::text(record, verdict, out),
         TextOrJson::Json => {

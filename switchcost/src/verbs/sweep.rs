@@ -15,7 +15,7 @@ use crate::range::Range;
 use crate::rounds::Rounds;
 use crate::store::Store;
 use crate::subject::Subject;
-use crate::sweep::{self, Cut, Planned, Series, Sweep};
+use crate::sweep::{self, Cut, Planned, Sweep};
 
 /// Measures programs at several values of one flag, each value in fresh processes, and says where
 /// the curves leave the level that they begin at
@@ -49,11 +49,6 @@ pub(crate) struct Args {
     /// Where each process may run: on every CPU, or pinned to one; give it twice for both
     #[arg(long, value_enum, default_values = ["unpinned", "pinned"])]
     placement: Vec<Placement>,
-
-    /// What links are made of, for programs that have them, such as pipe or futex; give it several
-    /// times for several [default: each program's own]
-    #[arg(long, value_name = "NAME")]
-    transport: Vec<String>,
 
     /// How often each value is measured, each time in a fresh process
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -155,37 +150,19 @@ impl Args {
         Ok(swept)
     }
 
-    fn plan(&self, programs: &Programs) -> anyhow::Result<Sweep> {
+    fn plan(&self) -> anyhow::Result<Sweep> {
         let Swept { flag, range, unit } = self.swept()?;
         Ok(Sweep {
             over: flag,
             unit,
             points: range.points(self.points),
-            series: self.series(programs)?,
+            subjects: distinct(&self.program),
+            pins: distinct(&self.placement).iter().map(|&at| at == Placement::Pinned).collect(),
             also: distinct(&self.also),
             flags: self.flags.clone(),
             hops: self.hops,
             rounds: self.rounds,
         })
-    }
-
-    fn series(&self, programs: &Programs) -> anyhow::Result<Vec<Series>> {
-        let transports = distinct(&self.transport);
-        let pins = self.placement.iter().map(|&at| at == Placement::Pinned);
-        let pins: Vec<bool> = pins.collect();
-        let has = |program: &str, flag: &str| {
-            // Whether it takes the value is told when the points are asked for.
-            let value = transports.first().map_or("", String::as_str);
-            let flags = [flag, value].map(str::to_owned);
-            let lacks = matches!(programs.ask(program, &flags)?, Answer::NoFlag(_));
-            if lacks {
-                console::say(format_args!(
-                    "switchcost: {program} has no {flag}: it is measured once, without"
-                ));
-            }
-            Ok(!lacks)
-        };
-        sweep::series(&distinct(&self.program), &distinct(&pins), &transports, has)
     }
 }
 
@@ -209,18 +186,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "--{over} is swept: it cannot be given after -- or with a program as well"
         )));
     }
-    let sets = |name| {
-        let mut subjects = args.program.iter();
-        subjects.all(|subject| sweep::value_text(&subject.program, &subject.flags, name).is_some())
-    };
-    if !args.transport.is_empty() && sets("transport") {
-        return Err(BadUsage::new(
-            "--transport: each program is given one of its own, so that none takes this one",
-        ));
-    }
     let programs =
         Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()), &built_in_tables()?)?;
-    let plan = args.plan(&programs)?;
+    let plan = args.plan()?;
     let planned = plan.plan(|program, flags| programs.ask(program, flags))?;
     for line in sweep::lines(&planned.cuts, &over) {
         console::say(format_args!("switchcost: {line}"));
@@ -228,7 +196,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if planned.cases.is_empty() {
         return Err(nothing_left(&planned.cuts, &over));
     }
-    check_transports(&args.transport, &planned)?;
     measure(programs, &planned, &args.keep)
 }
 
@@ -251,25 +218,6 @@ pub(super) fn measure(programs: Programs, planned: &Planned, keep: &Keep) -> any
     let records = rounds.records();
     report::print(&analysis::analyse(records), records, keep.format, true)?;
     rounds.conclude()
-}
-
-/// Each transport that was asked for must be one of some program's.
-fn check_transports(transports: &[String], planned: &Planned) -> anyhow::Result<()> {
-    for transport in transports {
-        let flag = ["--transport", transport.as_str()];
-        let over_it = |case: &Case| case.flags.windows(2).any(|pair| *pair == flag);
-        let cuts = planned.cuts.iter();
-        let (refused, allowed): (Vec<&Cut>, Vec<&Cut>) = cuts
-            .filter(|cut| cut.cases.iter().any(over_it))
-            .partition(|cut| matches!(cut.answer, Answer::Refused(_)));
-        let taken = !allowed.is_empty() || planned.cases.iter().any(over_it);
-        if !taken && !refused.is_empty() {
-            return Err(BadUsage::new(format!(
-                "--transport {transport}: none of the programs takes it"
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.

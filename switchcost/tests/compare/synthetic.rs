@@ -120,6 +120,6 @@ pub(crate) fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
 
 pub(crate) fn text(comparison: &Comparison) -> String {
     let mut text = Vec::new();
-    render::compare::text(comparison, &mut text).unwrap();
+    render::compare::document(comparison).text(&mut text).unwrap();
     String::from_utf8(text).unwrap()
 }

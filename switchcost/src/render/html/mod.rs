@@ -141,7 +141,7 @@ fn curve(curve: &Curve) -> Markup {
     tables(curves::section(curve), figure(plot::curve(curve), caption), false)
 }
 
-fn tables(section: super::Section, plot: Markup, wide: bool) -> Markup {
+fn tables(section: super::document::Section, plot: Markup, wide: bool) -> Markup {
     html! {
         (scrolled(&section.grid, &section.title, wide))
         (plot)

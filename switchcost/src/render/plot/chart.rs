@@ -7,7 +7,7 @@ use record::{Quantity, Record};
 use super::Plot;
 use super::axis::Axis;
 use crate::analysis::{Cell, Curve};
-use crate::notes::Note;
+use crate::notes;
 
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;
@@ -105,7 +105,7 @@ pub(in crate::render) fn drift(records: &[Record]) -> Option<Plot> {
     cases.retain(|_, means| means.len() > 1);
     let mut points: Vec<(u64, f64, bool)> = timed()
         .filter_map(|(record, mean)| {
-            let stolen = Note::of(record).iter().any(|note| matches!(note, Note::Steal { .. }));
+            let stolen = notes::stolen(record).is_some();
             let ratio = mean / stats::median(cases.get(&key(record))?)?;
             Some((record.started, ratio, stolen))
         })

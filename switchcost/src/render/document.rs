@@ -1,0 +1,86 @@
+//! Tables with sentences around them, for a terminal or as Markdown.
+
+use std::io::{self, Write};
+
+use super::layout::wrapped;
+use super::markdown::escaped;
+use super::{Grid, plainly};
+
+/// Widest table and line on a terminal; what does not fit comes below.
+const TERMINAL: u16 = 120;
+
+/// A result as people read it.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// Lines before the tables.
+    pub(super) head: Vec<String>,
+    pub(super) sections: Vec<Section>,
+    /// Lines behind them.
+    pub(super) foot: Vec<String>,
+}
+
+/// A table, with what belongs to it.
+#[derive(Debug, Default)]
+pub(super) struct Section {
+    pub(super) title: String,
+    pub(super) grid: Grid,
+    /// Another table of the same cases, below its heading.
+    pub(super) further: Option<(&'static str, Grid)>,
+    /// Sentences below the tables.
+    pub(super) lines: Vec<String>,
+}
+
+impl Document {
+    /// Writes it for a terminal.
+    ///
+    /// # Errors
+    /// Errors of the writer.
+    pub fn text(&self, out: &mut impl Write) -> io::Result<()> {
+        plainly(out, |out| {
+            for line in &self.head {
+                writeln!(out, "{line}")?;
+            }
+            for section in &self.sections {
+                writeln!(out, "\n{}", section.title)?;
+                section.grid.write_text(TERMINAL, out)?;
+                if let Some((heading, grid)) = &section.further {
+                    writeln!(out, "\n{heading}")?;
+                    grid.write_text(TERMINAL, out)?;
+                }
+                for line in &section.lines {
+                    wrapped(line, 2, TERMINAL.into(), out)?;
+                }
+            }
+            writeln!(out)?;
+            self.foot.iter().try_for_each(|line| writeln!(out, "{line}"))
+        })
+    }
+
+    /// Writes it as Markdown.
+    ///
+    /// # Errors
+    /// Errors of the writer.
+    pub fn markdown(&self, out: &mut impl Write) -> io::Result<()> {
+        plainly(out, |out| {
+            for line in &self.head {
+                writeln!(out, "{}  ", escaped(line))?;
+            }
+            for section in &self.sections {
+                writeln!(out, "\n**{}**\n", escaped(&section.title))?;
+                section.grid.write_markdown(out)?;
+                if let Some((heading, grid)) = &section.further {
+                    writeln!(out, "\n{heading}\n")?;
+                    grid.write_markdown(out)?;
+                }
+                if !section.lines.is_empty() {
+                    writeln!(out)?;
+                }
+                for line in &section.lines {
+                    writeln!(out, "- {}", escaped(line))?;
+                }
+            }
+            writeln!(out)?;
+            self.foot.iter().try_for_each(|line| writeln!(out, "{}", escaped(line)))
+        })
+    }
+}
