@@ -18,12 +18,14 @@ const BAD_USAGE: i32 = 2;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a program answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The limits of this system allow it.
-    Fits,
+    Fits(Box<Description>),
     /// They do not.
     TooMuch {
+        /// What it would be.
+        description: Box<Description>,
         /// How many tasks they allow.
         largest: u64,
         /// Names of the limits that are too low.
@@ -54,13 +56,14 @@ pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Answer> {
 }
 
 /// True if limits allow what a description needs.
-fn within(limits: &Limits, description: &Description) -> Answer {
+fn within(limits: &Limits, description: Box<Description>) -> Answer {
     let report = limits.report(&description.needs, description.tasks);
     if report.is_enough() {
-        return Answer::Fits;
+        return Answer::Fits(description);
     }
     let short = || report.shortages.iter().map(|short| &short.limit);
     Answer::TooMuch {
+        description,
         largest: report.most.unwrap_or(0),
         limits: short().map(|limit| limit.name.clone()).collect(),
         memory: short().any(|limit| limit.resource.is_bytes()),
@@ -106,7 +109,7 @@ impl Output {
 
 fn understand(output: &Output, limits: &Limits) -> Answer {
     match serde_json::from_slice::<Description>(&output.stdout) {
-        Ok(description) => within(limits, &description),
+        Ok(description) => within(limits, Box::new(description)),
         Err(_) => refusal(output),
     }
 }
@@ -134,10 +137,18 @@ impl Answer {
         mem::discriminant(self) == mem::discriminant(other)
     }
 
+    /// Description of the program; `None` where it does not take the flags.
+    pub fn description(&self) -> Option<&Description> {
+        match self {
+            Answer::Fits(description) | Answer::TooMuch { description, .. } => Some(description),
+            Answer::NoFlag(_) | Answer::Refused(_) => None,
+        }
+    }
+
     /// Why the command line would not run, in a line; `None` where it would.
     pub fn reason(&self) -> Option<String> {
         match self {
-            Answer::Fits => None,
+            Answer::Fits(_) => None,
             Answer::TooMuch { largest, limits, .. } => {
                 Some(format!("this system allows at most {largest} tasks ({})", limits.join("; ")))
             }
@@ -166,7 +177,7 @@ mod tests {
             });
             description.to_string().into_bytes()
         };
-        assert_eq!(understood(Some(0), &describe(1, 1), ""), Answer::Fits);
+        assert!(matches!(understood(Some(0), &describe(1, 1), ""), Answer::Fits(_)));
         let much = understood(Some(0), &describe(1 << 20, 1 << 40), "");
         let reason = much.reason().unwrap();
         assert!(reason.starts_with("this system allows at most "), "{reason}");

@@ -5,14 +5,12 @@ mod tests;
 
 use std::sync::Arc;
 
+use contract::message::Description;
 use record::{Also, Metric, Section};
 
 use crate::plan::Case;
 use crate::probe::Answer;
 use crate::subject::Subject;
-
-/// How many tasks there are where nothing else is said.
-const TASKS: u64 = 500;
 
 /// Fewest timed iterations in a process.
 const FEWEST_ITERATIONS: u64 = 3;
@@ -61,9 +59,21 @@ pub struct Cut {
     pub answer: Answer,
 }
 
+impl Planned {
+    /// Puts points of programs that did not describe themselves beside those of others.
+    fn place_the_undescribed(&mut self) {
+        let Some(first) = self.cases.first() else { return };
+        let unknown = self.cuts.iter_mut().filter(|cut| cut.answer.description().is_none());
+        for case in unknown.flat_map(|cut| &mut cut.cases) {
+            case.section = first.section.clone();
+            Arc::make_mut(&mut case.cell).section.clone_from(&first.section.title);
+        }
+    }
+}
+
 impl Sweep {
-    /// Makes the cases. `ask` says of a program and its flags whether they can be run. Where a limit
-    /// ends a sweep of the tasks, the largest number that it allows is a point too.
+    /// Makes the cases. `ask` says of a program and its flags what they make, and whether that can be
+    /// run. Where a limit ends a sweep of the tasks, the largest number that it allows is a point too.
     ///
     /// # Errors
     /// Those of `ask`.
@@ -73,134 +83,103 @@ impl Sweep {
     ) -> anyhow::Result<Planned> {
         let mut planned = Planned::default();
         let places = |subject| self.pins.iter().map(move |&pin| (subject, pin));
-        let curves = self.subjects.iter().flat_map(places);
-        for (index, (subject, pin)) in (0..).zip(curves) {
-            let case = |x: u64| self.case(subject, pin, x, index);
+        for (index, (subject, pin)) in (0..).zip(self.subjects.iter().flat_map(places)) {
+            let asked = |x: u64| -> anyhow::Result<(Case, Answer)> {
+                let flags = self.flags(subject, x);
+                let answer = ask(&subject.program, &flags)?;
+                let case = Case { index, pin, flags, ..self.case(subject, pin, x, &answer) };
+                Ok((case, answer))
+            };
             let mut cuts: Vec<Cut> = Vec::new();
+            let mut last = None;
             for &x in &self.points {
-                let this = case(x);
-                let mut answer = ask(&this.program, &this.flags)?;
-                if answer == Answer::Fits {
-                    planned.cases.push(this);
+                let (case, mut answer) = asked(x)?;
+                if let Answer::Fits(_) = answer {
+                    planned.cases.push(case);
+                    last = Some(x);
                     continue;
                 }
                 if let (Answer::TooMuch { largest, .. }, "tasks", true) =
-                    (&answer, canonical(&this.program, &self.over), cuts.is_empty())
+                    (&answer, &*self.over, cuts.is_empty())
                 {
                     // Of all the limits that are too low here, the one that binds first.
-                    let first = case(largest.saturating_add(1));
-                    let first = ask(&first.program, &first.flags)?;
+                    let (_, first) = asked(largest.saturating_add(1))?;
                     let most = usable(*largest, &first);
-                    let last = planned.cases.last().filter(|case| case.index == index);
-                    if self.points.first() <= Some(&most) && last.and_then(|c| c.x) < Some(most) {
-                        planned.cases.push(case(most));
+                    if self.points.first() <= Some(&most) && last < Some(most) {
+                        planned.cases.push(asked(most)?.0);
                     }
                     if answer.alike(&first) {
                         answer = first;
                     }
                 }
                 match cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
-                    Some(cut) => cut.cases.push(this),
-                    None => cuts.push(Cut { cases: vec![this], answer }),
+                    Some(cut) => cut.cases.push(case),
+                    None => cuts.push(Cut { cases: vec![case], answer }),
                 }
             }
             planned.cuts.append(&mut cuts);
         }
+        planned.place_the_undescribed();
         Ok(planned)
     }
 
-    fn case(&self, subject: &Subject, pin: bool, x: u64, index: u32) -> Case {
-        let program = &subject.program;
-        let metric = metric(program);
-        let mut flags = self.flags.clone();
-        flags.extend(subject.flags.iter().cloned());
-        let iters = take(&mut flags, "--iters");
-        let warmup = take(&mut flags, "--warmup");
-        let given = |name: &str| match canonical(program, &self.over) == name {
-            true => Some(x),
-            false => value_text(program, &flags, name)?.parse().ok(),
+    fn flags(&self, subject: &Subject, x: u64) -> Vec<String> {
+        let swept = [format!("--{}", self.over), format!("{x}{}", self.unit)];
+        self.flags.iter().chain(&subject.flags).cloned().chain(swept).collect()
+    }
+
+    fn case(&self, subject: &Subject, pin: bool, x: u64, answer: &Answer) -> Case {
+        let (metric, each) = work(answer.description());
+        // A matter of the point alone, and never of what was measured.
+        let iters = self.hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
+        let title = self.title(&metric, answer.description().map(|d| d.tasks));
+        let also = |metric: &Metric| Also {
+            name: format!("{metric}, {}", metric.label()),
+            metric: metric.clone(),
         };
-        let tasks = given("tasks");
-        let iterations = Iterations::of(
-            tasks.unwrap_or(TASKS),
-            given("tokens").unwrap_or(1),
-            &metric,
-            self.hops,
-        );
-        flags.extend([format!("--{}", self.over), format!("{x}{}", self.unit)]);
-        if tasks.is_none() {
-            flags.extend(["--tasks".to_owned(), TASKS.to_string()]);
-        }
-        let title = self.title(&metric);
+        let also = self.also.iter().map(also).collect();
         Case {
-            program: program.clone(),
-            flags,
-            iters: iters.unwrap_or(iterations.timed),
-            warmup: warmup.unwrap_or(iterations.warmup),
-            pin,
+            program: subject.program.clone(),
+            iters,
+            warmup: iters.div_ceil(10),
             rounds: self.rounds,
-            index,
             x: Some(x),
-            section: Arc::new(Section { title: title.clone(), metric, also: self.also() }),
+            section: Arc::new(Section { title: title.clone(), metric, also }),
             cell: Arc::new(record::Case {
                 section: title,
                 row: subject.to_string(),
                 column: if pin { "pinned" } else { "unpinned" }.to_owned(),
-                over: Some(canonical(program, &self.over).replace('-', "_")),
+                over: Some(self.over.replace('-', "_")),
                 ..record::Case::default()
             }),
             ..Case::default()
         }
     }
 
-    fn also(&self) -> Vec<Also> {
-        let also = |metric: &Metric| Also {
-            name: format!("{metric}, {}", metric.label()),
-            metric: metric.clone(),
-        };
-        self.also.iter().map(also).collect()
-    }
-
-    fn title(&self, metric: &Metric) -> String {
-        let what = metric.unit();
-        let mut fixed = self.flags.clone();
-        // Where a program sets its own, its name says so.
-        let by_all = self.subjects.iter().all(|subject| {
-            let program = &subject.program;
-            let of = |flags| value_text(program, flags, "tasks").is_some();
-            canonical(program, &self.over) == "tasks" || of(&subject.flags) || of(&self.flags)
-        });
-        if !by_all {
-            fixed.extend(["--tasks".to_owned(), TASKS.to_string()]);
-        }
-        let with = match fixed.is_empty() {
+    fn title(&self, metric: &Metric, tasks: Option<u64>) -> String {
+        let is_told =
+            self.over == "tasks" || self.flags.iter().any(|flag| flag.contains("--tasks"));
+        let tasks = tasks.filter(|_| !is_told).map_or(String::new(), |n| format!(", {n} tasks"));
+        let with = match self.flags.is_empty() {
             true => String::new(),
-            false => format!(", {}", fixed.join(" ")),
+            false => format!(", {}", self.flags.join(" ")),
         };
         let unit = match self.unit {
             "" => String::new(),
             unit => format!(" in {unit}"),
         };
-        format!("Time per {what} over --{}{unit}{with}", self.over)
+        format!("Time per {} over --{}{unit}{tasks}{with}", metric.unit(), self.over)
     }
 }
 
-/// Removes a flag with its number from others; the last one counts.
-pub(crate) fn take(flags: &mut Vec<String>, name: &str) -> Option<u64> {
-    let mut number = None;
-    while let Some(at) = flags.iter().position(|flag| {
-        let flag = flag.split('=').next().unwrap_or(flag);
-        flag == name || flag == format!("{name}s")
-    }) {
-        let flag = flags.remove(at);
-        let value = match flag.split_once('=') {
-            Some((_, value)) => value.to_owned(),
-            None if at < flags.len() => flags.remove(at),
-            None => String::new(),
-        };
-        number = value.parse().ok();
+/// Metric that a sweep shows of a program, and how often an iteration has it: chains hand something
+/// over, others do not.
+fn work(description: Option<&Description>) -> (Metric, u64) {
+    match description {
+        Some(Description { hops: None, tasks, .. }) => (Metric::Task, *tasks),
+        Some(Description { hops: Some(hops), .. }) => (Metric::Hop, *hops),
+        None => (Metric::Hop, 1),
     }
-    number
 }
 
 impl Cut {
@@ -224,23 +203,15 @@ impl Cut {
 
 /// Lines that say what is left out, and why: one for what a program's curves have in common.
 pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
-    let mut lines: Vec<(&str, String)> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for cut in cuts {
         let name = cut.cases.first().map_or("", |case| &case.cell.row);
-        let line = (name, cut.what(over));
+        let line = format!("{name} {}", cut.what(over));
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
-    lines.into_iter().map(|(name, what)| format!("{name} {what}")).collect()
-}
-
-/// Metric that a sweep shows of a program: chains hand something over, others do not.
-pub fn metric(program: &str) -> Metric {
-    match program.contains("brigade") {
-        true => Metric::Hop,
-        false => Metric::Task,
-    }
+    lines
 }
 
 /// Most tasks to try where the limits allow `largest`: others need some of what is free meanwhile.
@@ -248,51 +219,5 @@ fn usable(largest: u64, answer: &Answer) -> u64 {
     match answer {
         Answer::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
         _ => largest.saturating_sub(1 + largest / 1000),
-    }
-}
-
-/// How many iterations a process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Iterations {
-    timed: u64,
-    warmup: u64,
-}
-
-impl Iterations {
-    /// So many that about `hops` hops (or tasks) are timed: a matter of the point alone, and never
-    /// of what was measured.
-    fn of(tasks: u64, tokens: u64, metric: &Metric, hops: u64) -> Self {
-        let each = match metric {
-            Metric::Hop => tasks.saturating_add(1).saturating_mul(tokens),
-            _ => tasks,
-        };
-        let timed = hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
-        Iterations { timed, warmup: timed.div_ceil(10) }
-    }
-}
-
-/// Value of a program's flag.
-pub fn value_text<'a>(program: &str, flags: &'a [String], name: &str) -> Option<&'a str> {
-    let name = canonical(program, name);
-    flags.iter().enumerate().find_map(|(i, flag)| {
-        let rest = flag.strip_prefix("--")?;
-        match rest.split_once('=') {
-            Some((key, value)) => (canonical(program, key) == name).then_some(value),
-            None => (canonical(program, rest) == name)
-                .then(|| flags.get(i + 1).map(String::as_str))
-                .flatten(),
-        }
-    })
-}
-
-/// The programs whose `--threads` is a flag of its own, and no other word for `--tasks`.
-const WITH_THREADS: [&str; 1] = ["blocking-strategies"];
-
-/// The name of a program's flag that has two.
-pub fn canonical<'a>(program: &str, name: &'a str) -> &'a str {
-    match name {
-        "threads" if !WITH_THREADS.contains(&program) => "tasks",
-        "batch" => "tasks",
-        name => name,
     }
 }

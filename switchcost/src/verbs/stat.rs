@@ -20,7 +20,7 @@ use crate::plan::{Case, built_in_tables};
 use crate::probe;
 use crate::programs::Programs;
 use crate::setting::{self, Cpus, Policy, Setting};
-use crate::{render, signals, sweep};
+use crate::{render, signals};
 
 /// Runs a program once and prints all that can be observed of it. Options stand before PROGRAM; what
 /// follows it is the program's own
@@ -109,8 +109,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 impl Args {
     fn case(&self, program: &str, flags: &[String]) -> Case {
         let mut flags = flags.to_owned();
-        let iters = sweep::take(&mut flags, "--iters").unwrap_or(self.iters);
-        let warmup = sweep::take(&mut flags, "--warmup");
+        let iters = take(&mut flags, "--iters").unwrap_or(self.iters);
+        let warmup = take(&mut flags, "--warmup");
         let name = program.rsplit('/').next().unwrap_or(program);
         Case {
             program: name.to_owned(),
@@ -125,6 +125,24 @@ impl Args {
             ..Case::default()
         }
     }
+}
+
+/// Removes a flag with its number from others; the last one counts.
+fn take(flags: &mut Vec<String>, name: &str) -> Option<u64> {
+    let mut number = None;
+    while let Some(at) = flags.iter().position(|flag| {
+        let flag = flag.split('=').next().unwrap_or(flag);
+        flag == name || flag == format!("{name}s")
+    }) {
+        let flag = flags.remove(at);
+        let value = match flag.split_once('=') {
+            Some((_, value)) => value.to_owned(),
+            None if at < flags.len() => flags.remove(at),
+            None => String::new(),
+        };
+        number = value.parse().ok();
+    }
+    number
 }
 
 /// Raises what is too low for a case.

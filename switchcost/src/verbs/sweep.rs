@@ -138,16 +138,7 @@ impl Args {
             .into_iter()
             .find_map(|(name, range)| Some(Swept::number(name, range?)))
             .or_else(|| self.over.clone());
-        let mut swept = swept.ok_or_else(|| BadUsage::new("sweep: no flag has a range"))?;
-        // By its own name, where it is one flag to all programs.
-        let names = self.program.iter();
-        let mut names = names.map(|subject| sweep::canonical(&subject.program, &swept.flag));
-        if let Some(first) = names.next()
-            && names.all(|name| name == first)
-        {
-            swept.flag = first.to_owned();
-        }
-        Ok(swept)
+        swept.ok_or_else(|| BadUsage::new("sweep: no flag has a range"))
     }
 
     fn plan(&self) -> anyhow::Result<Sweep> {
@@ -177,24 +168,15 @@ fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let over = args.swept()?.flag;
-    if args.program.iter().any(|Subject { program, flags }| {
-        let given = |flags| sweep::value_text(program, flags, &over).is_some();
-        given(flags) || given(&args.flags)
-    }) {
-        return Err(BadUsage::new(format!(
-            "--{over} is swept: it cannot be given after -- or with a program as well"
-        )));
-    }
     let programs =
         Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()), &built_in_tables()?)?;
     let plan = args.plan()?;
     let planned = plan.plan(|program, flags| programs.ask(program, flags))?;
-    for line in sweep::lines(&planned.cuts, &over) {
+    for line in sweep::lines(&planned.cuts, &plan.over) {
         console::say(format_args!("switchcost: {line}"));
     }
     if planned.cases.is_empty() {
-        return Err(nothing_left(&planned.cuts, &over));
+        return Err(nothing_left(&planned.cuts, &plan.over));
     }
     measure(programs, &planned, &args.keep)
 }
