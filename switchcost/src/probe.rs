@@ -51,7 +51,7 @@ struct Output {
 /// # Errors
 /// When it cannot be started.
 pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Answer> {
-    let output = call(program, flags, &["--describe"])?;
+    let output = call(program, flags)?;
     Ok(understand(&output, &Limits::read()))
 }
 
@@ -75,14 +75,13 @@ fn within(limits: &Limits, description: Box<Description>) -> Answer {
 /// # Errors
 /// When it cannot be started, or refuses the flags.
 pub fn describe(program: &Executable, flags: &[String]) -> anyhow::Result<Description> {
-    let output = call(program, flags, &["--describe"])?;
+    let output = call(program, flags)?;
     serde_json::from_slice(&output.stdout)
         .map_err(|_| anyhow!("{} --describe: {}", program.path.display(), output.complaint()))
 }
 
-fn call(program: &Executable, flags: &[String], more: &[&str]) -> anyhow::Result<Output> {
-    let more = more.iter().map(|&flag| flag.to_owned());
-    let args: Vec<String> = flags.iter().cloned().chain(more).collect();
+fn call(program: &Executable, flags: &[String]) -> anyhow::Result<Output> {
+    let args = [flags, &["--describe".to_owned()]].concat();
     let mut running = Running::start(program, &args, &Setting::default(), PATIENCE)?;
     running.close_input();
     let mut stdout = Vec::new();

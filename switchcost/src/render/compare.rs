@@ -16,7 +16,7 @@ pub fn document(comparison: &Comparison) -> Document {
     let section = |section: &Section| super::Section {
         title: section.title.clone(),
         grid: grid(comparison, section),
-        ..super::Section::default()
+        lines: Vec::new(),
     };
     let sections = comparison.sections.iter().map(section).collect();
     Document { head, sections, foot: remarks(comparison) }

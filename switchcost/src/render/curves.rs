@@ -13,7 +13,7 @@ use crate::course::{FEWEST, Held, TOLERANCE};
 /// Bars of rising height.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A curve as its table, the table of system calls, and sentences.
+/// A curve as its table and sentences.
 pub(super) fn section(curve: &Curve) -> Section {
     let shown = shown(curve);
     let xs = xs(&shown);
@@ -21,36 +21,26 @@ pub(super) fn section(curve: &Curve) -> Section {
         format!("{}: {} {}", series.name, sparkline(series, &xs), sentence(curve, series))
     };
     let mut lines: Vec<String> = shown.iter().map(does).collect();
+    lines.extend(shown.iter().filter_map(|series| calls(series)));
     lines.extend(gaps(curve));
     lines.extend(evidence::contradictions(curve));
     lines.extend(curve.held.iter().map(held));
-    Section {
-        title: curve.title.clone(),
-        grid: points(curve, &shown, text),
-        further: calls_grid(curve).map(|grid| (CALLS, grid)),
-        lines,
-    }
+    Section { title: curve.title.clone(), grid: points(curve, &shown), lines }
 }
 
-/// Heading of the table of system calls.
-const CALLS: &str = "System calls per hop, and hops per wait of the event loop:";
-
-/// The system calls at each x, where they were counted in some run.
-fn calls_grid(curve: &Curve) -> Option<Grid> {
-    let calls = |cell: &Cell| {
+/// System calls of a series at each x, where they were counted.
+fn calls(series: &Series) -> Option<String> {
+    let counted = |(x, cell): &(u64, Cell)| {
         let Cell::Reading(reading) = cell else {
             return None;
         };
         let evidence = reading.evidence.as_ref()?;
-        let calls = format!("{:.2}", evidence.calls?);
-        Some(match evidence.hops_per_wait {
-            Some(hops) => format!("{calls}, {hops:.1}"),
-            None => calls,
-        })
+        let waits = evidence.hops_per_wait.map(|hops| format!(" ({hops:.1} hops per wait)"));
+        Some(format!("{:.2}{} at {x}", evidence.calls?, waits.unwrap_or_default()))
     };
-    let any = |series: &&Series| series.points.iter().any(|(_, cell)| calls(cell).is_some());
-    let shown: Vec<&Series> = shown(curve).into_iter().filter(any).collect();
-    (!shown.is_empty()).then(|| points(curve, &shown, |cell| calls(cell).unwrap_or_default()))
+    let counted: Vec<String> = series.points.iter().filter_map(counted).collect();
+    (!counted.is_empty())
+        .then(|| format!("{}: system calls per hop: {}", series.name, counted.join(", ")))
 }
 
 /// The series that are worth a column: those of which something could be run.
@@ -69,7 +59,7 @@ fn is_left_out(cell: &Cell) -> bool {
 }
 
 /// A row for each x of the curve at which something was run, a column for each of the series.
-fn points(curve: &Curve, series: &[&Series], text: impl Fn(&Cell) -> String) -> Grid {
+fn points(curve: &Curve, series: &[&Series]) -> Grid {
     let mut head = vec![flag(curve)];
     head.extend(series.iter().map(|series| series.name.clone()));
     let is_run = |x: &u64| {

@@ -10,7 +10,7 @@ use super::{Grid, plainly};
 const TERMINAL: u16 = 120;
 
 /// A result as people read it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Document {
     /// Lines before the tables.
     pub(super) head: Vec<String>,
@@ -19,14 +19,12 @@ pub struct Document {
     pub(super) foot: Vec<String>,
 }
 
-/// A table, with what belongs to it.
-#[derive(Debug, Default)]
+/// A table and what is said of it.
+#[derive(Debug)]
 pub(super) struct Section {
     pub(super) title: String,
     pub(super) grid: Grid,
-    /// Another table of the same cases, below its heading.
-    pub(super) further: Option<(&'static str, Grid)>,
-    /// Sentences below the tables.
+    /// Sentences below it.
     pub(super) lines: Vec<String>,
 }
 
@@ -43,10 +41,6 @@ impl Document {
             for section in &self.sections {
                 writeln!(out, "\n{}", section.title)?;
                 section.grid.write_text(TERMINAL, out)?;
-                if let Some((heading, grid)) = &section.further {
-                    writeln!(out, "\n{heading}")?;
-                    grid.write_text(TERMINAL, out)?;
-                }
                 for line in &section.lines {
                     wrapped(line, 2, TERMINAL.into(), out)?;
                 }
@@ -68,10 +62,6 @@ impl Document {
             for section in &self.sections {
                 writeln!(out, "\n**{}**\n", escaped(&section.title))?;
                 section.grid.write_markdown(out)?;
-                if let Some((heading, grid)) = &section.further {
-                    writeln!(out, "\n{heading}\n")?;
-                    grid.write_markdown(out)?;
-                }
                 if !section.lines.is_empty() {
                     writeln!(out)?;
                 }

@@ -66,7 +66,7 @@ pub fn document(analysis: &Analysis, records: &[Record]) -> Document {
 fn table_section(table: &Table) -> Section {
     let mut lines = evidence::lines(table);
     lines.extend(memory::lines(table));
-    Section { title: table.title.clone(), grid: grid(table), further: None, lines }
+    Section { title: table.title.clone(), grid: grid(table), lines }
 }
 
 /// Remarks on all tables.

@@ -145,7 +145,6 @@ fn tables(section: super::document::Section, plot: Markup, wide: bool) -> Markup
     html! {
         (scrolled(&section.grid, &section.title, wide))
         (plot)
-        @if let Some((heading, grid)) = section.further { p { (heading) } (scrolled(&grid, heading, false)) }
         (list(section.lines))
     }
 }
