@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use crate::describe::{finite, mean};
 use crate::interval::{
-    Interval, difference_interval, logs, paired_differences, paired_log_ratios, ratio_interval,
-    t_interval, welch_difference_interval, welch_ratio_interval,
+    Interval, logs, paired_log_ratios, ratio_interval, t_interval, welch_ratio_interval,
 };
 
 /// Rounds below which no interval is reported.
@@ -33,24 +32,11 @@ impl Estimate {
         Self::guarded(mean(values)?, values.len(), interval)
     }
 
-    /// Mean of `a − b`, paired by round.
-    pub fn difference(a: &[f64], b: &[f64], confidence: f64) -> Option<Self> {
-        let value = mean(&paired_differences(a, b)?)?;
-        Self::guarded(value, a.len(), difference_interval(a, b, confidence))
-    }
-
     /// Geometric mean of numerator / denominator, paired by round.
     pub fn ratio(numerators: &[f64], denominators: &[f64], confidence: f64) -> Option<Self> {
         let value = mean(&paired_log_ratios(numerators, denominators)?)?.exp();
         let interval = ratio_interval(numerators, denominators, confidence);
         Self::guarded(value, numerators.len(), interval)
-    }
-
-    /// mean(a) − mean(b) for two sets that share no rounds.
-    pub fn unpaired_difference(a: &[f64], b: &[f64], confidence: f64) -> Option<Self> {
-        let value = mean(a)? - mean(b)?;
-        let interval = welch_difference_interval(a, b, confidence);
-        Self::guarded(value, a.len().min(b.len()), interval)
     }
 
     /// Ratio of the geometric means of two sets that share no rounds.
@@ -93,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_smaller_unpaired_set_decides() {
-        let few = Estimate::unpaired_difference(&ROUNDS_A, &ROUNDS_C[..4], 0.95).unwrap();
+        let few = Estimate::unpaired_ratio(&ROUNDS_A, &ROUNDS_C[..4], 0.95).unwrap();
         assert_eq!((few.n, few.interval), (4, None));
         let one = Estimate::unpaired_ratio(&ROUNDS_A, &[2.0], 0.95).unwrap();
         assert_eq!((one.n, one.interval), (1, None));
@@ -103,16 +89,13 @@ mod tests {
     fn value_and_interval_name_the_same_estimate() {
         let all = [
             Estimate::mean(&ROUNDS_A, 0.95),
-            Estimate::difference(&ROUNDS_A, &ROUNDS_B, 0.95),
             Estimate::ratio(&ROUNDS_A, &ROUNDS_B, 0.95),
-            Estimate::unpaired_difference(&ROUNDS_A, &ROUNDS_C, 0.95),
             Estimate::unpaired_ratio(&ROUNDS_A, &ROUNDS_C, 0.95),
         ];
         for estimate in all {
             let estimate = estimate.unwrap();
             close(estimate.value, estimate.interval.unwrap().estimate, 1e-14);
         }
-        assert_eq!(Estimate::difference(&ROUNDS_A, &ROUNDS_C, 0.95), None);
         assert_eq!(Estimate::ratio(&[0.0], &[1.0], 0.95), None);
     }
 }

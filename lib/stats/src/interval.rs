@@ -41,19 +41,6 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
-    /// True if the two intervals do not overlap.
-    ///
-    /// Stricter than a test of the difference: two 95 % intervals of equal width stop overlapping
-    /// at about p = 0.006, so an overlap does not prove equality.
-    pub fn disjoint(&self, other: &Self) -> bool {
-        self.high < other.low || other.high < self.low
-    }
-
-    /// Half-width as a share of the estimate (0.02 for ± 2 %). `None` when the estimate is zero.
-    pub fn relative_half_width(&self) -> Option<f64> {
-        finite((self.high - self.low) / 2.0 / self.estimate.abs())
-    }
-
     /// Interval of `exp(x)`, given that of `x`.
     fn exp(self) -> Option<Self> {
         Some(Self {
@@ -250,14 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn contains_disjoint_and_relative_half_width() {
+    fn an_interval_contains_its_bounds() {
         let interval = Interval::around(-4.0, 1.0, 5, 0.95).unwrap();
         assert!(interval.contains(-5.0) && interval.contains(-3.0) && !interval.contains(0.0));
-        assert_eq!(interval.relative_half_width(), Some(0.25));
-        assert_eq!(Interval { estimate: 0.0, ..interval }.relative_half_width(), None);
-        let touching = Interval::around(-2.0, 1.0, 5, 0.95).unwrap();
-        let apart = Interval::around(-1.9, 1.0, 5, 0.95).unwrap();
-        assert!(!interval.disjoint(&touching));
-        assert!(interval.disjoint(&apart) && apart.disjoint(&interval));
     }
 }

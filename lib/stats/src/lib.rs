@@ -18,7 +18,6 @@ mod estimate;
 mod interval;
 mod line;
 mod modes;
-mod rank;
 mod significance;
 mod theil_sen;
 
@@ -33,6 +32,5 @@ pub use interval::{
 };
 pub use line::{Halves, Line, fit_line, halves, slope_ratio};
 pub use modes::{Mode, modes};
-pub use rank::{MannWhitney, mann_whitney};
 pub use significance::{holm, slope_ratio_p, t_p, welch_ratio_p};
 pub use theil_sen::{TheilSen, theil_sen};

@@ -100,7 +100,7 @@ pub fn halves(x: &[f64], y: &[f64], confidence: f64) -> Option<Halves> {
         fit_line(&x, &y, confidence).map(|line| line.slope)
     };
     let (lower, upper) = (slope_of(true)?, slope_of(false)?);
-    Some(Halves { lower, upper, differ: lower.disjoint(&upper) })
+    Some(Halves { lower, upper, differ: lower.high < upper.low || upper.high < lower.low })
 }
 
 /// Logarithm of the ratio of two slopes, from the relative standard errors of both (the

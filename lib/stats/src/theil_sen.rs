@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use crate::describe::{finite, median, quantile_sorted, usable};
+use crate::describe::{finite, median, quantile_sorted, sorted, usable};
 use crate::distribution::z_critical;
 use crate::interval::Interval;
-use crate::rank::tie_sizes;
 
 /// Theil–Sen line: the median of the pairwise slopes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -72,6 +71,11 @@ fn sen_bounds(x: &[f64], y: &[f64], slopes: &[f64], confidence: f64) -> Option<(
         return None;
     }
     Some((finite(slopes[low as usize])?, finite(*slopes.get(high as usize)?)?))
+}
+
+/// Sizes of the groups of equal values, including groups of one.
+fn tie_sizes(values: &[f64]) -> Vec<usize> {
+    sorted(values).chunk_by(|a, b| a == b).map(<[f64]>::len).collect()
 }
 
 #[cfg(test)]
