@@ -69,8 +69,8 @@ impl Pool {
                 }
                 serve(&taken, guard)
             });
-            let thread =
-                thread.with_context(|| format!("cannot start thread {k} of --pool: lower it"))?;
+            let thread = thread
+                .with_context(|| format!("cannot start thread {k} of the pool: ask for fewer"))?;
             pool.threads.push(thread);
             Ok(())
         });

@@ -46,6 +46,8 @@ programs! {
     compio_brigade_with_large_tokens: "compio-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
     blocking_strategies: "blocking-strategies", "", "";
     body_stream: "body-stream", "--size 1KiB", "";
+    sparse_arrivals: "sparse-arrivals", "--every 20us", "";
+    sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
 }
 
 const GOROUTINES: [&str; 3] = ["goroutine-brigade", "goroutine-mem-brigade", "goroutine-creation"];
