@@ -2,11 +2,13 @@
 //!
 //! One iteration: at its time of a fixed schedule, one every `--every`, the main thread submits a short
 //! task and sleeps until the next is due. With `--tasks N` it submits N at once. A task multiplies
-//! `--work` times. It runs on Tokio's workers, or on as many threads that share a queue (`--on`).
+//! `--work` times. `--on tokio` is a server in small: the main thread writes to a pipe, and a task that
+//! reads it spawns the short ones. `--on tokio-outside` has the main thread spawn them, `--on pool` put
+//! them into a queue that as many threads share.
 //!
-//! Timed: from the submission until the task reads the clock, its first instruction; of several tasks,
-//! the last one. So a sample is by how much a task starts late: the work is the same on any runtime. The
-//! distribution `to_end` is until the last task has multiplied. Left out: the sleep between arrivals, and
+//! Timed: from the submission until a short task reads the clock, its first instruction; of several, the
+//! last one. So a sample is by how much a task starts late: the work is the same everywhere. The
+//! distribution `to_end` is until the last one has multiplied. Left out: the sleep between arrivals, and
 //! the check of the products. An arrival whose tasks have not ended when the next is due takes its place.
 //!
 //! CPU time and switches are those of the whole process from one arrival to the next. One voluntary switch
@@ -24,12 +26,12 @@
 mod schedule;
 
 use std::hint::black_box;
-use std::pin::Pin;
+use std::io::{Write, pipe};
 use std::process::ExitCode;
-use std::task::{Context, Poll, Waker};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context, bail, ensure};
 use blocking::{Bound, Pool};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
@@ -39,7 +41,9 @@ use contract::{Defaults, Flags, Pass, Program, Run};
 use runtime::{Flavor, RuntimeFlags, WorkerCounts};
 use schedule::Schedule;
 use threads::{CpuAssignment, Placement};
-use tokio::runtime::Handle;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::runtime::{Handle, Runtime};
 
 /// Time how late short tasks start on threads that are mostly idle
 #[derive(Parser)]
@@ -64,11 +68,16 @@ struct Cli {
 /// What runs the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum On {
-    /// a Tokio runtime, its multi-thread scheduler with I/O
+    /// Tokio's multi-thread scheduler: a task that a pipe wakes spawns them
     Tokio,
+    /// the same scheduler: the main thread, outside the runtime, spawns them
+    TokioOutside,
     /// OS threads that take jobs from one queue
     Pool,
 }
+
+/// Time after which a task is lost.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Bytes that a thread of the pool holds: its stack as far as it is used, and the kernel's share.
 const THREAD_BYTES: u64 = 100 << 10;
@@ -82,8 +91,12 @@ impl Program for Cli {
 
     fn describe(&self) -> anyhow::Result<Description> {
         let name = "sparse-arrivals";
-        let own = Needs { bytes: Need::new(4 << 20, 1 << 10), ..Needs::default() };
-        if self.on == On::Tokio {
+        let own = Needs {
+            descriptors: Need::new(10, 0),
+            bytes: Need::new(4 << 20, 1 << 10),
+            ..Needs::default()
+        };
+        if self.on != On::Pool {
             let tasks = Description::new(name, &self.flags, Claim::UserSwitch);
             return self.runtime().describe(Description { needs: own, ..tasks });
         }
@@ -114,66 +127,91 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (tell, told) = channel();
+    let arrivals = Arrivals { product: multiply(cli.work), told };
+    let task = ShortTask { work: cli.work, tell };
     match cli.on {
         On::Tokio => {
             let runtime = cli.runtime().build(true)?;
-            let spawn = |task: Task| {
-                let spawned = runtime.spawn(async move { anyhow::Ok(task.run()) });
-                Box::pin(runtime::join(spawned))
-            };
-            serve(cli, run, spawn, Some(runtime.handle()))
+            spawn_from_inside(cli, run, &runtime, task, &arrivals)
+        }
+        On::TokioOutside => {
+            let runtime = cli.runtime().build(true)?;
+            arrivals.serve(cli, run, Some(runtime.handle()), || {
+                for _ in 0..cli.flags.tasks {
+                    let task = task.clone();
+                    runtime.spawn(async move { task.run() });
+                }
+                Ok(())
+            })
         }
         On::Pool => {
-            let pool =
-                Pool::start(cli.workers, Bound::Unbounded, &CpuAssignment::new(Placement::Free)?)?;
+            let cpus = CpuAssignment::new(Placement::Free)?;
+            let pool = Pool::start(cli.workers, Bound::Unbounded, &cpus)?;
             let queue = pool.queue();
-            let served = serve(cli, run, |task| Box::pin(queue.dispatch(move || task.run())), None);
+            let submit = |_| {
+                let task = task.clone();
+                queue.submit(move || task.run())
+            };
+            let served =
+                arrivals.serve(cli, run, None, || (0..cli.flags.tasks).try_for_each(submit));
             drop(queue);
             served.and(pool.join())
         }
     }
 }
 
-/// All passes, with tasks that `submit` hands over, at the latest when its future is polled.
-fn serve<F: Future<Output = anyhow::Result<Times>>>(
+/// All passes, with a task of the runtime that reads of each arrival from a pipe.
+fn spawn_from_inside(
     cli: &Cli,
     run: &mut Run,
-    submit: impl Fn(Task) -> Pin<Box<F>>,
-    runtime: Option<&Handle>,
+    runtime: &Runtime,
+    task: ShortTask,
+    arrivals: &Arrivals,
 ) -> anyhow::Result<()> {
-    let mut arrivals = Arrivals { product: multiply(cli.work), last: Times::default() };
-    while let Some(mut pass) = run.next_pass()? {
-        let counts = runtime.filter(|_| pass.is_for_runner()).map(WorkerCounts::now);
-        let result = arrivals.arrive(cli, &submit, &mut pass);
-        if let Some(counts) = counts {
-            counts.add_to(&mut pass.extra);
+    let (reader, mut writer) = pipe().context("cannot make the pipe")?;
+    let tasks = cli.flags.tasks;
+    let acceptor = runtime.spawn(async move {
+        let mut reader = pipe::Receiver::from_owned_fd(reader.into())?;
+        // With room for more than what arrives, a read that is short tells Tokio that nothing is left.
+        let mut bytes = [0; 16];
+        while reader.read(&mut bytes).await? > 0 {
+            for _ in 0..tasks {
+                let task = task.clone();
+                tokio::spawn(async move { task.run() });
+            }
         }
-        run.finish(pass)?;
-        result?;
-    }
-    Ok(())
+        anyhow::Ok(())
+    });
+    let served = arrivals.serve(cli, run, Some(runtime.handle()), || {
+        writer.write_all(&[0]).context("cannot write to the pipe")
+    });
+    drop(writer);
+    runtime.block_on(runtime::join(acceptor)).and(served)
 }
 
-/// A short task.
-#[derive(Clone, Copy, Debug)]
-struct Task {
-    submitted: Instant,
+/// A short task, and where it tells its times.
+#[derive(Clone)]
+struct ShortTask {
     work: u32,
+    tell: Sender<Times>,
 }
 
-/// Times of a task since its submission, and what it returned.
-#[derive(Clone, Copy, Debug, Default)]
+/// Times of a short task, and what it computed.
+#[derive(Clone, Copy, Debug)]
 struct Times {
-    started: Duration,
-    ended: Duration,
+    started: Instant,
+    ended: Instant,
     product: u64,
 }
 
-impl Task {
-    fn run(self) -> Times {
-        let started = self.submitted.elapsed();
+impl ShortTask {
+    fn run(&self) {
+        let started = Instant::now();
         let product = multiply(self.work);
-        Times { started, ended: self.submitted.elapsed(), product }
+        let times = Times { started, ended: Instant::now(), product };
+        // Nobody waits for it where the run is over. Where somebody does, he sleeps, and is not woken.
+        let _ = self.tell.send(times);
     }
 }
 
@@ -182,70 +220,87 @@ fn multiply(times: u32) -> u64 {
     (0..times).fold(black_box(3), |x: u64, _| x.wrapping_mul(x).wrapping_add(5))
 }
 
-/// What is known of an arrival.
+/// The main thread's side of the tasks.
 struct Arrivals {
-    /// What each task must return.
+    /// What each task must compute.
     product: u64,
-    /// The latest start and end.
-    last: Times,
+    told: Receiver<Times>,
 }
 
 impl Arrivals {
-    /// Submits tasks in each iteration, and times how late the last one starts.
-    fn arrive<F: Future<Output = anyhow::Result<Times>>>(
-        &mut self,
+    /// All passes.
+    fn serve(
+        &self,
         cli: &Cli,
-        submit: impl Fn(Task) -> Pin<Box<F>>,
-        pass: &mut Pass,
+        run: &mut Run,
+        runtime: Option<&Handle>,
+        mut submit: impl FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let (mut to_end, mut late) = (Recorder::default(), Recorder::default());
-        let mut pending = Vec::with_capacity(cli.flags.tasks as usize);
-        let mut schedule = Schedule::new(cli.every)?;
-        let mut submitted_late = schedule.sleep()?;
-        while pass.next_iteration().is_some() {
-            self.last = Times::default();
-
-            let clock = Instant::now();
-            for _ in 0..cli.flags.tasks {
-                let mut task = submit(Task { submitted: clock, work: cli.work });
-                if !self.has_ended(&mut task)? {
-                    pending.push(task);
-                }
+        while let Some(mut pass) = run.next_pass()? {
+            let counts = runtime.filter(|_| pass.is_for_runner()).map(WorkerCounts::now);
+            let result = self.arrive(cli, &mut pass, &mut submit);
+            if let Some(counts) = counts {
+                counts.add_to(&mut pass.extra);
             }
-            let mut next_late = schedule.sleep()?;
-
-            while let Some(task) = pending.last_mut() {
-                match self.has_ended(task)? {
-                    true => drop(pending.pop()),
-                    false => next_late = schedule.sleep()?,
-                }
-            }
-            pass.record(self.last.started);
-            if pass.is_timed() {
-                to_end.record(self.last.ended.as_nanos() as u64);
-                late.record(submitted_late.as_nanos() as u64);
-            }
-            submitted_late = next_late;
+            run.finish(pass)?;
+            result?;
         }
-        let named = [("to_end", to_end), ("submitted_late", late)];
+        Ok(())
+    }
+
+    /// Submits tasks in each iteration, and times how late the last one starts.
+    fn arrive(
+        &self,
+        cli: &Cli,
+        pass: &mut Pass,
+        mut submit: impl FnMut() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let (mut to_end, mut submitted_late) = (Recorder::default(), Recorder::default());
+        let mut schedule = Schedule::new(cli.every)?;
+        let mut late = schedule.sleep()?;
+        while pass.next_iteration().is_some() {
+            let clock = Instant::now();
+            submit()?;
+            let next_late = schedule.sleep()?;
+
+            let (started, ended) = self.last_of(cli.flags.tasks, clock, &mut schedule)?;
+            pass.record(started);
+            if pass.is_timed() {
+                to_end.record(ended.as_nanos() as u64);
+                submitted_late.record(late.as_nanos() as u64);
+            }
+            late = next_late;
+        }
+        let named = [("to_end", to_end), ("submitted_late", submitted_late)];
         let all = named.map(|(name, times)| Some((name.to_owned(), times.distribution()?)));
         pass.extra.extend(all.into_iter().flatten());
         Ok(())
     }
 
-    /// Takes the times of a task that has ended. One that has not will wake nobody.
-    fn has_ended<F: Future<Output = anyhow::Result<Times>>>(
-        &mut self,
-        task: &mut Pin<Box<F>>,
-    ) -> anyhow::Result<bool> {
-        let Poll::Ready(times) = task.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
-            return Ok(false);
-        };
-        let Times { started, ended, product } = times?;
-        ensure!(product == self.product, "a task returned {product}, expected {}", self.product);
-        self.last.started = self.last.started.max(started);
-        self.last.ended = self.last.ended.max(ended);
-        Ok(true)
+    /// Times from the submission until the last task started, and until the last one ended. Where one has
+    /// not ended yet, waits for the next arrival that is due.
+    fn last_of(
+        &self,
+        tasks: u32,
+        submitted: Instant,
+        schedule: &mut Schedule,
+    ) -> anyhow::Result<(Duration, Duration)> {
+        let mut last = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..tasks {
+            let times = loop {
+                match self.told.try_recv() {
+                    Ok(times) => break times,
+                    Err(TryRecvError::Disconnected) => bail!("the tasks are gone"),
+                    Err(TryRecvError::Empty) => schedule.sleep()?,
+                };
+                ensure!(submitted.elapsed() < LONGEST, "a task has not ended in {LONGEST:?}");
+            };
+            let Times { started, ended, product } = times;
+            ensure!(product == self.product, "a task found {product}, expected {}", self.product);
+            last.0 = last.0.max(started - submitted);
+            last.1 = last.1.max(ended - submitted);
+        }
+        Ok(last)
     }
 }
 

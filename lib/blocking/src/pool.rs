@@ -115,6 +115,19 @@ fn serve(jobs: &Receiver<Job>, guard: StartGuard) -> io::Result<()> {
 }
 
 impl Queue {
+    /// Hands an operation to the pool, and tells nobody what it returns. It must not panic, and its queue
+    /// be unbounded.
+    ///
+    /// # Errors
+    /// The end of the pool.
+    pub fn submit(&self, operation: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+        self.send(Job { run: Box::new(operation), room: None })
+    }
+
+    fn send(&self, job: Job) -> anyhow::Result<()> {
+        self.jobs.try_send(job).map_err(|e| anyhow!("the pool takes nothing: {e}"))
+    }
+
     /// Hands an operation to the pool and awaits what it returns.
     ///
     /// # Errors
@@ -134,9 +147,7 @@ impl Queue {
             let _ = tell.send(outcome);
         });
         // A bounded queue has room: that is what was awaited.
-        self.jobs
-            .try_send(Job { run, room })
-            .map_err(|e| anyhow!("the pool takes nothing: {e}"))?;
+        self.send(Job { run, room })?;
         let outcome = told.await.context("the pool has ended")?;
         outcome.map_err(|panic| console::panic_error(&*panic))
     }
