@@ -59,6 +59,8 @@ struct Live<'a> {
     running: Running,
     used: Option<Usage>,
     iterations: u64,
+    /// Most untimed iterations of a slice.
+    settle: u64,
     /// Median iteration of each slice, in ns.
     slices: Vec<f64>,
 }
@@ -111,13 +113,17 @@ impl Turns<'_> {
         args.push("--controlled".to_owned());
         let running = Running::start(program, &args, &setting, self.timeout)
             .map_err(|e| Stop::Failed(format!("{side}: {e:#}")))?;
-        let mut live = Live { side, running, used: None, iterations: 0, slices: Vec::new() };
+        let mut live =
+            Live { side, running, used: None, iterations: 0, settle: 0, slices: Vec::new() };
         live.forget();
         let ready = execute::answer(&mut live.running).and_then(|answer| match answer {
-            Answer::Ready { description, .. } => execute::check_version(&description),
+            Answer::Ready { description, .. } => {
+                execute::check_version(&description)?;
+                Ok(description.passes.first().map_or(0, |pass| pass.settle))
+            }
             other => Err(execute::unexpected("ready", &other)),
         });
-        live.checked(ready)?;
+        live.settle = live.checked(ready)?;
         Ok(live)
     }
 
@@ -132,7 +138,7 @@ impl Turns<'_> {
         for iterations in [1, MIN_ITERATIONS] {
             longest = Duration::ZERO;
             for live in [&mut *first, &mut *second] {
-                longest = longest.max(Duration::from_nanos(live.slice(iterations)? as u64));
+                longest = longest.max(live.whole_iteration(iterations)?);
                 live.forget();
             }
             let pairs = (MIN_PAIRS + MIN_TWINS) as u32;
@@ -168,6 +174,14 @@ impl Live<'_> {
         self.iterations += iterations;
         self.slices.push(median);
         Ok(median)
+    }
+
+    /// Time of an iteration, by a slice of so many, with what is not timed: joins, or a wait.
+    fn whole_iteration(&mut self, iterations: u64) -> Result<Duration, Stop> {
+        let begun = Instant::now();
+        let timed = Duration::from_nanos(self.slice(iterations)? as u64);
+        let all = iterations.saturating_add(self.settle).try_into().unwrap_or(u32::MAX);
+        Ok(timed.max(begun.elapsed() / all))
     }
 
     /// Forgets the slices so far.
