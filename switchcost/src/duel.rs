@@ -16,9 +16,11 @@ mod build;
 pub mod judge;
 mod pair;
 pub mod side;
+mod slope;
 
 use judge::{Fault, MIN_PAIRS, Row};
 use pair::{Pace, Stop, Turns};
+use slope::Lines;
 
 /// Fewest twins of a row.
 const MIN_TWINS: usize = 3;
@@ -29,10 +31,14 @@ const TWIN_OF: usize = 4;
 /// Standard deviation of a pair's log ratio as it was seen, pinned and not: docs/METHODOLOGY.md.
 const USUAL_SD: [f64; 2] = [0.03, 0.06];
 
+/// The same of memory per task.
+const USUAL_SD_OF_MEMORY: f64 = 0.01;
+
 /// A row of the duel under way.
 #[derive(Debug)]
 pub struct LiveRow {
-    case: Case,
+    /// One, or those of a slope.
+    cases: Vec<Case>,
     programs: [Executable; 2],
     row: Row,
     pace: Option<Pace>,
@@ -61,15 +67,30 @@ pub struct Forecast {
     pub name: String,
     /// Pairs that there is time for.
     pub pairs: usize,
-    /// Smallest change of its time, as a share.
+    /// Smallest change of its time, or of its memory, as a share.
     pub change: Option<f64>,
 }
 
 impl LiveRow {
-    /// A row between the first side's program and the second's.
-    pub fn new(case: Case, programs: [Executable; 2]) -> Self {
-        let row = row(&case, None);
-        LiveRow { case, programs, row, pace: None, spent: Duration::ZERO, stolen: Duration::ZERO }
+    /// A row between the first side's program and the second's: a case and, where it is a slope, others
+    /// with other numbers of tasks.
+    pub fn new(case: Case, others: Vec<Case>, programs: [Executable; 2]) -> Self {
+        LiveRow {
+            row: row(&case, None),
+            cases: slope::counts([vec![case], others].concat()),
+            programs,
+            pace: None,
+            spent: Duration::ZERO,
+            stolen: Duration::ZERO,
+        }
+    }
+
+    fn is_memory(&self) -> bool {
+        self.cases.len() > 1
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.cases.iter().any(|case| case.pin)
     }
 
     fn done(&self) -> usize {
@@ -95,15 +116,16 @@ impl LiveRow {
     fn advance(&mut self, options: &Options, share: Duration, rng: &mut fastrand::Rng) -> bool {
         let is_twin = self.done() % TWIN_OF == TWIN_OF / 2;
         let [a, b] = &self.programs;
-        let turns = Turns {
-            case: &self.case,
-            sides: if is_twin { [("A", a), ("A", a)] } else { [("A", a), ("B", b)] },
-            timeout: options.timeout,
-            budget: options.budget,
-            share,
-        };
+        let sides = if is_twin { [("A", a), ("A", a)] } else { [("A", a), ("B", b)] };
+        let timeout = options.timeout;
         let (begun, before) = (Instant::now(), self.stolen_so_far());
-        let outcome = turns.measure(&mut self.pace, rng);
+        let outcome = match &self.cases[..] {
+            [case] => {
+                let turns = Turns { case, sides, timeout, budget: options.budget, share };
+                turns.measure(&mut self.pace, rng)
+            }
+            cases => Lines { cases, sides, timeout }.measure(rng),
+        };
         self.spent += begun.elapsed();
         self.stolen += self.stolen_so_far().saturating_sub(before);
         match outcome {
@@ -123,7 +145,7 @@ impl LiveRow {
     /// CPUs that its processes may use.
     fn cpus(&self) -> Vec<u32> {
         let all = Cpus::allowed().map_or(Vec::new(), |cpus| cpus.list().to_vec());
-        let most = if self.case.pin { 1 } else { all.len() };
+        let most = if self.is_pinned() { 1 } else { all.len() };
         all.into_iter().take(most).collect()
     }
 
@@ -183,7 +205,10 @@ fn forecasts(live_rows: &[LiveRow], options: &Options) -> Vec<Forecast> {
         let all = each / live.cost().as_secs_f64().max(1e-9);
         let pairs = (all * (1.0 - 1.0 / TWIN_OF as f64)) as usize;
         let pairs = pairs.min(options.most).max(MIN_PAIRS);
-        let sd = USUAL_SD[usize::from(!live.case.pin)];
+        let sd = match live.is_memory() {
+            true => USUAL_SD_OF_MEMORY,
+            false => USUAL_SD[usize::from(!live.is_pinned())],
+        };
         Forecast {
             name: live.row.name.clone(),
             pairs,

@@ -197,18 +197,37 @@ fn a_revision_or_a_version_that_does_not_exist_is_one_clear_line() {
 }
 
 #[test]
-fn memory_and_what_no_cargo_builds_are_left_out_by_name() {
+fn what_no_cargo_builds_is_left_out_by_name() {
     let sides = Sides::new(&format!(
         "[program.peer]\nrun = ['peer']\n\
-         [[section]]\ntitle = 'Memory'\nmetric = 'memory'\n{}tasks = [1, 2, 3, 4, 5, 6, 7, 8]\n\
          [[section]]\ntitle = 'Time'\nmetric = 'hop'\n{}{}",
-        row(OTHER),
         row(PROGRAM),
         row("peer")
     ));
     sides.fake("a", PROGRAM, 1, ":");
     let run = expect_measured(sides.duel("a a --pairs 8").finish());
-    for words in ["2 left out", "switchcost memory", "row peer"] {
+    for words in ["1 left out", "row peer", "switchcost compare"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
+}
+
+/// Fakes hold no memory; a real program's tasks do, and as much on both sides.
+#[test]
+fn memory_of_a_task_is_a_slope() {
+    let sides = Sides::new(&format!(
+        "[[section]]\ntitle = 'Memory'\nmetric = 'memory'\n{}\
+         tasks = [100, 200, 300, 400, 500, 600, 700, 800]\n",
+        row(OTHER).replace("iters = 4", "iters = 1")
+    ));
+    let beside = Path::new(RUNNER).parent().unwrap();
+    if !beside.join(OTHER).is_file() {
+        return crate::support::skip("the programs are not built");
+    }
+    let run = sides.duel("--pairs 8 --format json").arg(beside).arg(beside);
+    let run = run.start().finish_all().expect(0);
+    let answer = answer(&run);
+    let found = finding(&answer, OTHER, "memory");
+    let bytes = found["figures"][0].as_f64().unwrap();
+    assert!((10_000.0..80_000.0).contains(&bytes), "{found}");
+    assert!(found["change"]["estimate"].as_f64().unwrap().abs() < 0.5, "{found}");
 }

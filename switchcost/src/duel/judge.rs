@@ -20,7 +20,7 @@ pub const MIN_PAIRS: usize = 8;
 /// sides, and the intervals show it as noise; beyond this the processes waited more than they ran.
 pub const MOST_STOLEN: f64 = 0.5;
 
-/// Widest change of a time that may be called no change.
+/// Widest change of a time, or of memory, that may be called no change.
 pub const MOST_NOISE: f64 = 0.5;
 
 /// Four slices, A B B A or B A A B; each is the median iteration, in ns.
@@ -35,14 +35,24 @@ pub struct Quad {
 /// Figures of two fresh processes that took turns, the first side's before the second's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Pair {
-    /// Logarithm of second ÷ first, in time.
+    /// Logarithm of second ÷ first, in time or in memory.
     pub log_ratio: f64,
     /// Median iteration, in ns.
-    pub time: [f64; 2],
+    pub time: Option<[f64; 2]>,
+    /// Memory per task, in bytes: the slope of a line.
+    pub memory: Option<[f64; 2]>,
     /// Voluntary switches per iteration, where both are counted.
     pub switches: Option<[f64; 2]>,
     /// Minor page faults per iteration, where both are counted.
     pub faults: Option<[f64; 2]>,
+}
+
+impl Pair {
+    /// A pair of slopes above 0.
+    pub fn of_memory(slopes: [f64; 2]) -> Self {
+        let log_ratio = (slopes[1] / slopes[0]).ln();
+        Pair { log_ratio, time: None, memory: Some(slopes), switches: None, faults: None }
+    }
 }
 
 /// Pairs of one row.
@@ -80,6 +90,8 @@ pub enum Fault {
 pub enum Kind {
     /// Time of an iteration.
     Time,
+    /// Memory of a task.
+    Memory,
     /// Voluntary switches of an iteration.
     Switches,
     /// Minor page faults of an iteration.
@@ -87,7 +99,17 @@ pub enum Kind {
 }
 
 /// All kinds, the time first.
-pub const KINDS: [Kind; 3] = [Kind::Time, Kind::Switches, Kind::Faults];
+pub const KINDS: [Kind; 4] = [Kind::Time, Kind::Memory, Kind::Switches, Kind::Faults];
+
+/// Most kinds that a row has: its memory is a row of its own.
+const KINDS_OF_A_ROW: usize = 3;
+
+impl Kind {
+    /// True for a count, which can be exact; false for a time and a size.
+    pub fn is_count(self) -> bool {
+        matches!(self, Kind::Switches | Kind::Faults)
+    }
+}
 
 /// Finding about one figure of a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -137,7 +159,7 @@ pub fn log_ratio(quads: &[Quad]) -> Option<f64> {
 /// Half of the interval of a change that a row with so many pairs will have, as a share, where their log
 /// ratios have this standard deviation and `rows` are judged.
 pub fn smallest_change(sd: f64, pairs: usize, rows: usize) -> Option<f64> {
-    let tests = (rows * KINDS.len()) as f64;
+    let tests = (rows * KINDS_OF_A_ROW) as f64;
     stats::t_half_width(sd, pairs, 1.0 - (1.0 - CONFIDENCE) / tests).map(f64::exp_m1)
 }
 
@@ -173,17 +195,18 @@ fn series(row: &Row) -> Vec<Series> {
 
 fn series_of(row: &Row, kind: Kind) -> Option<Series> {
     let figures = |pair: &Pair| match kind {
-        Kind::Time => Some(pair.time),
+        Kind::Time => pair.time,
+        Kind::Memory => pair.memory,
         Kind::Switches => pair.switches,
         Kind::Faults => pair.faults,
     };
     let pairs: Vec<[f64; 2]> = row.pairs.iter().map(figures).collect::<Option<_>>()?;
     let twins: Vec<[f64; 2]> = row.twins.iter().map(figures).collect::<Option<_>>()?;
     let is_share = pairs.iter().chain(&twins).flatten().all(|&figure| figure > 0.0);
-    let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match (kind, is_share) {
-        (Kind::Time, _) => pair.log_ratio,
-        (_, true) => (second / first).ln(),
-        (_, false) => second - first,
+    let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match is_share {
+        _ if !kind.is_count() => pair.log_ratio,
+        true => (second / first).ln(),
+        false => second - first,
     };
     let median = |side: usize| {
         let figures: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
@@ -191,8 +214,7 @@ fn series_of(row: &Row, kind: Kind) -> Option<Series> {
     };
     let mut counts = twins.iter().flatten();
     let first = counts.next();
-    let is_exact =
-        kind != Kind::Time && first.is_some() && counts.all(|count| Some(count) == first);
+    let is_exact = kind.is_count() && first.is_some() && counts.all(|count| Some(count) == first);
     Some(Series {
         pairs: zip(&row.pairs, &pairs).map(change).collect(),
         twins: zip(&row.twins, &twins).map(change).collect(),
@@ -246,7 +268,7 @@ impl Finding {
             Some(change) if change.high < 0.0 => Verdict::Less,
             Some(change) if change.low > 0.0 => Verdict::More,
             Some(change) => match change.high.max(-change.low) {
-                limit if self.kind == Kind::Time && limit > MOST_NOISE => Verdict::Inconclusive(
+                limit if !self.kind.is_count() && limit > MOST_NOISE => Verdict::Inconclusive(
                     format!("the noise hides changes of up to {:.0} %", limit * 100.0),
                 ),
                 limit => Verdict::Within(limit),

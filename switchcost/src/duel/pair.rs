@@ -228,7 +228,8 @@ fn pair(first: &Live<'_>, second: &Live<'_>, quads: &[Quad]) -> Option<Pair> {
     };
     Some(Pair {
         log_ratio: log_ratio(quads)?,
-        time: [stats::median(&first.slices)?, stats::median(&second.slices)?],
+        time: Some([stats::median(&first.slices)?, stats::median(&second.slices)?]),
+        memory: None,
         switches: counts(|used| used.voluntary_switches),
         faults: counts(|used| used.minor_faults),
     })

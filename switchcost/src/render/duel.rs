@@ -19,11 +19,12 @@ const INTERVAL: usize = 17;
 const FIGURE: usize = 9;
 
 /// Verdicts in the order of the tally.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 10] = [
     "slower",
     "faster",
     "more",
     "fewer",
+    "less",
     "unchanged",
     "inconclusive",
     "failed",
@@ -50,9 +51,10 @@ fn of_kind<'a>(
     rows: &'a [Row],
     findings: &'a [Vec<Finding>],
 ) -> impl Iterator<Item = (&'a Row, Option<&'a Finding>)> {
-    zip(rows, findings)
-        .map(move |(row, all)| (row, all.iter().find(|finding| finding.kind == kind)))
-        .filter(move |(_, finding)| kind == Kind::Time || finding.is_some())
+    zip(rows, findings).filter_map(move |(row, all)| {
+        let finding = all.iter().find(|finding| finding.kind == kind);
+        (finding.is_some() || kind == Kind::Time && all.is_empty()).then_some((row, finding))
+    })
 }
 
 fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
@@ -60,6 +62,7 @@ fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
         (Some((Kind::Time, Verdict::More)), _) => "slower",
         (Some((Kind::Time, Verdict::Less)), _) => "faster",
         (Some((_, Verdict::More)), _) => "more",
+        (Some((Kind::Memory, Verdict::Less)), _) => "less",
         (Some((_, Verdict::Less)), _) => "fewer",
         (Some((_, Verdict::Within(_))), _) => "unchanged",
         (Some((_, Verdict::Inconclusive(_))), _) => "inconclusive",
@@ -72,6 +75,7 @@ fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
 fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Time => "time",
+        Kind::Memory => "memory per task",
         Kind::Switches => "voluntary switches",
         Kind::Faults => "minor page faults",
     }
@@ -94,7 +98,7 @@ fn tally(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>)
 
 fn table(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>) -> io::Result<()> {
     // Where both sides have nothing of it, the tally says enough.
-    let is_shown = |finding: &Finding| finding.kind == Kind::Time || finding.figures != [0.0; 2];
+    let is_shown = |finding: &Finding| !finding.kind.is_count() || finding.figures != [0.0; 2];
     let mut section = None;
     for (row, finding) in of_kind(kind, rows, findings) {
         if !finding.is_none_or(is_shown) {
@@ -139,7 +143,11 @@ fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<
         Some(c) => (show(c.estimate), brackets(c.low, c.high)),
         None => (String::new(), String::new()),
     };
-    let quantity = if finding.kind == Kind::Time { Quantity::Time } else { Quantity::Count };
+    let quantity = match finding.kind {
+        Kind::Time => Quantity::Time,
+        Kind::Memory => Quantity::Bytes,
+        Kind::Switches | Kind::Faults => Quantity::Count,
+    };
     let figure = quantity.show(finding.figures[0]);
     let columns = format!("{change:>CHANGE$} {interval:<INTERVAL$} {figure:>FIGURE$}");
     line(&format!("{:<VERDICT$}{columns}  {}", verdict + exact, row.name), out)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::iter;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
@@ -71,15 +72,28 @@ pub(crate) struct Args {
     format: TextOrJson,
 }
 
+/// Reason why a row has no side.
+const NO_CRATE: &str = "its program is no crate of the workspace: `switchcost compare` of two runs";
+
 /// Figures that may fail a duel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Gate {
-    /// times and counts
+    /// times, memory and counts
     All,
-    /// voluntary switches and page faults: exact on most machines
+    /// voluntary switches, page faults and memory per task: all but times
     Counts,
     /// times
     Times,
+}
+
+impl Gate {
+    fn includes(self, kind: Kind) -> bool {
+        match self {
+            Gate::All => true,
+            Gate::Counts => kind != Kind::Time,
+            Gate::Times => kind == Kind::Time,
+        }
+    }
 }
 
 /// The answer for programs.
@@ -163,29 +177,25 @@ impl Args {
         let mut left_out: Vec<Row> = Vec::new();
         let mut wanted: Vec<Case> = Vec::new();
         for case in cases {
+            let is_slope = case.section.metric.is_slope();
             let is_same = |other: &Case| {
-                (&other.program, &other.flags, other.pin, &other.setting)
-                    == (&case.program, &case.flags, case.pin, &case.setting)
+                is_slope == other.section.metric.is_slope()
+                    && (&other.program, &other.flags, other.pin, &other.setting)
+                        == (&case.program, &case.flags, case.pin, &case.setting)
             };
-            let why = if case.section.metric.is_slope() {
-                // It is one row, however many task counts it has.
-                let last = left_out.last();
-                if last.is_some_and(|row| {
-                    (&row.section, &row.name) == (&case.section.title, &case.cell.name())
-                }) {
-                    continue;
-                }
-                "memory has no slices: `switchcost memory`, and `switchcost compare` of two runs"
-            } else if plan.programs.contains_key(&case.program) {
-                "its program is no crate of the workspace: `switchcost compare` of two runs"
-            } else {
+            if !plan.programs.contains_key(&case.program) {
                 // Another table may show the same processes.
                 if !wanted.iter().any(is_same) {
                     wanted.push(case);
                 }
                 continue;
-            };
-            left_out.push(duel::row(&case, Some(why.to_owned())));
+            }
+            // A slope is one row, however many task counts it has.
+            let named = duel::row(&case, Some(NO_CRATE.to_owned()));
+            let is_named = |row: &Row| (&row.section, &row.name) == (&named.section, &named.name);
+            if !left_out.iter().any(is_named) {
+                left_out.push(named);
+            }
         }
         let programs: BTreeSet<&str> = wanted.iter().map(|case| case.program.as_str()).collect();
         if programs.is_empty() {
@@ -193,10 +203,16 @@ impl Args {
         }
         let [first, second] = [self.first.programs(&programs)?, self.second.programs(&programs)?];
         let mut live_rows = Vec::new();
-        for case in wanted {
+        let mut wanted = wanted.into_iter().peekable();
+        while let Some(case) = wanted.next() {
+            let is_other = |other: &Case| {
+                case.section.metric.is_slope()
+                    && (&other.section, &other.cell) == (&case.section, &case.cell)
+            };
+            let others = iter::from_fn(|| wanted.next_if(is_other)).collect();
             let found = first.executable(&case.program);
             match found.and_then(|a| Ok([a, second.executable(&case.program)?])) {
-                Ok(programs) => live_rows.push(LiveRow::new(case, programs)),
+                Ok(programs) => live_rows.push(LiveRow::new(case, others, programs)),
                 Err(why) => left_out.push(duel::row(&case, Some(why))),
             }
         }
@@ -241,7 +257,10 @@ impl Args {
             .map(|row| row.name.as_str())
             .collect();
         // Counts alone say nothing of the time.
-        let is_wanted = |f: &&Finding| (f.kind == Kind::Time) != (self.fail_on == Gate::Counts);
+        let is_wanted = |f: &&Finding| match self.fail_on {
+            Gate::All => !f.kind.is_count(),
+            _ => self.fail_on.includes(f.kind),
+        };
         let is_said = findings.iter().flatten().filter(is_wanted).any(|f| !f.is_inconclusive());
         if findings.iter().all(Vec::is_empty) && !failed.is_empty() {
             bail!("no row was measured to its end: {}", failed.join("; "));
@@ -252,11 +271,7 @@ impl Args {
         let Some(limit) = self.fail_above else {
             return Ok(());
         };
-        let is_gated = |finding: &&Finding| match self.fail_on {
-            Gate::All => true,
-            Gate::Counts => finding.kind != Kind::Time,
-            Gate::Times => finding.kind == Kind::Time,
-        };
+        let is_gated = |finding: &&Finding| self.fail_on.includes(finding.kind);
         let is_worse = |findings: &Vec<Finding>| {
             findings.iter().filter(is_gated).any(|finding| finding.is_worse_than(limit))
         };

@@ -29,7 +29,8 @@ impl Machine {
             .collect();
         Pair {
             log_ratio: log_ratio(&quads).unwrap(),
-            time: [1e6, second],
+            time: Some([1e6, second]),
+            memory: None,
             switches: Some(switches),
             faults: Some([0.0, 0.0]),
         }
@@ -178,4 +179,25 @@ fn more_pairs_show_smaller_changes() {
     let many = smallest_change(0.03, 72, 1).unwrap();
     assert!(many < few / 3.0 && smallest_change(0.03, 8, 10).unwrap() > few);
     assert_eq!(smallest_change(0.03, 1, 1), None);
+}
+
+#[test]
+fn memory_is_judged_with_the_times() {
+    let mut machine = Machine::new(9);
+    let pair = |k: i32, change: f64| {
+        let noise = 1.0 + 0.001 * f64::from(k % 3);
+        Pair::of_memory([1000.0, 1000.0 * change * noise])
+    };
+    let memory = Row {
+        pairs: (0..8).map(|k| pair(k, 1.1)).collect(),
+        twins: (0..3).map(|k| pair(k, 1.0)).collect(),
+        ..Row::default()
+    };
+    let findings = judge(&[machine.row(0.0, 8), memory]);
+    let [finding] = &findings[1][..] else {
+        panic!("one figure: {:?}", findings[1]);
+    };
+    assert_eq!((finding.kind, finding.verdict.clone()), (Kind::Memory, Verdict::More));
+    assert!((finding.change.unwrap().estimate - 0.1).abs() < 0.01 && finding.is_share);
+    assert!(finding.is_worse_than(0.05) && !finding.is_exact);
 }

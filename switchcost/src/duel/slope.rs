@@ -1,0 +1,96 @@
+//! Memory of a task: a slope over the number of tasks. Nothing of it takes turns in slices, so that a pair
+//! is a line for each side, of fresh processes one at a time: both sides with the same number of tasks one
+//! after the other.
+
+use std::time::Duration;
+
+use record::Process;
+
+use super::judge::Pair;
+use super::pair::Stop;
+use crate::executable::Executable;
+use crate::execute::{self, Options};
+use crate::plan::Case;
+use crate::signals;
+
+/// Task counts of a line. More pairs are worth more than more counts.
+const COUNTS: usize = 5;
+
+/// What pairs of lines are made of.
+pub(super) struct Lines<'a> {
+    /// The same row with different numbers of tasks.
+    pub(super) cases: &'a [Case],
+    /// The sides' programs with their names; both the first's for a twin.
+    pub(super) sides: [(&'a str, &'a Executable); 2],
+    pub(super) timeout: Duration,
+}
+
+/// The cases of as many task counts as a line has, from the fewest to the most.
+pub(super) fn counts(mut cases: Vec<Case>) -> Vec<Case> {
+    cases.sort_by_key(|case| case.x);
+    let last = cases.len().saturating_sub(1);
+    let is_kept = |at: usize| (0..COUNTS).any(|k| k * last / (COUNTS - 1) == at);
+    let mut at = 0..;
+    cases.retain(|_| at.next().is_some_and(is_kept));
+    cases
+}
+
+impl Lines<'_> {
+    /// Measures a pair.
+    pub(super) fn measure(&self, rng: &mut fastrand::Rng) -> Result<Pair, Stop> {
+        let mut order: Vec<&Case> = self.cases.iter().collect();
+        rng.shuffle(&mut order);
+        let mut tasks = Vec::new();
+        let mut bytes = [Vec::new(), Vec::new()];
+        for case in order {
+            let is_first = rng.bool();
+            for side in [usize::from(!is_first), usize::from(is_first)] {
+                bytes[side].push(self.bytes(side, case)?);
+            }
+            tasks.push(case.x.unwrap_or_default() as f64);
+        }
+        let slope = |bytes: &[f64]| {
+            let line = stats::fit_line(&tasks, bytes, 0.95).map(|line| line.slope.estimate);
+            line.filter(|slope| *slope > 0.0)
+                .ok_or_else(|| Stop::Failed("its memory does not grow with its tasks".to_owned()))
+        };
+        let [first, second] = &bytes;
+        Ok(Pair::of_memory([slope(first)?, slope(second)?]))
+    }
+
+    /// Memory of the process and the kernel with all tasks at rest; of the process alone where the
+    /// kernel's is unknown.
+    fn bytes(&self, side: usize, case: &Case) -> Result<f64, Stop> {
+        let (side, program) = self.sides[side];
+        let options =
+            Options { timeout: self.timeout, keep_samples: false, counters: false, longest: None };
+        let process = execute::run(program, case, &options);
+        if signals::received().is_some() {
+            return Err(Stop::Interrupted);
+        }
+        let failed = |why: &str| Stop::Failed(format!("{side}: {why}"));
+        if let Some(error) = &process.error {
+            return Err(failed(error));
+        }
+        held(&process).ok_or_else(|| failed("its memory is unknown: see /proc/PID/smaps_rollup"))
+    }
+}
+
+fn held(process: &Process) -> Option<f64> {
+    process.system_gain().or_else(|| Some(process.resident_gain()? as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn a_line_has_both_ends_and_what_is_between() {
+        let plan = Plan::memory().unwrap();
+        let name = |case: &Case| case.cell.name() == "bare thread";
+        let cases: Vec<Case> = plan.cases(false).into_iter().filter(name).collect();
+        let tasks: Vec<_> = counts(cases).iter().filter_map(|case| case.x).collect();
+        assert_eq!(tasks, [200, 450, 950, 1450, 2000]);
+    }
+}
