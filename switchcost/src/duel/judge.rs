@@ -35,11 +35,11 @@ pub struct Quad {
 /// Figures of two fresh processes that took turns, the first side's before the second's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Pair {
-    /// Logarithm of second ÷ first, in time or in memory.
+    /// Logarithm of second ÷ first, in time.
     pub log_ratio: f64,
     /// Median iteration, in ns.
     pub time: Option<[f64; 2]>,
-    /// Memory per task, in bytes: the slope of a line.
+    /// Resident memory per task, in bytes: the slope of a line.
     pub memory: Option<[f64; 2]>,
     /// Voluntary switches per iteration, where both are counted.
     pub switches: Option<[f64; 2]>,
@@ -48,10 +48,9 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A pair of slopes above 0.
+    /// A pair of slopes.
     pub fn of_memory(slopes: [f64; 2]) -> Self {
-        let log_ratio = (slopes[1] / slopes[0]).ln();
-        Pair { log_ratio, time: None, memory: Some(slopes), switches: None, faults: None }
+        Pair { log_ratio: 0.0, time: None, memory: Some(slopes), switches: None, faults: None }
     }
 }
 
@@ -204,7 +203,7 @@ fn series_of(row: &Row, kind: Kind) -> Option<Series> {
     let twins: Vec<[f64; 2]> = row.twins.iter().map(figures).collect::<Option<_>>()?;
     let is_share = pairs.iter().chain(&twins).flatten().all(|&figure| figure > 0.0);
     let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match is_share {
-        _ if !kind.is_count() => pair.log_ratio,
+        _ if kind == Kind::Time => pair.log_ratio,
         true => (second / first).ln(),
         false => second - first,
     };
@@ -265,6 +264,9 @@ impl Finding {
                 Verdict::Inconclusive(format!("others got {stolen:.0} % of the time (steal)"))
             }
             None => Verdict::Inconclusive("its figures have no interval".to_owned()),
+            _ if self.kind == Kind::Memory && !self.is_share => {
+                Verdict::Inconclusive("its memory does not grow with its tasks".to_owned())
+            }
             Some(change) if change.high < 0.0 => Verdict::Less,
             Some(change) if change.low > 0.0 => Verdict::More,
             Some(change) => match change.high.max(-change.low) {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use anyhow::{Context, ensure};
 
 use super::build;
-use crate::checkout::is_crate;
+use crate::checkout::{Checkout, is_crate};
 use crate::executable::Executable;
 use crate::programs::Places;
 
@@ -81,39 +81,70 @@ pub struct Programs {
     side: Side,
 }
 
+/// Where a side's programs come from.
+enum Source {
+    /// They are in this folder.
+    Built(PathBuf),
+    /// They are built from sources, into a target folder.
+    Sources(Checkout, PathBuf, PathBuf),
+}
+
+/// Programs of both sides, built where a side is not a folder. Both are looked for before either is built,
+/// which takes minutes.
+///
+/// # Errors
+/// When a side does not exist, or cannot be built.
+pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[Programs; 2]> {
+    let [first, second] = sides;
+    let sources = [first.source()?, second.source()?];
+    let [first_source, second_source] = &sources;
+    Ok([first.build(first_source, wanted)?, second.build(second_source, wanted)?])
+}
+
 impl Side {
-    /// Its programs, built where it is not a folder.
-    ///
-    /// # Errors
-    /// When it cannot be built.
-    pub fn programs(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<Programs> {
-        let folder = self.folder(wanted).with_context(|| self.to_string())?;
+    fn source(&self) -> anyhow::Result<Source> {
+        self.find().with_context(|| self.to_string())
+    }
+
+    fn build(&self, source: &Source, wanted: &BTreeSet<&str>) -> anyhow::Result<Programs> {
+        let folder = source.folder(wanted).with_context(|| self.to_string())?;
         Ok(Programs { folder, side: self.clone() })
     }
 
-    fn folder(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<PathBuf> {
+    fn find(&self) -> anyhow::Result<Source> {
         if let Side::Folder(path) = self {
-            return Ok(std::path::absolute(path)?);
+            return Ok(Source::Built(std::path::absolute(path)?));
         }
         let places = Places::find()?;
-        let checkout = match (self, &places.checkout) {
+        let checkout = match (self, places.checkout) {
             (_, Some(checkout)) => checkout,
-            (Side::Sources, None) => return Ok(places.beside),
+            (Side::Sources, None) => return Ok(Source::Built(places.beside)),
             _ => anyhow::bail!("it must be built, and only a checkout builds: name a folder"),
         };
         let (sources, target) = match self {
-            Side::Revision(revision) => build::worktree(checkout, revision)?,
-            Side::Dependency { name, version } => build::with_version(checkout, name, version)?,
+            Side::Revision(revision) => build::worktree(&checkout, revision)?,
+            Side::Dependency { name, version } => build::with_version(&checkout, name, version)?,
             // Not in the usual target folder: built beside others, a program's dependencies have other
             // features, and the sides shall have the same.
             Side::Sources | Side::Folder(_) => {
                 (checkout.folder(), checkout.duels().join("sources"))
             }
         };
+        Ok(Source::Sources(checkout, sources, target))
+    }
+}
+
+impl Source {
+    /// Folder of the programs.
+    fn folder(&self, wanted: &BTreeSet<&str>) -> anyhow::Result<PathBuf> {
+        let (checkout, sources, target) = match self {
+            Source::Built(folder) => return Ok(folder.clone()),
+            Source::Sources(checkout, sources, target) => (checkout, sources, target),
+        };
         let crates: Vec<&str> =
-            wanted.iter().filter(|name| is_crate(&sources, name)).copied().collect();
+            wanted.iter().filter(|name| is_crate(sources, name)).copied().collect();
         ensure!(!crates.is_empty(), "its sources have none of the plan's programs");
-        checkout.build_some(&sources, &target, &crates)
+        checkout.build_some(sources, target, &crates)
     }
 }
 

@@ -4,8 +4,6 @@
 
 use std::time::Duration;
 
-use record::Process;
-
 use super::judge::Pair;
 use super::pair::Stop;
 use crate::executable::Executable;
@@ -50,16 +48,16 @@ impl Lines<'_> {
             tasks.push(case.x.unwrap_or_default() as f64);
         }
         let slope = |bytes: &[f64]| {
-            let line = stats::fit_line(&tasks, bytes, 0.95).map(|line| line.slope.estimate);
-            line.filter(|slope| *slope > 0.0)
-                .ok_or_else(|| Stop::Failed("its memory does not grow with its tasks".to_owned()))
+            let line = stats::fit_line(&tasks, bytes, 0.95);
+            line.map(|line| line.slope.estimate)
+                .ok_or_else(|| Stop::Failed("too few task counts for a slope".to_owned()))
         };
         let [first, second] = &bytes;
         Ok(Pair::of_memory([slope(first)?, slope(second)?]))
     }
 
-    /// Memory of the process and the kernel with all tasks at rest; of the process alone where the
-    /// kernel's is unknown.
+    /// Resident memory of the process with all tasks at rest. The kernel's share is counted for the whole
+    /// system alone, where others' work would hide a change.
     fn bytes(&self, side: usize, case: &Case) -> Result<f64, Stop> {
         let (side, program) = self.sides[side];
         let options =
@@ -72,12 +70,9 @@ impl Lines<'_> {
         if let Some(error) = &process.error {
             return Err(failed(error));
         }
-        held(&process).ok_or_else(|| failed("its memory is unknown: see /proc/PID/smaps_rollup"))
+        let resident = process.resident_gain().map(|bytes| bytes as f64);
+        resident.ok_or_else(|| failed("its memory is unknown: see /proc/PID/smaps_rollup"))
     }
-}
-
-fn held(process: &Process) -> Option<f64> {
-    process.system_gain().or_else(|| Some(process.resident_gain()? as f64))
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
 fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Time => "time",
-        Kind::Memory => "memory per task",
+        Kind::Memory => "memory per task (RSS)",
         Kind::Switches => "voluntary switches",
         Kind::Faults => "minor page faults",
     }

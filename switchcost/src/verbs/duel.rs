@@ -14,7 +14,7 @@ use super::run::{Selection, drawn_seed};
 use crate::args::{self, TextOrJson};
 use crate::console::{self, plain_line};
 use crate::duel::judge::{self, CONFIDENCE, Finding, Kind, Row};
-use crate::duel::side::Side;
+use crate::duel::side::{self, Side};
 use crate::duel::{self, Forecast, LiveRow, Options};
 use crate::lock::Turn;
 use crate::plan::Case;
@@ -80,7 +80,7 @@ const NO_CRATE: &str = "its program is no crate of the workspace: `switchcost co
 enum Gate {
     /// times, memory and counts
     All,
-    /// voluntary switches, page faults and memory per task: all but times
+    /// voluntary switches, page faults and resident memory per task: all but times
     Counts,
     /// times
     Times,
@@ -201,7 +201,7 @@ impl Args {
         if programs.is_empty() {
             return Ok((Vec::new(), left_out));
         }
-        let [first, second] = [self.first.programs(&programs)?, self.second.programs(&programs)?];
+        let [first, second] = side::programs([&self.first, &self.second], &programs)?;
         let mut live_rows = Vec::new();
         let mut wanted = wanted.into_iter().peekable();
         while let Some(case) = wanted.next() {
