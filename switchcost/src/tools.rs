@@ -4,8 +4,12 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
 
 /// Folders searched where PATH is not set.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -16,10 +20,13 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
 }
 
 /// A command that starts in `folder`. In the user's folder a tool would obey files that others may
-/// have put into a parent folder of it, such as `.cargo/config.toml` in /tmp.
+/// have put into a parent folder of it, such as `.cargo/config.toml` in /tmp. A tool ends with the runner.
+#[expect(unsafe_code, reason = "a process is prepared between fork and exec")]
 pub(crate) fn command(tool: &Path, folder: &Path) -> Command {
     let mut command = Command::new(tool);
     command.current_dir(folder).env("PATH", path()).stdin(Stdio::null());
+    // SAFETY: prctl(2) is a system call alone, which neither allocates nor locks.
+    unsafe { command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGTERM)?)) };
     command
 }
 
