@@ -38,6 +38,18 @@ fn a_plan_is_measured() {
     }
 }
 
+/// A column of what neighbours notice needs the pass that they are beside.
+#[test]
+fn columns_of_further_passes_are_filled() {
+    let house = house();
+    std::fs::hard_link(build().join("blocking-strategies"), house.path("blocking-strategies"))
+        .unwrap();
+    let run = house.switchcost("run --plan blocking --rounds 1 --out b.jsonl --filter");
+    run.arg("10 µs").finish().expect(0);
+    let text = std::fs::read_to_string(house.path("b.jsonl")).unwrap();
+    assert!(text.contains(r#""heartbeat":{"count""#), "{text}");
+}
+
 #[test]
 fn a_sweep_has_a_point_for_each_value() {
     let house = house();
