@@ -12,7 +12,9 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use crate::args::shortened;
 use crate::console::{self, BadUsage};
 use crate::signals;
-use crate::verbs::{compare, duel, estimate, limits, memory, report, run, shell, stat, sweep};
+use crate::verbs::{
+    compare, duel, estimate, limits, memory, report, run, scale, shell, stat, sweep,
+};
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -30,6 +32,8 @@ enum Verb {
     Run(run::Args),
     /// Measure over a range of one flag: a curve for each program
     Sweep(sweep::Args),
+    /// Build more and more tasks until a limit stops each program
+    Scale(scale::Args),
     /// Measure the memory of a task, and how many tasks this machine could hold
     Memory(memory::Args),
     /// Estimate the cost of so many switches a second and so many tasks on this machine
@@ -85,6 +89,7 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         None => run::main(&cli.run),
         Some(Verb::Run(args)) => run::main(&args),
         Some(Verb::Sweep(args)) => sweep::main(&args),
+        Some(Verb::Scale(args)) => scale::main(&args),
         Some(Verb::Memory(args)) => memory::main(&args),
         Some(Verb::Estimate(args)) => estimate::main(&args),
         Some(Verb::Stat(args)) => stat::main(&args),

@@ -7,6 +7,7 @@ pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod scale;
 pub(crate) mod shell;
 pub(crate) mod stat;
 pub(crate) mod sweep;

@@ -157,7 +157,7 @@ impl Args {
     }
 }
 
-fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
+pub(super) fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
     let mut distinct: Vec<T> = Vec::new();
     for name in names {
         if !distinct.contains(name) {
@@ -168,9 +168,13 @@ fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let programs =
-        Programs::up_to_date(args.program.iter().map(|s| s.program.as_str()), &built_in_tables()?)?;
-    let plan = args.plan()?;
+    carry_out(&args.plan()?, &args.keep)
+}
+
+/// Measures what the limits allow of a sweep, and names the rest.
+pub(super) fn carry_out(plan: &Sweep, keep: &Keep) -> anyhow::Result<()> {
+    let names = plan.subjects.iter().map(|subject| subject.program.as_str());
+    let programs = Programs::up_to_date(names, &built_in_tables()?)?;
     let planned = plan.plan(|program, flags| programs.ask(program, flags))?;
     for line in sweep::lines(&planned.cuts, &plan.over) {
         console::say(format_args!("switchcost: {line}"));
@@ -178,7 +182,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if planned.cases.is_empty() {
         return Err(nothing_left(&planned.cuts, &plan.over));
     }
-    measure(programs, &planned, &args.keep)
+    measure(programs, &planned, keep)
 }
 
 /// Measures the cases of a plan that a verb has made, and prints all that was found.

@@ -208,6 +208,7 @@ fn bad_flags_are_named() {
         ("sweep --tasks 2..9 --points 1", "--points"),
         ("sweep", "--tasks"),
         ("memory --rounds 0", "--rounds"),
+        ("scale --to 1", "--to"),
         ("sweep --tasks 2..9 --also memory", "system-per-task"),
         ("limits --tasks 0", "--tasks"),
     ] {

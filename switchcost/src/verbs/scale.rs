@@ -1,0 +1,39 @@
+//! `switchcost scale`: more and more tasks, up to the limit that stops each program.
+
+use record::Metric;
+
+use super::{run::Keep, sweep};
+use crate::{console::BadUsage, range::Range, subject::Subject, sweep::Sweep};
+
+/// Builds more and more tasks, up to the limits of this system: how set-up, first iteration and
+/// teardown grow, what the kernel takes for a task, and which limit stops each program
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Largest number of tasks, if the limits allow it; the least is a 2000th of it
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(2..))]
+    to: u32,
+
+    /// A program with its flags, such as "thread-brigade --stack-size 64KiB"; may be given often
+    #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "thread-mem-brigade", "async-mem-brigade", "thread-creation", "async-creation"])]
+    program: Vec<Subject>,
+
+    #[command(flatten)]
+    keep: Keep,
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let to = u64::from(args.to);
+    let range = Range::new((to / 2000).max(1), to).map_err(BadUsage::new)?;
+    let plan = Sweep {
+        over: "tasks".to_owned(),
+        unit: "",
+        points: range.points(12),
+        subjects: sweep::distinct(&args.program),
+        pins: vec![false],
+        also: vec![Metric::SetUp, Metric::FirstIteration, Metric::Teardown, Metric::SystemPerTask],
+        flags: Vec::new(),
+        hops: 1,
+        rounds: 5,
+    };
+    sweep::carry_out(&plan, &args.keep)
+}
