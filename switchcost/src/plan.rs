@@ -17,7 +17,7 @@ mod table;
 pub use built_in::{BUILT_IN, BuiltIn};
 use check::printable;
 
-pub use check::OWN;
+pub(crate) use check::ensure_others;
 pub use table::{ProgramTable, ProgramTables, built_in_tables};
 
 /// Sections to measure, in rounds.

@@ -2,24 +2,23 @@
 
 use std::collections::HashSet;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use record::Metric;
 
 use super::{COUNTS_OF_A_SLOPE, Section};
 use crate::console::{is_command, plain_line};
 
-/// Flags that the runner sets itself.
-pub const OWN: [&str; 9] = [
-    "--iters",
-    "--warmup",
-    "--warmups",
-    "--format",
-    "--quiet",
-    "--help",
-    "--check-limits",
-    "--describe",
-    "--controlled",
-];
+/// Makes sure that a program's flags leave those alone that the runner sets.
+pub(crate) fn ensure_others(flags: &[String]) -> anyhow::Result<()> {
+    for flag in flags {
+        let name = flag.split('=').next().unwrap_or(flag);
+        ensure!(
+            !["--iters", "--warmup", "--describe", "--controlled"].contains(&name),
+            "{name} is the runner's own"
+        );
+    }
+    Ok(())
+}
 
 /// Names become table cells, lines of a file and words of a message.
 pub(super) fn printable(what: &str, name: &str) -> anyhow::Result<()> {
@@ -60,14 +59,8 @@ impl Section {
                     row.name
                 );
             }
-            let flags = row.flags.iter().chain(self.columns.iter().flat_map(|c| &c.flags));
-            for flag in flags {
-                let name = flag.split('=').next().unwrap_or(flag);
-                ensure!(
-                    !OWN.contains(&name),
-                    "row '{}': flags: {name} is the runner's own",
-                    row.name
-                );
+            for flags in self.columns.iter().map(|column| &column.flags).chain([&row.flags]) {
+                ensure_others(flags).with_context(|| format!("row '{}': flags", row.name))?;
             }
             ensure!(
                 row.answer.is_none() || row.versus.is_some(),

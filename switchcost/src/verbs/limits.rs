@@ -143,7 +143,7 @@ fn apply(limits: &Limits, description: &Description, format: TextOrJson) -> anyh
         raised: whole_system,
         refused: &applied.refused,
         in_the_shell: own.filter_map(|short| short.remedy.command.as_deref()).collect(),
-        put_back: applied.undo.commands(),
+        put_back: applied.undo,
     };
     console::print(|out| match format {
         TextOrJson::Text => outcome.write(program, tasks, out),

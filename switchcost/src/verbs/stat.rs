@@ -5,19 +5,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use contract::units::Span;
-use observe::limits::Limits;
 use record::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
 use crate::args::{Measure, TextOrJson};
-use crate::console;
+use crate::console::{self, BadUsage};
 use crate::evidence::{Evidence, Verdict};
-use crate::executable::Executable;
 use crate::execute::{self, Options};
 use crate::lock::Turn;
 use crate::notes::Note;
-use crate::plan::{Case, built_in_tables};
-use crate::probe;
+use crate::plan::{Case, built_in_tables, ensure_others};
 use crate::programs::Programs;
 use crate::setting::{self, Cpus, Policy, Setting};
 use crate::{render, signals};
@@ -41,10 +38,6 @@ pub(crate) struct Args {
     /// Count events (perf_event_open(2)) in a further run that is not timed
     #[arg(long)]
     counters: bool,
-
-    /// Raise the limits that are too low, and put the kernel's parameters back afterwards
-    #[arg(long)]
-    raise_limits: bool,
 
     /// Timed iterations
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -78,6 +71,9 @@ struct Report<'a> {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.program.split_first().context("no program is named")?;
+    let own =
+        |e| BadUsage::new(format!("{e}: options of `switchcost stat` stand before {program}"));
+    ensure_others(flags).map_err(own)?;
     let programs = Programs::up_to_date([program.as_str()], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
     let case = args.case(program, flags);
@@ -86,18 +82,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() {
         bail!("interrupted before it began");
     }
-    let undo = match args.raise_limits {
-        true => raise(executable, &case)?,
-        false => None,
-    };
     let options = Options { counters: args.counters, ..args.measure.options() };
     let process = execute::run(executable, &case, &options);
-    for refused in undo.into_iter().flat_map(observe::limits::Undo::put_back) {
-        console::say(format_args!(
-            "switchcost: {} could not be put back: {}",
-            refused.name, refused.why
-        ));
-    }
     let record = record(programs.build(), &case, process)?;
     print(&record, args.format)?;
     match &record.error {
@@ -108,15 +94,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 impl Args {
     fn case(&self, program: &str, flags: &[String]) -> Case {
-        let mut flags = flags.to_owned();
-        let iters = take(&mut flags, "--iters").unwrap_or(self.iters);
-        let warmup = take(&mut flags, "--warmup");
         let name = program.rsplit('/').next().unwrap_or(program);
         Case {
             program: name.to_owned(),
-            flags,
-            iters,
-            warmup: warmup.unwrap_or(iters.div_ceil(10)),
+            flags: flags.to_owned(),
+            iters: self.iters,
+            warmup: self.iters.div_ceil(10),
             setting: Setting {
                 cpus: self.cpus.clone(),
                 policy: self.policy,
@@ -125,48 +108,6 @@ impl Args {
             ..Case::default()
         }
     }
-}
-
-/// Removes a flag with its number from others; the last one counts.
-fn take(flags: &mut Vec<String>, name: &str) -> Option<u64> {
-    let mut number = None;
-    while let Some(at) = flags.iter().position(|flag| {
-        let flag = flag.split('=').next().unwrap_or(flag);
-        flag == name || flag == format!("{name}s")
-    }) {
-        let flag = flags.remove(at);
-        let value = match flag.split_once('=') {
-            Some((_, value)) => value.to_owned(),
-            None if at < flags.len() => flags.remove(at),
-            None => String::new(),
-        };
-        number = value.parse().ok();
-    }
-    number
-}
-
-/// Raises what is too low for a case.
-fn raise(program: &Executable, case: &Case) -> anyhow::Result<Option<observe::limits::Undo>> {
-    let description = probe::describe(program, &case.flags)?;
-    let limits = Limits::read();
-    let report = limits.report(&description.needs, description.tasks);
-    if report.is_enough() {
-        return Ok(None);
-    }
-    let applied = limits.apply(&report);
-    for raised in &applied.raised {
-        console::say(format_args!(
-            "switchcost: {} raised from {} to {}",
-            raised.name, raised.from, raised.to
-        ));
-    }
-    for refused in &applied.refused {
-        console::say(format_args!(
-            "switchcost: {} could not be raised: {}",
-            refused.name, refused.why
-        ));
-    }
-    Ok(Some(applied.undo))
 }
 
 /// The process as the only one of a run.

@@ -8,7 +8,7 @@ use record::Metric;
 use super::report;
 use super::run::{Keep, drawn_seed};
 use crate::analysis;
-use crate::plan::{Case, OWN, built_in_tables};
+use crate::plan::{Case, built_in_tables, ensure_others};
 use crate::probe::Answer;
 use crate::programs::Programs;
 use crate::range::Range;
@@ -115,9 +115,7 @@ fn named(text: &str) -> Result<Swept, String> {
     if name.is_empty() || !name.chars().all(of_flag) {
         return Err(format!("'{name}' is not the name of a flag"));
     }
-    if OWN.contains(&format!("--{name}").as_str()) {
-        return Err(format!("--{name} is the runner's own"));
-    }
+    ensure_others(&[format!("--{name}")]).map_err(|e| e.to_string())?;
     match Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0)) {
         // Of times without a unit nobody could tell which was meant.
         Ok(range) => Ok(Swept { unit: "ns", ..Swept::number(name, range) }),

@@ -71,24 +71,40 @@ fn a_sweep_has_a_point_for_each_value() {
 }
 
 #[test]
-fn scale_goes_as_far_as_the_limits_and_names_what_stops_it() {
+fn scale_shows_how_each_part_of_a_run_grows() {
+    let house = house();
+    let run = house.switchcost("scale --to 2 --program one-thread-brigade --format json");
+    let answer = json(&run.arg("--out").arg(house.out()).finish().expect(0));
+    let curves = answer["curves"].as_array().unwrap();
+    let metrics: Vec<_> = curves.iter().map(|curve| curve["metric"].as_str().unwrap()).collect();
+    assert_eq!(metrics, ["hop", "set-up", "first-iteration", "teardown", "system-per-task"]);
+    for curve in curves {
+        let points = curve["series"][0]["points"].as_array().unwrap();
+        let is_measured = |point: &Value| point[1].get("time").or(point[1].get("bytes")).is_some();
+        assert!(points.len() == 2 && points.iter().all(is_measured), "{curve}");
+    }
+}
+
+#[test]
+fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
     let house = house();
     let run = crate::support::process::Run::within(
         r#"ulimit -n 64; exec "$0" "$@""#,
         &house.path("switchcost"),
     );
-    let run = run.flags("scale --to 40 --program thread-brigade --format json --out");
+    let run = run.flags("sweep --tasks 5..100 --points 2 --hops 1 --rounds 1 --format json");
+    let run = run.flags("--placement unpinned --program thread-brigade --also set-up --out");
     let run = run.arg(house.out()).finish().expect(0);
     let answer = json(&run);
     for (curve, key) in [(0, "failed"), (1, "absent")] {
         let points = answer["curves"][curve]["series"][0]["points"].as_array().unwrap();
-        let [first, .., largest, beyond] = &points[..] else { panic!("few points: {run}") };
+        let [first, largest, beyond] = &points[..] else { panic!("three points: {run}") };
         assert!(first[1]["time"].is_object() && largest[1]["time"].is_object(), "{run}");
         assert!((6..32).contains(&largest[0].as_u64().unwrap()), "{run}");
-        assert!(beyond[0] == 40 && beyond[1].to_string().contains(key), "{run}");
+        assert!(beyond[0] == 100 && beyond[1].to_string().contains(key), "{run}");
     }
-    let last = answer["curves"][0]["series"][0]["points"].as_array().unwrap().last().unwrap();
-    assert!(last[1]["failed"].as_str().unwrap().contains("open files"), "{run}");
+    let why = answer["curves"][0]["series"][0]["points"][2][1]["failed"].as_str().unwrap();
+    assert!(why.contains("open files"), "{run}");
 }
 
 #[test]

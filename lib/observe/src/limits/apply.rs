@@ -38,63 +38,15 @@ pub struct Refused {
 }
 
 /// Outcome of [`Limits::apply`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Applied {
     /// Limits that were raised.
     pub raised: Vec<Raised>,
     /// Limits that were not.
     pub refused: Vec<Refused>,
-    /// Means to put the kernel parameters back.
-    pub undo: Undo,
-}
-
-/// Kernel parameters that were set, with their values before. Resource limits are not among them: they
-/// end with this process.
-#[derive(Debug)]
-#[must_use = "the parameters stay as they are until they are put back"]
-pub struct Undo {
-    source: Source,
-    changes: Vec<Change>,
-}
-
-#[derive(Debug)]
-struct Change {
-    key: &'static str,
-    from: u64,
-    to: u64,
-}
-
-impl Undo {
-    /// Nothing was changed.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-
-    /// Commands that put the parameters back, for root.
-    pub fn commands(&self) -> Vec<String> {
-        let command = |change: &Change| format!("sysctl -w {}={}", change.key, change.from);
-        self.changes.iter().rev().map(command).collect()
-    }
-
-    /// Puts the parameters back, and returns those that were not: a parameter that somebody else has
-    /// set meanwhile stays as it is.
-    pub fn put_back(self) -> Vec<Refused> {
-        let put_back = |change: &Change| -> Result<(), String> {
-            let now: u64 = self.source.number(&sysctl_file(change.key))?;
-            if now != change.to {
-                return Err(format!(
-                    "it is {now} by now, and not {}: somebody else has set it",
-                    change.to
-                ));
-            }
-            set(&self.source, change.key, change.from)
-        };
-        let refused = self.changes.iter().rev().filter_map(|change| {
-            let why = put_back(change).err()?;
-            Some(Refused { name: change.key.to_owned(), why })
-        });
-        refused.collect()
-    }
+    /// Commands that put the kernel parameters back, for root, the last one first. Resource limits
+    /// end with this process.
+    pub undo: Vec<String>,
 }
 
 impl Limits {
@@ -103,11 +55,7 @@ impl Limits {
     ///
     /// Kernel parameters are not touched where another limit that cannot be raised is too low.
     pub fn apply(&self, report: &LimitsReport) -> Applied {
-        let mut applied = Applied {
-            raised: Vec::new(),
-            refused: Vec::new(),
-            undo: Undo { source: self.source.clone(), changes: Vec::new() },
-        };
+        let mut applied = Applied::default();
         let is_hopeless =
             |short: &&Shortage| target(short).is_none() || short.remedy.refusal.is_some();
         let hopeless = report.shortages.iter().find(is_hopeless);
@@ -129,7 +77,7 @@ impl Limits {
     }
 
     /// Raises one limit: its values before and now.
-    fn raise(&self, short: &Shortage, undo: &mut Undo) -> Result<(u64, u64), String> {
+    fn raise(&self, short: &Shortage, undo: &mut Vec<String>) -> Result<(u64, u64), String> {
         let remedy = &short.remedy;
         let to = target(short).ok_or_else(|| remedy.to_string())?;
         let with_remedy = |why: String| format!("{why}: {remedy}");
@@ -137,7 +85,7 @@ impl Limits {
             Means::Sysctl { key, .. } => {
                 let from = self.source.number(&sysctl_file(key))?;
                 set(&self.source, key, to).map_err(with_remedy)?;
-                undo.changes.push(Change { key, from, to });
+                undo.insert(0, format!("sysctl -w {key}={from}"));
                 Ok((from, to))
             }
             Means::Rlimit(limit) => {

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::source::Source;
 
-pub use apply::{Applied, Raised, Refused, Undo};
+pub use apply::{Applied, Raised, Refused};
 pub use remedy::{Lasting, Remedy};
 pub use rights::{CapabilityState, Rights};
 pub use status::{LimitState, LimitStatus};
