@@ -104,19 +104,14 @@ pub struct Runs<'a> {
     pub place: Place<'a>,
     /// Figure of each record: the plan's metric, or another of those that it asks for.
     pub view: View,
-    /// The runs that measured what they should, by round. Where a round was repeated, the later
-    /// run counts.
-    good: BTreeMap<Round, &'a Record>,
-    /// The second runs of the rounds that have two.
-    twins: BTreeMap<Round, &'a Record>,
-    /// Every run that measured what it should. Unlike `good`, it has several of a round where
-    /// they differ in a flag, as task counts of a slope do.
+    /// Every run that measured what it should, twins apart; several of a round where they differ in
+    /// a flag, as task counts of a slope do.
     pub all: Vec<&'a Record>,
     /// How many runs did not, and were not repeated with more success.
     pub failed: usize,
     /// Why the last of them did not.
     pub reason: Option<&'a str>,
-    /// The last run of each place.
+    /// The run of each place: where it was repeated, the later one.
     runs: BTreeMap<Slot, &'a Record>,
 }
 
@@ -267,16 +262,7 @@ impl<'a> Cases<'a> {
 
 impl<'a> Runs<'a> {
     fn at(place: Place<'a>, view: View) -> Self {
-        Runs {
-            place,
-            view,
-            good: BTreeMap::new(),
-            twins: BTreeMap::new(),
-            all: Vec::new(),
-            failed: 0,
-            reason: None,
-            runs: BTreeMap::new(),
-        }
+        Runs { place, view, all: Vec::new(), failed: 0, reason: None, runs: BTreeMap::new() }
     }
 
     fn add(&mut self, record: &'a Record) {
@@ -294,22 +280,13 @@ impl<'a> Runs<'a> {
 
     /// Sorts the runs out, once all are there.
     fn settle(&mut self) {
-        for (&(round, _, twin), &record) in &self.runs {
-            match (&record.error, record.partial, twin) {
+        for (&(_, _, twin), &record) in &self.runs {
+            if let Some(error) = &record.error {
                 // What a run measured before it failed stays in the file, but it is no sample.
-                (Some(error), _, _) => {
-                    self.failed += 1;
-                    self.reason = Some(error);
-                }
-                // Somebody stopped it: no sample, and no failure.
-                (None, true, _) => {}
-                (None, false, true) => {
-                    self.twins.insert(round, record);
-                }
-                (None, false, false) => {
-                    self.good.insert(round, record);
-                    self.all.push(record);
-                }
+                self.failed += 1;
+                self.reason = Some(error);
+            } else if record.is_whole() && !twin {
+                self.all.push(record);
             }
         }
     }
@@ -317,7 +294,7 @@ impl<'a> Runs<'a> {
     /// Distance of the two equal runs of each round that has two: the logarithm of the larger figure over
     /// the smaller one.
     pub fn apart(&self) -> Vec<f64> {
-        let (own, twins) = (self.means(), self.figures(&self.twins));
+        let (own, twins) = (self.means(), self.figures(true));
         let both = own.iter().filter_map(|(round, own)| Some((own, twins.get(round)?)));
         both.map(|(a, b)| (a / b).ln().abs()).filter(|distance| distance.is_finite()).collect()
     }
@@ -336,17 +313,18 @@ impl<'a> Runs<'a> {
 
     /// The processes' figures.
     pub fn means(&self) -> BTreeMap<Round, f64> {
-        self.figures(&self.good)
+        self.figures(false)
     }
 
-    fn figures(&self, records: &BTreeMap<Round, &Record>) -> BTreeMap<Round, f64> {
-        let figure = |record| self.view.metric.figure(record);
-        records.iter().filter_map(|(&round, record)| Some((round, figure(record)?))).collect()
+    /// Figures of the runs, or of their twins.
+    fn figures(&self, twins: bool) -> BTreeMap<Round, f64> {
+        let runs = self.runs.iter().filter(|((_, _, twin), r)| r.is_whole() && *twin == twins);
+        runs.filter_map(|(&(round, _, _), r)| Some((round, self.view.metric.figure(r)?))).collect()
     }
 
     /// Another figure of the iterations of each process, divided as their mean is.
     fn each(&self, figure: impl Fn(&Distribution) -> u64) -> Vec<f64> {
-        let each = self.good.values().filter_map(|record| {
+        let each = self.all.iter().filter_map(|record| {
             let samples = record.samples.as_ref()?;
             Some(figure(samples) as f64 / self.view.metric.divisor(record)?)
         });
@@ -378,6 +356,5 @@ fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estima
 }
 
 fn ratio_of_twins(runs: &Runs<'_>) -> Option<Interval> {
-    let twins = runs.figures(&runs.twins);
-    quotient(&runs.means(), &twins)?.interval
+    quotient(&runs.means(), &runs.figures(true))?.interval
 }

@@ -1,4 +1,4 @@
-//! Evidence behind the tables: the distribution of each case, its failed runs, and the commands.
+//! Evidence behind the tables: the distribution of each case, its failed runs, and the commands that repeat it.
 
 use maud::{Markup, html};
 use record::{Record, Run};
@@ -85,8 +85,7 @@ pub(super) fn repeat(records: &[Record]) -> Markup {
     html! {
         p { "The same cases in the same order:" }
         pre { @for command in runs(records) { (command) "\n" } }
-        p { "Each case by itself; the programs are in " code { "target/release" } ":" }
-        pre { (commands(records)) }
+        p { code { "switchcost run --list" } " prints the command of each case." }
     }
 }
 
@@ -101,76 +100,4 @@ fn runs(records: &[Record]) -> Vec<String> {
         format!("cargo run --release -- {words}{seed}")
     };
     notes::runs(records).into_iter().map(command).collect()
-}
-
-/// A command line for each case, with the case's name as a comment before it.
-fn commands(records: &[Record]) -> String {
-    let cases = Cases::of(records);
-    let mut text = String::new();
-    let mut section = None;
-    for (key, runs) in cases.in_order().into_iter().filter(|(_, runs)| !runs.view.further) {
-        if section.replace(&key.section) != Some(&key.section) {
-            text += &format!("\n## {}\n", first_line(&key.section));
-        }
-        text += &format!("# {}\n", first_line(&name(key, runs)));
-        if let Some(record) = records.iter().find(|r| !r.partial && key.is_of(r)) {
-            let words: Vec<String> = command(record).iter().map(|word| quoted(word)).collect();
-            text += &format!("{}\n", words.join(" "));
-        }
-    }
-    text.trim_start().to_owned()
-}
-
-/// What follows a comment's sign must not reach into the next line, where it would be a command.
-fn first_line(text: &str) -> &str {
-    crate::render::figures::first_line(text).trim()
-}
-
-/// The command line that runs a process again by hand.
-fn command(record: &Record) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
-    if let Some(cpus) = &record.cpus {
-        add(&["taskset", "-c", cpus]);
-    }
-    if let Some(policy) = &record.policy {
-        let priority = if policy == "fifo" { "1" } else { "0" };
-        add(&["chrt", &format!("--{policy}"), priority]);
-    }
-    add(&[&record.program]);
-    words.extend(record.args.iter().cloned());
-    if let Some(samples) = &record.samples
-        && !record.args.iter().any(|word| word == "--iters")
-    {
-        words.extend(["--iters".to_owned(), samples.count.to_string()]);
-    }
-    words
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_survive_a_shell() {
-        for (word, text) in [
-            ("--tasks", "--tasks"),
-            ("", "''"),
-            ("echo {pid}", "'echo {pid}'"),
-            ("it's", r"'it'\''s'"),
-            ("$(rm)", "'$(rm)'"),
-        ] {
-            assert_eq!(quoted(word), text);
-        }
-    }
 }
