@@ -3,47 +3,44 @@
 use std::io::{self, Write};
 
 use record::Record;
-use stats::{Estimate, Interval};
+use serde_json::{Value, json};
+use stats::Interval;
 
 use super::plainly;
 use crate::analysis::{self, Cell};
-use crate::cases::{Cases, Key, Reading, Runs};
-use crate::memory::{Fit, Slopes};
+use crate::cases::{Cases, Runs};
+use crate::memory::Slopes;
 
-/// The columns. Times are in ns, sizes in bytes, rates and throughputs per second, and counts of the
-/// evidence per hop; what is unknown is left empty.
-const HEAD: [&str; 31] = [
-    "section",
-    "row",
-    "column",
-    "metric",
-    "x",
-    "n",
-    "failed",
-    "mean",
-    "low",
-    "high",
-    "median",
-    "min",
-    "p50",
-    "p90",
-    "p99",
-    "max",
-    "outliers",
-    "net",
-    "net_low",
-    "net_high",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "noise_low",
-    "noise_high",
-    "switches",
-    "preemptions",
-    "wakeups",
-    "calls",
-    "hops_per_wait",
-    "contradicted",
+/// The columns behind the name, and where each is in a figure as JSON has it. Times are in ns, sizes in
+/// bytes, rates and throughputs per second, and counts of the evidence per hop; what is unknown is left
+/// empty.
+const COLUMNS: [(&str, &str); 26] = [
+    ("n", "/mean/n"),
+    ("failed", "/failed"),
+    ("mean", "/mean/value"),
+    ("low", "/mean/interval/low"),
+    ("high", "/mean/interval/high"),
+    ("median", "/median"),
+    ("min", "/min"),
+    ("p50", "/percentiles/0"),
+    ("p90", "/percentiles/1"),
+    ("p99", "/percentiles/2"),
+    ("max", "/percentiles/3"),
+    ("outliers", "/outliers"),
+    ("net", "/net/value"),
+    ("net_low", "/net/interval/low"),
+    ("net_high", "/net/interval/high"),
+    ("ratio", "/ratio/value"),
+    ("ratio_low", "/ratio/interval/low"),
+    ("ratio_high", "/ratio/interval/high"),
+    ("noise_low", "/noise/low"),
+    ("noise_high", "/noise/high"),
+    ("switches", "/evidence/switches"),
+    ("preemptions", "/evidence/preemptions"),
+    ("wakeups", "/evidence/wakeups"),
+    ("calls", "/evidence/calls"),
+    ("hops_per_wait", "/evidence/hops_per_wait"),
+    ("contradicted", "/contradicted"),
 ];
 
 /// Writes one line for each case, and for each point of a curve. A case of memory has up to three:
@@ -56,125 +53,64 @@ pub fn csv(records: &[Record], out: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_csv(records: &[Record], out: &mut Vec<u8>) -> io::Result<()> {
-    writeln!(out, "{}", HEAD.join(","))?;
+    let names = COLUMNS.map(|(name, _)| name).join(",");
+    writeln!(out, "section,row,column,metric,x,{names}")?;
     let cases = Cases::of(records);
     for (key, runs) in cases.in_order() {
-        for line in lines(&cases, key, runs) {
-            line.write(out)?;
+        for (part, figure) in figures(analysis::cell(&cases, key, runs), runs) {
+            let names = [&key.section, &key.row, &key.column].map(|name| defused(name));
+            let place = [format!("{}{part}", runs.view.metric), shown(&json!(key.x))];
+            let found = |(_, path)| figure.pointer(path).map_or(String::new(), shown);
+            let fields = names.into_iter().chain(place).chain(COLUMNS.map(found));
+            let fields: Vec<String> = fields.map(|field| quoted(&field)).collect();
+            writeln!(out, "{}", fields.join(","))?;
         }
     }
     Ok(())
 }
 
-/// One line's fields by the names of their columns.
-struct Line<'a>(Vec<(&'a str, String)>);
-
-impl<'a> Line<'a> {
-    fn new(key: &Key, runs: &Runs<'_>, metric: String) -> Self {
-        let mut line = Line(vec![
-            ("section", defused(&key.section)),
-            ("row", defused(&key.row)),
-            ("column", defused(&key.column)),
-            ("metric", metric),
-        ]);
-        line.put("x", key.x);
-        line.put("failed", Some(runs.failed));
-        line
-    }
-
-    fn put(&mut self, name: &'a str, value: Option<impl ToString>) {
-        if let Some(value) = value {
-            self.0.push((name, value.to_string()));
-        }
-    }
-
-    /// A value with its bounds.
-    fn bounded(&mut self, names: [&'a str; 3], value: Option<f64>, interval: Option<&Interval>) {
-        self.put(names[0], value);
-        self.put(names[1], interval.map(|i| i.low));
-        self.put(names[2], interval.map(|i| i.high));
-    }
-
-    fn estimate(&mut self, names: [&'a str; 3], estimate: Option<&Estimate>) {
-        let interval = estimate.and_then(|e| e.interval.as_ref());
-        self.bounded(names, estimate.map(|e| e.value), interval);
-    }
-
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let field = |name: &str| self.0.iter().find(|(column, _)| *column == name);
-        let fields = HEAD.map(|name| field(name).map_or(String::new(), |(_, text)| quoted(text)));
-        writeln!(out, "{}", fields.join(","))
-    }
-}
-
-const MEAN: [&str; 3] = ["mean", "low", "high"];
-const NET: [&str; 3] = ["net", "net_low", "net_high"];
-const RATIO: [&str; 3] = ["ratio", "ratio_low", "ratio_high"];
-
-fn lines<'a>(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Vec<Line<'a>> {
-    let metric = runs.view.metric.to_string();
-    match analysis::cell(cases, key, runs) {
+/// Figures of a case as JSON has them, each with the end of its metric's name.
+fn figures(cell: Cell, runs: &Runs<'_>) -> Vec<(&'static str, Value)> {
+    match cell {
         Cell::Reading(reading) => {
-            let mut line = Line::new(key, runs, metric);
-            put_reading(&mut line, &reading);
-            vec![line]
+            let mut figure = json!(reading);
+            if let Some(evidence) = &reading.evidence {
+                figure["contradicted"] = evidence.verdict.is_contradiction().into();
+            }
+            vec![("", figure)]
         }
-        Cell::Memory(slopes) => memory(key, runs, &metric, &slopes),
+        Cell::Memory(slopes) => memory(&slopes, runs.failed),
         Cell::Failed(_) | Cell::Absent => {
-            let mut line = Line::new(key, runs, metric);
-            line.put("n", Some(0));
-            vec![line]
+            vec![("", json!({"mean": {"n": 0}, "failed": runs.failed}))]
         }
     }
 }
 
-fn put_reading(line: &mut Line<'_>, reading: &Reading) {
-    line.put("n", Some(reading.mean.n));
-    line.estimate(MEAN, Some(&reading.mean));
-    line.put("median", Some(reading.median));
-    if let Some(iterations) = &reading.iterations {
-        line.put("min", Some(iterations.min));
-        let names = ["p50", "p90", "p99", "max"];
-        for (name, value) in names.into_iter().zip(iterations.percentiles) {
-            line.put(name, Some(value));
-        }
-    }
-    line.put("outliers", Some(reading.outliers));
-    line.estimate(NET, reading.net.as_ref());
-    line.estimate(RATIO, reading.ratio.as_ref());
-    line.put("noise_low", reading.noise.map(|noise| noise.low));
-    line.put("noise_high", reading.noise.map(|noise| noise.high));
-    let Some(evidence) = &reading.evidence else {
-        return;
-    };
-    line.put("switches", Some(evidence.switches));
-    line.put("preemptions", Some(evidence.preemptions));
-    line.put("wakeups", evidence.wakeups);
-    line.put("calls", evidence.calls);
-    line.put("hops_per_wait", evidence.hops_per_wait);
-    line.put("contradicted", Some(evidence.verdict.is_contradiction()));
+/// Slopes in the form of means. The ratio is that of both together, where they are known.
+fn memory(slopes: &Slopes, failed: usize) -> Vec<(&'static str, Value)> {
+    let estimate = |slope: &Interval| json!({"value": slope.estimate, "interval": slope});
+    let mut ratio = slopes.ratio.as_ref().map(estimate);
+    let all = slopes.all.as_ref().map(|fit| ("", fit));
+    let kernel = slopes.kernel.as_ref().map(|fit| ("-kernel", fit));
+    let fits = all.into_iter().chain([("-user", &slopes.user)]).chain(kernel);
+    fits.map(|(part, fit)| {
+        let mut mean = estimate(&fit.line.slope);
+        mean["n"] = fit.line.n.into();
+        (part, json!({"mean": mean, "ratio": ratio.take(), "failed": failed}))
+    })
+    .collect()
 }
 
-fn memory<'a>(key: &Key, runs: &Runs<'_>, metric: &str, slopes: &Slopes) -> Vec<Line<'a>> {
-    let fits: [(&str, Option<&Fit>); 3] = [
-        ("", slopes.all.as_ref()),
-        ("-user", Some(&slopes.user)),
-        ("-kernel", slopes.kernel.as_ref()),
-    ];
-    // The ratio is that of both together, where they are known.
-    let mut ratio = slopes.ratio.as_ref();
-    let mut lines = Vec::new();
-    for (what, fit) in fits {
-        let Some(fit) = fit else { continue };
-        let mut line = Line::new(key, runs, format!("{metric}{what}"));
-        line.put("n", Some(fit.line.n));
-        let slope = &fit.line.slope;
-        line.bounded(MEAN, Some(slope.estimate), Some(slope));
-        let ratio = ratio.take();
-        line.bounded(RATIO, ratio.map(|r| r.estimate), ratio);
-        lines.push(line);
+/// A value as a field; nothing where it is unknown.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        // Whole numbers without a point.
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or(String::new(), |number| number.to_string())
+        }
+        other => other.to_string(),
     }
-    lines
 }
 
 /// A name that a spreadsheet does not take for a formula: an apostrophe precedes it if it begins
