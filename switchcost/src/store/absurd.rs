@@ -3,12 +3,11 @@
 
 use contract::message::Distribution;
 use record::machine::CpuQuota;
-use record::{Machine, MemoryChange, Metric, Process, Run};
+use record::{Machine, Metric, Process, Run};
+use serde_json::{Value, json};
 
-/// No run lasts a year, in ns.
-const LONGEST: u64 = 365 * 24 * 3600 * 1_000_000_000;
-
-/// No process and no machine has more memory: the widest address space has 57 bits.
+/// No time in ns, no size in bytes and no count is larger: 2^57 ns are four years, and the widest
+/// address space has 57 bits.
 const LARGEST: u64 = 1 << 57;
 
 /// Difference allowed between two ways to compute the same mean, as a share of it.
@@ -24,17 +23,39 @@ const MOST_ROUNDS: u32 = 1_000_000;
 pub(super) fn process(process: &Process) -> Result<(), String> {
     if let Some(samples) = &process.samples {
         summary("samples", samples)?;
-        counts(process, samples.count)?;
+        let (hops, samples) = (process.hops.unwrap_or(1), samples.count);
+        ensure(hops.checked_mul(samples).is_some(), || {
+            format!("hops: {hops} in each of {samples} iterations are more than 2^64")
+        })?;
+    }
+    for (name, count) in
+        [("hops", process.hops), ("tasks", process.tasks), ("tokens", Some(process.tokens))]
+    {
+        ensure(count != Some(0), || format!("{name}: none"))?;
     }
     for (name, distribution) in &process.extra {
         let metric = format!("extra.{name}.max").parse::<Metric>();
         ensure(metric.is_ok(), || format!("extra.{name}: no name"))?;
         summary(&format!("extra.{name}"), distribution)?;
     }
-    times(process)?;
     let round = process.round;
     ensure(round < MOST_ROUNDS, || format!("round: {round}"))?;
-    process.memory.as_ref().map_or(Ok(()), sizes)
+    numbers("process", &json!(process))
+}
+
+/// Sums of numbers in bounds do not overflow, and none of them is negative.
+fn numbers(name: &str, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Number(number) => {
+            let fits = number.as_f64().is_some_and(|n| (0.0..LARGEST as f64).contains(&n));
+            ensure(fits, || format!("{name}: {number}"))
+        }
+        Value::Array(values) => values.iter().try_for_each(|value| numbers(name, value)),
+        Value::Object(fields) => {
+            fields.iter().try_for_each(|(field, value)| numbers(&format!("{name}.{field}"), value))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
@@ -52,7 +73,6 @@ fn summary(name: &str, s: &Distribution) -> Result<(), String> {
         let ((low, less), (high, more)) = (pair[0], pair[1]);
         ensure(less <= more, || format!("{name}: {low} {less} is more than {high} {more}"))?;
     }
-    ensure(s.max < LARGEST, || format!("{name}: max {} is too large", s.max))?;
     let (min, max) = (s.min as f64, s.max as f64);
     let slack = max * ROUNDING;
     let within = s.mean.is_finite() && min - slack <= s.mean && s.mean <= max + slack;
@@ -67,70 +87,6 @@ fn summary(name: &str, s: &Distribution) -> Result<(), String> {
             s.stddev, s.min, s.max
         )
     })
-}
-
-/// Divisors of times.
-fn counts(process: &Process, samples: u64) -> Result<(), String> {
-    for (name, count) in
-        [("hops", process.hops), ("tasks", process.tasks), ("tokens", Some(process.tokens))]
-    {
-        ensure(count != Some(0), || format!("{name}: none"))?;
-    }
-    let hops = process.hops.unwrap_or(1);
-    ensure(hops.checked_mul(samples).is_some(), || {
-        format!("hops: {hops} in each of {samples} iterations are more than 2^64")
-    })
-}
-
-fn times(process: &Process) -> Result<(), String> {
-    let usage = process.usage.unwrap_or_default();
-    let interference = process.interference.unwrap_or_default();
-    let counters = process.counters.as_ref();
-    for (name, time) in [
-        ("samples.max", process.samples.as_ref().map(|s| s.max)),
-        ("setup_ns", process.setup_ns),
-        ("first_ns", process.first_ns),
-        ("teardown_ns", process.teardown_ns),
-        ("usage.user_ns", Some(usage.user_ns)),
-        ("usage.system_ns", Some(usage.system_ns)),
-        ("interference.steal", interference.steal),
-        ("interference.idle", interference.idle),
-        ("interference.throttled", interference.throttled),
-        ("counters.time", counters.map(|c| c.time)),
-    ] {
-        // A hundred CPUs together reach a year in days; nothing reaches a century.
-        let time = time.unwrap_or(0);
-        ensure(time < 100 * LONGEST, || format!("{name}: {time} ns are more than a century"))?;
-    }
-    let line = process.cache_line.iter();
-    for time in line.flat_map(|line| [line.before, line.after]).flatten() {
-        ensure(time > 0.0 && time < 1e9, || format!("cache_line: a round trip of {time:?} ns"))?;
-    }
-    Ok(())
-}
-
-fn sizes(change: &MemoryChange) -> Result<(), String> {
-    for (when, m) in [("before", Some(change.before)), ("held", change.held)] {
-        let m = m.unwrap_or_default();
-        for (name, size) in [
-            ("resident", m.resident),
-            ("pss", m.pss),
-            ("anonymous", m.anonymous),
-            ("huge", m.huge),
-            ("page_tables", m.page_tables),
-            ("pipe_pages", m.pipe_pages),
-            ("peak_resident", m.peak_resident),
-            ("system_kernel_stacks", m.system_kernel_stacks),
-            ("system_page_tables", m.system_page_tables),
-            ("system_slab", m.system_slab),
-        ] {
-            let size = size.unwrap_or(0);
-            ensure(size < LARGEST, || {
-                format!("memory.{when}.{name}: {size} bytes are more than any address space")
-            })?;
-        }
-    }
-    Ok(())
 }
 
 /// Checks a header.
@@ -154,11 +110,8 @@ fn machine(machine: &Machine) -> Result<(), String> {
             format!("machine.pressure.{name}: {share} % of the time")
         })?;
     }
-    for load in machine.load_average.unwrap_or_default() {
-        ensure(load >= 0.0, || format!("machine.load_average: {load}"))?;
-    }
-    let read = machine.clock_read_ns.unwrap_or(0.0);
-    ensure(read >= 0.0, || format!("machine.clock_read_ns: {read}"))?;
+    numbers("machine.load_average", &json!(machine.load_average))?;
+    numbers("machine.clock_read_ns", &json!(machine.clock_read_ns))?;
     let has_period = !matches!(machine.cpu_quota, Some(CpuQuota::Limited { period_us: 0, .. }));
     ensure(has_period, || "machine.cpu_quota: a period of 0 µs".to_owned())
 }
