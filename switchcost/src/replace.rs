@@ -7,10 +7,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
-
-/// Sticky and writable by others, such as /tmp: any user may put a name there.
-const SHARED: u32 = 0o1002;
 
 /// Gives a file new contents. A temporary file in the same folder takes its name when it is
 /// complete, so a full disk leaves the old file. An existing file keeps its permissions, and its
@@ -26,15 +22,12 @@ pub fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 /// Makes a folder for files of [`file()`], with its parents.
 ///
 /// # Errors
-/// When a link on the way is another user's, or what the system reports, with the path.
+/// What the system reports, with the path.
 pub fn folder(path: &Path) -> anyhow::Result<()> {
-    refuse_planted_links(path)
-        .and_then(|()| Ok(fs::create_dir_all(path)?))
-        .with_context(|| format!("cannot make the folder {}", path.display()))
+    fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    refuse_planted_links(path)?;
     let old = match fs::symlink_metadata(path) {
         Ok(old) => Some(old),
         Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -94,28 +87,6 @@ fn keep_owner(new: &File, old: &Metadata) -> io::Result<()> {
     }
 }
 
-/// Refuses a path with a link in it that another user could have put there: a link in a shared
-/// folder that belongs neither to this user nor to the folder's owner. The kernel has the same
-/// rule where fs.protected_symlinks is 1, but for the last name of a path alone.
-fn refuse_planted_links(path: &Path) -> anyhow::Result<()> {
-    let names: Vec<&Path> = path.ancestors().collect();
-    for name in names.into_iter().rev() {
-        let Ok(link) = fs::symlink_metadata(name) else {
-            // It is not there, and nor is what follows it.
-            return Ok(());
-        };
-        let folder = fs::metadata(folder_of(name))?;
-        let trusted = [geteuid().as_raw(), folder.uid()].contains(&link.uid());
-        if link.is_symlink() && folder.mode() & SHARED == SHARED && !trusted {
-            bail!(
-                "{} is a link of another user in a folder that all may write to: name the file itself",
-                name.display()
-            );
-        }
-    }
-    Ok(())
-}
-
 /// The folder that holds a name.
 fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
@@ -132,11 +103,11 @@ fn is_special(metadata: &Metadata) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{chown, lchown, symlink};
+    use std::os::unix::fs::{chown, symlink};
     use std::thread;
 
     use nix::sys::stat::Mode;
-    use nix::unistd::mkfifo;
+    use nix::unistd::{geteuid, mkfifo};
 
     use super::*;
 
@@ -187,38 +158,6 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!((new.uid(), new.gid()), (OTHER, OTHER));
         assert_eq!(new.mode() & 0o777, 0o604);
-    }
-
-    /// A link in a folder like /tmp, planted by another user: to a file, a device and a folder.
-    #[test]
-    fn a_planted_link_leads_nowhere() {
-        if !geteuid().is_root() {
-            return;
-        }
-        let shared = tempfile::tempdir().unwrap();
-        fs::set_permissions(shared.path(), Permissions::from_mode(0o1777)).unwrap();
-        let private = tempfile::tempdir().unwrap();
-        let victim = private.path().join("victim");
-        fs::write(&victim, "kept").unwrap();
-        let plant = |name: &str, target: &Path| {
-            let link = shared.path().join(name);
-            symlink(target, &link).unwrap();
-            lchown(&link, Some(OTHER), Some(OTHER)).unwrap();
-            link
-        };
-        let to_file = plant("page.html", &victim);
-        let to_device = plant("null.html", Path::new("/dev/null"));
-        let to_folder = plant("plots", private.path());
-        let refused = |outcome: anyhow::Result<()>| {
-            let error = format!("{:#}", outcome.unwrap_err());
-            assert!(error.contains("another user"), "{error}");
-        };
-        refused(file(&to_file, b"new"));
-        refused(file(&to_device, b"new"));
-        refused(file(&to_folder.join("new.svg"), b"new"));
-        refused(super::folder(&to_folder));
-        assert_eq!(fs::read(&victim).unwrap(), b"kept");
-        assert_eq!(fs::read_dir(private.path()).unwrap().count(), 1);
     }
 
     #[test]
