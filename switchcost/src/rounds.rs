@@ -102,50 +102,61 @@ impl Rounds {
         self.turn = Turn::take();
     }
 
-    /// Runs all rounds of the cases. Each process is stored as soon as it has ended. A signal ends it early,
-    /// and the process under way is stored as interrupted.
+    /// Runs all rounds of the cases, or, where there is a budget, rounds for about so long: the first one
+    /// sizes the others, so that at least [`pacing::ROUNDS`] fit, and cases that do not fit are left out and
+    /// named. Each process is stored as soon as it has ended. A signal ends it early, and the process under
+    /// way is stored as interrupted.
     ///
     /// # Errors
     /// When nothing can be stored and nothing was measured; where something was,
     /// [`Rounds::conclude`] tells the error, when that is printed. A program that fails is a record
     /// with an error.
-    pub fn run(&mut self, cases: &[Case]) -> anyhow::Result<()> {
-        let outcome = self.run_all(cases);
-        self.finish(outcome)
-    }
-
-    /// Runs rounds of these cases for about `budget`. The first round sizes the others, so that at least
-    /// [`pacing::ROUNDS`] fit; a round that has begun is finished. Cases that do not fit are removed, and
-    /// named on standard error.
-    ///
-    /// # Errors
-    /// As [`Rounds::run`].
-    pub fn run_for(&mut self, cases: &mut Vec<Case>, budget: Duration) -> anyhow::Result<()> {
-        let outcome = self.run_paced(cases, budget);
-        self.finish(outcome)
-    }
-
-    /// Keeps the error that ended a run for [`Rounds::conclude`], where there is something to print.
-    fn finish(&mut self, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
-        match outcome.and_then(|()| self.store.sync()) {
+    pub fn run(&mut self, cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
+        match self.run_all(cases, budget).and_then(|()| self.store.sync()) {
             Err(e) if !self.records.is_empty() => self.failure = Some(e),
             other => return other,
         }
         Ok(())
     }
 
-    fn run_paced(&mut self, cases: &mut Vec<Case>, budget: Duration) -> anyhow::Result<()> {
+    fn run_all(&mut self, mut cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
         let begun = Instant::now();
-        let mut progress = Progress::until(begun + budget);
-        self.options.longest = Some(pacing::longest(budget, cases.len()));
-        let walls = self.run_round(cases, 0, &mut progress)?;
-        self.options.longest = None;
-        if signals::received().is_some() {
-            return Ok(());
+        let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
+        let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
+        let mut progress = match budget {
+            Some(budget) => Progress::until(begun + budget),
+            None => Progress::new(all.saturating_sub(self.done.len()), last),
+        };
+        self.options.longest = budget.map(|budget| pacing::longest(budget, cases.len()));
+        for round in 0..last {
+            let walls = self.run_round(&cases, round, &mut progress)?;
+            if signals::received().is_some() {
+                break;
+            }
+            let Some(budget) = budget else { continue };
+            if round == 0 {
+                self.options.longest = None;
+                self.size(&mut cases, walls, budget, begun.elapsed());
+            }
+            let is_due = round + 1 >= pacing::ROUNDS && begun.elapsed() >= budget;
+            if is_due || cases.iter().all(|case| case.rounds <= round + 1) {
+                break;
+            }
         }
+        Ok(())
+    }
+
+    /// Sizes the cases by what the first round took, and names those that do not fit.
+    fn size(
+        &self,
+        cases: &mut Vec<Case>,
+        walls: Vec<Option<Duration>>,
+        budget: Duration,
+        used: Duration,
+    ) {
         let costs: Vec<Cost> =
             zip(cases.iter(), walls).map(|(c, wall)| self.cost(c, wall)).collect();
-        let dropped = pacing::fit(cases, &costs, budget.saturating_sub(begun.elapsed()));
+        let dropped = pacing::fit(cases, &costs, budget.saturating_sub(used));
         if !dropped.is_empty() {
             console::say(format_args!(
                 "left out after one round, since it would take most of {} s: {}; a larger --budget has room",
@@ -153,17 +164,6 @@ impl Rounds {
                 dropped.join("; ")
             ));
         }
-        let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-        for round in 1..last {
-            if round >= pacing::ROUNDS && begun.elapsed() >= budget {
-                break;
-            }
-            self.run_round(cases, round, &mut progress)?;
-            if signals::received().is_some() {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Cost of a case in the first round; `wall` is `None` where an earlier run measured it, which did not
@@ -176,19 +176,6 @@ impl Rounds {
             return Cost::default();
         };
         Cost::of(record, wall.unwrap_or_else(|| pacing::least(record)))
-    }
-
-    fn run_all(&mut self, cases: &[Case]) -> anyhow::Result<()> {
-        let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-        let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
-        let mut progress = Progress::new(all.saturating_sub(self.done.len()), last);
-        for round in 0..last {
-            self.run_round(cases, round, &mut progress)?;
-            if signals::received().is_some() {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Runs one round as far as no signal ends it. Returns how long each case's process took; `None` where

@@ -27,7 +27,19 @@ use crate::{analysis, args};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    plan: PlanArgs,
+    selection: Selection,
+
+    /// A short run: 15 s, or five rounds of a quarter of the iterations; wider intervals
+    #[arg(long, help_heading = "Plan")]
+    quick: bool,
+
+    /// Number of rounds, in place of the plan's budget or rounds
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Plan")]
+    rounds: Option<u32>,
+
+    /// Run each timed case twice in each round: the difference of equal runs is noise
+    #[arg(long, help_heading = "Plan")]
+    a_a: bool,
 
     /// Print the cases with their commands, and run nothing
     #[arg(long, help_heading = "Plan")]
@@ -118,33 +130,14 @@ impl Selection {
     }
 }
 
-/// Which plan, and how much of it.
-#[derive(Debug, clap::Args)]
-pub(crate) struct PlanArgs {
-    #[command(flatten)]
-    selection: Selection,
-
-    /// A short run: 15 s, or five rounds of a quarter of the iterations; wider intervals
-    #[arg(long, help_heading = "Plan")]
-    quick: bool,
-
-    /// Number of rounds, in place of the plan's budget or rounds
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Plan")]
-    rounds: Option<u32>,
-
-    /// Run each timed case twice in each round: the difference of equal runs is noise
-    #[arg(long, help_heading = "Plan")]
-    a_a: bool,
-}
-
-impl PlanArgs {
+impl Args {
     /// The plan and its cases.
-    fn cases(&self, budget: Option<Duration>) -> anyhow::Result<(Plan, Vec<Case>)> {
+    fn cases(&self) -> anyhow::Result<(Plan, Vec<Case>)> {
         let mut plan = self.selection.plan()?;
         if self.quick {
             plan = plan.quickened();
         }
-        if let Some(budget) = budget {
+        if let Some(budget) = self.budget {
             plan = plan.within(budget);
         }
         if let Some(rounds) = self.rounds {
@@ -228,7 +221,7 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
     };
     let seed = earlier.runs.last().map(|run| run.seed);
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
-    let (plan, mut cases) = args.plan.cases(args.budget)?;
+    let (plan, cases) = args.cases()?;
     // The file first: nothing may be measured that cannot be kept.
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     let path = store.path().to_owned();
@@ -242,16 +235,13 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
 
     // To wait for others costs nothing of the budget.
     rounds.await_turn();
-    match plan.budget {
-        Some(budget) => rounds.run_for(&mut cases, budget)?,
-        None => rounds.run(&cases)?,
-    }
+    rounds.run(cases, plan.budget)?;
     Ok(rounds)
 }
 
 /// Prints one line for each case.
 fn list(args: &Args) -> anyhow::Result<()> {
-    let (_, cases) = args.plan.cases(args.budget)?;
+    let (_, cases) = args.cases()?;
     console::print(|out| {
         for case in &cases {
             let twin = if case.twin { " (A/A)" } else { "" };
