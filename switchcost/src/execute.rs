@@ -79,7 +79,7 @@ fn measure(
     if let Some(Fault::Told(_)) = fault {
         running.give_up();
     }
-    let ended = running.finish()?;
+    let ended = running.end()?;
     if let Some(line) = &mut process.cache_line {
         cache_line::measure_again(line);
     }

@@ -89,7 +89,7 @@ fn call(program: &Executable, flags: &[String]) -> anyhow::Result<Output> {
     if let Some(line) = running.line().with_context(cannot)? {
         stdout = line;
     }
-    let ended = running.finish().with_context(cannot)?;
+    let ended = running.end().with_context(cannot)?;
     Ok(Output {
         status: ended.status.code(),
         stdout,

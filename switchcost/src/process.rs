@@ -97,8 +97,7 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::from(stderr.try_clone()?))
             .process_group(0);
-        let asked = setting;
-        let setting = setting.clone();
+        let applied = setting.clone();
         let kills = oom::Kills::now();
         let parent = Pid::this();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
@@ -109,19 +108,21 @@ impl Running {
                     // The runner died before the call.
                     return Err(Errno::ESRCH.into());
                 }
-                setting.apply()
+                applied.apply()
             });
         }
         let mut child = command
             .spawn()
-            .map_err(|e| match asked.explain(&e) {
+            .map_err(|e| match setting.explain(&e) {
                 Some(what) => anyhow::Error::new(e).context(what),
                 None => e.into(),
             })
             .with_context(|| format!("cannot start {}", program.path.display()))?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let end = match (end_of(&child), stdout) {
-            (Ok(end), Some(stdout)) => not_blocking(&stdout).map(|()| (end, stdout)),
+            (Ok(end), Some(stdout)) => fcntl(&stdout, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+                .map(|_| (end, stdout))
+                .map_err(io::Error::from),
             (Err(e), _) => Err(e),
             (_, None) => Err(io::Error::other("it has no standard output")),
         };
@@ -285,14 +286,6 @@ impl Running {
     ///
     /// # Errors
     /// Errors of the system.
-    pub(crate) fn finish(mut self) -> io::Result<Ended> {
-        self.end()
-    }
-
-    /// The same for one that is kept; it has nothing more to say.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(crate) fn end(&mut self) -> io::Result<Ended> {
         self.close_input();
         let mut bytes = [0; 1 << 16];
@@ -377,11 +370,6 @@ impl Drop for Running {
 /// Sends a signal to a child's group. It can only fail where the group has ended.
 fn kill(child: &Child, signal: Signal) {
     let _ = killpg(Pid::from_raw(child.id() as i32), signal);
-}
-
-fn not_blocking(output: &ChildStdout) -> io::Result<()> {
-    fcntl(output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    Ok(())
 }
 
 /// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec.

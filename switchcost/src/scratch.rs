@@ -1,9 +1,7 @@
-//! What a child process reads from and writes to, also where there is no folder to write in and no
-//! /dev: a server's read-only file system, an empty chroot.
+//! What a child process writes to, also where there is no folder to write in: a server's read-only
+//! file system, an empty chroot.
 
 use std::fs::File;
-use std::io;
-use std::process::Stdio;
 
 use anyhow::Context;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -22,17 +20,5 @@ pub fn file() -> anyhow::Result<File> {
                  folder: let TMPDIR name one that can be written"
             )
         }),
-    }
-}
-
-/// Standard input that is at its end.
-///
-/// # Errors
-/// When there is neither /dev/null nor a temporary file.
-pub fn no_input() -> anyhow::Result<Stdio> {
-    match File::open("/dev/null") {
-        Ok(null) => Ok(null.into()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(file()?.into()),
-        Err(e) => Err(e).context("cannot open /dev/null"),
     }
 }

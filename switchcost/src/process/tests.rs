@@ -25,7 +25,7 @@ fn lines_go_back_and_forth() {
     echo.close_input();
     assert_eq!(line(&mut echo).as_deref(), Some("last"));
     assert_eq!(line(&mut echo), None);
-    let ended = echo.finish().unwrap();
+    let ended = echo.end().unwrap();
     assert_eq!((ended.status.code(), ended.fault.as_ref()), (Some(3), None));
     assert!(ended.reason().starts_with("bye ("), "{}", ended.reason());
 }
@@ -39,7 +39,7 @@ fn a_child_that_takes_too_long_is_ended_with_its_whole_group() {
         let mut child = sh(script, Duration::from_millis(300));
         let other: i32 = line(&mut child).unwrap().parse().unwrap();
         assert_eq!(line(&mut child), None);
-        let ended = child.finish().unwrap();
+        let ended = child.end().unwrap();
         assert!(ended.fault.as_ref().unwrap().contains(fault), "{ended:?}");
         // Somebody else reaps it.
         let gone = || {
@@ -58,7 +58,7 @@ fn a_child_that_takes_too_long_is_ended_with_its_whole_group() {
 fn the_signal_that_ended_it_is_named() {
     let mut child = sh("kill -SEGV $$", LONG);
     assert_eq!(line(&mut child), None);
-    let ended = child.finish().unwrap();
+    let ended = child.end().unwrap();
     assert_eq!(ended.fault.as_deref(), Some("killed by signal 11 (SIGSEGV)"));
 }
 
@@ -67,7 +67,7 @@ fn what_has_ended_while_others_hold_its_output_is_seen() {
     let mut child = sh("sleep 1000 & echo x", LONG);
     assert_eq!(line(&mut child).as_deref(), Some("x"));
     assert_eq!(line(&mut child), None);
-    assert!(child.finish().unwrap().status.success());
+    assert!(child.end().unwrap().status.success());
 }
 
 #[test]
