@@ -6,6 +6,8 @@ use std::sync::Arc;
 use contract::units::{Bytes, Nanos};
 use record::{Record, Run};
 
+use crate::compare::pooled;
+
 /// Warning about one process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
@@ -137,26 +139,8 @@ pub(crate) fn runs(records: &[Record]) -> Vec<&Run> {
 
 /// Warnings about records as a set, and the notes that most processes of a case share.
 pub(crate) fn warnings(records: &[Record]) -> Vec<String> {
-    let mut warnings = Vec::new();
     let runs = runs(records);
-    let Some((first, others)) = runs.split_first() else {
-        return warnings;
-    };
-    let differing =
-        |differences: Vec<&'static str>| (!differences.is_empty()).then(|| differences.join(", "));
-    let machine = |run: &&Run| differing(first.machine.same_machine(&run.machine));
-    if let Some(what) = others.iter().find_map(machine) {
-        warnings.push(format!("the records come from different machines or settings: {what}"));
-    }
-    let build = |run: &&Run| {
-        let mut what = first.build.same_build(&run.build);
-        // Said by itself below.
-        what.retain(|&what| what != "dirty");
-        differing(what)
-    };
-    if let Some(what) = others.iter().find_map(build) {
-        warnings.push(format!("the records come from different builds: {what}"));
-    }
+    let mut warnings = pooled(&runs);
     if runs.iter().any(|run| run.build.dirty == Some(true)) {
         warnings.push("built from sources that were changed since their revision".to_owned());
     }

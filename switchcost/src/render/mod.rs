@@ -78,9 +78,13 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
             floor * 100.0
         ));
     }
-    let notes = analysis.warnings.iter();
-    lines.extend(notes.map(|warning| format!("Note: {warning}.")));
+    lines.extend(notes_of(analysis).map(|warning| format!("Note: {warning}.")));
     lines
+}
+
+/// The warnings but those that [`provenance`] has, above all figures.
+fn notes_of(analysis: &Analysis) -> impl Iterator<Item = &String> {
+    analysis.warnings.iter().filter(|warning| !warning.starts_with("!!"))
 }
 
 /// Where the records come from; first of all, what should not have been put together.

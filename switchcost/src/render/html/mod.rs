@@ -12,7 +12,7 @@ mod facts;
 mod tables;
 
 use super::plot::{self, Plot};
-use super::{curves, provenance, table_section};
+use super::{curves, notes_of, provenance, table_section};
 use crate::analysis::{Analysis, Curve, Table};
 use crate::answer::Answer;
 use crate::console::plain;
@@ -165,7 +165,7 @@ fn notes(analysis: &Analysis) -> Markup {
             "Two equal runs differ by up to {floor:.1} % ({name}): a smaller difference is noise."
         ));
     }
-    lines.extend(analysis.warnings.iter().map(|warning| format!("{warning}.")));
+    lines.extend(notes_of(analysis).map(|warning| format!("{warning}.")));
     if analysis.warnings.is_empty() {
         lines.push("The records give no cause for a warning.".to_owned());
     }
