@@ -97,25 +97,22 @@ impl Rounds {
     }
 
     /// Waits until no other runner measures on this machine, and keeps others from it as long as this
-    /// run lives; a signal ends the wait.
-    pub fn await_turn(&mut self) {
-        self.turn = Turn::take();
-    }
-
-    /// Runs all rounds of the cases, or, where there is a budget, rounds for about so long: the first one
+    /// run lives; that costs nothing of the budget. Runs all rounds of the cases, or, where there is a budget, rounds for about so long: the first one
     /// sizes the others, so that at least [`pacing::ROUNDS`] fit, and cases that do not fit are left out and
     /// named. Each process is stored as soon as it has ended. A signal ends it early, and the process under
     /// way is stored as interrupted.
     ///
     /// # Errors
-    /// When nothing can be stored and nothing was measured; where something was,
-    /// [`Rounds::conclude`] tells the error, when that is printed. A program that fails is a record
-    /// with an error.
+    /// When nothing was measured; where something was, [`Rounds::conclude`] tells the error, when that
+    /// is printed. A program that fails is a record with an error.
     pub fn run(&mut self, cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
-        match self.run_all(cases, budget).and_then(|()| self.store.sync()) {
-            Err(e) if !self.records.is_empty() => self.failure = Some(e),
-            other => return other,
+        self.turn = Turn::take();
+        let outcome = self.run_all(cases, budget).and_then(|()| self.store.sync());
+        if self.records.is_empty() {
+            outcome?;
+            bail!("nothing was measured");
         }
+        self.failure = outcome.err();
         Ok(())
     }
 
@@ -244,15 +241,6 @@ impl Rounds {
         }
         let process = failed(case, format!("{NOT_RUN}{reason}"));
         self.keep(case, process, 0, 0)
-    }
-
-    /// Makes sure that there is something to print.
-    ///
-    /// # Errors
-    /// When nothing was measured.
-    pub fn ensure_any(&self) -> anyhow::Result<()> {
-        ensure!(!self.records.is_empty(), "nothing was measured");
-        Ok(())
     }
 
     /// Says where the records are, and whether there should have been more.

@@ -233,8 +233,6 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
 
-    // To wait for others costs nothing of the budget.
-    rounds.await_turn();
     rounds.run(cases, plan.budget)?;
     Ok(rounds)
 }
@@ -275,7 +273,6 @@ fn earlier(path: &Path) -> anyhow::Result<Contents> {
 /// Prints what was found, and where the records are.
 fn conclude(rounds: &mut Rounds, format: Format, full: bool) -> anyhow::Result<()> {
     let records = rounds.records();
-    rounds.ensure_any()?;
     report::print(&analysis::analyse(records), records, format, full)?;
     if signals::received().is_some() {
         console::say(format_args!(

@@ -9,7 +9,7 @@ use crate::{console::BadUsage, range::Range, subject::Subject, sweep::Sweep};
 /// teardown grow, what the kernel takes for a task, and which limit stops each program
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Largest number of tasks, if the limits allow it; the least is a 2000th of it
+    /// Largest number of tasks, if the limits allow it; the first is a 2000th of it
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(2..))]
     to: u32,
 
