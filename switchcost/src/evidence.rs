@@ -74,7 +74,8 @@ impl Evidence {
         if !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
             return None;
         }
-        let claim = runs.first()?.claim?;
+        let first = runs.first()?;
+        let claim = first.claim?;
         let mean = |count: &dyn Fn(&Record) -> Option<f64>| {
             let counts: Vec<f64> = runs.iter().filter_map(|run| count(run)).collect();
             (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
@@ -87,7 +88,8 @@ impl Evidence {
         let stays_out = in_kernel.is_some_and(|ns| ns < NO_KERNEL)
             && calls.is_none_or(|calls| calls < TOLERANCE);
         let preemptions = mean(&|run| each(run, run.usage?.involuntary_switches))?;
-        let crew = Crew::of(runs.first()?);
+        let workers = first.runtime.as_ref().map_or(1, |runtime| runtime.workers);
+        let at_once = (first.tokens, workers);
         // A timer or a worker that goes to sleep is no event loop.
         let waits = mean(&|run| counted(run, &["epoll_waits", "io_uring_enters"]));
         let waits = waits.filter(|&waits| waits > 0.0005);
@@ -97,7 +99,7 @@ impl Evidence {
             wakeups: mean(&|run| run.wakeup_interrupts()),
             calls,
             hops_per_wait: waits.map(|waits| 1.0 / waits),
-            verdict: verdict(claim, (switches, preemptions), crew, stays_out),
+            verdict: verdict(claim, (switches, preemptions), at_once, stays_out),
         })
     }
 }
@@ -110,36 +112,21 @@ fn counted(run: &Record, names: &[&str]) -> Option<f64> {
     Some(all as f64 / run.counted()?.0 as f64)
 }
 
-/// What may run at once.
-#[derive(Clone, Copy, Debug)]
-struct Crew {
-    /// Tokens in flight.
-    tokens: u64,
-    /// Threads of the runtime that run tasks; 1 where there is none.
-    workers: u32,
-}
-
-impl Crew {
-    fn of(run: &Record) -> Self {
-        Crew {
-            tokens: run.tokens,
-            workers: run.runtime.as_ref().map_or(1, |runtime| runtime.workers),
-        }
-    }
-}
-
+/// Verdict on counts per hop; `at_once` are the tokens in flight and the threads of the runtime that run
+/// tasks, 1 where there is none.
 fn verdict(
     claim: Claim,
     (switches, preemptions): (f64, f64),
-    crew: Crew,
+    at_once: (u64, u32),
     stays_out: bool,
 ) -> Verdict {
+    let (tokens, workers) = at_once;
     match claim {
         Claim::KernelSwitch if switches > 1.0 + TOLERANCE => Verdict::TooManySwitches,
         Claim::KernelSwitch if switches + preemptions >= 1.0 - TOLERANCE => Verdict::Switches,
-        Claim::KernelSwitch if crew.tokens > 1 => Verdict::SharedSwitches,
+        Claim::KernelSwitch if tokens > 1 => Verdict::SharedSwitches,
         Claim::KernelSwitch => Verdict::TooFewSwitches,
-        _ if switches > TOLERANCE && crew.workers > 1 => Verdict::WorkersSleep,
+        _ if switches > TOLERANCE && workers > 1 => Verdict::WorkersSleep,
         _ if switches > TOLERANCE => Verdict::UnexpectedSwitches,
         Claim::UserSwitch if stays_out => Verdict::NeverInKernel,
         Claim::UserSwitch | Claim::NoSwitch => Verdict::StaysOnCpu,
@@ -172,8 +159,7 @@ mod tests {
             (NoSwitch, (0.01, 0.0), 1, false, StaysOnCpu),
             (NoSwitch, (0.4, 0.0), 1, false, UnexpectedSwitches),
         ] {
-            let crew = Crew { tokens, workers: 1 };
-            let found = verdict(claim, switches, crew, stays_out);
+            let found = verdict(claim, switches, (tokens, 1), stays_out);
             assert_eq!(found, expected, "{switches:?} {tokens} {stays_out}");
             let contradicts =
                 matches!(expected, TooFewSwitches | TooManySwitches | UnexpectedSwitches);
