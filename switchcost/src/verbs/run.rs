@@ -101,7 +101,8 @@ pub(super) struct Selection {
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
     plan: Option<OsString>,
 
-    /// Only cases whose section, row or column contains this text, case-insensitive
+    /// Only cases whose section, row or column contains this text, case-insensitive, and, for a run, what
+    /// they are divided by
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 }
@@ -143,8 +144,22 @@ impl Args {
         if let Some(rounds) = self.rounds {
             plan = plan.with_rounds(rounds);
         }
-        let mut cases = plan.cases(self.quick);
-        self.selection.retain(&mut cases)?;
+        let all = plan.cases(self.quick);
+        let mut wanted = all.clone();
+        self.selection.retain(&mut wanted)?;
+        // What a ratio divides by and a difference subtracts is measured with it.
+        let needs = |case: &Case, other: &Case| {
+            case.cell.section == other.cell.section
+                && case.cell.column == other.cell.column
+                && case
+                    .cell
+                    .baseline
+                    .iter()
+                    .chain(&case.cell.versus)
+                    .any(|row| *row == other.cell.row)
+        };
+        let mut cases = all;
+        cases.retain(|other| wanted.iter().any(|case| case == other || needs(case, other)));
         if self.a_a {
             let twins: Vec<Case> = cases.iter().filter_map(Case::twin).collect();
             cases.extend(twins);
