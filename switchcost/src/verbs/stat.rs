@@ -8,7 +8,7 @@ use contract::units::Span;
 use record::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
-use crate::args::{Measure, TextOrJson};
+use crate::args::{Measure, TextOrJson, shortened};
 use crate::console::{self, BadUsage};
 use crate::evidence::{Evidence, Verdict};
 use crate::execute::{self, Options};
@@ -20,7 +20,7 @@ use crate::setting::{self, Cpus, Policy, Setting};
 use crate::{render, signals};
 
 /// Runs a program once and prints all that can be observed of it. Options stand before PROGRAM; what
-/// follows it is the program's own
+/// follows it is the program's own, its --iters and --warmup too
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// CPUs that it may use, such as 0,2-3 [default: those of this process]
@@ -39,9 +39,9 @@ pub(crate) struct Args {
     #[arg(long)]
     counters: bool,
 
-    /// Timed iterations
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
-    iters: u64,
+    /// Timed iterations [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    iters: Option<u64>,
 
     #[command(flatten)]
     measure: Measure,
@@ -60,6 +60,9 @@ pub(crate) struct Args {
     program: Vec<String>,
 }
 
+/// Timed iterations where nobody says how many.
+const ITERATIONS: u64 = 1000;
+
 /// The answer for programs.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -73,10 +76,16 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.program.split_first().context("no program is named")?;
     let own =
         |e| BadUsage::new(format!("{e}: options of `switchcost stat` stand before {program}"));
-    ensure_others(flags).map_err(own)?;
+    let mut flags = flags.to_vec();
+    let iters = take(&mut flags, "--iters")?.or(args.iters).unwrap_or(ITERATIONS);
+    if iters == 0 {
+        return Err(BadUsage::new("--iters 0: a run has at least one"));
+    }
+    let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
+    ensure_others(&flags).map_err(own)?;
     let programs = Programs::up_to_date([program.as_str()], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
-    let case = args.case(program, flags);
+    let case = Case { iters, warmup, ..args.case(program, flags) };
     signals::install()?;
     let _turn = Turn::take();
     if signals::received().is_some() {
@@ -93,13 +102,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 }
 
 impl Args {
-    fn case(&self, program: &str, flags: &[String]) -> Case {
+    fn case(&self, program: &str, flags: Vec<String>) -> Case {
         let name = program.rsplit('/').next().unwrap_or(program);
         Case {
             program: name.to_owned(),
-            flags: flags.to_owned(),
-            iters: self.iters,
-            warmup: self.iters.div_ceil(10),
+            flags,
             setting: Setting {
                 cpus: self.cpus.clone(),
                 policy: self.policy,
@@ -108,6 +115,21 @@ impl Args {
             ..Case::default()
         }
     }
+}
+
+/// Takes a number out of a program's flags: a runner says by the contract how often it iterates.
+fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
+    let Some(at) = flags.iter().position(|flag| flag.split('=').next() == Some(name)) else {
+        return Ok(None);
+    };
+    let flag = flags.remove(at);
+    let value = match flag.split_once('=') {
+        Some((_, value)) => value.to_owned(),
+        None if at < flags.len() => flags.remove(at),
+        None => String::new(),
+    };
+    let bad = |_| BadUsage::new(format!("{name}: '{}' is not a number", shortened(&value)));
+    value.parse().map(Some).map_err(bad)
 }
 
 /// The process as the only one of a run.

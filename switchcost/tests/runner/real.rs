@@ -110,9 +110,15 @@ fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
 #[test]
 fn stat_tells_what_can_be_observed() {
     let house = house();
-    let run = house.switchcost("stat one-thread-brigade --tasks 3").finish().expect(0);
-    for word in ["per hop", "switches", "memory"] {
-        assert!(run.stdout.to_lowercase().contains(word), "'{word}' is missing: {run}");
+    for flags in ["--iters 20 one-thread-brigade", "one-thread-brigade --warmup=0 --iters 20"] {
+        let run = house.switchcost(&format!("stat {flags} --tasks 3")).finish().expect(0);
+        for word in ["per hop", "switches", "memory", "20 iterations"] {
+            assert!(run.stdout.to_lowercase().contains(word), "'{word}' is missing: {run}");
+        }
+    }
+    for bad in ["--iters 0", "--iters", "--warmup=x"] {
+        let run = house.switchcost(&format!("stat one-thread-brigade {bad}")).finish().expect(2);
+        run.expect_complaint(&[bad.split(['=', ' ']).next().unwrap()]);
     }
 }
 
