@@ -13,7 +13,7 @@ use crate::content::PIECE;
 use crate::folder::Folder;
 use crate::store::Store;
 
-/// Receive HTTP bodies beside each other on a Tokio runtime, keep them in memory or in files, and time it
+/// Receive HTTP bodies at once on a Tokio runtime, keep them in memory or in files, and time it
 #[derive(Parser)]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -31,22 +31,44 @@ enum Verb {
     /// Run a plan and print its answer or its tables (the default command)
     Run(run::Args),
     /// Measure over a range of one flag: a curve for each program
+    ///
+    /// Each value is measured in fresh processes. A line below each curve says where it leaves the level
+    /// that it begins at. Values that the limits of this system do not allow are left out by name.
     Sweep(sweep::Args),
     /// Build more and more tasks until a limit stops each program
+    ///
+    /// Prints how set-up, first iteration, teardown and memory grow, and the limit that stops each program.
     Scale(scale::Args),
     /// Measure the memory of a task, and how many tasks this machine could hold
+    ///
+    /// User and kernel memory of tasks at rest are slopes over the number of tasks.
     Memory(memory::Args),
     /// Estimate the cost of so many switches a second and so many tasks on this machine
     Estimate(estimate::Args),
     /// Run a program once and print all that can be observed
+    ///
+    /// Options of stat stand before PROGRAM; what follows it belongs to the program, its --iters and
+    /// --warmup too.
     Stat(stat::Args),
     /// Print the limits of this system, the one that binds first, and what raises it
+    ///
+    /// The programs are asked for their needs. Nothing is measured, and without --apply nothing is changed.
+    /// Options of limits stand before PROGRAM; what follows it belongs to the program.
     Limits(limits::Args),
     /// Print results files again: answer, tables, page, data
     Report(report::Args),
     /// Compare results files
+    ///
+    /// Two files cannot tell a slower program from a busier machine; duel can.
     Compare(compare::Args),
     /// Measure two builds in turns, and judge what changed from A to B
+    ///
+    /// A side is a folder with built programs; `.`, these sources; `git:REV`, a revision of them; or
+    /// CRATE@VERSION, these sources with another version of one dependency, such as tokio@1.50.0. What must
+    /// be built is built in target/duel and kept there.
+    ///
+    /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is or a row failed, 3 nothing
+    /// could be said.
     Duel(duel::Args),
     /// Print completions for a shell
     Completions(shell::CompletionArgs),

@@ -58,8 +58,8 @@ pub(crate) fn set_size(text: &str) -> Result<Bytes, String> {
 /// How much a non-blocking read asks for.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ReadBuffer {
-    /// Bytes that a read asks for [default: a token]; a short read tells that nothing is left, where
-    /// a full one takes a second read to find out
+    /// Bytes that a read asks for [default: a token]; after a short read nothing is left, after a
+    /// full one a second read finds out
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = buffer_size, help_heading = "Advanced")]
     pub read_buffer: Option<Bytes>,
 }

@@ -24,7 +24,7 @@ pub enum Transport {
     Socketpair,
     /// a TCP connection over the loopback, without delay (TCP_NODELAY)
     Tcp,
-    /// eventfd(2): a counter in place of a buffer; holds one token
+    /// eventfd(2): a counter in place of a buffer; holds one token; for threads only
     Eventfd,
 }
 

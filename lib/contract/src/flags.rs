@@ -22,7 +22,7 @@ pub struct Flags {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// Run this by sh -c while all tasks are alive and at rest; {pid} is this process's id
+    /// Shell command to run while all tasks are alive and at rest; {pid} is this process's id
     #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub command: Option<String>,
 

@@ -203,8 +203,7 @@ func watchSignals() {
 }
 
 // checkLimits compares what the run needs with descriptors and memory. (Go's runtime has raised the soft
-// descriptor limit to the hard one. The number of threads does not depend on that of tasks. The runner
-// looks at all limits before it starts a case.)
+// descriptor limit to the hard one. The number of threads does not depend on that of tasks.)
 func checkLimits(d *Description) error {
 	most, short := uint64(math.MaxUint64), ""
 	against := func(name, resource string, limit, used uint64) {

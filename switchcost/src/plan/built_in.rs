@@ -34,7 +34,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     DEFAULT,
     BuiltIn {
         name: "why",
-        about: "where the costs come from: placement, least costs, io_uring, processes",
+        about: "where the costs come from: placement, least costs, io_uring, processes, an idle runtime",
         text: include_str!("../../plans/why.toml"),
     },
     MEMORY,
@@ -50,12 +50,12 @@ pub const BUILT_IN: &[BuiltIn] = &[
     },
     BuiltIn {
         name: "sleepers",
-        about: "ten thousand to a million bodies that sleep: threads, tasks and goroutines; takes minutes, and root",
+        about: "ten thousand to a million sleeping threads, tasks and goroutines; takes minutes, and needs root",
         text: include_str!("../../plans/sleepers.toml"),
     },
     BuiltIn {
         name: "blocking",
-        about: "work that blocks in an async runtime: what each strategy costs, and what its neighbours notice",
+        about: "work that blocks in an async runtime: the cost of each strategy, to itself and to its neighbours",
         text: include_str!("../../plans/blocking.toml"),
     },
     BuiltIn {

@@ -14,21 +14,21 @@ use crate::store;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The file of records to compare with; - is standard input
+    /// Old results; - is standard input
     old: PathBuf,
 
-    /// The file of records to be compared
+    /// New results
     new: PathBuf,
 
-    /// Further files, each compared with OLD: then all stand side by side
+    /// Further results, each compared with OLD, side by side
     more: Vec<PathBuf>,
 
-    /// How to print the tables
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 
-    /// End with status 1 if a case is slower, or larger, by more than this: if the verdict says so
-    /// and the whole 95 % interval of its change lies above. 5% and 5 are the same
+    /// End with status 1 where a verdict is slower or larger and the whole interval of the change lies
+    /// above this. 5% and 5 are the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = args::percent)]
     fail_above: Option<f64>,
 }

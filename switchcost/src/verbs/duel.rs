@@ -20,22 +20,13 @@ use crate::lock::Turn;
 use crate::plan::Case;
 use crate::{progress, render, signals};
 
-/// Measures two builds in turns: live processes, a slice of milliseconds at a time, in fresh pairs.
-/// What drifts on the machine hits both alike.
-///
-/// A side is a folder with built programs; `.`, these sources; `git:REV`, a revision of them; or
-/// CRATE@VERSION, these sources with another version of one dependency, such as tokio@1.50.0. What must
-/// be built is built in target/duel and kept there.
-///
-/// Ends with status 0 where nothing is worse beyond --fail-above, 1 where something is, 3 where nothing
-/// could be said
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The side to compare with; each row has pairs of it with itself, too: its certificate
+    /// Old side; it is measured against itself too, which shows the noise
     #[arg(value_name = "A")]
     first: Side,
 
-    /// The side to be compared
+    /// New side
     #[arg(value_name = "B")]
     second: Side,
 
@@ -46,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = args::duration)]
     budget: Duration,
 
-    /// Most pairs of each row, where the budget allows more; 8 suffice for counts that are exact
+    /// Most pairs of a row [default: as many as the budget allows]; 8 are enough for counts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(judge::MIN_PAIRS as i64..))]
     pairs: Option<u32>,
 
@@ -55,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = args::percent)]
     fail_above: Option<f64>,
 
-    /// What --fail-above looks at
+    /// Figures that --fail-above looks at
     #[arg(long, value_enum, default_value_t = Gate::All, requires = "fail_above")]
     fail_on: Gate,
 
@@ -63,11 +54,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// End a process by SIGTERM, and 10 s later by SIGKILL, that lives longer
+    /// Time after which a process is ended by SIGTERM, and 10 s later by SIGKILL
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = args::time_limit)]
     timeout: Duration,
 
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 }

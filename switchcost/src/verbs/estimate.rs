@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     tasks: Option<u64>,
 
-    /// Results to go by [default: the newest switchcost-*.jsonl in this folder, or else a run of 15 s]
+    /// Results to use [default: the newest switchcost-*.jsonl in this folder, or else a run of 15 s]
     #[arg(value_name = "FILE")]
     results: Option<PathBuf>,
 }

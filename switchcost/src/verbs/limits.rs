@@ -16,16 +16,10 @@ use crate::probe;
 use crate::programs::Programs;
 use crate::render;
 
-/// Show every limit of this system, how many tasks of each benchmark it allows, and the command that
-/// raises it.
-///
-/// The programs are asked for their needs. Nothing is measured, and without --apply nothing is
-/// changed. Flags of this verb stand before PROGRAM; all that follows it is the program's command
-/// line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Check so many tasks, and exit with status 1 where some benchmark cannot hold them. Without it
-    /// the commands make room for twice as many as each benchmark may have now
+    /// Check so many tasks, and end with status 1 where some program cannot hold them. Without it the
+    /// commands make room for twice as many as each program may have now
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
 
@@ -38,8 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// Check this command line instead of all benchmarks: the name or path of a program, and its
-    /// flags
+    /// Check this command line instead of all programs: the name or path of a program, and its flags
     #[arg(value_name = "PROGRAM [FLAGS]", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }

@@ -6,11 +6,9 @@ use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::sweep::Planned;
 
-/// Measures what threads and async tasks hold in memory, at rest: user and kernel memory as slopes
-/// over the number of tasks, and how many this machine's memory would hold
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How often each number of tasks is measured, each time in a fresh process
+    /// Processes for each number of tasks
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 

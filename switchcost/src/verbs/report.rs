@@ -15,7 +15,7 @@ use crate::{render, replace, store};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The files of records; - is standard input
+    /// Results; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 

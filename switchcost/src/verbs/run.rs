@@ -69,7 +69,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     measure: Measure,
 
-    /// How to print the tables
+    /// Output format
     #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
     format: Format,
 }
@@ -89,7 +89,7 @@ pub(super) struct Keep {
     #[command(flatten)]
     pub(super) measure: Measure,
 
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
     pub(super) format: Format,
 }
@@ -97,7 +97,7 @@ pub(super) struct Keep {
 /// Cases of a plan.
 #[derive(Debug, clap::Args)]
 pub(super) struct Selection {
-    /// Plan: a built-in one by its name, or a TOML file by its path [default: default]
+    /// Built-in plan by its name, or a TOML file by its path [default: default]
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
     plan: Option<OsString>,
 

@@ -5,15 +5,14 @@ use record::Metric;
 use super::{run::Keep, sweep};
 use crate::{console::BadUsage, range::Range, subject::Subject, sweep::Sweep};
 
-/// Builds more and more tasks, up to the limits of this system: how set-up, first iteration and
-/// teardown grow, what the kernel takes for a task, and which limit stops each program
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Largest number of tasks, if the limits allow it; the first is a 2000th of it
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(2..))]
     to: u32,
 
-    /// A program with its flags, such as "thread-brigade --stack-size 64KiB"; may be given often
+    /// A program with its flags, such as "thread-brigade --stack-size 64KiB"; give it several
+    /// times for several
     #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "thread-mem-brigade", "async-mem-brigade", "thread-creation", "async-creation"])]
     program: Vec<Subject>,
 

@@ -19,8 +19,6 @@ use crate::programs::Programs;
 use crate::setting::{self, Cpus, Policy, Setting};
 use crate::{render, signals};
 
-/// Runs a program once and prints all that can be observed of it. Options stand before PROGRAM; what
-/// follows it is the program's own, its --iters and --warmup too
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// CPUs that it may use, such as 0,2-3 [default: those of this process]
@@ -46,7 +44,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     measure: Measure,
 
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 

@@ -17,8 +17,6 @@ use crate::store::Store;
 use crate::subject::Subject;
 use crate::sweep::{self, Cut, Planned, Sweep};
 
-/// Measures programs at several values of one flag, each value in fresh processes, and says where
-/// the curves leave the level that they begin at
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([
     "tasks", "tokens", "over",
@@ -37,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=FROM..TO", value_parser = named)]
     over: Option<Swept>,
 
-    /// How many values, by equal factors, both ends included
+    /// Number of values, at equal factors, both ends included
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
     points: u32,
 
@@ -50,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_values = ["unpinned", "pinned"])]
     placement: Vec<Placement>,
 
-    /// How often each value is measured, each time in a fresh process
+    /// Processes for each value
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
