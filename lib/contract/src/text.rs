@@ -50,7 +50,7 @@ pub(crate) fn of(description: &Description, pass: &Pass) -> Option<String> {
         );
     }
     for (name, extra) in &pass.extra {
-        row(name, format!("mean {:.4}, {}", extra.mean, numbers(extra)));
+        row(name, extra_text(name, extra));
     }
     Some(text)
 }
@@ -60,8 +60,11 @@ fn percentiles(d: &Distribution) -> String {
     format!("min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}")
 }
 
-/// The unit of an extra distribution is in its name.
-fn numbers(d: &Distribution) -> String {
-    let Distribution { min, p50, p99, max, .. } = d;
-    format!("min {min}, p50 {p50}, p99 {p99}, max {max}")
+/// The unit of an extra distribution is in its name, or it is ns.
+fn extra_text(name: &str, d: &Distribution) -> String {
+    let Distribution { mean, min, p50, p99, max, .. } = d;
+    match ["_bytes", "_tasks", "_count"].iter().any(|unit| name.ends_with(unit)) {
+        true => format!("mean {mean:.4}, min {min}, p50 {p50}, p99 {p99}, max {max}"),
+        false => format!("mean {}, {}", Nanos(*mean), percentiles(d)),
+    }
 }

@@ -24,7 +24,9 @@ use executor::Executor;
 
 /// Pass a number or a buffer through a chain of smol tasks joined in memory, and time it
 #[derive(Parser)]
-#[command(mut_arg("transport", |arg| arg.default_value("async-channel")))]
+#[command(mut_arg("transport", |arg| arg
+    .default_value("async-channel")
+    .help("Kind of the links: async-channel, mpsc or mutex")))]
 struct Cli {
     #[command(flatten)]
     brigade: BrigadeFlags,
