@@ -101,8 +101,8 @@ pub(super) struct Selection {
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
     plan: Option<OsString>,
 
-    /// Only cases whose section, row or column contains this text, case-insensitive, and, for a run, what
-    /// they are divided by
+    /// Only cases whose section, row or column contains this text, case-insensitive; run keeps the rows
+    /// that they are divided by, or that they subtract, too
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 }
