@@ -58,8 +58,7 @@ pub(crate) enum TextOrJson {
 /// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Measure {
-    /// Time after which a process is ended by SIGTERM, and 10 s later by SIGKILL; the other cases run all
-    /// the same
+    /// Time after which a process is ended by SIGTERM, and 10 s later by SIGKILL
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit, help_heading = "Advanced")]
     timeout: Duration,
 

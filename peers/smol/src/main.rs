@@ -26,6 +26,7 @@ use executor::Executor;
 #[derive(Parser)]
 #[command(mut_arg("transport", |arg| arg
     .default_value("async-channel")
+    .hide_possible_values(true)
     .help("Kind of the links: async-channel, mpsc or mutex")))]
 struct Cli {
     #[command(flatten)]
