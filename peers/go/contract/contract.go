@@ -26,8 +26,9 @@ var Flags = flag.NewFlagSet("", flag.ContinueOnError)
 var tasks *uint64
 
 var (
-	warmup     = Number("warmup", 100, 0, math.MaxUint64, "`N` untimed iterations first")
-	workers    = Number("workers", 0, 0, 32768, "`N` threads that run goroutines; 0 is GOMAXPROCS, or one for each CPU")
+	warmup = Number("warmup", 100, 0, math.MaxUint64, "`N` untimed iterations first")
+	// At most so many: the runtime takes a minute for 32768, and is deaf to signals meanwhile.
+	workers    = Number("workers", 0, 0, 4096, "`N` threads that run goroutines; 0 is GOMAXPROCS, or one for each CPU")
 	describe   = Flags.Bool("describe", false, "print what this command line would build and need, as one line of JSON")
 	controlled = Flags.Bool("controlled", false, "obey requests on standard input, answer in lines of JSON")
 )
@@ -97,6 +98,8 @@ func start(name string, complete func(*Description) error, measure func(*Run) er
 	case *describe:
 		return complain(name, printLine(description), 1)
 	}
+	// Set also where no flag asks for it, or the runtime follows a quota of CPU time that changes in mid-run.
+	runtime.GOMAXPROCS(int(*workers))
 	run := newRun(description)
 	if err = checkLimits(description); err == nil {
 		err = guarded(run, measure)
@@ -137,8 +140,6 @@ func parse(name string, complete func(*Description) error) (*Description, error)
 	if *workers == 0 {
 		*workers = uint64(runtime.GOMAXPROCS(0))
 	}
-	// Set once more, or the runtime follows a quota of CPU time that changes in mid-run.
-	runtime.GOMAXPROCS(int(*workers))
 	d := &Description{
 		Contract: 1, Program: name, Version: "0.1.0", Tasks: *tasks, Claim: "user-switch",
 		Settle: 3,
