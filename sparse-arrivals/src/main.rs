@@ -156,7 +156,9 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
             let served =
                 arrivals.serve(cli, run, None, || (0..cli.flags.tasks).try_for_each(submit));
             drop(queue);
-            served.and(pool.join())
+            // Where a task is lost, those that wait behind it could take hours: they end with the process.
+            served?;
+            pool.join()
         }
     }
 }

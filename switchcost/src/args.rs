@@ -32,10 +32,16 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Longest span of time: a clock can be asked for a time so far away.
+const LONGEST: Duration = Duration::from_secs(10_000 * 24 * 3600);
+
 /// A span of time such as `90s` or `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let fault = |_| format!("'{text}' is not a span of time: write one such as 90s or 2m");
-    humantime::parse_duration(text).map_err(fault)
+    match humantime::parse_duration(text) {
+        Ok(span) if span <= LONGEST => Ok(span),
+        Ok(_) => Err(format!("'{text}' is too long: 10000days at most")),
+        Err(_) => Err(format!("'{text}' is not a span of time: write one such as 90s or 2m")),
+    }
 }
 
 /// A span of time that is not nothing.
@@ -124,7 +130,8 @@ mod tests {
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
         assert_eq!(time_limit("10m"), Ok(Duration::from_secs(600)));
         assert!(time_limit("0s").is_err());
-        for text in ["", "90", "-5s", "soon"] {
+        assert_eq!(duration("10000days"), Ok(LONGEST));
+        for text in ["", "90", "-5s", "soon", "10001days", "500000000000years"] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

@@ -10,7 +10,7 @@ use crate::executable::Executable;
 use crate::plan::Case;
 use crate::process::{Ended, Running};
 use crate::setting::Cpus;
-use crate::signals;
+use crate::{signals, store};
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
 const MOST_THREADS: u64 = 10_000;
@@ -52,7 +52,14 @@ pub fn run(program: &Executable, case: &Case, options: &Options) -> Process {
     if let Err(error) = measure(program, case, options, &mut process) {
         process.error = Some(format!("{error:#}"));
     }
-    process
+    // In a file nobody would believe it, and its line would be lost.
+    match store::ensure_possible(&process) {
+        Ok(()) => process,
+        Err(what) => Process {
+            error: Some(format!("what it says cannot be true: {what}")),
+            ..Process::of(&case.program, case.args())
+        },
+    }
 }
 
 fn measure(
@@ -272,13 +279,14 @@ pub(crate) fn unexpected(wanted: &str, found: &Answer) -> Fault {
 
 /// Usage of two slices.
 pub(crate) fn sum(a: Usage, b: Usage) -> Usage {
+    let both = |count: fn(&Usage) -> u64| count(&a).saturating_add(count(&b));
     Usage {
-        user_ns: a.user_ns + b.user_ns,
-        system_ns: a.system_ns + b.system_ns,
-        voluntary_switches: a.voluntary_switches + b.voluntary_switches,
-        involuntary_switches: a.involuntary_switches + b.involuntary_switches,
-        minor_faults: a.minor_faults + b.minor_faults,
-        major_faults: a.major_faults + b.major_faults,
+        user_ns: both(|used| used.user_ns),
+        system_ns: both(|used| used.system_ns),
+        voluntary_switches: both(|used| used.voluntary_switches),
+        involuntary_switches: both(|used| used.involuntary_switches),
+        minor_faults: both(|used| used.minor_faults),
+        major_faults: both(|used| used.major_faults),
     }
 }
 
@@ -297,7 +305,7 @@ fn merge(all: &mut Extra, more: Extra) {
         let spread = |d: f64, own: f64| d.powi(2) + (own - mean).powi(2);
         let variance = weighted(spread(a.stddev, a.mean), spread(b.stddev, b.mean));
         *a = contract::message::Distribution {
-            count: a.count + b.count,
+            count: a.count.saturating_add(b.count),
             mean,
             stddev: variance.sqrt(),
             min: a.min.min(b.min),

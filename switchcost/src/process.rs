@@ -143,7 +143,7 @@ impl Running {
             buffer: Vec::new(),
             searched: 0,
             timeout,
-            deadline: Instant::now() + timeout.min(Duration::from_secs(1 << 32)),
+            deadline: Instant::now() + timeout,
             stage: Stage::Free,
             is_killed: false,
             told: 0,

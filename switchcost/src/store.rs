@@ -21,6 +21,7 @@ use crate::lock;
 mod absurd;
 mod read;
 
+pub(crate) use absurd::process as ensure_possible;
 pub use read::{Contents, parse, read, read_any, tell};
 
 /// A file that records are appended to.

@@ -50,6 +50,18 @@ fn case(iters: u64) -> Case {
 }
 
 #[test]
+fn figures_that_no_reader_would_believe_are_a_failure() {
+    let without_hops = READY.replace("\"hops\":5", "\"hops\":0");
+    let long = r#"echo '{"at":"ran","samples_ns":[18446744073709551615]}'"#;
+    for (ready, run, words) in [(&*without_hops, RUN, "hops: none"), (READY, long, "samples")] {
+        let process = run_script(&program([ready, run, HOLD, END]), &case(1), LONG);
+        let error = process.error.unwrap();
+        assert!(error.contains("cannot be true") && error.contains(words), "{error}");
+        assert_eq!((process.samples, process.hops), (None, None));
+    }
+}
+
+#[test]
 fn a_program_is_asked_for_all_that_is_wanted() {
     let process = run_script(&program([READY, RUN, HOLD, END]), &case(4), LONG);
     assert_eq!((process.error.as_ref(), process.partial), (None, false));

@@ -20,7 +20,7 @@ const MOST_ROUNDS: u32 = 1_000_000;
 ///
 /// # Errors
 /// The first thing found, with its values.
-pub(super) fn process(process: &Process) -> Result<(), String> {
+pub(crate) fn process(process: &Process) -> Result<(), String> {
     if let Some(samples) = &process.samples {
         summary("samples", samples)?;
         let (hops, samples) = (process.hops.unwrap_or(1), samples.count);
