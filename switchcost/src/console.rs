@@ -2,19 +2,15 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 
 pub use contract::BadUsage;
 
-/// Writes to standard output in one go. A reader that has gone away is no error.
+/// Writes to standard output in one go. A reader that has gone away is no error, a closed output is.
 pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
     let mut text = Vec::new();
     write(&mut text)?;
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(&text).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
+    contract::console::show(&String::from_utf8_lossy(&text))
 }
 
 /// Writes a line to standard error, as [`plain`] text: messages quote files and other programs.

@@ -8,6 +8,9 @@ use record::Metric;
 use super::{COUNTS_OF_A_SLOPE, Section};
 use crate::console::{is_command, plain_line};
 
+/// Longest name of a pass.
+const LONGEST_PASS: usize = 100;
+
 /// Makes sure that a program's flags leave those alone that the runner sets.
 pub(crate) fn ensure_others(flags: &[String]) -> anyhow::Result<()> {
     for flag in flags {
@@ -68,6 +71,17 @@ impl Section {
                 row.name
             );
             ensure!(row.iters > 0, "row '{}': iters: at least one", row.name);
+            for pass in &row.passes {
+                // It becomes a word of a request.
+                let is_word = pass.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+                ensure!(
+                    is_word && (1..=LONGEST_PASS).contains(&pass.len()),
+                    "row '{}': passes: '{}' is no name of a pass: letters, digits, - and _, \
+                     {LONGEST_PASS} at most",
+                    row.name,
+                    plain_line(pass)
+                );
+            }
             if self.metric == Metric::Memory {
                 let distinct: HashSet<u32> = row.tasks.iter().copied().collect();
                 ensure!(

@@ -186,6 +186,8 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         ),
         (format!("rounds = 1\n{section}baseline='x'"), "refers to 'x'"),
         (format!("rounds = 1\n{section}baseline='r'"), "refers to 'r'"),
+        (format!("rounds = 1\n{section}passes=['main\\nend']"), "no name of a pass"),
+        (format!("rounds = 1\n{section}passes=['']"), "no name of a pass"),
         (format!("rounds = 1\n{section}speed=3"), "unknown field"),
         (format!("rounds = 1\n{section}flags=['--controlled']"), "the runner's own"),
         (format!("rounds = 1\n{section}tasks=[1,2]"), "only for the metric"),

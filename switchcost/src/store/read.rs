@@ -43,7 +43,8 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
             Some((line, fault)) => {
                 bail!("{} holds no record; line {line}: {fault}", path.display())
             }
-            None => bail!("{} is empty", path.display()),
+            None if contents.runs.is_empty() => bail!("{} is empty", path.display()),
+            None => bail!("{} holds no record: its run ended before the first", path.display()),
         }
     }
     Ok(contents)

@@ -3,8 +3,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
-use std::time::SystemTime;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use record::{Metric, Quantity};
@@ -39,7 +38,7 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (name, records) = match args.results.clone().or_else(newest) {
+    let (name, records) = match args.results.clone().or_else(|| newest(Path::new("."))) {
         Some(path) => {
             let contents = store::read(&path)?;
             store::tell(&path, &contents);
@@ -63,16 +62,20 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     .context("cannot print")
 }
 
-/// The newest results in this folder.
-fn newest() -> Option<PathBuf> {
-    let files = fs::read_dir(".").ok()?.flatten();
+/// The newest results in a folder. What is no plain file, such as a FIFO, is not looked into.
+fn newest(folder: &Path) -> Option<PathBuf> {
+    let files = fs::read_dir(folder).ok()?.flatten();
     let results = files.filter(|file| {
         let name = file.file_name();
         let name = name.to_string_lossy();
         name.starts_with("switchcost-") && name.ends_with(".jsonl")
     });
-    let changed = |file: &fs::DirEntry| file.metadata().and_then(|m| m.modified()).ok();
-    results.max_by_key(|file| changed(file).unwrap_or(SystemTime::UNIX_EPOCH)).map(|f| f.path())
+    let changed = |path: &Path| {
+        let file = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        file.modified().ok()
+    };
+    let dated = results.filter_map(|file| Some((changed(&file.path())?, file.path())));
+    dated.max().map(|(_, path)| path)
 }
 
 /// What is asked for, row by row, each with a verdict.
@@ -120,6 +123,11 @@ fn verdict(most: f64, of: &str, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
     use super::*;
     use stats::Estimate;
 
@@ -149,6 +157,17 @@ mod tests {
             many.contains("39 MiB as threads") && many.contains("3.8 % of the memory"),
             "{many}"
         );
+    }
+
+    #[test]
+    fn results_are_a_plain_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("switchcost-a.jsonl"), "").unwrap();
+        fs::create_dir(path("switchcost-b.jsonl")).unwrap();
+        mkfifo(&path("switchcost-c.jsonl"), Mode::S_IRWXU).unwrap();
+        symlink("nowhere", path("switchcost-d.jsonl")).unwrap();
+        assert_eq!(newest(folder.path()), Some(path("switchcost-a.jsonl")));
     }
 
     #[test]

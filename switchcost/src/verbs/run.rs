@@ -222,7 +222,8 @@ pub(super) fn quick() -> anyhow::Result<Vec<Record>> {
         #[command(flatten)]
         run: Args,
     }
-    let folder = tempfile::tempdir().context("cannot make a folder for the results")?;
+    let folder = tempfile::tempdir()
+        .context("cannot make a folder for the results: let TMPDIR name one that can be written")?;
     let out = folder.path().join("quick.jsonl");
     let flags = [OsStr::new("run"), OsStr::new("--quick"), OsStr::new("--out"), out.as_os_str()];
     Ok(measure(&Flags::try_parse_from(flags)?.run)?.records().to_vec())
@@ -288,14 +289,15 @@ fn earlier(path: &Path) -> anyhow::Result<Contents> {
 /// Prints what was found, and where the records are.
 fn conclude(rounds: &mut Rounds, format: Format, full: bool) -> anyhow::Result<()> {
     let records = rounds.records();
-    report::print(&analysis::analyse(records), records, format, full)?;
+    let printed = report::print(&analysis::analyse(records), records, format, full);
     if signals::received().is_some() {
         console::say(format_args!(
             "the same options with --resume {} go on from here",
             rounds.store().path().display()
         ));
     }
-    rounds.conclude()
+    // Where the records are is said also where nothing could be printed.
+    printed.and(rounds.conclude())
 }
 
 pub(super) fn drawn_seed() -> u64 {

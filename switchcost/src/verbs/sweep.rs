@@ -196,8 +196,8 @@ pub(super) fn measure(programs: Programs, planned: &Planned, keep: &Keep) -> any
         }
     }
     let records = rounds.records();
-    report::print(&analysis::analyse(records), records, keep.format, true)?;
-    rounds.conclude()
+    let printed = report::print(&analysis::analyse(records), records, keep.format, true);
+    printed.and(rounds.conclude())
 }
 
 /// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.

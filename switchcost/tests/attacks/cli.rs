@@ -1,8 +1,11 @@
 //! Command lines and inputs that cannot be printed or understood.
 
 use std::fs::OpenOptions;
+use std::path::Path;
 
 use super::switchcost;
+use crate::support::RUNNER;
+use crate::support::process::Run;
 
 #[test]
 fn a_help_text_that_cannot_be_printed_is_an_error() {
@@ -13,6 +16,12 @@ fn a_help_text_that_cannot_be_printed_is_an_error() {
         let run = switchcost(flags).finish().expect_quiet_success();
         assert!(run.stdout.contains("switchcost"), "{run}");
     }
+}
+
+#[test]
+fn a_closed_output_is_an_error() {
+    let run = Run::within("exec \"$0\" \"$@\" >&-", Path::new(RUNNER)).flags("run --list");
+    run.finish().expect(1).expect_complaint(&["standard output is closed"]);
 }
 
 #[test]
