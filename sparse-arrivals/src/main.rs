@@ -24,11 +24,11 @@
 //! as Tokio's workers do.
 
 mod schedule;
+mod task;
 
-use std::hint::black_box;
 use std::io::{Write, pipe};
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -40,7 +40,8 @@ use contract::units::Span;
 use contract::{Defaults, Flags, Pass, Program, Run};
 use runtime::{Flavor, RuntimeFlags, WorkerCounts};
 use schedule::Schedule;
-use threads::{CpuAssignment, Placement};
+use task::{ShortTask, Times, multiply};
+use threads::{CpuAssignment, Placement, worker_needs};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Handle, Runtime};
@@ -79,9 +80,6 @@ enum On {
 /// Time after which a task is lost.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Bytes that a thread of the pool holds: its stack as far as it is used, and the kernel's share.
-const THREAD_BYTES: u64 = 100 << 10;
-
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 1, iters: 6000, warmup: 100 };
 
@@ -100,15 +98,8 @@ impl Program for Cli {
             let tasks = Description::new(name, &self.flags, Claim::UserSwitch);
             return self.runtime().describe(Description { needs: own, ..tasks });
         }
-        let threads = u64::from(self.workers);
-        let pool = Needs {
-            threads: Need::new(threads, 0),
-            maps: Need::new(threads * 4, 0),
-            bytes: Need::new(threads * THREAD_BYTES, 0),
-            ..Needs::default()
-        };
         let tasks = Description::new(name, &self.flags, Claim::KernelSwitch);
-        Ok(Description { needs: own + pool, ..tasks })
+        Ok(Description { needs: own + worker_needs(self.workers), ..tasks })
     }
 }
 
@@ -192,36 +183,6 @@ fn spawn_from_inside(
     runtime.block_on(runtime::join(acceptor)).and(served)
 }
 
-/// A short task, and where it tells its times.
-#[derive(Clone)]
-struct ShortTask {
-    work: u32,
-    tell: Sender<Times>,
-}
-
-/// Times of a short task, and what it computed.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    started: Instant,
-    ended: Instant,
-    product: u64,
-}
-
-impl ShortTask {
-    fn run(&self) {
-        let started = Instant::now();
-        let product = multiply(self.work);
-        let times = Times { started, ended: Instant::now(), product };
-        // Nobody waits for it where the run is over. Where somebody does, he sleeps, and is not woken.
-        let _ = self.tell.send(times);
-    }
-}
-
-/// Multiplies so many times. No compiler finds a shorter way to the same number.
-fn multiply(times: u32) -> u64 {
-    (0..times).fold(black_box(3), |x: u64, _| x.wrapping_mul(x).wrapping_add(5))
-}
-
 /// The main thread's side of the tasks.
 struct Arrivals {
     /// What each task must compute.
@@ -303,16 +264,5 @@ impl Arrivals {
             last.1 = last.1.max(ended - submitted);
         }
         Ok(last)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_product_takes_each_multiplication() {
-        // 3² + 5 = 14, 14² + 5 = 201.
-        assert_eq!([0, 1, 2].map(multiply), [3, 14, 201]);
     }
 }

@@ -96,11 +96,12 @@ impl Rounds {
         Ok(self)
     }
 
-    /// Waits until no other runner measures on this machine, and keeps others from it as long as this
-    /// run lives; that costs nothing of the budget. Runs all rounds of the cases, or, where there is a budget, rounds for about so long: the first one
-    /// sizes the others, so that at least [`pacing::ROUNDS`] fit, and cases that do not fit are left out and
-    /// named. Each process is stored as soon as it has ended. A signal ends it early, and the process under
-    /// way is stored as interrupted.
+    /// Waits until no other runner measures on this machine, which costs nothing of the budget, and keeps
+    /// others from it as long as this run lives. Then runs all rounds of the cases.
+    ///
+    /// Where there is a budget, rounds go on for about so long: the first one sizes the others, so that at
+    /// least [`pacing::ROUNDS`] fit, and cases that do not fit are left out and named. Each process is
+    /// stored as soon as it has ended. A signal ends it early, and it is stored as interrupted.
     ///
     /// # Errors
     /// When nothing was measured; where something was, [`Rounds::conclude`] tells the error, when that

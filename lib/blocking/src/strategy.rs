@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::ensure;
 use clap::ValueEnum;
 use contract::BadUsage;
-use contract::message::{Description, Need, Needs};
+use contract::message::Description;
 use runtime::{Flavor, RuntimeFlags};
-use threads::{CpuAssignment, Placement};
+use threads::{CpuAssignment, Placement, worker_needs};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, spawn_blocking};
@@ -47,9 +47,6 @@ const MOST_WORKERS: u32 = 4;
 
 /// Time after which Tokio ends an idle thread that is no worker: longer than any run.
 const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-/// Bytes that a thread holds: its stack as far as it is used, and the kernel's share.
-const THREAD_BYTES: u64 = 100 << 10;
 
 /// The threads of a run besides the main one. Their number is the same for each strategy.
 #[derive(Clone, Copy, Debug)]
@@ -101,14 +98,8 @@ impl Threads {
     /// As [`Threads::build`].
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         let described = self.runtime.describe(tasks)?;
-        let others = u64::from(self.of_runtime + self.of_pool);
-        let needs = Needs {
-            threads: Need::new(others, 0),
-            maps: Need::new(others * 4, 0),
-            bytes: Need::new(others * THREAD_BYTES, 0),
-            ..Needs::default()
-        };
-        Ok(Description { needs: described.needs + needs, ..described })
+        let others = worker_needs(self.of_runtime + self.of_pool);
+        Ok(Description { needs: described.needs + others, ..described })
     }
 
     /// Builds the runtime with I/O. Its threads start when they are needed, and none ends before it.

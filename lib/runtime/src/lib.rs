@@ -14,7 +14,7 @@ use chain::StartLatch;
 use clap::ValueEnum;
 use contract::message::{self, Description, Need, Needs};
 use contract::{BadUsage, console};
-use threads::{CpuAssignment, Placement};
+use threads::{CpuAssignment, Placement, worker_needs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
@@ -46,9 +46,6 @@ pub enum Flavor {
     /// all tasks on the main thread
     CurrentThread,
 }
-
-/// Bytes that a worker holds: its stack as far as it is used, its queue, and the kernel's share.
-const WORKER_BYTES: u64 = 100 << 10;
 
 /// Bytes of a task that waits on a link, its registrations with epoll and the kernel's share of these
 /// included; more than was seen.
@@ -111,15 +108,10 @@ impl RuntimeFlags {
         };
         let threads = match self.flavor {
             Flavor::CurrentThread => 0,
-            Flavor::MultiThread => u64::from(workers),
+            Flavor::MultiThread => workers,
         };
-        let needs = Needs {
-            threads: Need::new(threads, 0),
-            maps: Need::new(threads * 4, 0),
-            bytes: Need::new(threads * WORKER_BYTES, 0),
-            ..Needs::default()
-        };
-        Ok(Description { needs: tasks.needs + needs, runtime: Some(runtime), ..tasks })
+        let needs = tasks.needs + worker_needs(threads);
+        Ok(Description { needs, runtime: Some(runtime), ..tasks })
     }
 
     /// Builds the runtime, with I/O where `io` is set.

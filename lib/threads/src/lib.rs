@@ -11,4 +11,4 @@ mod spawner;
 
 pub use handoff::HandoffCell;
 pub use placement::{CpuAssignment, Placement};
-pub use spawner::{Spawner, StackFlags, Stacks, Thread};
+pub use spawner::{Spawner, StackFlags, Stacks, Thread, worker_needs};

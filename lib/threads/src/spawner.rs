@@ -50,8 +50,26 @@ fn stack_size(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// Memory maps of a thread of std: stack, guard page, signal stack and its guard page.
+const STD_MAPS: u64 = 4;
+
 /// From this size on a stack has a page table of its own.
 const PAGE_TABLE_SPAN: u64 = 2 << 20;
+
+/// Bytes that a thread with std's stack holds once it has worked: its stack as far as it is used, queues,
+/// and the kernel's share.
+const WORKER_BYTES: u64 = 100 << 10;
+
+/// Needs of so many workers, however many tasks they run.
+pub fn worker_needs(workers: u32) -> Needs {
+    let workers = u64::from(workers);
+    Needs {
+        threads: Need::new(workers, 0),
+        maps: Need::new(workers * STD_MAPS, 0),
+        bytes: Need::new(workers * WORKER_BYTES, 0),
+        ..Needs::default()
+    }
+}
 
 impl StackFlags {
     /// Needs of threads that wait, their kernel stacks and task structures included: about 40 KiB
@@ -59,8 +77,7 @@ impl StackFlags {
     pub fn needs(&self) -> Needs {
         let tables = u64::from(self.bytes_each() >= PAGE_TABLE_SPAN) * (4 << 10);
         let maps = match self.stacks {
-            // Stack, guard page, signal stack and its guard page.
-            Stacks::Std => 4,
+            Stacks::Std => STD_MAPS,
             Stacks::Arena => 0,
         };
         Needs {

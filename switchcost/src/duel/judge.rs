@@ -33,12 +33,10 @@ pub struct Quad {
 }
 
 /// Figures of two fresh processes that took turns, the first side's before the second's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Pair {
-    /// Logarithm of second ÷ first, in time.
-    pub log_ratio: f64,
-    /// Median iteration, in ns.
-    pub time: Option<[f64; 2]>,
+    /// Times, where it took turns.
+    pub time: Option<Times>,
     /// Resident memory per task, in bytes: the slope of a line.
     pub memory: Option<[f64; 2]>,
     /// Voluntary switches per iteration, where both are counted.
@@ -47,11 +45,13 @@ pub struct Pair {
     pub faults: Option<[f64; 2]>,
 }
 
-impl Pair {
-    /// A pair of slopes.
-    pub fn of_memory(slopes: [f64; 2]) -> Self {
-        Pair { log_ratio: 0.0, time: None, memory: Some(slopes), switches: None, faults: None }
-    }
+/// Times of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Times {
+    /// Median iterations, in ns.
+    pub medians: [f64; 2],
+    /// Logarithm of second ÷ first, by [`log_ratio`].
+    pub log_ratio: f64,
 }
 
 /// Pairs of one row.
@@ -194,7 +194,7 @@ fn series(row: &Row) -> Vec<Series> {
 
 fn series_of(row: &Row, kind: Kind) -> Option<Series> {
     let figures = |pair: &Pair| match kind {
-        Kind::Time => pair.time,
+        Kind::Time => pair.time.map(|time| time.medians),
         Kind::Memory => pair.memory,
         Kind::Switches => pair.switches,
         Kind::Faults => pair.faults,
@@ -202,10 +202,10 @@ fn series_of(row: &Row, kind: Kind) -> Option<Series> {
     let pairs: Vec<[f64; 2]> = row.pairs.iter().map(figures).collect::<Option<_>>()?;
     let twins: Vec<[f64; 2]> = row.twins.iter().map(figures).collect::<Option<_>>()?;
     let is_share = pairs.iter().chain(&twins).flatten().all(|&figure| figure > 0.0);
-    let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match is_share {
-        _ if kind == Kind::Time => pair.log_ratio,
-        true => (second / first).ln(),
-        false => second - first,
+    let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match (kind, pair.time) {
+        (Kind::Time, Some(time)) => time.log_ratio,
+        _ if is_share => (second / first).ln(),
+        _ => second - first,
     };
     let median = |side: usize| {
         let figures: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();

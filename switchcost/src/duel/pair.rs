@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use contract::message::{Answer, Extra, MOST_SAMPLES, Request, Usage};
 
 use super::MIN_TWINS;
-use super::judge::{MIN_PAIRS, Pair, Quad, log_ratio};
+use super::judge::{MIN_PAIRS, Pair, Quad, Times, log_ratio};
 use crate::executable::Executable;
 use crate::execute::{self, Fault};
 use crate::plan::Case;
@@ -227,10 +227,12 @@ fn pair(first: &Live<'_>, second: &Live<'_>, quads: &[Quad]) -> Option<Pair> {
         Some([each(first)?, each(second)?])
     };
     Some(Pair {
-        log_ratio: log_ratio(quads)?,
-        time: Some([stats::median(&first.slices)?, stats::median(&second.slices)?]),
-        memory: None,
+        time: Some(Times {
+            medians: [stats::median(&first.slices)?, stats::median(&second.slices)?],
+            log_ratio: log_ratio(quads)?,
+        }),
         switches: counts(|used| used.voluntary_switches),
         faults: counts(|used| used.minor_faults),
+        ..Pair::default()
     })
 }

@@ -53,7 +53,7 @@ impl Lines<'_> {
                 .ok_or_else(|| Stop::Failed("too few task counts for a slope".to_owned()))
         };
         let [first, second] = &bytes;
-        Ok(Pair::of_memory([slope(first)?, slope(second)?]))
+        Ok(Pair { memory: Some([slope(first)?, slope(second)?]), ..Pair::default() })
     }
 
     /// Resident memory of the process with all tasks at rest. The kernel's share is counted for the whole

@@ -28,11 +28,10 @@ impl Machine {
             })
             .collect();
         Pair {
-            log_ratio: log_ratio(&quads).unwrap(),
-            time: Some([1e6, second]),
-            memory: None,
+            time: Some(Times { medians: [1e6, second], log_ratio: log_ratio(&quads).unwrap() }),
             switches: Some(switches),
             faults: Some([0.0, 0.0]),
+            ..Pair::default()
         }
     }
 
@@ -142,7 +141,7 @@ fn what_noise_hides_is_not_called_unchanged() {
     let mut machine = Machine::new(8);
     let mut row = machine.row(0.0, 8);
     for (k, pair) in row.pairs.iter_mut().enumerate() {
-        pair.log_ratio = if k % 2 == 0 { 0.5 } else { -0.5 };
+        pair.time.as_mut().unwrap().log_ratio = if k % 2 == 0 { 0.5 } else { -0.5 };
     }
     assert!(time(&judge(&[row])[0]).is_inconclusive());
 }
@@ -186,7 +185,7 @@ fn memory_is_judged_with_the_times() {
     let mut machine = Machine::new(9);
     let pair = |k: i32, change: f64| {
         let noise = 1.0 + 0.001 * f64::from(k % 3);
-        Pair::of_memory([1000.0, 1000.0 * change * noise])
+        Pair { memory: Some([1000.0, 1000.0 * change * noise]), ..Pair::default() }
     };
     let memory = Row {
         pairs: (0..8).map(|k| pair(k, 1.1)).collect(),
