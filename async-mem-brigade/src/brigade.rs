@@ -34,16 +34,11 @@ pub fn measure<L: Link<usize> + Link<Buffer>, E: Executor>(
     run: &mut Run,
 ) -> anyhow::Result<()> {
     let mut tasks = Vec::new();
-    let built = match flags.is_plain() {
-        true => {
-            let start = start_numbers;
-            executor.block_on(build::<usize, L, E>(flags, executor, start, &mut tasks))
-        }
-        false => {
-            let start = start_tokens;
-            executor.block_on(build::<Buffer, L, E>(flags, executor, start, &mut tasks))
-        }
+    let build: Pin<Box<dyn Future<Output = _>>> = match flags.is_plain() {
+        true => Box::pin(build::<usize, L, E>(flags, executor, start_numbers, &mut tasks)),
+        false => Box::pin(build::<Buffer, L, E>(flags, executor, start_tokens, &mut tasks)),
     };
+    let built = executor.block_on(build);
     finish(executor, run, built, tasks)
 }
 

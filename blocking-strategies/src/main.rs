@@ -23,18 +23,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use blocking::{
-    BlockingFlags, Direct, NeighbourFlags, Offload, Progress, SpawnBlocking, Strategy, Threads,
-};
+use blocking::{BlockingFlags, NeighbourFlags, Offload, Progress, Threads};
 use chain::FaultFlags;
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::samples::Recorder;
 use contract::{Defaults, Flags, Pass, Program, Run};
 use operation::{Operation, Work};
-use runtime::WorkerCounts;
+use runtime::Driven;
 use threads::Placement;
-use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// Time what a Tokio runtime does with work that blocks, and what that does to its other tasks
@@ -89,49 +86,16 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let threads = cli.threads()?;
-    let runtime = threads.build()?;
-    match cli.blocking.strategy {
-        Strategy::Direct => serve(cli, run, &runtime, Direct),
-        Strategy::Permit => serve(cli, run, &runtime, threads.permits()),
-        Strategy::SpawnBlocking => serve(cli, run, &runtime, SpawnBlocking),
-        Strategy::Dispatch => {
-            let pool = threads.start_pool()?;
-            let served = serve(cli, run, &runtime, pool.queue());
-            // A task that is left has the pool's queue.
-            drop(runtime);
-            served.and(pool.join())
-        }
-    }
-}
-
-/// All passes, by one strategy.
-fn serve(cli: &Cli, run: &mut Run, runtime: &Runtime, offload: impl Offload) -> anyhow::Result<()> {
-    let mut batches = Batches::new(cli, offload);
-    while let Some(mut pass) = run.next_pass()? {
-        let progress = cli.neighbours.progress(&pass);
-        let counted = cli.flags.controlled && progress.is_none();
-        let counts = counted.then(|| WorkerCounts::now(runtime.handle()));
-        let driver = runtime.spawn(drive(batches, pass, progress.clone()));
-        let (driven, mut extra) = cli.neighbours.beside(runtime, progress, driver)?;
-        let result;
-        (batches, pass, result) = driven;
-        pass.extra.append(&mut extra);
-        if let Some(counts) = counts {
-            counts.add_to(&mut pass.extra);
-        }
-        run.finish(pass)?;
-        result?;
-    }
-    cli.threads()?.check_count()
+    let batches = async |offload| Ok(Batches::new(cli, offload));
+    blocking::serve(&cli.threads()?, run, cli.neighbours, batches, drive)
 }
 
 /// The driver: runs a batch in each iteration, and times that.
-async fn drive<O: Offload>(
-    mut batches: Batches<O>,
+async fn drive(
+    mut batches: Batches,
     mut pass: Pass,
     progress: Option<Arc<Progress>>,
-) -> (Batches<O>, Pass, anyhow::Result<()>) {
+) -> Driven<Batches> {
     let result = async {
         let mut took = batches.work.has_length().then(Recorder::default);
         while let Some(iteration) = pass.next_iteration() {
@@ -157,18 +121,18 @@ async fn drive<O: Offload>(
 }
 
 /// Batches of operations, with room for their results.
-struct Batches<O> {
+struct Batches {
     count: u32,
     work: Work,
     fault: FaultFlags,
-    offload: O,
+    offload: Offload,
     operations: Vec<Operation>,
     tasks: Vec<JoinHandle<anyhow::Result<u64>>>,
     results: Vec<anyhow::Result<u64>>,
 }
 
-impl<O: Offload> Batches<O> {
-    fn new(cli: &Cli, offload: O) -> Self {
+impl Batches {
+    fn new(cli: &Cli, offload: Offload) -> Self {
         let room = cli.flags.tasks as usize;
         Batches {
             count: cli.flags.tasks,

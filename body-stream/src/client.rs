@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, ensure};
-use blocking::Offload;
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::body::{Body, Incoming};
@@ -18,17 +17,17 @@ use crate::server::NO_LOOPBACK;
 use crate::store::Keeper;
 
 /// A connection, and what is done with its bodies.
-pub(crate) struct Client<O> {
+pub(crate) struct Client {
     requests: SendRequest<Empty<Bytes>>,
-    keeper: Keeper<O>,
+    keeper: Keeper,
 }
 
-impl<O: Offload> Client<O> {
+impl Client {
     /// Connects, and waits for a response without a body.
     ///
     /// # Errors
     /// What the system or the connection reports.
-    pub(crate) async fn connect(address: SocketAddr, keeper: Keeper<O>) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(address: SocketAddr, keeper: Keeper) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await.context(NO_LOOPBACK)?;
         stream.set_nodelay(true)?;
         let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;

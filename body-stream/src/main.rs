@@ -30,10 +30,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use blocking::{Direct, Offload, Progress, SpawnBlocking, Strategy};
+use blocking::{Offload, Progress};
 use contract::{Interrupted, Pass, Run, signals};
-use runtime::WorkerCounts;
-use tokio::runtime::Runtime;
+use runtime::Driven;
 use tokio::task::JoinHandle;
 
 use cli::Cli;
@@ -52,57 +51,14 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     }
     // While there is one thread.
     let mut server = Server::fork(Content::new(Outline(cli.size.0), PIECE))?;
-    let threads = cli.threads()?;
-    let runtime = threads.build()?;
     let address = server.address;
-    let driven = match cli.blocking.strategy {
-        Strategy::Direct => receive(cli, run, &runtime, address, Direct),
-        Strategy::Permit => receive(cli, run, &runtime, address, threads.permits()),
-        Strategy::SpawnBlocking => receive(cli, run, &runtime, address, SpawnBlocking),
-        Strategy::Dispatch => {
-            let pool = threads.start_pool()?;
-            let driven = receive(cli, run, &runtime, address, pool.queue());
-            // A task that is left has the pool's queue.
-            drop(runtime);
-            driven.and(pool.join())
-        }
-    };
-    driven.map_err(|e| server.explain(e))
-}
-
-/// All passes, by one strategy.
-fn receive(
-    cli: &Cli,
-    run: &mut Run,
-    runtime: &Runtime,
-    address: SocketAddr,
-    offload: impl Offload,
-) -> anyhow::Result<()> {
-    let mut batch = runtime.block_on(connect(cli, address, offload))?;
-    while let Some(mut pass) = run.next_pass()? {
-        let progress = cli.neighbours.progress(&pass);
-        let counted = cli.flags.controlled && progress.is_none();
-        let counts = counted.then(|| WorkerCounts::now(runtime.handle()));
-        let driver = runtime.spawn(drive(batch, pass, progress.clone()));
-        let (driven, mut extra) = cli.neighbours.beside(runtime, progress, driver)?;
-        let result;
-        (batch, pass, result) = driven;
-        pass.extra.append(&mut extra);
-        if let Some(counts) = counts {
-            counts.add_to(&mut pass.extra);
-        }
-        run.finish(pass)?;
-        result?;
-    }
-    cli.threads()?.check_count()
+    let connect = async |offload| connect(cli, address, offload).await;
+    let served = blocking::serve(&cli.threads()?, run, cli.neighbours, connect, drive);
+    served.map_err(|e| server.explain(e))
 }
 
 /// Makes all connections, one after the other.
-async fn connect<O: Offload>(
-    cli: &Cli,
-    address: SocketAddr,
-    offload: O,
-) -> anyhow::Result<Batch<O>> {
+async fn connect(cli: &Cli, address: SocketAddr, offload: Offload) -> anyhow::Result<Batch> {
     let tasks = cli.flags.tasks;
     let keeper = Keeper { store: cli.store, folder: cli.folder()?.map(Arc::new), offload };
     let mut batch = Batch {
@@ -124,19 +80,19 @@ async fn connect<O: Offload>(
     Ok(batch)
 }
 
-type Fetch<O> = JoinHandle<anyhow::Result<(Client<O>, Summary)>>;
+type Fetch = JoinHandle<anyhow::Result<(Client, Summary)>>;
 
 /// The tasks of an iteration, and their results.
-struct Batch<O> {
+struct Batch {
     outline: Outline,
     /// Number of the next body.
     next: u64,
-    clients: Vec<Client<O>>,
-    tasks: Vec<Fetch<O>>,
+    clients: Vec<Client>,
+    tasks: Vec<Fetch>,
     summaries: Vec<Summary>,
 }
 
-impl<O: Offload> Batch<O> {
+impl Batch {
     /// What is timed: asks for one body over each connection, in a task each, and awaits all.
     async fn run(&mut self) -> anyhow::Result<()> {
         for (number, client) in (self.next..).zip(self.clients.drain(..)) {
@@ -166,11 +122,7 @@ impl<O: Offload> Batch<O> {
 }
 
 /// The driver: has N bodies received in each iteration, and times that.
-async fn drive<O: Offload>(
-    mut batch: Batch<O>,
-    mut pass: Pass,
-    progress: Option<Arc<Progress>>,
-) -> (Batch<O>, Pass, anyhow::Result<()>) {
+async fn drive(mut batch: Batch, mut pass: Pass, progress: Option<Arc<Progress>>) -> Driven<Batch> {
     let result = async {
         while pass.next_iteration().is_some() {
             let clock = Instant::now();

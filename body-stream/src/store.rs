@@ -51,17 +51,17 @@ impl Store {
 
 /// How each body of a run is kept.
 #[derive(Clone)]
-pub(crate) struct Keeper<O> {
+pub(crate) struct Keeper {
     pub(crate) store: Store,
     /// `None` where the store has no files.
     pub(crate) folder: Option<Arc<Folder>>,
-    pub(crate) offload: O,
+    pub(crate) offload: Offload,
 }
 
 /// Bytes that are read back at once.
 const BLOCK: u64 = 64 << 10;
 
-impl<O: Offload> Keeper<O> {
+impl Keeper {
     /// Takes a body in, keeps it, looks at all of it and lets it go.
     ///
     /// # Errors

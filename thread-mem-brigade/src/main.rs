@@ -29,7 +29,7 @@ use chain::{
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Program, Run};
-use links::{Faulty, Link, Put, Take, WithBacklog};
+use links::{Link, Put, Special, Take};
 use threads::futex::FutexFlags;
 use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread};
 
@@ -165,11 +165,8 @@ fn build<M: MemoryToken, L: Link<M>>(
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()
         };
-        let thread = match backlog.filter(|_| place == 0) {
-            None => start(cli, &spawner, station, started),
-            Some(backlog) => start(cli, &spawner, WithBacklog::at(station, backlog), started),
-        };
-        threads.push((place, thread?));
+        let backlog = backlog.filter(|_| place == 0);
+        threads.push((place, start(cli, &spawner, station, backlog, started)?));
     }
     cpus.pin(0, tasks + 1)?;
     latch.wait()?;
@@ -181,36 +178,44 @@ fn start<M: MemoryToken>(
     cli: &Cli,
     spawner: &Spawner,
     station: Station<impl Take<M>, impl Put<M>>,
+    backlog: Option<&Backlog<M>>,
     started: impl FnOnce() -> io::Result<()> + Send + 'static,
 ) -> anyhow::Result<Thread<io::Result<u64>>> {
     let (from, to) = (station.upstream, station.downstream);
-    let mut memory = WorkingSet::new(cli.chain.touch);
-    match (cli.fault.of(station.place), cli.chain.touch.0) {
-        (None, 0) => spawner.spawn(move || {
+    let (fault, touch) = (cli.fault.of(station.place), cli.chain.touch);
+    if (backlog.is_none(), fault, touch.0) == (true, None, 0) {
+        return spawner.spawn(|| {
             started()?;
-            pass_on(from, to, || ())
-        }),
-        (None, _) => spawner.spawn(move || {
-            started()?;
-            pass_on(from, to, || memory.touch())
-        }),
-        (Some(fault), _) => spawner.spawn(move || {
-            started()?;
-            let (from, to) = (Faulty::new(from, fault), Faulty::new(to, fault));
-            pass_on(from, to, || memory.touch())
-        }),
+            pass_on(from, to)
+        });
     }
+    let from = Special::new(from, backlog, fault);
+    let memory = WorkingSet::new(touch);
+    spawner.spawn(|| {
+        started()?;
+        work_and_pass_on(from, to, memory)
+    })
 }
 
-/// A thread of the chain: takes a token, works, hands the token on with one added, until the end.
-fn pass_on<M: MemoryToken>(
-    mut from: impl Take<M>,
-    mut to: impl Put<M>,
-    mut work: impl FnMut(),
-) -> io::Result<u64> {
+/// A thread of the chain: takes a token, hands it on with one added, until the end.
+fn pass_on<M: MemoryToken>(mut from: impl Take<M>, mut to: impl Put<M>) -> io::Result<u64> {
     let mut passed = 0;
     while let Some(token) = from.take() {
-        work();
+        to.put(token.passed())?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+/// The same with work, or where the tokens do not come from a link alone.
+fn work_and_pass_on<M: MemoryToken>(
+    mut from: Special<impl Take<M>, M>,
+    mut to: impl Put<M>,
+    mut memory: WorkingSet,
+) -> io::Result<u64> {
+    let mut passed = 0;
+    while let Some(token) = from.take()? {
+        memory.touch();
         to.put(token.passed())?;
         passed += 1;
     }

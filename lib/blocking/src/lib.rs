@@ -3,9 +3,11 @@
 
 mod neighbours;
 mod pool;
+mod serve;
 mod strategy;
 mod timer;
 
 pub use neighbours::{NeighbourFlags, Progress};
-pub use pool::{Bound, Pool, Queue};
-pub use strategy::{BlockingFlags, Direct, Offload, Permit, SpawnBlocking, Strategy, Threads};
+pub use pool::{Bound, Pool};
+pub use serve::serve;
+pub use strategy::{BlockingFlags, Offload, Strategy, Threads};

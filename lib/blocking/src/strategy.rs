@@ -51,6 +51,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The threads of a run besides the main one. Their number is the same for each strategy.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
+    strategy: Strategy,
     runtime: RuntimeFlags,
     all: u32,
     /// Threads that the runtime may start besides its workers.
@@ -82,6 +83,7 @@ impl BlockingFlags {
         let runtime =
             RuntimeFlags { flavor: Flavor::MultiThread, workers: Some(workers), placement };
         Ok(Threads {
+            strategy: self.strategy,
             runtime,
             all,
             of_runtime,
@@ -106,7 +108,7 @@ impl Threads {
     ///
     /// # Errors
     /// As [`RuntimeFlags::build`].
-    pub fn build(&self) -> anyhow::Result<Runtime> {
+    pub(crate) fn build(&self) -> anyhow::Result<Runtime> {
         self.runtime.build_with(|builder| {
             // Tokio takes no 0. Where there are to be none, nothing asks for one.
             builder.max_blocking_threads(self.of_runtime.max(1) as usize);
@@ -115,18 +117,24 @@ impl Threads {
         })
     }
 
-    /// Semaphore of [`Strategy::Permit`].
-    pub fn permits(&self) -> Permit {
-        Permit(Arc::new(Semaphore::new(self.of_runtime as usize)))
-    }
-
-    /// Starts the threads of [`Strategy::Dispatch`].
+    /// Makes the strategy ready. The pool is that of [`Strategy::Dispatch`].
     ///
     /// # Errors
     /// As [`Pool::start`].
-    pub fn start_pool(&self) -> anyhow::Result<Pool> {
-        let cpus = CpuAssignment::new(self.runtime.placement)?;
-        Pool::start(self.of_pool, self.bound, &cpus)
+    pub(crate) fn start(&self) -> anyhow::Result<(Offload, Option<Pool>)> {
+        Ok(match self.strategy {
+            Strategy::Direct => (Offload::Direct, None),
+            Strategy::Permit => {
+                let permits = Semaphore::new(self.of_runtime as usize);
+                (Offload::Permit(Arc::new(permits)), None)
+            }
+            Strategy::Dispatch => {
+                let cpus = CpuAssignment::new(self.runtime.placement)?;
+                let pool = Pool::start(self.of_pool, self.bound, &cpus)?;
+                (Offload::Dispatch(pool.queue()), Some(pool))
+            }
+            Strategy::SpawnBlocking => (Offload::SpawnBlocking, None),
+        })
     }
 
     /// Checks that there are no more threads than were asked for. None has ended yet. Without /proc
@@ -134,7 +142,7 @@ impl Threads {
     ///
     /// # Errors
     /// Where there are.
-    pub fn check_count(&self) -> anyhow::Result<()> {
+    pub(crate) fn check_count(&self) -> anyhow::Result<()> {
         let Ok(threads) = fs::read_dir("/proc/self/task") else {
             return Ok(());
         };
@@ -148,65 +156,39 @@ impl Threads {
     }
 }
 
-/// A strategy that is ready for any number of tasks. Programs are generic over it, so that none pays for
-/// the others.
-pub trait Offload: Clone + Send + Sync + 'static {
+/// A strategy that is ready for any number of tasks.
+#[derive(Clone, Debug)]
+pub enum Offload {
+    /// [`Strategy::Direct`].
+    Direct,
+    /// [`Strategy::Permit`].
+    Permit(Arc<Semaphore>),
+    /// [`Strategy::Dispatch`].
+    Dispatch(Queue),
+    /// [`Strategy::SpawnBlocking`].
+    SpawnBlocking,
+}
+
+impl Offload {
     /// Has an operation done, and returns what it returned.
     ///
     /// # Errors
     /// Its panic, where it is not the task's own, and the end of the pool.
-    fn run<T: Send + 'static>(
-        &self,
-        operation: impl FnOnce() -> T + Send + 'static,
-    ) -> impl Future<Output = anyhow::Result<T>> + Send;
-}
-
-/// [`Strategy::Direct`].
-#[derive(Clone, Copy, Debug)]
-pub struct Direct;
-
-/// [`Strategy::Permit`].
-#[derive(Clone, Debug)]
-pub struct Permit(Arc<Semaphore>);
-
-/// [`Strategy::SpawnBlocking`].
-#[derive(Clone, Copy, Debug)]
-pub struct SpawnBlocking;
-
-impl Offload for Direct {
-    async fn run<T: Send + 'static>(
+    pub async fn run<T: Send + 'static>(
         &self,
         operation: impl FnOnce() -> T + Send + 'static,
     ) -> anyhow::Result<T> {
-        Ok(operation())
-    }
-}
-
-impl Offload for Permit {
-    async fn run<T: Send + 'static>(
-        &self,
-        operation: impl FnOnce() -> T + Send + 'static,
-    ) -> anyhow::Result<T> {
-        let _permit = self.0.acquire().await?;
-        Ok(block_in_place(operation))
-    }
-}
-
-impl Offload for Queue {
-    async fn run<T: Send + 'static>(
-        &self,
-        operation: impl FnOnce() -> T + Send + 'static,
-    ) -> anyhow::Result<T> {
-        self.dispatch(operation).await
-    }
-}
-
-impl Offload for SpawnBlocking {
-    async fn run<T: Send + 'static>(
-        &self,
-        operation: impl FnOnce() -> T + Send + 'static,
-    ) -> anyhow::Result<T> {
-        runtime::join(spawn_blocking(|| anyhow::Ok(operation()))).await
+        match self {
+            Offload::Direct => Ok(operation()),
+            Offload::Permit(permits) => {
+                let _permit = permits.acquire().await?;
+                Ok(block_in_place(operation))
+            }
+            Offload::Dispatch(queue) => queue.dispatch(operation).await,
+            Offload::SpawnBlocking => {
+                runtime::join(spawn_blocking(|| anyhow::Ok(operation()))).await
+            }
+        }
     }
 }
 
@@ -230,7 +212,7 @@ mod tests {
     }
 
     /// Runs operations by a strategy, and checks on which thread, and that a panic is an error.
-    fn check(runtime: &Runtime, offload: impl Offload, is_here: bool) {
+    fn check(runtime: &Runtime, offload: Offload, is_here: bool) {
         let task = runtime.spawn(async move {
             let here = thread::current().id();
             let there = offload.run(|| thread::current().id()).await?;
@@ -248,10 +230,10 @@ mod tests {
         let pool = Pool::start(1, Bound::Unbounded, &cpus).unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-        check(&runtime, Direct, true);
-        check(&runtime, Permit(Arc::new(Semaphore::new(1))), true);
-        check(&runtime, SpawnBlocking, false);
-        check(&runtime, pool.queue(), false);
+        check(&runtime, Offload::Direct, true);
+        check(&runtime, Offload::Permit(Arc::new(Semaphore::new(1))), true);
+        check(&runtime, Offload::SpawnBlocking, false);
+        check(&runtime, Offload::Dispatch(pool.queue()), false);
         drop(runtime);
         pool.join().unwrap();
     }

@@ -3,23 +3,21 @@
 //! Each kind is a type, so that the loop over it is compiled for it alone.
 
 mod condvar;
-mod faulty;
 mod futex;
 mod mpsc;
 mod park;
 mod slot;
+mod special;
 #[cfg(test)]
 mod tests;
 
 use std::io::{self, ErrorKind};
 
-use chain::{Backlog, Station};
-
 pub(crate) use condvar::Condvar;
-pub(crate) use faulty::Faulty;
 pub(crate) use futex::Futex;
 pub(crate) use mpsc::Mpsc;
 pub(crate) use park::Park;
+pub(crate) use special::Special;
 
 /// A kind of link, for tokens of a type.
 pub(crate) trait Link<M> {
@@ -52,37 +50,4 @@ pub(crate) trait Take<M>: Send + 'static {
 /// Error of a sender whose receiver is gone.
 fn ended() -> io::Error {
     io::Error::new(ErrorKind::BrokenPipe, "the next task is gone")
-}
-
-/// End from which the first task takes a token that it was sent, then those of the backlog.
-pub(crate) struct WithBacklog<R, M> {
-    link: R,
-    backlog: Backlog<M>,
-    rest: Vec<M>,
-}
-
-impl<R, M> WithBacklog<R, M> {
-    /// The station with such an end to take from.
-    pub(crate) fn at<S>(station: Station<R, S>, backlog: &Backlog<M>) -> Station<Self, S> {
-        Station {
-            place: station.place,
-            upstream: WithBacklog {
-                link: station.upstream,
-                backlog: backlog.clone(),
-                rest: Vec::new(),
-            },
-            downstream: station.downstream,
-        }
-    }
-}
-
-impl<R: Take<M>, M: Send + 'static> Take<M> for WithBacklog<R, M> {
-    fn take(&mut self) -> Option<M> {
-        if let Some(token) = self.rest.pop() {
-            return Some(token);
-        }
-        let first = self.link.take()?;
-        self.backlog.take(&mut self.rest);
-        Some(first)
-    }
 }

@@ -197,14 +197,13 @@ fn the_first_task_takes_the_backlog_after_the_token_that_it_was_sent() {
     let backlog = flags.backlog::<usize>().unwrap();
     let mut tokens = chain::Tokens::new(&flags, Some(backlog.clone()));
     let (mut sender, receiver) = <Futex as Link<usize>>::link(1);
-    let station = Station { place: 0, upstream: receiver, downstream: () };
-    let mut first = WithBacklog::at(station, &backlog).upstream;
+    let mut first = Special::new(receiver, Some(&backlog), None);
     for start in [10, 20] {
         let (_, all) = tokens.set_out(start);
         sender.put(all[0]).unwrap();
-        let taken = [(); 3].map(|()| first.take());
+        let taken = [(); 3].map(|()| first.take().unwrap());
         assert_eq!(taken, [0, 1, 2].map(|k| Some(start as usize + k)));
     }
     drop(sender);
-    assert_eq!(first.take(), None);
+    assert_eq!(first.take().unwrap(), None);
 }
