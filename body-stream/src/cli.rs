@@ -102,6 +102,7 @@ impl Cli {
             threads: Need::new(server, 0),
             maps: Need::new(64, u64::from(has_map)),
             bytes: Need::new(16 << 20, CONNECTION_BYTES + kept),
+            ..Needs::default()
         })
     }
 }

@@ -80,6 +80,7 @@ impl Cli {
             threads: Need::new(0, 1),
             maps: Need::new(chain.maps.fixed + chain.maps.each, 0),
             bytes: chain.bytes + Need::new(0, PROCESS_BYTES),
+            ..Needs::default()
         }
     }
 }

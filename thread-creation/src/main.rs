@@ -72,19 +72,16 @@ impl Program for Cli {
         };
         Ok(Description {
             passes,
-            needs: threads + DRIVER,
+            needs: threads + driver(),
             ..Description::new("thread-creation", &self.flags, Claim::KernelSwitch)
         })
     }
 }
 
 /// Needs of the driver: the gate and some descriptors to spare, and its lists of threads and times.
-const DRIVER: Needs = Needs {
-    descriptors: Need { fixed: 10, each: 0 },
-    threads: Need { fixed: 0, each: 0 },
-    maps: Need { fixed: 0, each: 0 },
-    bytes: Need { fixed: 4 << 20, each: 128 },
-};
+fn driver() -> Needs {
+    Needs { descriptors: Need::new(10, 0), bytes: Need::new(4 << 20, 128), ..Needs::default() }
+}
 
 fn main() -> ExitCode {
     contract::main(measure)

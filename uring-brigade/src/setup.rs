@@ -88,6 +88,7 @@ impl Shape {
             threads: Need::new(u64::from(self.setup == Setup::Sqpoll), 0),
             maps: Need::new(4, 0),
             bytes: Need::new(2 * queues + (64 << 10), TASK_BYTES),
+            ..Needs::default()
         }
     }
 

@@ -120,6 +120,9 @@ pub struct Needs {
     /// Memory of the process and of the kernel, in bytes.
     #[serde(default, skip_serializing_if = "Need::is_none")]
     pub bytes: Need,
+    /// Address space beyond that, in bytes: what stacks reserve and do not use.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub space: Need,
 }
 
 impl Add for Needs {
@@ -131,6 +134,7 @@ impl Add for Needs {
             threads: self.threads + other.threads,
             maps: self.maps + other.maps,
             bytes: self.bytes + other.bytes,
+            space: self.space + other.space,
         }
     }
 }

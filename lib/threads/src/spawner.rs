@@ -53,6 +53,9 @@ fn stack_size(text: &str) -> Result<Bytes, String> {
 /// Memory maps of a thread of std: stack, guard page, signal stack and its guard page.
 const STD_MAPS: u64 = 4;
 
+/// Stack of a thread of std, unless it is told otherwise.
+const STD_STACK: u64 = 2 << 20;
+
 /// From this size on a stack has a page table of its own.
 const PAGE_TABLE_SPAN: u64 = 2 << 20;
 
@@ -67,6 +70,7 @@ pub fn worker_needs(workers: u32) -> Needs {
         threads: Need::new(workers, 0),
         maps: Need::new(workers * STD_MAPS, 0),
         bytes: Need::new(workers * WORKER_BYTES, 0),
+        space: Need::new(workers * STD_STACK, 0),
         ..Needs::default()
     }
 }
@@ -85,6 +89,7 @@ impl StackFlags {
             // The C library maps arenas for malloc(3), eight for each CPU at most.
             maps: Need::new(64, maps),
             bytes: Need::new(0, (40 << 10) + tables),
+            space: Need::new(0, self.bytes_each()),
             ..Needs::default()
         }
     }

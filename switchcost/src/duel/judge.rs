@@ -20,7 +20,7 @@ pub const MIN_PAIRS: usize = 8;
 /// sides, and the intervals show it as noise; beyond this the processes waited more than they ran.
 pub const MOST_STOLEN: f64 = 0.5;
 
-/// Widest change of a time, or of memory, that may be called no change.
+/// Widest change, as a share, that may be called no change.
 pub const MOST_NOISE: f64 = 0.5;
 
 /// Four slices, A B B A or B A A B; each is the median iteration, in ns.
@@ -270,9 +270,10 @@ impl Finding {
             Some(change) if change.high < 0.0 => Verdict::Less,
             Some(change) if change.low > 0.0 => Verdict::More,
             Some(change) => match change.high.max(-change.low) {
-                limit if !self.kind.is_count() && limit > MOST_NOISE => Verdict::Inconclusive(
-                    format!("the noise hides changes of up to {:.0} %", limit * 100.0),
-                ),
+                limit if self.is_share && limit > MOST_NOISE => Verdict::Inconclusive(format!(
+                    "the noise hides changes of up to {:.0} %",
+                    limit * 100.0
+                )),
                 limit => Verdict::Within(limit),
             },
         };

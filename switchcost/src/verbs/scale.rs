@@ -7,7 +7,7 @@ use crate::{console::BadUsage, range::Range, subject::Subject, sweep::Sweep};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Largest number of tasks, if the limits allow it; the first is a 2000th of it
+    /// Largest number of tasks, if the limits allow it; the first is a 2000th of it, or 1000
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(2..))]
     to: u32,
 
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let to = u64::from(args.to);
-    let range = Range::new((to / 2000).max(1), to).map_err(BadUsage::new)?;
+    let range = Range::new((to / 2000).clamp(1, 1000), to).map_err(BadUsage::new)?;
     let plan = Sweep {
         over: "tasks".to_owned(),
         unit: "",

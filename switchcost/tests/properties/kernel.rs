@@ -157,6 +157,7 @@ fn look_at(root: &Path) {
         threads: Need::new(0, 1),
         maps: Need::new(128, 4),
         bytes: Need::new(1 << 20, 50_000),
+        ..Needs::default()
     };
     for tasks in [1, 2, u64::from(u32::MAX), u64::MAX] {
         let report = limits.report(&needs, tasks);

@@ -62,7 +62,8 @@ impl Resource {
             // The first thread is in no program's needs.
             Resource::Threads => needs.threads + Need::new(1, 0),
             Resource::Maps => needs.maps,
-            Resource::Memory | Resource::AddressSpace => needs.bytes,
+            Resource::Memory => needs.bytes,
+            Resource::AddressSpace => needs.bytes + needs.space,
             Resource::PipePages => Need::default(),
         }
     }
