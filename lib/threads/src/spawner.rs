@@ -63,6 +63,15 @@ const PAGE_TABLE_SPAN: u64 = 2 << 20;
 /// and the kernel's share.
 const WORKER_BYTES: u64 = 100 << 10;
 
+/// Address space that the C library reserves for each of its arenas, in which threads allocate
+/// (`HEAP_MAX_SIZE`, malloc/arena.c in glibc).
+const ARENA: u64 = 64 << 20;
+
+/// Most arenas: eight for each CPU (`M_ARENA_MAX`, mallopt(3)).
+fn arenas() -> u64 {
+    thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64) * 8
+}
+
 /// Needs of so many workers, however many tasks they run.
 pub fn worker_needs(workers: u32) -> Needs {
     let workers = u64::from(workers);
@@ -70,7 +79,7 @@ pub fn worker_needs(workers: u32) -> Needs {
         threads: Need::new(workers, 0),
         maps: Need::new(workers * STD_MAPS, 0),
         bytes: Need::new(workers * WORKER_BYTES, 0),
-        space: Need::new(workers * STD_STACK, 0),
+        space: Need::new(workers * STD_STACK + workers.min(arenas()) * ARENA, 0),
         ..Needs::default()
     }
 }
@@ -86,10 +95,10 @@ impl StackFlags {
         };
         Needs {
             threads: Need::new(0, 1),
-            // The C library maps arenas for malloc(3), eight for each CPU at most.
+            // Those of the arenas, and of the threads.
             maps: Need::new(64, maps),
             bytes: Need::new(0, (40 << 10) + tables),
-            space: Need::new(0, self.bytes_each()),
+            space: Need::new(arenas() * ARENA, self.bytes_each()),
             ..Needs::default()
         }
     }
