@@ -8,6 +8,6 @@ mod strategy;
 mod timer;
 
 pub use neighbours::{NeighbourFlags, Progress};
-pub use pool::{Bound, Pool};
+pub use pool::{Bound, Pool, Queue};
 pub use serve::serve;
 pub use strategy::{BlockingFlags, Offload, Strategy, Threads};

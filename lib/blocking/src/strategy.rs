@@ -97,7 +97,7 @@ impl Threads {
     /// The description of tasks, with the runtime that they run on and all threads.
     ///
     /// # Errors
-    /// As [`Threads::build`].
+    /// As [`RuntimeFlags::build`].
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         let described = self.runtime.describe(tasks)?;
         let others = worker_needs(self.of_runtime + self.of_pool);
