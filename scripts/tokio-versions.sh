@@ -10,10 +10,12 @@ if [ "${1:-}" = --help ] || [ "${1:-}" = -h ]; then
     cat <<EOF
 Usage: scripts/tokio-versions.sh FILE [BUDGET]
 
-Duels Tokio ${versions[*]} against $base by the plan
-$plan, BUDGET each (default: 60s). Appends a line of JSON for each to
-FILE; versions that it already has are not measured again. Then prints a table in Markdown, and draws
-FILE with .svg for its extension. Each version is built once, in target/duel.
+Duels versions of Tokio against $base by the plan $plan, BUDGET each
+(default: 60s):
+${versions[*]}
+Appends a line of JSON for each to FILE; versions that it already has are not measured again. Then
+prints a table in Markdown, and draws FILE with .svg for its extension. Each version is built once, in
+target/duel.
 EOF
     exit
 fi
