@@ -20,8 +20,3 @@ def percent: (. * 1000 | round / 10) as $p | (if $p > 0 then "+" else "" end) + 
 
 # "less", "more", "within" or "inconclusive".
 def word: .verdict | if type == "object" then keys[0] else . end;
-
-def unit: {time: "ns", memory: "bytes", switches: "switches"}[.];
-
-# A figure of the first side: the median over the duels.
-def base: [.findings[] | select(.) | .figures[0]] | sort | .[length / 2 | floor];

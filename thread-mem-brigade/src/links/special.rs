@@ -26,36 +26,30 @@ impl<M: MemoryToken, R: Take<M>> Special<R, M> {
         }
     }
 
-    /// As [`Take::take`], with the error of a fault.
+    /// A token of the link and, after each, those of the backlog; with the error of a fault.
     pub(crate) fn take(&mut self) -> io::Result<Option<M>> {
-        let Some(misbehaviour) = &mut self.misbehaviour else {
-            return Ok(self.take_next());
-        };
-        if misbehaviour.hangs() {
-            loop {
+        let Special { link, backlog, rest, misbehaviour } = self;
+        if let Some(misbehaviour) = misbehaviour {
+            while misbehaviour.hangs() {
                 thread::park();
             }
+            misbehaviour.before_read()?;
+            if misbehaviour.closes() {
+                return Ok(None);
+            }
         }
-        misbehaviour.before_read()?;
-        if misbehaviour.closes() {
+        let Some(mut token) = rest.pop().or_else(|| {
+            link.take().inspect(|_| {
+                if let Some(backlog) = backlog {
+                    backlog.take(rest);
+                }
+            })
+        }) else {
             return Ok(None);
-        }
-        let mut token = self.take_next();
-        if let (Some(token), Some(misbehaviour)) = (&mut token, &mut self.misbehaviour) {
+        };
+        if let Some(misbehaviour) = misbehaviour {
             token.change(|bytes| misbehaviour.after_read(bytes));
         }
-        Ok(token)
-    }
-
-    /// A token that the first task was sent, then those of the backlog.
-    fn take_next(&mut self) -> Option<M> {
-        if let Some(token) = self.rest.pop() {
-            return Some(token);
-        }
-        let first = self.link.take()?;
-        if let Some(backlog) = &self.backlog {
-            backlog.take(&mut self.rest);
-        }
-        Some(first)
+        Ok(Some(token))
     }
 }
