@@ -76,7 +76,8 @@ impl Answer {
                 percent(stolen)
             )
         });
-        let matters = [switches(&rows), waiting(&rows)].into_iter().flatten().collect();
+        let matters = [switches(&rows), waiting(&rows)].into_iter().flatten();
+        let matters = matters.chain(everyday(&cases, &rows)).collect();
         let trust = vec![trust(records, &apart, used, stolen)];
         Some(Answer { busy, machine: machine(records), rows, matters, trust })
     }
@@ -140,6 +141,40 @@ fn waiting(rows: &[Row]) -> Option<String> {
     let (threads, tasks) = range(rows, |row| row.metric.is_slope().then_some(MANY))?;
     let show = |range| span(range, |bytes| short(Quantity::Bytes, bytes));
     Some(format!("10,000 waiting threads hold {}, tasks {}.", show(threads), show(tasks)))
+}
+
+/// What programs do every day, a sentence for the first such work, in switches and creations, and one for
+/// the others.
+fn everyday(cases: &Cases<'_>, rows: &[Row]) -> Vec<String> {
+    let all = cases.in_order().into_iter().filter(|(_, runs)| runs.place.case.everyday);
+    let works = all.filter_map(|(key, runs)| {
+        Some((runs.place.case.row.as_str(), cases.reading(key)?.mean.value))
+    });
+    let works: Vec<(&str, f64)> = works.collect();
+    let Some((&(first, ns), others)) = works.split_first() else {
+        return Vec::new();
+    };
+    let of = |metric| rows.iter().find(|row| row.metric == metric);
+    let units = of(Metric::Hop).zip(of(Metric::Task)).map_or(String::new(), |(hop, task)| {
+        let pair =
+            |hop, task| format!("{} switches or {} creations", number(ns / hop), number(ns / task));
+        let (thread, task) = (pair(hop.thread, task.thread), pair(hop.task, task.task));
+        format!(", as {thread} of a thread, {task} of a task")
+    });
+    let took = |name, ns| format!("{name} {}", short(Quantity::Time, ns));
+    let mut lines = vec![took(format!("{} takes", capitalised(first)), ns) + &units + "."];
+    if let Some((&(second, ns), others)) = others.split_first() {
+        let mut line = took(format!("{} takes", capitalised(second)), ns);
+        others.iter().for_each(|&(name, ns)| line += &format!(", {}", took(name.to_owned(), ns)));
+        lines.push(line + ".");
+    }
+    lines
+}
+
+/// Text with a capital letter first.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A range as text, or one figure where both ends read the same.

@@ -74,6 +74,9 @@ pub struct Column {
     pub pin: bool,
     /// Scheduling policy.
     pub policy: Option<Policy>,
+    /// True if its tasks are not held for a look at their memory.
+    #[serde(default)]
+    pub skip_hold: bool,
 }
 
 /// One thing to measure.
@@ -112,6 +115,9 @@ pub struct Row {
     /// True for work that depends on the machine alone.
     #[serde(default)]
     pub yardstick: bool,
+    /// True for work that programs do every day, which the answer sets against a switch.
+    #[serde(default)]
+    pub everyday: bool,
     /// True if each round has a second, equal process: how far two equal runs are apart.
     #[serde(default)]
     pub twin: bool,
@@ -140,6 +146,8 @@ pub struct Case {
     pub pin: bool,
     /// Setting of its process.
     pub setting: Setting,
+    /// True if its tasks are not held.
+    pub skip_hold: bool,
     /// Number of rounds.
     pub rounds: u32,
     /// Place in the plan.
@@ -342,6 +350,7 @@ impl Row {
             passes: self.passes.clone(),
             pin: self.pin || column.pin,
             setting: Setting { policy: column.policy.or(self.policy), ..Setting::default() },
+            skip_hold: column.skip_hold,
             cell: Arc::new(record::Case {
                 section: section.to_owned(),
                 row: self.name.clone(),
@@ -350,6 +359,7 @@ impl Row {
                 versus: self.versus.clone(),
                 answer: self.answer.clone(),
                 yardstick: self.yardstick,
+                everyday: self.everyday,
                 over: None,
             }),
             ..Case::default()

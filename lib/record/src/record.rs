@@ -109,6 +109,9 @@ pub struct Case {
     /// did.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub yardstick: bool,
+    /// Work that programs do every day, which the answer sets against a switch and a creation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub everyday: bool,
     /// Flag that is swept, without its dashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
@@ -260,7 +263,8 @@ fn one() -> u64 {
 pub struct MemoryChange {
     /// Before anything was built; of a program that is looked at from outside, the system's alone.
     pub before: Memory,
-    /// With every task alive and at rest.
+    /// With every task alive and at rest; its peak is that of the iterations before. Where a plan asked for
+    /// no such rest, the peak alone.
     pub held: Option<Memory>,
 }
 
