@@ -30,7 +30,7 @@ use clap::Parser;
 use clap::builder::ArgPredicate;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::{Defaults, Flags, Pass, Program, Run, Step};
-use creation::{SleepFlags, SpawnTimes};
+use creation::{DepthFlags, SleepFlags, SpawnTimes};
 use runtime::RuntimeFlags;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -48,6 +48,8 @@ struct Cli {
     floor: bool,
     #[command(flatten)]
     sleep: SleepFlags,
+    #[command(flatten)]
+    depth: DepthFlags,
 }
 
 /// Upper bound of the bytes of a task, its places in the driver's lists included.
@@ -102,7 +104,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     while let Some(step) = run.next_step()? {
         let (pass, result) = match step {
             Step::Hold => {
-                let held = runtime.block_on(hold(n))?;
+                let held = runtime.block_on(hold(n, cli.depth))?;
                 run.held()?;
                 runtime.block_on(release(held))?;
                 continue;
@@ -178,16 +180,24 @@ async fn create_stamped(n: u32, mut pass: Pass) -> (Pass, anyhow::Result<()>) {
 }
 
 /// N tasks alive at once.
-async fn hold(n: u32) -> anyhow::Result<Vec<JoinHandle<()>>> {
+async fn hold(n: u32, depth: DepthFlags) -> anyhow::Result<Vec<JoinHandle<()>>> {
     let mut latch = StartLatch::new(n);
     let mut tasks = Vec::with_capacity(n as usize);
     for _ in 0..n {
         let guard = latch.guard(None);
-        tasks.push(tokio::spawn(async move {
+        let task = async move {
             if guard.started().is_ok() {
                 pending::<()>().await;
             }
-        }));
+        };
+        tasks.push(match depth.stack_depth.0 {
+            0 => tokio::spawn(task),
+            // A task of its own kind: the depth would be a part of what each task holds.
+            _ => tokio::spawn(async move {
+                depth.use_stack();
+                task.await;
+            }),
+        });
     }
     while !latch.is_open()? {
         yield_now().await;

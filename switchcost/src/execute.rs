@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use contract::message::{Answer, Description, Extra, MOST_SAMPLES, Request, Usage, VERSION};
 use observe::{cache_line, interference, memory, perf, usage};
-use record::{Counters, MemoryChange, Process, Samples, Scope, distribution};
+use record::{Counters, Memory, MemoryChange, Process, Samples, Scope, distribution};
 
 use crate::executable::Executable;
 use crate::plan::Case;
@@ -121,14 +121,20 @@ fn controlled(
         let (samples, _) = ran(running, iterations, Some(pass), &mut process.extra)?;
         process.extra.extend(distribution(&samples).map(|d| (pass.clone(), d)));
     }
-    running.send(&Request::Hold.to_string())?;
-    match answer(running)? {
-        Answer::Held { pids } => {
-            if let Some(change) = &mut process.memory {
-                change.held = Some(memory::of(&pids));
+    // What creates its tasks creates them once more for a rest.
+    let peak_resident = memory::peak(&pids);
+    let held = match case.skip_hold {
+        true => Memory::default(),
+        false => {
+            running.send(&Request::Hold.to_string())?;
+            match answer(running)? {
+                Answer::Held { pids } => memory::of(&pids),
+                other => return Err(unexpected("held", &other)),
             }
         }
-        other => return Err(unexpected("held", &other)),
+    };
+    if let Some(change) = &mut process.memory {
+        change.held = Some(Memory { peak_resident, ..held });
     }
     if options.counters {
         count(running, case.iters, &pids, process)?;

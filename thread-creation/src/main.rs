@@ -16,6 +16,7 @@
 //! Not to be taken for the cost of N threads at once, since threads end while others are created, nor for
 //! that of a thread's whole life, which contains its join.
 
+mod cli;
 mod floor;
 mod gate;
 mod sleepers;
@@ -24,64 +25,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::ensure;
-use clap::Parser;
-use clap::builder::ArgPredicate;
-use contract::message::{Claim, Description, Need, Needs, PassKind};
-use contract::{Defaults, Flags, Pass, Program, Run, Step, console};
-use creation::{SleepFlags, SpawnTimes};
-use threads::futex::FutexFlags;
-use threads::raw::RawThreads;
-use threads::{Spawner, StackFlags, Thread};
+use contract::message::Description;
+use contract::{Pass, Run, Step, console, limits};
+use creation::{DepthFlags, SpawnTimes};
+use threads::{Spawner, Thread};
 
+use cli::Cli;
 use gate::Gate;
-
-/// Time the creation of OS threads
-#[derive(Parser)]
-#[command(mut_arg("iters", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "1")))]
-#[command(mut_arg("warmup", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "0")))]
-struct Cli {
-    #[command(flatten)]
-    flags: Flags,
-    /// Create threads by clone3(2) alone, which could run neither Rust nor C: a lower bound
-    #[arg(long, conflicts_with_all = ["stacks", "sleep"])]
-    floor: bool,
-    #[command(flatten)]
-    sleep: SleepFlags,
-    #[command(flatten)]
-    stack: StackFlags,
-    #[command(flatten)]
-    futex: FutexFlags,
-}
-
-impl Program for Cli {
-    const DEFAULTS: Defaults = Defaults { tasks: 1000, iters: 100, warmup: 10 };
-
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
-    fn describe(&self) -> anyhow::Result<Description> {
-        let mut passes = vec![PassKind::main()];
-        match self.sleep.sleep {
-            Some(_) => passes[0].settle = 0,
-            None => passes.push(SpawnTimes::pass()),
-        }
-        let threads = match self.floor {
-            true => RawThreads::needs(),
-            false => self.stack.needs(),
-        };
-        Ok(Description {
-            passes,
-            needs: threads + driver(),
-            ..Description::new("thread-creation", &self.flags, Claim::KernelSwitch)
-        })
-    }
-}
-
-/// Needs of the driver: the gate and some descriptors to spare, and its lists of threads and times.
-fn driver() -> Needs {
-    Needs { descriptors: Need::new(10, 0), bytes: Need::new(4 << 20, 128), ..Needs::default() }
-}
 
 fn main() -> ExitCode {
     contract::main(measure)
@@ -97,7 +47,12 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     while let Some(step) = run.next_step()? {
         let mut pass = match step {
             Step::Hold => {
-                hold(tasks, &spawner, run)?;
+                // All are alive now, also where they would have ended one by one.
+                limits::check(&Description {
+                    needs: cli.needs_of_all(),
+                    ..run.description().clone()
+                })?;
+                hold(tasks, cli.depth, &spawner, run)?;
                 continue;
             }
             Step::Pass(pass) => *pass,
@@ -156,13 +111,14 @@ fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Res
 }
 
 /// Holds N threads, all asleep.
-fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
+fn hold(tasks: u32, depth: DepthFlags, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
     let mut threads = Vec::with_capacity(tasks as usize);
     // Dropped before the threads are joined: they end when the gate is gone.
     let mut gate = Gate::new(tasks)?;
     for _ in 0..tasks {
         let (guard, entrance) = (gate.latch.guard(None), gate.entrance());
         let thread = spawner.spawn(move || {
+            depth.use_stack();
             guard.started()?;
             entrance.wait();
             Ok(())

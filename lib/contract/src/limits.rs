@@ -26,7 +26,7 @@ struct Limit {
 ///
 /// # Errors
 /// Names each limit that is too low, how many tasks fit, and where the remedies are.
-pub(crate) fn check(description: &Description) -> anyhow::Result<()> {
+pub fn check(description: &Description) -> anyhow::Result<()> {
     raise_descriptors()?;
     let Description { program, tasks, needs, .. } = description;
     let mut most = u64::MAX;

@@ -255,7 +255,8 @@ impl Run {
         &self.flags
     }
 
-    pub(crate) fn description(&self) -> &Description {
+    /// The description of the command line.
+    pub fn description(&self) -> &Description {
         &self.description
     }
 

@@ -1,7 +1,10 @@
-//! What programs that create tasks share: the times of single spawns, and tasks that sleep.
+//! What programs that create tasks share: the times of single spawns, tasks that sleep, and the depth of
+//! their stacks.
 
+mod depth;
 mod single;
 mod sleep;
 
+pub use depth::DepthFlags;
 pub use single::SpawnTimes;
 pub use sleep::{Alive, SleepFlags, Sleepers, lateness};

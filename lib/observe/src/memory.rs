@@ -38,6 +38,12 @@ pub fn of(pids: &[i32]) -> Memory {
     }
 }
 
+/// Largest resident sets that these processes had until now, summed, in bytes.
+pub fn peak(pids: &[i32]) -> Option<u64> {
+    let peak = |pid: &i32| Process::new(*pid).ok()?.status().ok()?.vmhwm?.checked_mul(1024);
+    pids.iter().map(peak).sum()
+}
+
 /// Kernel memory of the whole system: what to subtract, where it is read before a program starts.
 pub fn system() -> Memory {
     let Ok(info) = Meminfo::current() else {

@@ -24,6 +24,7 @@ import (
 
 var (
 	sleep   = contract.Flags.Duration("sleep", 0, "let each body sleep for a `TIME` such as 1s, and time it all; with --warmup 0")
+	depth   = contract.Number("stack-depth", 0, 0, 1<<20, "`BYTES` of its stack that each held goroutine has once used")
 	isGated = contract.Flags.Bool("gate", false, "with --sleep: no body sleeps before all are alive")
 )
 
@@ -31,7 +32,8 @@ func main() { contract.Main("goroutine-creation", 10000, describe, measure) }
 
 func describe(d *contract.Description) error {
 	// A goroutine that waits or sleeps: its first stack of 2 KiB, and what the runtime knows of it.
-	d.Need("bytes", 0, 3600)
+	// A stack that is too small is copied to one of twice its size.
+	d.Need("bytes", 0, 3600+4**depth)
 	d.CreatesForHold = true
 	switch {
 	case *sleep < 0 || *sleep > 24*time.Hour:
@@ -39,6 +41,8 @@ func describe(d *contract.Description) error {
 	case *sleep > 0:
 		// An iteration takes as long as a sleep: none is spent untimed.
 		d.Settle = 0
+	case *depth > 0 && *sleep > 0:
+		return errors.New("--stack-depth: for goroutines that are held: drop --sleep")
 	case *isGated:
 		return errors.New("--gate: nothing sleeps: add --sleep, or drop it")
 	}
@@ -101,6 +105,7 @@ func hold(run *contract.Run) {
 	ended.Add(int(run.Tasks))
 	for range run.Tasks {
 		go func() {
+			useStack(*depth)
 			started.Done()
 			<-gate
 			ended.Done()
@@ -110,6 +115,19 @@ func hold(run *contract.Run) {
 	run.Held()
 	close(gate)
 	ended.Wait()
+}
+
+// useStack calls itself until about so many bytes of the stack are in use, and returns.
+//
+//go:noinline
+func useStack(depth uint64) byte {
+	var frame [960]byte
+	if depth <= 1024 {
+		return frame[depth%uint64(len(frame))]
+	}
+	below := useStack(depth - 1024)
+	frame[below] = below + 1
+	return frame[depth%uint64(len(frame))]
 }
 
 // none is what stands where a goroutine has written nothing.

@@ -51,6 +51,20 @@ fn columns_of_further_passes_are_filled() {
 }
 
 #[test]
+fn a_stack_that_was_used_stays_resident() {
+    let house = house();
+    std::fs::hard_link(build().join("thread-creation"), house.path("thread-creation")).unwrap();
+    let resident = |depth: u64| {
+        let run = house.switchcost("stat --iters 1 --format json thread-creation --tasks 20");
+        let answer = json(&run.flags(&format!("--stack-depth {depth}")).finish().expect(0));
+        answer["process"]["memory"]["held"]["resident"].as_u64().unwrap()
+    };
+    // 20 stacks of 512 KiB are more than all else that the process holds.
+    let depth = 512 << 10;
+    assert!(resident(0) < 20 * depth && resident(depth) >= 20 * depth);
+}
+
+#[test]
 fn a_sweep_has_a_point_for_each_value() {
     let house = house();
     let run = house
