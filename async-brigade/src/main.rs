@@ -22,7 +22,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Pass, Program, Run};
-use runtime::{AsyncReader, AsyncWriter, Driven, RuntimeFlags};
+use runtime::{AsyncReader, AsyncWriter, Driven, DriverFlags, RuntimeFlags};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
@@ -37,6 +37,8 @@ struct Cli {
     read_buffer: ReadBuffer,
     #[command(flatten)]
     runtime: RuntimeFlags,
+    #[command(flatten)]
+    driver: DriverFlags,
 }
 
 impl Program for Cli {
@@ -65,7 +67,8 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let mut tasks = Vec::new();
     let built = runtime.block_on(build(cli, &mut tasks));
     let drive = |ends, pass| drive(cli.clone(), ends, pass);
-    let driven = built.and_then(|ends| runtime::drive(&runtime, run, ends, drive));
+    let driven =
+        built.and_then(|ends| runtime::drive(&runtime, cli.driver.driver, run, ends, drive));
     // The driver's ends are closed now, and the end of file runs along the chain.
     let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
     TaskResults::from_iter(tasks.into_iter().map(join)).into_result(driven, run.sent())

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use contract::{Pass, Run, console};
-use runtime::Driven;
+use runtime::{Driven, DriverKind};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
@@ -53,18 +53,27 @@ pub trait Executor {
     }
 }
 
-impl Executor for Runtime {
+/// Tokio, with the place of the driver.
+#[derive(Debug)]
+pub struct Tokio {
+    /// Runtime of the tasks.
+    pub runtime: Runtime,
+    /// Place of the driver.
+    pub driver: DriverKind,
+}
+
+impl Executor for Tokio {
     type Task<T> = JoinHandle<T>;
 
     fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
-        Runtime::block_on(self, main)
+        self.runtime.block_on(main)
     }
 
     fn spawn<F>(&self, task: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        Runtime::spawn(self, task)
+        self.runtime.spawn(task)
     }
 
     fn join<T: 'static>(
@@ -84,7 +93,7 @@ impl Executor for Runtime {
         S: Send + 'static,
         F: Future<Output = Driven<S>> + Send + 'static,
     {
-        runtime::drive(self, run, ends, drive)
+        runtime::drive(&self.runtime, self.driver, run, ends, drive)
     }
 }
 

@@ -8,5 +8,5 @@ pub mod minimal;
 mod special;
 
 pub use brigade::{Measure, measure};
-pub use executor::Executor;
+pub use executor::{Executor, Tokio};
 pub use flags::{BrigadeFlags, Transport, one_thread};

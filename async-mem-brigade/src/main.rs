@@ -3,7 +3,7 @@
 //!
 //! One iteration: the driver puts a number into the first link; each task takes it, adds one, and puts
 //! it into the next link; the driver takes it from the last one: N + 1 hops, each a put, a wake-up by
-//! the executor and a take. The driver is a spawned task like the others. With `--feed first-task` the
+//! the executor and a take. The driver is a spawned task like the others (or not: `--driver block-on`). With `--feed first-task` the
 //! driver sends one token, and the first task the others: a stream.
 //!
 //! Timed: those operations, and the executor's work to run the next task; with `--touch`, the use of
@@ -19,13 +19,12 @@
 use std::process::ExitCode;
 
 use async_mem_brigade::links::{AsyncChannel, Mpsc, Mutex, Notify, Oneshot, Slot, Unbounded};
-use async_mem_brigade::{BrigadeFlags, Measure, Transport, measure, minimal, one_thread};
+use async_mem_brigade::{BrigadeFlags, Measure, Tokio, Transport, measure, minimal, one_thread};
 use clap::{Parser, ValueEnum};
 use contract::message::Description;
 use contract::{BadUsage, Flags, Program, Run};
-use runtime::{Flavor, RuntimeFlags};
+use runtime::{DriverFlags, DriverKind, Flavor, RuntimeFlags};
 use threads::Placement;
-use tokio::runtime::Runtime;
 
 /// Pass a number or a buffer through a chain of async tasks joined in memory, and time it
 #[derive(Parser)]
@@ -38,6 +37,8 @@ struct Cli {
     executor: Kind,
     #[command(flatten)]
     runtime: RuntimeFlags,
+    #[command(flatten)]
+    driver: DriverFlags,
 }
 
 /// Executor of the tasks.
@@ -51,7 +52,7 @@ enum Kind {
 }
 
 /// The loops that are compiled for Tokio.
-fn on_tokio(transport: Transport) -> Option<Measure<Runtime>> {
+fn on_tokio(transport: Transport) -> Option<Measure<Tokio>> {
     Some(match transport {
         Transport::Mpsc => measure::<Mpsc, _>,
         Transport::Unbounded => measure::<Unbounded, _>,
@@ -74,7 +75,7 @@ fn on_minimal(transport: Transport) -> Option<Measure<minimal::Executor>> {
 }
 
 impl Cli {
-    fn on_tokio(&self) -> anyhow::Result<Measure<Runtime>> {
+    fn on_tokio(&self) -> anyhow::Result<Measure<Tokio>> {
         on_tokio(self.brigade.transport).ok_or_else(|| {
             BadUsage::new("--transport slot: nothing keeps two threads apart in it: add --executor minimal, or use --transport mutex")
         })
@@ -86,6 +87,7 @@ impl Cli {
             ("--flavor", runtime.flavor != Flavor::CurrentThread),
             ("--workers", runtime.workers.is_some()),
             ("--placement", runtime.placement != Placement::Free),
+            ("--driver", self.driver.driver != DriverKind::Spawned),
         ] {
             if is_given {
                 return Err(BadUsage::new(format!(
@@ -126,7 +128,10 @@ impl Program for Cli {
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| match cli.executor {
-        Kind::Tokio => cli.on_tokio()?(&cli.brigade, &cli.runtime.build(false)?, run),
+        Kind::Tokio => {
+            let (runtime, driver) = (cli.runtime.build(false)?, cli.driver.driver);
+            cli.on_tokio()?(&cli.brigade, &Tokio { runtime, driver }, run)
+        }
         Kind::Minimal => cli.on_minimal()?(&cli.brigade, &minimal::Executor::new(), run),
     })
 }

@@ -9,10 +9,11 @@ use tokio::task::yield_now;
 
 use chain::{Injector, MemoryFlags, Tokens};
 use contract::units::Bytes;
+use runtime::DriverKind;
 
 use super::*;
 use crate::special::WithBacklog;
-use crate::{Executor, minimal};
+use crate::{Executor, Tokio, minimal};
 
 /// Runs a test on each of these links with each executor, and fails where it does not end.
 macro_rules! each {
@@ -25,12 +26,16 @@ macro_rules! each {
             $test::<$link>(&minimal::Executor::new());
         });
         ends(concat!(stringify!($link), ", current thread"), || {
-            $test::<$link>(&Builder::new_current_thread().build().unwrap());
+            $test::<$link>(&on_tokio(&mut Builder::new_current_thread()));
         });
         ends(concat!(stringify!($link), ", two workers"), || {
-            $test::<$link>(&Builder::new_multi_thread().worker_threads(2).build().unwrap());
+            $test::<$link>(&on_tokio(Builder::new_multi_thread().worker_threads(2)));
         });
     )+};
+}
+
+fn on_tokio(builder: &mut Builder) -> Tokio {
+    Tokio { runtime: builder.build().unwrap(), driver: DriverKind::Spawned }
 }
 
 macro_rules! each_that_holds_one {

@@ -1,20 +1,41 @@
-//! The driver of a chain of tasks: a spawned task like the others, pass after pass.
+//! The driver of a chain of tasks, pass after pass: a spawned task like the others, or the future of
+//! `Runtime::block_on`.
 
+use clap::ValueEnum;
 use contract::{Pass, Run};
 use tokio::runtime::Runtime;
 
 use crate::counts::WorkerCounts;
 
+/// Place of the driver.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct DriverFlags {
+    /// Driver of the chain
+    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
+    pub driver: DriverKind,
+}
+
+/// How the runtime has the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DriverKind {
+    /// a task like the others
+    Spawned,
+    /// the future of block_on: on the multi-thread scheduler its thread is no worker, and each wake-up of
+    /// it is one by the kernel
+    BlockOn,
+}
+
 /// What the driver gives back after a pass: its ends of the chain, the pass, and how it went.
 pub type Driven<S> = (S, Pass, anyhow::Result<()>);
 
-/// Spawns the driver for each pass of a run. Between passes this thread waits for a request outside the
+/// Has the chain driven in each pass of a run. Between passes this thread waits for a request outside the
 /// runtime, where it holds no worker.
 ///
 /// # Errors
 /// The driver's own, its panic, and those of [`Run::next_pass`].
 pub fn drive<S, F>(
     runtime: &Runtime,
+    kind: DriverKind,
     run: &mut Run,
     mut ends: S,
     drive: impl Fn(S, Pass) -> F,
@@ -26,9 +47,14 @@ where
     while let Some(pass) = run.next_pass()? {
         let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
         let driver = drive(ends, pass);
-        let driver = runtime.spawn(async { anyhow::Ok(driver.await) });
         let (mut pass, result);
-        (ends, pass, result) = runtime.block_on(crate::join(driver))?;
+        (ends, pass, result) = match kind {
+            DriverKind::BlockOn => runtime.block_on(driver),
+            DriverKind::Spawned => {
+                let driver = runtime.spawn(async { anyhow::Ok(driver.await) });
+                runtime.block_on(crate::join(driver))?
+            }
+        };
         if let Some(counts) = counts {
             counts.add_to(&mut pass.extra);
         }

@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
 pub use counts::WorkerCounts;
-pub use driver::{Driven, drive};
+pub use driver::{Driven, DriverFlags, DriverKind, drive};
 pub use link::{AsyncReader, AsyncWriter, link};
 
 /// Tokio's scheduler and its workers.

@@ -10,6 +10,8 @@
 //
 // Not to be taken for the price on one CPU: the scheduler may run two goroutines of the chain on two
 // CPUs. --workers 1 keeps them on one thread.
+//
+// With --one-channel it is another program: see driveOneChannel.
 package main
 
 import (
@@ -22,8 +24,9 @@ import (
 )
 
 var (
-	tokens   = contract.Number("tokens", 1, 1, math.MaxUint32, "`K` numbers in flight at once")
-	capacity = contract.Number("capacity", 1, 0, 1<<28, "`N` numbers that a channel holds; 0: no buffer")
+	tokens       = contract.Number("tokens", 1, 1, math.MaxUint32, "`K` numbers in flight at once")
+	capacity     = contract.Number("capacity", 1, 0, 1<<28, "`N` numbers that a channel holds; 0: no buffer")
+	isOneChannel = contract.Flags.Bool("one-channel", false, "one task that answers into the channel that it reads; what is taken need not be an answer")
 	// isOwned is whether the first task has the numbers at first.
 	isOwned = false
 )
@@ -44,6 +47,12 @@ func describe(d *contract.Description) error {
 	// A goroutine, its channel and its results.
 	const goroutine, number = 3200, 8
 	d.Need("bytes", number*(*capacity+2**tokens), goroutine+number**capacity)
+	if *isOneChannel {
+		if d.Tasks != 1 || *tokens != 1 || isOwned {
+			return errors.New("--one-channel: one task and one message: add --tasks 1, and drop --tokens and --feed")
+		}
+		return nil
+	}
 	if isOwned {
 		d.Hops = d.Tasks**tokens + 1
 		return nil
@@ -57,6 +66,9 @@ func describe(d *contract.Description) error {
 }
 
 func measure(run *contract.Run) error {
+	if *isOneChannel {
+		return measureOneChannel(run)
+	}
 	chain, sent := contract.NewChain(run.Tasks), make([]int, *tokens)
 	stock := []int{}
 	if isOwned {
@@ -130,4 +142,49 @@ func drive(run *contract.Run, first chan<- int, last <-chan int, sent, stock []i
 		}
 	}
 	return run.Err
+}
+
+// measureOneChannel builds the program that circulates: a ping-pong through a single channel.
+func measureOneChannel(run *contract.Run) error {
+	chain, both := contract.NewChain(1), make(chan int, *capacity)
+	go func() {
+		passed := uint64(0)
+		chain.Started.Done()
+		for number := range both {
+			both <- number + 1
+			passed++
+		}
+		chain.Ended(0, passed, nil)
+	}()
+	chain.Started.Wait()
+	passes, err := driveOneChannel(run, both)
+	close(both)
+	return chain.Result(err, passes)
+}
+
+// driveOneChannel sends a number and takes one, each in the channel of both. Without a buffer that is an
+// answer. With one it may be the number that was sent, which nobody has seen, or one that the task has
+// taken several times. The distribution own_count is 1 where the driver took its own number back.
+func driveOneChannel(run *contract.Run, both chan int) (passes uint64, err error) {
+	for run.Next() {
+		for run.Iterate() {
+			start := int(run.Begun)
+
+			clock := time.Now()
+			both <- start
+			number := <-both
+			run.Record(time.Since(clock))
+
+			if number < start {
+				return passes, fmt.Errorf("%d came out where %d went in", number, start)
+			}
+			own := uint64(0)
+			if number == start {
+				own = 1
+			}
+			passes += uint64(number - start)
+			run.Aside("own_count", own)
+		}
+	}
+	return passes, run.Err
 }
