@@ -38,8 +38,8 @@ pub(crate) struct Work {
     )]
     kind: Kind,
 
-    /// Time that each operation sleeps or spins, 1s at most [default: drawn for each, uniformly from 1 to
-    /// 49µs]
+    /// Time that each operation sleeps or spins, 1s at most [default: drawn for each from an exponential
+    /// distribution with a mean of 10µs, cut to 1 to 49µs]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     length: Option<Span>,
 
@@ -54,8 +54,11 @@ pub(crate) struct Work {
     seed: u64,
 }
 
-/// Range that lengths are drawn from, in ns.
-const DRAWN: std::ops::RangeInclusive<u64> = 1_000..=49_000;
+/// Mean of the exponential distribution that lengths are drawn from, in ns.
+const DRAWN_MEAN: f64 = 10_000.0;
+
+/// Least and greatest length that is drawn, in ns.
+const DRAWN: (f64, f64) = (1_000.0, 49_000.0);
 
 /// Number of integers that are shuffled and sorted.
 const NUMBERS: u32 = 300;
@@ -125,7 +128,7 @@ impl Work {
     fn one(&self, random: &mut Rng) -> Operation {
         let mut length = || match self.length {
             Some(length) => length.into(),
-            None => Duration::from_nanos(random.u64(DRAWN)),
+            None => drawn(random.f64()),
         };
         match self.kind {
             Kind::Noop => Operation::Noop,
@@ -134,6 +137,12 @@ impl Work {
             Kind::Expensive => Operation::Expensive(random.u64(..)),
         }
     }
+}
+
+/// Length at a quantile from 0 to 1, by the inverse of the distribution.
+fn drawn(quantile: f64) -> Duration {
+    let ns = -DRAWN_MEAN * (1.0 - quantile).ln();
+    Duration::from_nanos(ns.clamp(DRAWN.0, DRAWN.1) as u64)
 }
 
 impl Operation {

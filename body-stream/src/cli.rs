@@ -10,7 +10,7 @@ use contract::{BadUsage, Defaults, Flags, Program};
 use threads::{CpuAssignment, Placement};
 
 use crate::content::PIECE;
-use crate::folder::Folder;
+use crate::folder::{Folder, Huge};
 use crate::store::Store;
 
 /// Receive HTTP bodies at once on a Tokio runtime, keep them in memory or in files, and time it
@@ -24,6 +24,9 @@ pub(crate) struct Cli {
     /// Folder of the files, which have no names [default: TMPDIR or /tmp]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
+    /// Files in a tmpfs of the program's own, with or without huge pages
+    #[arg(long, value_enum, value_name = "HUGE", conflicts_with = "dir")]
+    pub(crate) tmpfs: Option<Huge>,
     /// Size of a body
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "8MiB", value_parser = size)]
     pub(crate) size: Bytes,
@@ -58,10 +61,11 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        if self.dir.is_some() && !self.store.has_files() {
-            return Err(BadUsage::new(
-                "--dir: only files need a folder: use --store fs, mmap or mmap-copy",
-            ));
+        if (self.dir.is_some() || self.tmpfs.is_some()) && !self.store.has_files() {
+            let flag = if self.dir.is_some() { "--dir" } else { "--tmpfs" };
+            return Err(BadUsage::new(format!(
+                "{flag}: only files need a folder: use --store fs, mmap or mmap-copy"
+            )));
         }
         let tasks = u64::from(self.flags.tasks);
         self.threads()?.describe(Description {
@@ -82,7 +86,27 @@ impl Cli {
     /// Folder of the files; `None` where the store has none.
     pub(crate) fn folder(&self) -> anyhow::Result<Option<Folder>> {
         let has_files = self.store.has_files();
-        has_files.then(|| Folder::new(self.dir.as_deref())).transpose()
+        let folder = || match self.tmpfs {
+            Some(huge) => Folder::tmpfs(huge),
+            None => Folder::new(self.dir.as_deref()),
+        };
+        has_files.then(folder).transpose()
+    }
+
+    /// Whether files take memory.
+    fn is_in_memory(&self) -> anyhow::Result<bool> {
+        Ok(match self.tmpfs {
+            Some(_) => true,
+            None => self.folder()?.is_some_and(|folder| folder.is_in_memory()),
+        })
+    }
+
+    /// Bytes that a file in memory grows by.
+    fn page(&self) -> u64 {
+        match self.tmpfs {
+            Some(Huge::Always) => 2 << 20,
+            _ => 4 << 10,
+        }
     }
 
     /// Needs of the server, the connections and the bodies.
@@ -92,7 +116,7 @@ impl Cli {
         let kept = match self.store {
             Store::Ram => pieces,
             Store::RamGather => pieces + size,
-            _ if self.folder()?.is_some_and(|f| f.is_in_memory()) => size,
+            _ if self.is_in_memory()? => size.next_multiple_of(self.page()),
             _ => 0,
         };
         let has_map = self.store.has_maps() || self.store == Store::RamGather;

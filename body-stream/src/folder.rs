@@ -1,20 +1,38 @@
 //! The folder of the files. They have no names: whatever ends the program, the kernel frees them.
+//!
+//! A tmpfs of the program's own is mounted nowhere (fsmount(2)): it is reached by its descriptor, and ends
+//! with it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use clap::ValueEnum;
 use contract::BadUsage;
 use contract::units::Bytes;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::statvfs;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
+    fsopen,
+};
 
-/// A folder for files.
+/// A folder for files, with the mount that it is the root of.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf, #[expect(dead_code, reason = "ends with it")] Option<OwnedFd>);
+
+/// Huge pages of a tmpfs, by the words of its mount option (tmpfs(5)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Huge {
+    /// pages of 4 KiB
+    Never,
+    /// pages of 2 MiB (on x86-64) wherever a file begins one
+    Always,
+}
 
 impl Folder {
     /// This folder, or the system's for temporary files.
@@ -36,8 +54,27 @@ impl Folder {
                 "--dir {}: {e}: make it, or name another folder (default: TMPDIR or /tmp)",
                 path.display()
             ))),
-            Ok(_) => Ok(Folder(path)),
+            Ok(_) => Ok(Folder(path, None)),
         }
+    }
+
+    /// The root of a new tmpfs, which nobody else sees.
+    ///
+    /// # Errors
+    /// Names the right that it takes.
+    pub(crate) fn tmpfs(huge: Huge) -> anyhow::Result<Self> {
+        let mount = || {
+            let tmpfs = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            let huge = huge.to_possible_value();
+            let huge = huge.as_ref().map_or("never", |huge| huge.get_name());
+            fsconfig_set_string(&tmpfs, "huge", huge)?;
+            fsconfig_create(&tmpfs)?;
+            fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+        };
+        let root = mount().context(
+            "--tmpfs: cannot mount a tmpfs, which takes CAP_SYS_ADMIN: begin the command with `unshare --map-root-user --mount`, or use --dir",
+        )?;
+        Ok(Folder(format!("/proc/self/fd/{}", root.as_raw_fd()).into(), Some(root)))
     }
 
     /// Whether its files take memory.

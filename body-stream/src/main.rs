@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use blocking::{Offload, Progress};
+use blocking::Progress;
 use contract::{Interrupted, Pass, Run, signals};
 use runtime::Driven;
 use tokio::task::JoinHandle;
@@ -46,21 +46,22 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    if let Some(folder) = cli.folder()? {
+    let folder = cli.folder()?.map(Arc::new);
+    if let Some(folder) = &folder {
         folder.check_room(cli.flags.tasks, cli.size)?;
     }
     // While there is one thread.
     let mut server = Server::fork(Content::new(Outline(cli.size.0), PIECE))?;
     let address = server.address;
-    let connect = async |offload| connect(cli, address, offload).await;
+    let keeper = |offload| Keeper { store: cli.store, folder: folder.clone(), offload };
+    let connect = async |offload| connect(cli, address, keeper(offload)).await;
     let served = blocking::serve(&cli.threads()?, run, cli.neighbours, connect, drive);
     served.map_err(|e| server.explain(e))
 }
 
 /// Makes all connections, one after the other.
-async fn connect(cli: &Cli, address: SocketAddr, offload: Offload) -> anyhow::Result<Batch> {
+async fn connect(cli: &Cli, address: SocketAddr, keeper: Keeper) -> anyhow::Result<Batch> {
     let tasks = cli.flags.tasks;
-    let keeper = Keeper { store: cli.store, folder: cli.folder()?.map(Arc::new), offload };
     let mut batch = Batch {
         outline: Outline(cli.size.0),
         next: 0,

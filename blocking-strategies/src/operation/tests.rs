@@ -7,6 +7,16 @@ fn drawn(kind: Kind, seed: u64, batch: u64, fault: &FaultFlags) -> Vec<Operation
     operations
 }
 
+#[test]
+fn lengths_are_quantiles_of_an_exponential_distribution() {
+    // -10 ln(1 - q) µs, from tables of the natural logarithm, cut at both ends.
+    for (quantile, ns) in
+        [(0.0, 1_000), (0.5, 6_931), (0.9, 23_025), (0.99, 46_051), (0.999, 49_000)]
+    {
+        assert_eq!(super::drawn(quantile), Duration::from_nanos(ns), "{quantile}");
+    }
+}
+
 fn fault(text: Option<&str>) -> FaultFlags {
     FaultFlags { test_fault: text.map(|text| text.parse().unwrap()), test_delay: None }
 }

@@ -31,6 +31,9 @@ pub enum Metric {
     Teardown,
     /// Time of an iteration.
     Iteration,
+    /// Coefficient of variation of a process's iterations: their standard deviation divided by their
+    /// mean.
+    Variation,
     /// Time of an iteration with one task and one token.
     RoundTrip,
     /// Time of an iteration divided by its tokens.
@@ -100,7 +103,7 @@ pub enum Quantity {
 }
 
 /// Each metric with its name in plans and results, and with its label.
-static NAMED: [(Metric, &str, &str); 19] = [
+static NAMED: [(Metric, &str, &str); 20] = [
     (Metric::Hop, "hop", "time per hop"),
     (Metric::Task, "task", "time per task"),
     (Metric::Memory, "memory", "bytes per task"),
@@ -108,6 +111,7 @@ static NAMED: [(Metric, &str, &str); 19] = [
     (Metric::FirstIteration, "first-iteration", "time per hop"),
     (Metric::Teardown, "teardown", "time per task"),
     (Metric::Iteration, "iteration", "time per iteration"),
+    (Metric::Variation, "variation", "standard deviation of the iterations / their mean"),
     (Metric::RoundTrip, "round-trip", "time per round trip"),
     (Metric::Message, "message", "time per message"),
     (Metric::Rate, "rate", "round trips or messages per second"),
@@ -225,6 +229,7 @@ impl Metric {
             | Metric::Iteration
             | Metric::RoundTrip
             | Metric::Message => samples()?.mean / self.divisor(record)?,
+            Metric::Variation => samples()?.stddev / samples()?.mean,
             Metric::Memory => return None,
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
@@ -277,7 +282,7 @@ impl Metric {
             Metric::Rate => Quantity::Rate,
             Metric::Throughput => Quantity::Throughput,
             Metric::CpuShare => Quantity::Share,
-            Metric::Switches | Metric::Faults => Quantity::Count,
+            Metric::Switches | Metric::Faults | Metric::Variation => Quantity::Count,
             Metric::Extra { name, .. } if name.ends_with("_bytes") => Quantity::Bytes,
             Metric::Extra { name, .. } if name.ends_with("_tasks") || name.ends_with("_count") => {
                 Quantity::Count
