@@ -49,6 +49,11 @@ pub const BUILT_IN: &[BuiltIn] = &[
         text: include_str!("../../plans/peers.toml"),
     },
     BuiltIn {
+        name: "claims",
+        about: "what well-known texts measured, as they measured it: docs/CLAIMS.md",
+        text: include_str!("../../plans/claims.toml"),
+    },
+    BuiltIn {
         name: "sleepers",
         about: "ten thousand to a million sleeping threads, tasks and goroutines; takes minutes, and needs root",
         text: include_str!("../../plans/sleepers.toml"),
