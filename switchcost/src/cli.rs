@@ -13,7 +13,7 @@ use crate::args::shortened;
 use crate::console::{self, BadUsage};
 use crate::signals;
 use crate::verbs::{
-    compare, duel, estimate, limits, memory, report, run, scale, shell, stat, sweep,
+    check, compare, duel, estimate, limits, machine, memory, report, run, scale, shell, stat, sweep,
 };
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
@@ -55,6 +55,19 @@ enum Verb {
     /// The programs are asked for their needs. Nothing is measured, and without --apply nothing is changed.
     /// Options of limits stand before PROGRAM; what follows it belongs to the program.
     Limits(limits::Args),
+    /// Print how the CPUs are arranged, and the round trip of a cache line between them
+    ///
+    /// Sockets, NUMA nodes, caches and SMT siblings as the kernel tells them. The round trip is measured
+    /// between CPUs that this process may use, which takes some seconds at most. `run --plan placement`
+    /// measures a hand-over between CPUs so related.
+    Machine(machine::Args),
+    /// Check that a program in any language follows the contract (docs/CONTRACT.md)
+    ///
+    /// Each check is printed as passed, failed or skipped, with the reason. Options of check stand before
+    /// PROGRAM; what follows it belongs to the program.
+    ///
+    /// Exit status: 0 nothing failed, 1 something did, 2 there is no such program.
+    Check(check::Args),
     /// Print results files again: answer, tables, page, data
     Report(report::Args),
     /// Compare results files
@@ -116,6 +129,8 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Some(Verb::Estimate(args)) => estimate::main(&args),
         Some(Verb::Stat(args)) => stat::main(&args),
         Some(Verb::Limits(args)) => limits::main(&args),
+        Some(Verb::Machine(args)) => machine::main(&args),
+        Some(Verb::Check(args)) => check::main(&args),
         Some(Verb::Report(args)) => report::main(&args),
         Some(Verb::Compare(args)) => compare::main(&args),
         Some(Verb::Duel(args)) => duel::main(&args),

@@ -133,6 +133,92 @@ fn the_verb_writes_what_it_is_asked_for() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "nothing is left over");
 }
 
+/// The fixture; the same of another machine whose plan asks one question less; and a plan without an
+/// answer.
+fn three_files(folder: &Path) -> [String; 3] {
+    let text = fs::read_to_string(fixture()).unwrap();
+    let (header, processes) = text.split_once('\n').unwrap();
+    let changed = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
+        let mut header = serde_json::from_str(header).unwrap();
+        change(&mut header);
+        let path = folder.join(name);
+        fs::write(&path, format!("{header}\n{processes}")).unwrap();
+        path.display().to_string()
+    };
+    let without = |header: &mut serde_json::Value, is_gone: &dyn Fn(&str) -> bool| {
+        for case in header["plan"]["cases"].as_array_mut().unwrap() {
+            if is_gone(case["row"].as_str().unwrap()) {
+                case.as_object_mut().unwrap().remove("answer");
+            }
+        }
+    };
+    [
+        changed("a.jsonl", &|_| {}),
+        changed("b.jsonl", &|header| {
+            header["machine"]["cpu_model"] = "Another <b>CPU</b>".into();
+            without(header, &|row| row == "thread");
+        }),
+        changed("c.jsonl", &|header| without(header, &|_| true)),
+    ]
+}
+
+#[test]
+fn several_files_stand_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, c] = three_files(folder.path());
+    let (status, text, err) = report(&[&a, &b, &c]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no '{what}' in\n{text}"));
+    assert!(at("a: ") < at("b: Another <b>CPU</b>, ") && at("b: Another") < at("ratios"));
+    assert!(at("ratios") < at("times and sizes"));
+    assert!(text.contains(&format!("b: Not in {b}: cost of a thread.\n")), "{text}");
+    assert!(
+        text.contains(&format!("c: Not in {c}: cost of a thread over pipes, free; ")),
+        "{text}"
+    );
+    assert!(text.lines().all(|line| !line.starts_with("a: Not in")), "{text}");
+
+    let (html, markdown) = (format!("{a}.html"), format!("{a}.md"));
+    let flags = ["--html", &html, "--export-markdown", &markdown, "--export-json", "-"];
+    let (status, json, err) = report(&[&[a.as_str(), &b, &c][..], &flags].concat());
+    assert_eq!((status, err.as_str()), (0, ""));
+    let fleet: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let answer = Answer::of(&records()).expect("the fixture has one");
+    let rows = fleet["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), answer.rows.len());
+    for (row, expected) in rows.iter().zip(&answer.rows) {
+        assert_eq!(row["name"], expected.name.as_str());
+        let figures = &row["figures"];
+        assert_eq!(figures[0]["ratio"]["value"].as_f64(), Some(expected.ratio.value));
+        assert_eq!(figures[0]["task"].as_f64(), Some(expected.task));
+        let has = expected.name != "cost of a thread";
+        assert_eq!(figures[1] == figures[0], has, "{row}");
+        assert_eq!((figures[1].is_null(), figures[2].is_null()), (!has, true), "{row}");
+    }
+    for page in [html, markdown] {
+        let page = fs::read_to_string(page).unwrap();
+        assert!(page.contains("Another &lt;b") && !page.contains("<b>"), "{page}");
+        assert!(page.contains("cost of a thread with a pipe"), "{page}");
+    }
+}
+
+#[test]
+fn what_cannot_stand_side_by_side_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, c] = three_files(folder.path());
+    let out = folder.path().join("out").display().to_string();
+    for flags in
+        [vec!["--full"], vec!["--export-csv", &out], vec!["--svg", &out], vec!["--splice", &out]]
+    {
+        let (status, _, err) = report(&[&[a.as_str(), &b][..], &flags].concat());
+        assert_eq!(status, 2, "{err}");
+        assert!(err.contains(flags[0]) && err.contains("cat FILE"), "{err}");
+    }
+    assert!(!Path::new(&out).exists());
+    let (status, _, err) = report(&[&c, &c]);
+    assert_eq!((status, err.contains("holds an answer")), (1, true), "{err}");
+}
+
 #[test]
 fn the_verb_refuses_what_would_lose_something() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,11 @@
 //! One file for each verb.
 
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod duel;
 pub(crate) mod estimate;
 pub(crate) mod limits;
+pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod report;
 pub(crate) mod run;

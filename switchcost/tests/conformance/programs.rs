@@ -1,12 +1,16 @@
 //! The programs of this workspace, each held to the contract: one line a program.
 
-use std::env;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::check;
-use super::subject::{Level, Subject};
-use crate::support::{build, skip};
+use contract::message::Answer;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use switchcost::conformance::{Candidate, Conformity, Level, check, threads};
+
+use crate::support::process::Run;
+use crate::support::{build, skip, until};
 
 /// Faults of programs whose tasks are joined by `chain`'s links.
 const LINK: &str = "fail panic close absent corrupt hang";
@@ -32,9 +36,12 @@ macro_rules! programs {
 programs! {
     thread_brigade: "thread-brigade", "", LINK;
     thread_brigade_with_large_tokens: "thread-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
+    thread_brigade_beside_idle_tasks: "thread-brigade", "--idle 5", LINK;
     one_thread_brigade: "one-thread-brigade", "", ALONE;
     one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", ALONE;
     async_brigade: "async-brigade", "", LINK;
+    async_brigade_beside_idle_tasks: "async-brigade", "--idle 5", LINK;
+    async_mem_brigade_beside_timers: "async-mem-brigade", "--idle 5 --idle-in timer", "";
     process_brigade: "process-brigade", "", LINK;
     thread_mem_brigade: "thread-mem-brigade", "", LINK;
     async_creation: "async-creation", "", "";
@@ -53,6 +60,7 @@ programs! {
     async_mem_brigade_outside_the_pool: "async-mem-brigade", "--driver block-on --flavor multi-thread", "";
     body_stream: "body-stream", "--size 1KiB", "";
     body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always", "";
+    the_example_of_contributing: "examples/rendezvous-brigade", "", "";
     sparse_arrivals: "sparse-arrivals", "--every 20us", "";
     sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
 }
@@ -74,51 +82,61 @@ fn goroutines() {
         Ok(status) => assert!(status.success(), "go build: {status}"),
     }
     let failures = GOROUTINES.map(|program| {
-        let subject = Subject {
-            path: folder.path().join(program),
-            flags: String::new(),
-            faults: Vec::new(),
-            level: Level::Core,
-        };
-        check(&subject).join("\n")
+        failures(&Candidate::new(folder.path().join(program), Vec::new(), Level::Core))
     });
     assert_eq!(failures.concat(), "");
 }
 
 fn conforms(program: &str, flags: &str, faults: &str) {
-    let subject = Subject {
-        path: build().join(program),
-        flags: flags.to_owned(),
-        faults: faults.split_whitespace().map(str::to_owned).collect(),
-        level: Level::Full,
-    };
-    let first = subject.small("--iters 1").finish().unwrap();
+    let path = build().join(program);
+    let first = Run::of(&path).flags("--tasks 3 --warmup 2 --iters 1").flags(flags).finish();
     let refusals = ["io_uring is not available", "cannot mount a tmpfs"];
-    if first.code == Some(1) && refusals.iter().any(|refusal| first.stderr.contains(refusal)) {
+    if first.code == 1 && refusals.iter().any(|refusal| first.stderr.contains(refusal)) {
         return skip(&first.stderr);
     }
-    let failures = check(&subject);
-    assert!(failures.is_empty(), "{program} {flags}\n{}", failures.join("\n"));
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+    let candidate = Candidate::new(path, words(flags), Level::Full);
+    let failures = failures(&Candidate { faults: words(faults), ..candidate });
+    assert!(failures.is_empty(), "{program} {flags}\n{failures}");
 }
 
-/// A program of anybody's: `SWITCHCOST_CHECK='core PATH FLAGS' cargo test -p switchcost any_program`,
-/// or `full`.
+/// Threads that a signal stops were woken, and go to sleep again.
 #[test]
-fn any_program() {
-    let Ok(line) = env::var("SWITCHCOST_CHECK") else {
-        return;
-    };
-    let mut words = line.splitn(3, ' ');
-    let level = match words.next() {
-        Some("core") => Level::Core,
-        Some("full") => Level::Full,
-        _ => panic!("SWITCHCOST_CHECK: write core or full, a path, and flags"),
-    };
-    let failures = check(&Subject {
-        path: words.next().unwrap_or("").into(),
-        flags: words.next().unwrap_or("").to_owned(),
-        faults: Vec::new(),
-        level,
-    });
-    assert!(failures.is_empty(), "{line}\n{}", failures.join("\n"));
+fn an_idle_thread_that_was_woken_is_an_error() {
+    for program in ["thread-brigade", "thread-mem-brigade"] {
+        let flags = vec!["--idle".to_owned(), "3".to_owned()];
+        let candidate = Candidate::new(build().join(program), flags, Level::Full);
+        let mut live = candidate.small("--controlled").start().unwrap();
+        let pid = live.ready().unwrap()[0];
+        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+        let is_stopped = |thread: &PathBuf| {
+            let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
+            status.contains("State:\tT")
+        };
+        let threads = threads(pid);
+        assert!(threads.len() > 3, "{threads:?}");
+        until("all threads are stopped", || threads.iter().all(is_stopped));
+        kill(Pid::from_raw(pid), Signal::SIGCONT).unwrap();
+        let answer = live.ask("end").unwrap();
+        let Answer::Failed { error } = answer else { panic!("{program}: {answer:?}") };
+        assert!(error.contains("an idle task was woken"), "{error}");
+        live.finish().unwrap().expect(1).unwrap();
+    }
+}
+
+/// Checks that failed, each with its reason.
+fn failures(candidate: &Candidate) -> String {
+    let mut failures = String::new();
+    for checked in check(candidate) {
+        let check = checked.check;
+        match checked.result {
+            Conformity::Passed => {}
+            Conformity::Failed(why) => failures += &format!("{check}: {why}\n"),
+            Conformity::Skipped(why) => {
+                let program = candidate.executable.path.display();
+                skip(&format!("{program} {check}: {why}"));
+            }
+        }
+    }
+    failures
 }

@@ -14,8 +14,5 @@ mod proc;
 /// What others do to a process that measures: signals, another set of CPUs.
 mod strangers;
 #[allow(dead_code, reason = "the other binary uses the rest")]
-#[path = "../conformance/subject.rs"]
-mod subject;
-#[allow(dead_code, reason = "the other binary uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,16 +4,15 @@ use contract::message::Answer;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use switchcost::conformance::{Candidate, Level, Live, threads};
 
-use crate::subject::{Level, Live, Subject, threads};
 use crate::support::house::House;
 use crate::support::{build, is_installed, skip};
 
 /// A controlled run that is ready, and its processes.
 fn ready(program: &str) -> (Live, Vec<i32>) {
-    let (path, flags, faults) = (build().join(program), String::new(), Vec::new());
-    let subject = Subject { path, flags, faults, level: Level::Full };
-    let mut live = subject.small("--controlled").start().unwrap();
+    let candidate = Candidate::new(build().join(program), Vec::new(), Level::Full);
+    let mut live = candidate.small("--controlled").start().unwrap();
     let pids = live.ready().unwrap();
     (live, pids)
 }

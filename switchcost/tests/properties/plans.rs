@@ -9,7 +9,7 @@ use super::inputs;
 const PLAN: &str = include_str!("../../plans/default.toml");
 
 /// What may stand anywhere in a plan, and is wrong there or makes it mean something else.
-const PIECES: [&str; 14] = [
+const PIECES: [&str; 15] = [
     "",
     "\"",
     "[[section]]",
@@ -24,6 +24,7 @@ const PIECES: [&str; 14] = [
     "baseline = \"thread\"\n",
     "name = \"\\u001b[2J\"\n",
     "flags = [\"--tasks\", \"\"]\n",
+    "cpus = \"same-cache\"\n",
 ];
 
 /// What is done with a plan that parses.

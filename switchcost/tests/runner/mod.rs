@@ -2,6 +2,7 @@
 
 mod disks;
 mod ends;
+mod machine;
 mod plans;
 mod real;
 mod turns;

@@ -122,6 +122,25 @@ fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
 }
 
 #[test]
+fn a_sweep_of_idle_tasks_begins_without_any() {
+    let house = house();
+    let run = crate::support::process::Run::within(
+        r#"ulimit -n 64; exec "$0" "$@""#,
+        &house.path("switchcost"),
+    );
+    let run = run.flags("sweep --idle 0..100 --points 4 --hops 1 --rounds 1 --format json");
+    let run = run.flags("--placement unpinned --program thread-brigade --out");
+    let run = run.arg(house.out()).flags("-- --tasks 3").finish().expect(0);
+    let answer = json(&run);
+    let points = answer["curves"][0]["series"][0]["points"].as_array().unwrap();
+    let at: Vec<u64> = points.iter().map(|p| p[0].as_u64().unwrap()).collect();
+    assert_eq!(at, [0, 1, 10, 100]);
+    assert!(points[..3].iter().all(|point| point[1]["time"].is_object()), "{run}");
+    let why = points[3][1]["failed"].as_str().unwrap();
+    assert!(why.contains("open files"), "{run}");
+}
+
+#[test]
 fn stat_tells_what_can_be_observed() {
     let house = house();
     for flags in ["--iters 20 one-thread-brigade", "one-thread-brigade --warmup=0 --iters 20"] {

@@ -28,7 +28,15 @@ pub(crate) fn build() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
-            .args(["build", "--quiet", "--bins", "--workspace", "--exclude", "switchcost"])
+            .args([
+                "build",
+                "--quiet",
+                "--bins",
+                "--examples",
+                "--workspace",
+                "--exclude",
+                "switchcost",
+            ])
             .args(["--profile", profile, "--target-dir"])
             .arg(folder.parent().unwrap())
             .status();

@@ -1,0 +1,139 @@
+//! `switchcost check`: a program in any language, held to the contract.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use serde::Serialize;
+
+use crate::args::{TextOrJson, shortened, time_limit};
+use crate::conformance::{self, Candidate, Checked, Conformity, Level};
+use crate::console::{self, BadUsage};
+use crate::lock::Turn;
+use crate::plan::{built_in_tables, ensure_others};
+use crate::programs::Programs;
+use crate::signals;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Level of the contract
+    #[arg(long, value_enum, default_value_t = Level::Core)]
+    level: Level,
+
+    /// Time after which a program that neither answers nor ends hangs
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = time_limit)]
+    timeout: Duration,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    format: TextOrJson,
+
+    /// The program, by its name or its path, and flags that keep its runs small or choose its kind
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<String>,
+}
+
+/// The answer for programs, and the tally for people.
+#[derive(Serialize)]
+struct Report<'a> {
+    program: &'a str,
+    level: Level,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    checks: Vec<Checked>,
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let (program, flags) = args.program.split_first().context("no program is named")?;
+    let candidate = args.candidate(program, flags)?;
+    signals::install()?;
+    let _turn = Turn::take();
+    let mut report =
+        Report { program, level: args.level, passed: 0, failed: 0, skipped: 0, checks: Vec::new() };
+    // A check is made when its turn comes.
+    let mut checks = conformance::check(&candidate);
+    while signals::received().is_none()
+        && let Some(checked) = checks.next()
+    {
+        if signals::received().is_some() {
+            break;
+        }
+        if args.format == TextOrJson::Text {
+            print(&line(&checked))?;
+        }
+        report.add(checked);
+    }
+    if signals::received().is_some() {
+        bail!("interrupted after {} checks", report.checks.len());
+    }
+    print(&match args.format {
+        TextOrJson::Text => report.tally(),
+        TextOrJson::Json => serde_json::to_string(&report)?,
+    })?;
+    match report.failed {
+        0 => Ok(()),
+        failed => bail!("{program}: {failed} of {} checks failed", report.checks.len()),
+    }
+}
+
+impl Args {
+    /// The program, which can be started.
+    fn candidate(&self, program: &str, flags: &[String]) -> anyhow::Result<Candidate> {
+        let own = |e: anyhow::Error| BadUsage::new(format!("{e}: the checks set it"));
+        ensure_others(flags).map_err(own)?;
+        if flags.iter().any(|flag| flag.split('=').next() == Some("--tasks")) {
+            return Err(own(anyhow!("--tasks is the runner's own")));
+        }
+        let programs = Programs::find([program], &built_in_tables()?)?;
+        let executable = match programs.missing(program) {
+            Some(why) => return Err(BadUsage::new(why)),
+            None => programs.executable(program)?.clone(),
+        };
+        let candidate = Candidate {
+            patience: self.timeout,
+            ..Candidate::new(executable, flags.to_vec(), self.level)
+        };
+        candidate.try_start().map_err(|e| BadUsage::new(format!("{e:#}")))?;
+        Ok(candidate)
+    }
+}
+
+impl Report<'_> {
+    fn add(&mut self, checked: Checked) {
+        match checked.result {
+            Conformity::Passed => self.passed += 1,
+            Conformity::Failed(_) => self.failed += 1,
+            Conformity::Skipped(_) => self.skipped += 1,
+        }
+        self.checks.push(checked);
+    }
+
+    fn tally(&self) -> String {
+        let Report { passed, failed, skipped, .. } = self;
+        let level = match self.level {
+            Level::Core => "core",
+            Level::Full => "full",
+        };
+        format!("{passed} passed, {failed} failed, {skipped} skipped: level {level}")
+    }
+}
+
+/// A check in a line. A failure quotes what the program printed.
+fn line(Checked { check, result }: &Checked) -> String {
+    let text = match result {
+        Conformity::Passed => format!("passed   {check}"),
+        Conformity::Failed(why) => format!("failed   {check}: {why}"),
+        Conformity::Skipped(why) => format!("skipped  {check}: {why}"),
+    };
+    console::plain(&shortened(&text)).into_owned()
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    console::print(|out| writeln!(out, "{text}")).context("cannot print the result")
+}

@@ -1,0 +1,92 @@
+//! `switchcost check` with a program that follows the contract, and with scripts that do not.
+
+use std::path::PathBuf;
+
+use nix::sys::signal::Signal::SIGINT;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::house::executable;
+use crate::support::process::Run;
+use crate::support::{RUNNER, build, until};
+
+/// Checks of level core.
+const CORE: usize = 13;
+
+fn good() -> PathBuf {
+    build().join("one-thread-brigade")
+}
+
+/// A folder with a shell script.
+fn script(text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("script");
+    executable(&path, &format!("#!/bin/sh\n{text}\n"));
+    (folder, path)
+}
+
+fn check(flags: &str) -> Run {
+    Run::of(RUNNER).flags("check").flags(flags)
+}
+
+#[test]
+fn a_program_that_follows_the_contract_passes() {
+    let run = check("").arg(good()).flags("--nonblocking").start().finish_all();
+    let run = run.expect(0);
+    assert!(run.stderr.is_empty(), "{run}");
+    assert!(run.stdout.contains("\npassed   ends at a signal\n"), "{run}");
+    let tally = format!("\n{CORE} passed, 0 failed, 0 skipped: level core\n");
+    assert!(run.stdout.ends_with(&tally), "{run}");
+}
+
+#[test]
+fn the_point_that_a_program_violates_is_named() {
+    let bad = "case \" $* \" in *' --no-such-flag '*) echo no >&2; exit 1 ;; esac";
+    let (_folder, path) = script(&format!("{bad}\nexec {} \"$@\"", good().display()));
+    let run = check("--format json").arg(&path).start().finish_all().expect(1);
+    assert!(run.stderr.contains(&format!("1 of {CORE} checks failed")), "{run}");
+    let answer: Value = serde_json::from_str(run.line()).unwrap();
+    assert_eq!((&answer["passed"], &answer["failed"]), (&(CORE - 1).into(), &1.into()), "{run}");
+    let checks = answer["checks"].as_array().unwrap();
+    let failed: Vec<_> = checks.iter().filter(|check| check["result"] == "failed").collect();
+    assert!(failed.len() == 1 && failed[0]["check"] == "refuses bad flags", "{run}");
+    let why = failed[0]["reason"].as_str().unwrap();
+    assert!(why.starts_with("--no-such-flag: not status 2: it ended with status 1"), "{run}");
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_and_its_other_checks_are_skipped() {
+    let (_folder, path) = script("sleep 1000\ntrue");
+    let run = check("--timeout 1s").arg(&path).start().finish_all().expect(1);
+    assert!(run.stdout.starts_with("failed   describes itself: no answer within 1s"), "{run}");
+    let tally = format!("\n0 passed, 1 failed, {} skipped: level core\n", CORE - 1);
+    assert!(run.stdout.ends_with(&tally), "{run}");
+}
+
+#[test]
+fn an_interrupt_ends_the_check_and_the_program() {
+    let (_folder, path) = script("sleep 1000\ntrue");
+    let running = check("").arg(&path).start();
+    until("the program runs", || running.has("sleep"));
+    running.signal(SIGINT);
+    let run = running.finish_all().expect_refusal(130, &["interrupted after 0 checks"]);
+    assert_eq!(run.stderr.lines().count(), 1, "{run}");
+}
+
+#[test]
+fn what_is_no_program_is_bad_usage() {
+    let (folder, script) = script("");
+    let plain = folder.path().join("plain");
+    std::fs::write(&plain, "").unwrap();
+    let none = folder.path().join("none");
+    for (path, words) in [(&none, "there is no program"), (&plain, "cannot start")] {
+        check("").arg(path).finish().expect_refusal(2, &[words]);
+    }
+    for flags in ["--tasks 3", "--warmup=1", "--controlled"] {
+        let run = check("").arg(&script).flags(flags).finish();
+        let flag = flags.split([' ', '=']).next().unwrap();
+        run.expect_refusal(2, &[flag, "the checks set"]);
+    }
+    check("").finish().expect_refusal(2, &["PROGRAM"]);
+    check("--level half x").finish().expect_refusal(2, &["--level", "core, full"]);
+}
