@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use record::Build;
 
 use crate::NOT_RUN;
-use crate::checkout::Checkout;
+use crate::checkout::{Checkout, EXECUTABLES};
 use crate::executable::Executable;
 use crate::plan::{ProgramTable, ProgramTables};
 use crate::probe::{self, Answer};
@@ -175,9 +175,11 @@ impl Places {
                 .find(|path| path.is_file())
                 .or_else(|| tools::find(program))?,
         };
+        let built = checkout.map_or(self.beside.clone(), Checkout::executables);
+        let args = args.iter().map(|word| word.replace(EXECUTABLES, &built.to_string_lossy()));
         path.is_file().then(|| Executable {
             path,
-            args: args.to_owned(),
+            args: args.collect(),
             folder: checkout.map(Checkout::folder),
         })
     }
@@ -230,10 +232,11 @@ mod tests {
     #[test]
     fn without_a_checkout_nothing_is_built_and_what_is_beside_is_taken() {
         let (folder, places) = places();
-        let found = places.of_table(&table(&["here", "x"], &["no-such-tool"]));
+        let found = places.of_table(&table(&["here", "x", "{bin}/y"], &["no-such-tool"]));
         let executable = found.unwrap();
-        assert_eq!(executable.path, folder.path().join("here"));
-        assert_eq!(executable.args, ["x"]);
+        let in_folder = |name| folder.path().join(name);
+        assert_eq!(executable.path, in_folder("here"));
+        assert_eq!(executable.args, ["x", in_folder("y").to_str().unwrap()]);
         for (needs, word) in [(&[][..], "only a checkout"), (&["no-such-tool"], "PATH has")] {
             let why = places.of_table(&table(&["there"], needs)).unwrap_err();
             assert!(why.starts_with(NOT_RUN) && why.contains(word), "{why}");

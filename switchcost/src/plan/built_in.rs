@@ -37,6 +37,11 @@ pub const BUILT_IN: &[BuiltIn] = &[
         about: "where the costs come from: placement, least costs, io_uring, processes, an idle runtime",
         text: include_str!("../../plans/why.toml"),
     },
+    BuiltIn {
+        name: "placement",
+        about: "a hand-over on one CPU, between SMT siblings, cores, caches and sockets, and unpinned",
+        text: include_str!("../../plans/placement.toml"),
+    },
     MEMORY,
     BuiltIn {
         name: "findings",
@@ -47,6 +52,11 @@ pub const BUILT_IN: &[BuiltIn] = &[
         name: "peers",
         about: "threads, processes, async tasks and goroutines side by side",
         text: include_str!("../../plans/peers.toml"),
+    },
+    BuiltIn {
+        name: "languages",
+        about: "threads and tasks in Rust, Go, Java, Node, Python and C++, as far as they are installed",
+        text: include_str!("../../plans/languages.toml"),
     },
     BuiltIn {
         name: "claims",

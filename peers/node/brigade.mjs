@@ -1,0 +1,344 @@
+#!/usr/bin/env -S node --expose-gc
+// Async functions in Node, on the contract docs/CONTRACT.md. Node 18 or later, and nothing else. --kind is one of
+//   hop       A number travels through N async functions, each of which awaits a promise that its neighbour
+//             resolves. One iteration: the driver resolves the first promise with the number, each function adds
+//             one, the driver awaits the last one: N + 1 hops. A hop makes a promise, and runs as a microtask.
+//   queue     The same over TransformStream, the queue that the language's platform has (write, read, and both may
+//             wait). An EventEmitter does not make the sender wait, and a MessageChannel is between threads.
+//   creation  One iteration: N async functions are called in a row, each awaits a gate. Then the gate opens, and
+//             each writes its number down.
+//   sleepers  One iteration: N async functions are called, each sleeps (--sleep 1s, setTimeout of timers/promises),
+//             all are awaited. A timer is due at a whole millisecond of the event loop's clock, and may come
+//             up to one early.
+// There is no --kind pipe: the standard library makes none within a process.
+//
+// Timed: the hops; the N calls; all of the sleepers; and garbage collection that falls into them. Left out:
+// building a chain and its end, the opening of the gate, all checks.
+//
+// Not to be taken for what a program pays at its start: the JIT compiler takes some hundred iterations, which are
+// the warm-up. `--warmup 0` and some `run 100` show them. Nor for I/O: the event loop does not turn within an
+// iteration but for sleepers. Between iterations it turns once in 10 ms, so that signals are heard.
+
+import fs from 'node:fs';
+import process from 'node:process';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { TransformStream } from 'node:stream/web';
+
+const MOST_SAMPLES = 10000, SETTLE_MS = 5, TURN_MS = 10;
+/** Comes out of a link that no more tokens come out of. */
+const CLOSED = -1;
+const now = () => performance.now();
+
+/** Room for a token: a promise that its giver resolves. A taker always waits before a token comes. */
+class Slot {
+  #resolve;
+  #executor = (resolve) => { this.#resolve = resolve; };
+  put(token) { this.#resolve(token); }
+  take() { return new Promise(this.#executor); }
+  close() { this.put(CLOSED); }
+}
+
+class Queue {
+  constructor() {
+    const { readable, writable } = new TransformStream();
+    this.reader = readable.getReader();
+    this.writer = writable.getWriter();
+  }
+  put(token) { return this.writer.write(token); }
+  async take() {
+    const { value, done } = await this.reader.read();
+    return done ? CLOSED : value;
+  }
+  close() { return this.writer.close(); }
+}
+
+/** Takes a token, adds one to it, hands it on, until its link is closed. */
+async function passOn(task, from, to, adds) {
+  try {
+    for (;;) {
+      const token = await from.take();
+      if (token === CLOSED) break;
+      const wait = to.put(token + adds);
+      if (wait) await wait;
+      task.passed++;
+    }
+    await to.close();
+  } catch (e) {
+    task.cause = e;
+    // Those behind learn of it.
+    to.close();
+  }
+}
+
+/** A chain of tasks, and the driver at both of its ends. */
+class Chain {
+  constructor(flags) {
+    const link = () => (flags.kind === 'hop' ? new Slot() : new Queue());
+    this.begun = 0;
+    this.tasks = [];
+    this.ends = [];
+    this.first = this.last = link();
+    for (let k = 0; k < flags.tasks; k++) {
+      const task = { passed: 0, cause: undefined }, to = link();
+      // A symbol cannot be added.
+      const adds = { [`corrupt@${k}`]: 2, [`panic@${k}`]: Symbol('fault') }[flags.fault] ?? 1;
+      this.tasks.push(task);
+      this.ends.push(passOn(task, this.last, to, adds));
+      this.last = to;
+    }
+  }
+
+  async iterate(run) {
+    const { first, last, tasks } = this;
+    while (await run.next()) {
+      const start = ++this.begun;
+
+      const clock = now();
+      const wait = first.put(start);
+      if (wait) await wait;
+      const came = await last.take();
+      run.record(now() - clock);
+
+      if (came === CLOSED) this.verify();
+      if (came !== start + tasks.length) {
+        throw new Error(`${came} came out, expected ${start + tasks.length}: a task was not visited once`);
+      }
+    }
+  }
+
+  async end() {
+    const closed = this.first.close();
+    while (await this.last.take() !== CLOSED);
+    await Promise.all([closed, ...this.ends]);
+    this.verify();
+  }
+
+  verify() {
+    const failed = this.tasks.findIndex((task) => task.cause);
+    if (failed >= 0) throw new Error(`task ${failed}: ${this.tasks[failed].cause.message}`);
+    const passed = this.tasks.reduce((sum, task) => sum + task.passed, 0), due = this.begun * this.tasks.length;
+    if (passed !== due) throw new Error(`the tasks passed on ${passed} tokens, expected ${due}`);
+  }
+
+  hold() {}
+  release() {}
+}
+
+/** Async functions that are called by the iteration, and that sleep if they are sleepers. */
+class Creation {
+  constructor(flags) {
+    this.flags = flags;
+    this.bodies = new Array(flags.tasks).fill(null);
+    this.written = new Float64Array(flags.tasks);
+  }
+
+  async body(k, gate) {
+    await gate;
+    this.written[k] = k + 1;
+  }
+
+  async sleep(k) {
+    await setTimeout(this.flags.sleep);
+    this.written[k] = k + 1;
+  }
+
+  async iterate(run) {
+    const { flags, bodies, written } = this;
+    while (await run.next()) {
+      const gate = new Promise((open) => { this.open = open; });
+      written.fill(0);
+
+      const clock = now();
+      for (let k = 0; k < flags.tasks; k++) bodies[k] = flags.sleep > 0 ? this.sleep(k) : this.body(k, gate);
+      if (flags.sleep > 0) await Promise.all(bodies);
+      run.record(now() - clock);
+
+      await this.release();
+      const idle = written.findIndex((number, k) => number !== k + 1);
+      if (idle >= 0) throw new Error(`task ${idle} did not come to its end`);
+    }
+  }
+
+  hold() {
+    const gate = new Promise((open) => { this.open = open; });
+    for (let k = 0; k < this.flags.tasks; k++) this.bodies[k] = this.body(k, gate);
+  }
+
+  async release() {
+    this.open();
+    await Promise.all(this.bodies);
+    this.bodies.fill(null);
+  }
+
+  end() {}
+}
+
+/** The iterations of one request, or of the warm-up. */
+class Run {
+  // Written, so that it is resident.
+  samples = new Float64Array(MOST_SAMPLES).fill(1);
+  turned = now();
+
+  /** Untimed iterations come first, and none of them begins later than `until`. */
+  begin(untimed, until, wanted) {
+    Object.assign(this, { untimed, until, wanted, timed: 0, before: undefined, after: undefined });
+    return this;
+  }
+
+  /** Begins the next iteration; false after the last one, or at a signal. */
+  async next() {
+    if (now() - this.turned > TURN_MS) {
+      await setImmediate();
+      this.turned = now();
+    }
+    if (this.untimed > 0 && now() > this.until) this.untimed = 0;
+    if (this.untimed === 0 && this.wanted > 0) this.before ??= process.resourceUsage();
+    const goesOn = !signal && (this.untimed > 0 || this.timed < this.wanted);
+    if (!goesOn) this.after = process.resourceUsage();
+    return goesOn;
+  }
+
+  record(ms) {
+    const ns = Math.round(ms * 1e6);
+    this.first ??= ns;
+    if (this.untimed > 0) this.untimed--;
+    else this.samples[this.timed++] = ns;
+  }
+
+  answer() {
+    const usage = this.before && Object.fromEntries(Object.entries({
+      user_ns: ['userCPUTime', 1000], system_ns: ['systemCPUTime', 1000],
+      voluntary_switches: ['voluntaryContextSwitches', 1], involuntary_switches: ['involuntaryContextSwitches', 1],
+      minor_faults: ['minorPageFault', 1], major_faults: ['majorPageFault', 1],
+    }).map(([name, [field, unit]]) => [name, (this.after[field] - this.before[field]) * unit]));
+    return { at: 'ran', samples_ns: Array.from(this.samples.subarray(0, this.timed)), usage };
+  }
+}
+
+/** Bad usage: status 2. */
+class BadUsage extends Error {}
+
+function parse(words) {
+  const given = {};
+  while (words.length > 0) {
+    const name = words.shift(), isBare = /^--(describe|controlled)$/.test(name);
+    const isKnown = isBare || /^--(kind|tasks|warmup|sleep|test-fault)$/.test(name);
+    if (!isKnown) throw new BadUsage(`unexpected argument '${name}'`);
+    if (!isBare && words.length === 0) throw new BadUsage(`${name}: it needs a value`);
+    if (name in given) throw new BadUsage(`${name}: write it once`);
+    given[name] = isBare ? '' : words.shift();
+  }
+  if (('--describe' in given) === ('--controlled' in given)) {
+    throw new BadUsage('write --describe or --controlled; `switchcost stat` measures and prints text');
+  }
+  const flag = (name, usual, pattern, help) => {
+    const value = given[name] ?? usual;
+    if (pattern.test(value)) return value;
+    throw new BadUsage(`${name} ${value}: write ${help}`);
+  };
+  const kinds = /^(hop|queue|creation|sleepers)$/, number = /^\d{1,9}$/;
+  const kind = flag('--kind', 'hop', kinds, 'hop, queue, creation or sleepers; Node has no pipe');
+  const isChain = /^(hop|queue)$/.test(kind);
+  const tasks = Number(flag('--tasks', '500', /^0*[1-9]\d{0,8}$/, 'a number from 1 to 999999999'));
+  const warmup = Number(flag('--warmup', '500', number, 'a number from 0 to 999999999'));
+  const time = flag('--sleep', '1s', /^[1-9]\d{0,4}(ms|s)$/, 'a time of whole milliseconds, such as 50ms or 1s');
+  const sleep = kind === 'sleepers' ? parseInt(time, 10) * (time.endsWith('ms') ? 1 : 1000) : 0;
+  const fault = flag('--test-fault', '', /^((panic|corrupt)@\d{1,9})?$/, 'panic or corrupt, @ and a task');
+  return { kind, isChain, tasks, warmup, sleep, fault, describes: '--describe' in given };
+}
+
+function describe({ kind, isChain, tasks, sleep }) {
+  const settle = sleep > 0 ? 0 : 3;
+  const bytes = { hop: 4 << 10, queue: 40 << 10, creation: 2 << 10, sleepers: 2 << 10 }[kind];
+  return {
+    contract: 1, program: 'node-brigade', version: '0.2.0', tasks, ...(isChain && { hops: tasks + 1 }),
+    claim: 'user-switch', passes: [{ name: 'main', settle }],
+    needs: { descriptors: { fixed: 32 }, threads: { fixed: 12 }, bytes: { fixed: 128 << 20, each: bytes } },
+    runtime: { name: 'Node.js', version: process.versions.node, flavor: 'async functions', workers: 1 },
+  };
+}
+
+let signal = 0, isWaiting = false, received = '', input;
+
+/** The next request; the end of file is one too, and what it cuts off is none. */
+async function request() {
+  for (;;) {
+    if (signal) process.exit(128 + signal);
+    const end = received.indexOf('\n');
+    if ((end < 0 ? received.length : end) > 1023) throw new Error('a request is longer than 1023 bytes');
+    if (end >= 0) {
+      const line = received.slice(0, end);
+      received = received.slice(end + 1);
+      return line;
+    }
+    isWaiting = true;
+    const { value, done } = await input.next();
+    isWaiting = false;
+    if (done) return 'end';
+    received += value;
+  }
+}
+
+function print(object) {
+  let bytes = Buffer.from(`${JSON.stringify(object)}\n`);
+  while (bytes.length > 0) bytes = bytes.subarray(fs.writeSync(1, bytes));
+}
+
+async function serve(flags) {
+  const clock = now();
+  const work = flags.isChain ? new Chain(flags) : new Creation(flags);
+  const setup_ns = Math.round((now() - clock) * 1e6);
+  const run = new Run(), pids = [process.pid], { passes: [{ settle }] } = describe(flags);
+  await work.iterate(run.begin(flags.warmup, Infinity, 0));
+  if (!signal) print({ at: 'ready', pids, setup_ns, first_ns: run.first, ...describe(flags) });
+  for (let line = await request(); line !== 'end'; line = await request()) {
+    const count = Number(/^run (\d{1,5})( main)?$/.exec(line)?.[1]);
+    if (line === 'hold') {
+      work.hold();
+      globalThis.gc?.();
+      print({ at: 'held', pids });
+      const next = await request();
+      await work.release();
+      received = `${next}\n${received}`;
+    } else if (count >= 1 && count <= MOST_SAMPLES) {
+      await work.iterate(run.begin(settle, now() + SETTLE_MS, count));
+      print(run.answer());
+    } else {
+      throw new Error(`cannot follow '${line.slice(0, 80)}': write run N [main] with N from 1 to 10000, hold or end`);
+    }
+  }
+  const rested = now();
+  await work.end();
+  print({ at: 'ended', teardown_ns: Math.round((now() - rested) * 1e6) });
+}
+
+/** Ends the program for a reason. */
+function fail(error) {
+  const text = String(error.message ?? error).slice(0, 390).replace(/[^ -~]/g, '?');
+  const status = error instanceof BadUsage ? 2 : 1;
+  try {
+    fs.writeSync(2, `node-brigade: ${text}\n`);
+    if (status === 1) print({ at: 'failed', error: text });
+  } finally {
+    process.exit(status);
+  }
+}
+
+for (const [name, number] of [['SIGHUP', 1], ['SIGINT', 2], ['SIGTERM', 15]]) {
+  process.on(name, () => {
+    signal ||= number;
+    if (isWaiting) process.exit(128 + signal);
+  });
+}
+process.on('uncaughtException', fail);
+try {
+  const flags = parse(process.argv.slice(2));
+  if (flags.describes) print(describe(flags));
+  else {
+    input = process.stdin.setEncoding('latin1')[Symbol.asyncIterator]();
+    await serve(flags);
+  }
+  process.exit(0);
+} catch (e) {
+  fail(e);
+}

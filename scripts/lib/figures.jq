@@ -1,0 +1,21 @@
+# Figures of `report --export-json`, and how they are shown.
+
+def digits($n): if . == 0 then "0" else
+    (fabs | log10 | floor) as $e | pow(10; $e - $n + 1) as $unit
+    | (. / $unit | round * $unit) as $x
+    | if $e >= $n - 1 then $x | round | tostring
+      else $x * pow(10; $n - 1 - $e) | round | . / pow(10; $n - 1 - $e) | tostring end end;
+
+def scaled($step; $units): reduce $units[1:][] as $unit
+    ([., $units[0]]; if .[0] >= $step * 0.995 then [.[0] / $step, $unit] else . end)
+    | "\(.[0] | digits(2)) \(.[1])";
+
+def time: scaled(1000; ["ns", "µs", "ms", "s"]);
+def bytes: scaled(1024; ["B", "KiB", "MiB", "GiB"]);
+
+# The cell of a row of a table, by the beginning of the table's title and the place of its column.
+def cell($title; $row; $column):
+    first(.tables[] | select(.title | startswith($title))).rows[] | select(.name == $row) | .cells[$column];
+
+def mean: .time.mean.value?;
+def slope: .memory.user.line.slope.estimate?;
