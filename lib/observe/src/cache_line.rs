@@ -48,7 +48,7 @@ pub fn measure_again(line: &mut CacheLine) {
 
 /// Median round trip in ns; `None` where a CPU may not be used, or a thread on it does not answer in
 /// time.
-fn round_trip(one: usize, other: usize) -> Option<f64> {
+pub fn round_trip(one: usize, other: usize) -> Option<f64> {
     let home = sched_getaffinity(Pid::from_raw(0)).ok()?;
     let line = Line(AtomicU32::new(0));
     let threads = [AtomicI32::new(0), AtomicI32::new(0)];

@@ -10,6 +10,7 @@ pub mod interference;
 pub mod limits;
 pub mod machine;
 pub mod memory;
+pub mod migrations;
 pub mod perf;
 mod source;
 pub mod usage;

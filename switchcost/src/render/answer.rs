@@ -55,7 +55,7 @@ pub fn markdown(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// A ratio with its interval.
-fn ratio(ratio: &Estimate) -> String {
+pub(super) fn ratio(ratio: &Estimate) -> String {
     match ratio.interval {
         Some(i) => format!("{}x [{}, {}]", number(ratio.value), number(i.low), number(i.high)),
         None => format!("{}x (n = {})", number(ratio.value), ratio.n),

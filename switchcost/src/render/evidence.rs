@@ -9,7 +9,7 @@ use crate::evidence::{Evidence, Verdict};
 /// Beside a figure that its counters contradict.
 pub(super) const MARK: &str = "(!)";
 
-/// From so many wake-up interrupts a hop on they are worth a word.
+/// From so many wake-up interrupts or migrations a hop on they are worth a word.
 const FEW: f64 = 0.02;
 
 /// The counts as they stand in a table, below their figure.
@@ -20,6 +20,9 @@ pub(super) fn counts(evidence: &Evidence) -> String {
     }
     if let Some(wakeups) = evidence.wakeups.filter(|&wakeups| wakeups >= FEW) {
         let _ = write!(text, ", {wakeups:.2} wake-ups");
+    }
+    if let Some(migrations) = evidence.migrations.filter(|&moves| moves >= FEW) {
+        let _ = write!(text, ", {migrations:.2} migrations");
     }
     text
 }

@@ -1,6 +1,7 @@
 //! Text within a given width.
 
 use std::io::{self, Write};
+use std::iter;
 
 /// Writes text in lines of at most `width` columns where its words allow it; all but the first
 /// are indented. A number keeps its per cent sign.
@@ -30,6 +31,22 @@ pub(crate) fn wrapped(
         is_empty = false;
     }
     writeln!(out, "{line}")
+}
+
+/// Writes text beside its name, wrapped in the columns from `indent` to `width`.
+pub(crate) fn named(
+    name: &str,
+    text: &str,
+    (indent, width): (usize, usize),
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut lines = Vec::new();
+    wrapped(text, 0, width.saturating_sub(indent), &mut lines)?;
+    let names = [name].into_iter().chain(iter::repeat(""));
+    for (name, line) in names.zip(String::from_utf8_lossy(&lines).lines()) {
+        writeln!(out, "{name:<indent$}{line}")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -20,10 +20,12 @@ mod document;
 pub mod duel;
 mod evidence;
 pub mod figures;
+pub mod fleet;
 mod grid;
 mod html;
 mod layout;
 pub mod limits;
+pub mod machine;
 mod markdown;
 mod memory;
 pub mod plot;
@@ -31,7 +33,7 @@ pub mod stat;
 
 pub use csv::csv;
 pub use document::Document;
-pub use html::html;
+pub use html::{fleet_page, html};
 
 use document::Section;
 use figures::{factor, figure, headline, net, unmeasured};

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use contract::units::{Bytes, Nanos, bytes};
 use record::{Memory, Record};
 
-use super::layout::wrapped;
+use super::layout::named;
 use super::{evidence, plainly};
 use crate::evidence::Verdict;
 use crate::notes::Note;
@@ -52,14 +52,7 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
 
 /// A line under its name, wrapped.
 fn told(name: &str, line: &str, out: &mut impl Write) -> io::Result<()> {
-    let mut text = Vec::new();
-    wrapped(line, 0, super::limits::width().saturating_sub(INDENT), &mut text)?;
-    let text = String::from_utf8_lossy(&text);
-    for (number, line) in text.lines().enumerate() {
-        let name = if number == 0 { name } else { "" };
-        writeln!(out, "{name:<12} {line}")?;
-    }
-    Ok(())
+    named(name, line, (INDENT, super::limits::width()), out)
 }
 
 fn title(record: &Record) -> String {
@@ -118,6 +111,9 @@ fn switches(record: &Record) -> Option<String> {
     );
     if let Some(interrupts) = record.wakeup_interrupts() {
         line += &format!("; {interrupts:.2} interrupts between CPUs");
+    }
+    if let Some(moves) = record.migrations {
+        line += &format!("; {:.2} migrations", each(moves));
     }
     Some(line)
 }

@@ -8,14 +8,17 @@ use crate::console::{self, BadUsage};
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use record::Record;
+use serde::Serialize;
 
 use crate::analysis::{self, Analysis};
 use crate::answer::Answer;
+use crate::fleet::Fleet;
 use crate::{render, replace, store};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Results; - is standard input
+    /// Results; - is standard input. Several are put side by side: first the ratios, then the figures;
+    /// to put several runs of one machine together, use `cat FILE... | switchcost report -`
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -66,12 +69,44 @@ const END: &str = "<!-- switchcost:end -->";
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     args.check()?;
-    let records = read(&args.files)?;
+    match &args.files[..] {
+        [file] => report(args, file),
+        files => side_by_side(args, files),
+    }
+}
+
+/// Puts the answers of several files side by side.
+fn side_by_side(args: &Args, files: &[PathBuf]) -> anyhow::Result<()> {
+    let records = files.iter().map(|file| Ok((file.as_path(), read(file)?)));
+    let files: Vec<(&Path, Vec<Record>)> = records.collect::<anyhow::Result<_>>()?;
+    let Some(fleet) = Fleet::of(&files) else {
+        bail!("none of these files holds an answer: name results of the default plan, or one file");
+    };
+    let document = render::fleet::document(&fleet);
+    let mut outputs = Vec::new();
+    if let Some(path) = &args.html {
+        outputs.push((path, made(|out| render::fleet_page(&fleet, out))?));
+    }
+    if let Some(path) = &args.markdown {
+        outputs.push((path, made(|out| document.markdown(out))?));
+    }
+    if let Some(path) = &args.json {
+        outputs.push((path, made(|out| json(&fleet, out))?));
+    }
+    if outputs.is_empty() {
+        return console::print(|out| document.text(out)).context("cannot print the tables");
+    }
+    write(outputs)
+}
+
+/// Prints or writes all of one file.
+fn report(args: &Args, file: &Path) -> anyhow::Result<()> {
+    let records = read(file)?;
     let analysis = analysis::analyse(&records);
     ensure!(
         !analysis.tables.is_empty() || !analysis.curves.is_empty(),
         "no record of a plan in {}: only `switchcost` itself writes those",
-        names(&args.files)
+        file.display()
     );
     // Everything is made before anything is written.
     let mut outputs = Vec::new();
@@ -109,6 +144,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if outputs.is_empty() && args.svg.is_none() {
         return print(&analysis, &records, Format::Text, args.full);
     }
+    write(outputs)
+}
+
+/// Writes what was made, each to its place.
+fn write(outputs: Vec<(&PathBuf, Vec<u8>)>) -> anyhow::Result<()> {
     for (path, bytes) in outputs {
         if is_stdout(path) {
             console::print(|out| {
@@ -139,6 +179,17 @@ impl Args {
     fn check(&self) -> anyhow::Result<()> {
         if self.files.iter().filter(|path| is_stdout(path)).count() > 1 {
             return Err(BadUsage::new("standard input can be read once: name - once".to_owned()));
+        }
+        let of_one = [
+            ("--full", self.full),
+            ("--export-csv", self.csv.is_some()),
+            ("--svg", self.svg.is_some()),
+            ("--splice", self.splice.is_some()),
+        ];
+        if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given && self.files.len() > 1) {
+            return Err(BadUsage::new(format!(
+                "{flag}: several files are put side by side, which it cannot: name one file, or put runs of one machine together by `cat FILE... | switchcost report -`"
+            )));
         }
         let mut taken: Option<&str> = None;
         let mut written: Vec<(&str, PathBuf)> = Vec::new();
@@ -193,20 +244,11 @@ fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn names(files: &[PathBuf]) -> String {
-    let names: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
-    names.join(", ")
-}
-
-/// The records of all files; lines that are none are told.
-fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Record>> {
-    let mut records = Vec::new();
-    for path in files {
-        let contents = store::read(path)?;
-        store::tell(path, &contents);
-        records.extend(contents.records);
-    }
-    Ok(records)
+/// The records of a file; lines that are none are told.
+fn read(file: &Path) -> anyhow::Result<Vec<Record>> {
+    let contents = store::read(file)?;
+    store::tell(file, &contents);
+    Ok(contents.records)
 }
 
 fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Vec<u8>> {
@@ -215,8 +257,8 @@ fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-fn json(analysis: &Analysis, out: &mut Vec<u8>) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, analysis)?;
+fn json(found: &impl Serialize, out: &mut Vec<u8>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, found)?;
     out.push(b'\n');
     Ok(())
 }

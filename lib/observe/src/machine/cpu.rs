@@ -6,7 +6,7 @@ use record::machine::{Cache, Topology, cpu_list};
 
 use crate::source::Source;
 
-const CPUS: &str = "/sys/devices/system/cpu";
+pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
 /// No CPU describes more caches.
 const MOST_CACHES: u32 = 16;
@@ -47,10 +47,10 @@ fn groups(source: &Source, online: &[u32], list: &str) -> Option<(u32, u32)> {
     (count > 0).then_some((count, largest))
 }
 
-/// Caches of CPU 0.
-pub(super) fn caches(source: &Source) -> Vec<Cache> {
+/// Caches of a CPU.
+pub(super) fn caches(source: &Source, cpu: u32) -> Vec<Cache> {
     (0..MOST_CACHES)
-        .map(|index| format!("{CPUS}/cpu0/cache/index{index}"))
+        .map(|index| format!("{CPUS}/cpu{cpu}/cache/index{index}"))
         .take_while(|folder| source.exists(folder))
         .map(|folder| Cache {
             level: source.number(&format!("{folder}/level")).ok(),

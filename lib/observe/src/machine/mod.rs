@@ -2,6 +2,7 @@
 
 mod clock;
 mod cpu;
+pub mod cpu_map;
 #[cfg(test)]
 mod tests;
 mod virt;
@@ -68,7 +69,7 @@ fn read_cpu(machine: &mut Machine, source: &Source) {
         .text("/sys/devices/system/node/online")
         .and_then(|list| cpu_list(&list))
         .and_then(|nodes| u32::try_from(nodes.len()).ok());
-    machine.caches = cpu::caches(source);
+    machine.caches = cpu::caches(source, 0);
     let cpufreq = "/sys/devices/system/cpu/cpu0/cpufreq";
     machine.base_frequency_khz = source.number(&format!("{cpufreq}/base_frequency")).ok();
     machine.max_frequency_khz = source.number(&format!("{cpufreq}/cpuinfo_max_freq")).ok();

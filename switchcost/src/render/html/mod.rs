@@ -12,10 +12,11 @@ mod facts;
 mod tables;
 
 use super::plot::{self, Plot};
-use super::{curves, notes_of, provenance, table_section};
+use super::{Document, curves, notes_of, provenance, table_section};
 use crate::analysis::{Analysis, Curve, Table};
 use crate::answer::Answer;
 use crate::console::plain;
+use crate::fleet::Fleet;
 use crate::store::utc;
 use tables::scrolled;
 
@@ -40,6 +41,46 @@ struct Section {
 pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io::Result<()> {
     let answer = Answer::of(records);
     let sections = sections(analysis, records);
+    let body = html! {
+        (head(answer.as_ref(), records))
+        nav aria-label="Contents" { ul {
+            @for (index, section) in sections.iter().enumerate() {
+                li { a href={ "#part-" (index) } { (section.title) } }
+            }
+        } }
+        @for (index, section) in sections.iter().enumerate() {
+            // A link to what is inside unfolds it. Where there is no answer, the first table is it.
+            details open[index == 0 && answer.is_none()] {
+                summary { h2 { (section.title) } }
+                div id={ "part-" (index) } { (section.body) }
+            }
+        }
+    };
+    page(&body, out)
+}
+
+/// Writes files side by side as a page.
+///
+/// # Errors
+/// Errors of the writer.
+pub fn fleet_page(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
+    let Document { head, sections, foot } = super::fleet::document(fleet);
+    let body = html! {
+        header {
+            h1 { (TITLE) }
+            @for line in head { p { (line) } }
+        }
+        @for section in sections {
+            h2 { (section.title) }
+            (scrolled(&section.grid, &section.title, true))
+            (list(section.lines))
+        }
+        (list(foot))
+    };
+    page(&body, out)
+}
+
+fn page(body: &Markup, out: &mut impl Write) -> io::Result<()> {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -51,21 +92,7 @@ pub fn html(analysis: &Analysis, records: &[Record], out: &mut impl Write) -> io
                 title { (TITLE) }
                 style { (PreEscaped(plot::CSS)) (PreEscaped(CSS)) }
             }
-            body { main {
-                (head(answer.as_ref(), records))
-                nav aria-label="Contents" { ul {
-                    @for (index, section) in sections.iter().enumerate() {
-                        li { a href={ "#part-" (index) } { (section.title) } }
-                    }
-                } }
-                @for (index, section) in sections.iter().enumerate() {
-                    // A link to what is inside unfolds it. Where there is no answer, the first table is it.
-                    details open[index == 0 && answer.is_none()] {
-                        summary { h2 { (section.title) } }
-                        div id={ "part-" (index) } { (section.body) }
-                    }
-                }
-            } }
+            body { main { (body) } }
         }
     };
     // HTML forbids control characters, even as references.

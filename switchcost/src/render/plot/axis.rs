@@ -79,19 +79,25 @@ impl Axis {
         axis
     }
 
-    /// An axis for the values of a flag, which have the labels: logarithmic where it can be.
+    /// An axis for the values of a flag, which have the labels: logarithmic where it can be. A 0 is at
+    /// its left end, as far from the next value as that is from the one after it.
     pub(super) fn swept(values: impl Iterator<Item = f64>) -> Self {
         let mut ticks: Vec<f64> = values.collect();
-        let (low, high) = extremes(ticks.iter().copied());
+        let (least, high) = extremes(ticks.iter().copied());
+        ticks.sort_by(f64::total_cmp);
+        ticks.dedup();
+        let low = match ticks[..] {
+            [0.0, first, second, ..] => first * first / second,
+            _ => least,
+        };
         if low <= 0.0 || high <= low {
             return Axis::linear(low.min(0.0), high, Quantity::Count);
         }
-        ticks.sort_by(f64::total_cmp);
-        ticks.dedup();
         thin(&mut ticks);
         let margin = (high / low).powf(0.04);
+        let from = if least == 0.0 { low } else { low / margin };
         let ticks = labelled(ticks.into_iter(), |v| label(Quantity::Count, v));
-        Axis { log: true, low: low / margin, high: high * margin, ticks }
+        Axis { log: true, low: from, high: high * margin, ticks }
     }
 
     /// The place of a value, from 0 to 1.
@@ -186,6 +192,10 @@ mod tests {
         assert_eq!(labels(&axis), ["1", "10", "100", "1000", "10000"]);
         assert!((axis.place(100.0) - 0.5).abs() < 1e-9);
         assert!(!Axis::swept([0.0, 8.0].into_iter()).log);
+        let from_zero = Axis::swept([0.0, 10.0, 100.0, 1000.0].into_iter());
+        assert_eq!(labels(&from_zero), ["0", "10", "100", "1000"]);
+        let [zero, ten, hundred] = [0.0, 10.0, 100.0].map(|x| from_zero.place(x));
+        assert!(zero == 0.0 && (hundred - 2.0 * ten).abs() < 1e-9);
         let many = Axis::swept((0..8).map(|n| f64::from(1 << n)));
         assert_eq!(labels(&many), ["1", "4", "16", "64"]);
     }

@@ -1,0 +1,384 @@
+//! CPUs online, and which of them share a core, a cache, a socket or a NUMA node.
+//!
+//! A hypervisor may show another arrangement than the machine has. The round trip of a cache line
+//! ([`crate::cache_line`]) does not depend on what is shown.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use record::machine::cpu_list;
+use serde::{Deserialize, Serialize};
+
+use super::cpu::{CPUS, caches};
+use crate::source::Source;
+
+/// Sets of CPUs that share something; none where that is unknown.
+pub type Groups = Vec<Vec<u32>>;
+
+/// Arrangement of the CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuMap {
+    /// CPUs online, ascending.
+    pub online: Vec<u32>,
+    /// Sockets.
+    pub sockets: Groups,
+    /// NUMA nodes that have CPUs.
+    pub numa_nodes: Groups,
+    /// Cores. CPUs of one are SMT siblings.
+    pub cores: Groups,
+    /// Caches, those nearest to a core first.
+    pub caches: Vec<CacheGroups>,
+}
+
+/// Caches of one kind and size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CacheGroups {
+    /// 1 is nearest to the core.
+    pub level: u8,
+    /// `Data`, `Instruction` or `Unified`.
+    pub kind: String,
+    /// Size of one in bytes.
+    pub size_bytes: Option<u64>,
+    /// CPUs that share one.
+    pub groups: Groups,
+}
+
+/// Relation of two CPUs: the nearest thing that they share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// One core.
+    SmtSibling,
+    /// The last cache, of two cores.
+    SameCache,
+    /// The socket.
+    OtherCache,
+    /// Nothing but memory.
+    OtherSocket,
+}
+
+impl Relation {
+    /// All, the nearest first.
+    pub const ALL: [Relation; 4] =
+        [Relation::SmtSibling, Relation::SameCache, Relation::OtherCache, Relation::OtherSocket];
+
+    /// Name of the second CPU, as seen from the first.
+    pub fn name(self) -> &'static str {
+        match self {
+            Relation::SmtSibling => "SMT sibling",
+            Relation::SameCache => "another core, same cache",
+            Relation::OtherCache => "another cache, same socket",
+            Relation::OtherSocket => "another socket",
+        }
+    }
+
+    /// Reason why a machine has no CPUs so related.
+    fn absence(self) -> &'static str {
+        match self {
+            Relation::SmtSibling => "this machine has no SMT siblings",
+            Relation::SameCache => "no two cores of this machine share their last cache",
+            Relation::OtherCache => "the CPUs of a socket of this machine share one last cache",
+            Relation::OtherSocket => "this machine has one socket",
+        }
+    }
+}
+
+/// Groups of a CPU by their numbers.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    core: Option<usize>,
+    /// The last cache: its kind, and its number among those.
+    cache: Option<(usize, usize)>,
+    socket: Option<usize>,
+}
+
+impl Place {
+    /// `None` where the kernel does not tell enough.
+    fn relation(self, other: Place) -> Option<Relation> {
+        let same = |pair: (Option<usize>, Option<usize>)| Some(pair.0? == pair.1?);
+        if same((self.core, other.core))? {
+            return Some(Relation::SmtSibling);
+        }
+        let caches = self.cache.zip(other.cache);
+        if caches.is_some_and(|(one, other)| one == other) {
+            return Some(Relation::SameCache);
+        }
+        match same((self.socket, other.socket))? {
+            false => Some(Relation::OtherSocket),
+            true => caches.map(|_| Relation::OtherCache),
+        }
+    }
+}
+
+impl CpuMap {
+    /// Reads the arrangement of the running system.
+    pub fn read() -> Self {
+        Self::read_under(Path::new("/"))
+    }
+
+    /// Reads the arrangement found in `/sys` below a root folder.
+    pub fn read_under(root: &Path) -> Self {
+        let source = Source::new(root);
+        let online = source.text(&format!("{CPUS}/online")).and_then(|list| cpu_list(&list));
+        let mut map = CpuMap { online: online.unwrap_or_default(), ..CpuMap::default() };
+        map.sockets = map.read_sockets(&source);
+        map.numa_nodes = map.read_nodes(&source);
+        map.cores = map.read_cores(&source).unwrap_or_default();
+        map.caches = map.read_caches(&source);
+        map
+    }
+
+    /// CPUs of a list that are online, if `cpu` is one of them.
+    fn group(&self, list: &str, cpu: u32) -> Option<Vec<u32>> {
+        let mut group = cpu_list(list)?;
+        group.retain(|cpu| self.online.contains(cpu));
+        group.contains(&cpu).then_some(group)
+    }
+
+    fn read_sockets(&self, source: &Source) -> Groups {
+        let mut sockets: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
+        for &cpu in &self.online {
+            let file = format!("{CPUS}/cpu{cpu}/topology/physical_package_id");
+            // Firmware that says nothing about packages leaves -1 here.
+            match source.number(&file) {
+                Ok(id) if id >= 0 => sockets.entry(id).or_default().push(cpu),
+                _ => return Groups::new(),
+            }
+        }
+        sockets.into_values().collect()
+    }
+
+    fn read_nodes(&self, source: &Source) -> Groups {
+        const NODES: &str = "/sys/devices/system/node";
+        let nodes = source.text(&format!("{NODES}/has_cpu")).and_then(|list| cpu_list(&list));
+        let cpus = nodes.into_iter().flatten().filter_map(|node| {
+            let mut cpus = cpu_list(&source.text(&format!("{NODES}/node{node}/cpulist"))?)?;
+            cpus.retain(|cpu| self.online.contains(cpu));
+            Some(cpus)
+        });
+        cpus.collect()
+    }
+
+    fn read_cores(&self, source: &Source) -> Option<Groups> {
+        let mut cores = Groups::new();
+        for &cpu in &self.online {
+            let list = source.text(&format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list"))?;
+            add(&mut cores, self.group(&list, cpu)?);
+        }
+        Some(cores)
+    }
+
+    fn read_caches(&self, source: &Source) -> Vec<CacheGroups> {
+        let mut all: BTreeMap<(u8, String, Option<u64>), Groups> = BTreeMap::new();
+        for &cpu in &self.online {
+            for cache in caches(source, cpu) {
+                let group = cache.shared_cpu_list.and_then(|list| self.group(&list, cpu));
+                if let (Some(level), Some(kind), Some(group)) = (cache.level, cache.kind, group) {
+                    add(all.entry((level, kind, cache.size_bytes)).or_default(), group);
+                }
+            }
+        }
+        all.into_iter()
+            .map(|((level, kind, size_bytes), groups)| CacheGroups {
+                level,
+                kind,
+                size_bytes,
+                groups,
+            })
+            .collect()
+    }
+
+    fn place(&self, cpu: u32) -> Place {
+        let of = |groups: &Groups| groups.iter().position(|group| group.contains(&cpu));
+        let caches = self.caches.iter().enumerate().rev();
+        let mut caches = caches.filter(|(_, cache)| cache.kind != "Instruction");
+        Place {
+            core: of(&self.cores),
+            cache: caches.find_map(|(kind, cache)| Some((kind, of(&cache.groups)?))),
+            socket: of(&self.sockets),
+        }
+    }
+
+    /// Relation of two CPUs; `None` where the kernel does not tell enough.
+    pub fn relation(&self, one: u32, other: u32) -> Option<Relation> {
+        self.place(one).relation(self.place(other))
+    }
+
+    /// First two of the CPUs `allowed` that are so related.
+    ///
+    /// # Errors
+    /// The reason why there are none.
+    pub fn pair(&self, relation: Relation, allowed: &[u32]) -> Result<[u32; 2], String> {
+        if let &[only] = allowed {
+            return Err(format!("it takes two CPUs, and this process may use CPU {only} alone"));
+        }
+        let wanted = |found| found == Some(relation);
+        if let Some(pair) = self.first(allowed, wanted) {
+            return Ok(pair);
+        }
+        if let Some([one, other]) = self.first(&self.online, wanted) {
+            return Err(format!(
+                "CPUs {one} and {other} are such a pair, and this process may not use both: use another taskset"
+            ));
+        }
+        let is_known =
+            !self.online.is_empty() && self.first(&self.online, |found| found.is_none()).is_none();
+        Err(match is_known {
+            true => relation.absence(),
+            false => "the kernel does not tell which CPUs share a core, a cache or a socket",
+        }
+        .to_owned())
+    }
+
+    /// First pair with such a relation.
+    fn first(
+        &self,
+        cpus: &[u32],
+        is_wanted: impl Fn(Option<Relation>) -> bool,
+    ) -> Option<[u32; 2]> {
+        let places: Vec<(u32, Place)> = cpus.iter().map(|&cpu| (cpu, self.place(cpu))).collect();
+        places.iter().enumerate().find_map(|(k, &(one, place))| {
+            let mut others = places[k + 1..].iter();
+            let found = others.find(|(_, other)| is_wanted(place.relation(*other)));
+            Some([one, found?.0])
+        })
+    }
+
+    /// The first of these CPUs, and the first one in each relation to it, ascending.
+    pub fn representatives(&self, cpus: &[u32]) -> Vec<u32> {
+        let Some((&first, others)) = cpus.split_first() else {
+            return Vec::new();
+        };
+        let place = self.place(first);
+        let mut found = vec![first];
+        found.extend(Relation::ALL.iter().filter_map(|relation| {
+            let mut others = others.iter().copied();
+            others.find(|&cpu| place.relation(self.place(cpu)) == Some(*relation))
+        }));
+        found.sort_unstable();
+        found
+    }
+}
+
+fn add(groups: &mut Groups, group: Vec<u32>) {
+    if !groups.contains(&group) {
+        groups.push(group);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::fixtures::{GARBAGE, Root};
+
+    /// Two sockets, in each two caches of two cores of two threads: CPU k and CPU k + 8 are of one
+    /// core. CPU 15 is offline.
+    fn two_sockets() -> Root {
+        let mut lines = vec![
+            format!("{CPUS}/online: 0-14"),
+            "/sys/devices/system/node/has_cpu: 0-1".to_owned(),
+            "/sys/devices/system/node/node0/cpulist: 0-3,8-11".to_owned(),
+            "/sys/devices/system/node/node1/cpulist: 4-7,12-14".to_owned(),
+        ];
+        for cpu in 0..15 {
+            let (core, folder) = (cpu % 8, format!("{CPUS}/cpu{cpu}"));
+            let cache = core / 2 * 2;
+            lines.push(format!("{folder}/topology/physical_package_id: {}", core / 4 * 36));
+            lines.push(format!("{folder}/topology/thread_siblings_list: {core},{}", core + 8));
+            for (index, level, kind, size, shared) in [
+                (0, 1, "Data", "32K", format!("{core},{}", core + 8)),
+                (1, 1, "Instruction", "32K", format!("{core},{}", core + 8)),
+                (
+                    2,
+                    3,
+                    "Unified",
+                    "16M",
+                    format!("{cache}-{},{}-{}", cache + 1, cache + 8, cache + 9),
+                ),
+            ] {
+                let folder = format!("{folder}/cache/index{index}");
+                lines.push(format!("{folder}/level: {level}"));
+                lines.push(format!("{folder}/type: {kind}"));
+                lines.push(format!("{folder}/size: {size}"));
+                lines.push(format!("{folder}/shared_cpu_list: {shared}"));
+            }
+        }
+        Root::new(&lines.join("\n"))
+    }
+
+    #[test]
+    fn each_pair_has_its_relation() {
+        let map = CpuMap::read_under(two_sockets().path());
+        assert_eq!((map.online.len(), map.sockets.len(), map.numa_nodes.len()), (15, 2, 2));
+        let counts: Vec<usize> = map.caches.iter().map(|cache| cache.groups.len()).collect();
+        assert_eq!((map.cores.len(), counts), (8, vec![8, 8, 4]));
+        assert_eq!(map.caches[2].groups[3], [6, 7, 14]);
+        for (one, other, relation) in [
+            (0, 8, Relation::SmtSibling),
+            (0, 1, Relation::SameCache),
+            (9, 0, Relation::SameCache),
+            (0, 2, Relation::OtherCache),
+            (3, 12, Relation::OtherSocket),
+        ] {
+            assert_eq!(map.relation(one, other), Some(relation), "{one} {other}");
+        }
+        assert_eq!(map.representatives(&map.online), [0, 1, 2, 4, 8]);
+    }
+
+    #[test]
+    fn a_pair_is_of_the_cpus_allowed_or_has_a_reason() {
+        let map = CpuMap::read_under(two_sockets().path());
+        let pair = |relation, allowed: &[u32]| map.pair(relation, allowed);
+        assert_eq!(pair(Relation::SmtSibling, &map.online), Ok([0, 8]));
+        assert_eq!(pair(Relation::OtherSocket, &[2, 3, 5]), Ok([2, 5]));
+        let reason = |relation, allowed: &[u32]| pair(relation, allowed).unwrap_err();
+        assert!(reason(Relation::SmtSibling, &[0, 1]).contains("CPUs 0 and 8 are such"));
+        assert!(reason(Relation::SameCache, &[3]).contains("CPU 3 alone"));
+        // The sibling of CPU 7 is offline.
+        assert!(reason(Relation::SmtSibling, &[7, 15]).contains("CPUs 0 and 8"));
+    }
+
+    #[test]
+    fn what_a_machine_does_not_have_is_told_from_what_the_kernel_does_not_tell() {
+        let topology = |cpu: u32| {
+            let folder = format!("{CPUS}/cpu{cpu}/topology");
+            format!("{folder}/physical_package_id: 0\n{folder}/thread_siblings_list: {cpu}")
+        };
+        let root = Root::new(&format!("{CPUS}/online: 0-1\n{}\n{}", topology(0), topology(1)));
+        let reason =
+            |relation| CpuMap::read_under(root.path()).pair(relation, &[0, 1]).unwrap_err();
+        let unknown = "does not tell";
+        assert!(reason(Relation::SameCache).contains(unknown));
+        for cpu in 0..2 {
+            let folder = format!("{CPUS}/cpu{cpu}/cache/index0");
+            root.add(&format!("{folder}/level: 3\n{folder}/type: Unified"));
+            root.add(&format!("{folder}/shared_cpu_list: 0-1"));
+        }
+        assert_eq!(CpuMap::read_under(root.path()).pair(Relation::SameCache, &[0, 1]), Ok([0, 1]));
+        assert!(reason(Relation::SmtSibling).contains("no SMT siblings"));
+        assert!(reason(Relation::OtherCache).contains("share one last cache"));
+        assert!(reason(Relation::OtherSocket).contains("one socket"));
+        assert!(
+            CpuMap::default().pair(Relation::SameCache, &[0, 1]).unwrap_err().contains(unknown)
+        );
+    }
+
+    #[test]
+    fn garbage_is_unknown_and_never_a_panic() {
+        let root = two_sockets();
+        for text in GARBAGE {
+            for file in root.files() {
+                root.write(&file, text);
+            }
+            let map = CpuMap::read_under(root.path());
+            assert!(map.relation(0, 1).is_none() && map.cores.is_empty());
+        }
+    }
+
+    #[test]
+    fn this_system_has_cpus() {
+        let map = CpuMap::read();
+        assert!(!map.online.is_empty());
+        assert_eq!(map.representatives(&map.online)[0], map.online[0]);
+    }
+}

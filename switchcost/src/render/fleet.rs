@@ -1,0 +1,62 @@
+//! Answers of several files side by side.
+
+use super::answer::ratio;
+use super::document::Section;
+use super::{ABSENT, Document, Grid};
+use crate::answer::short;
+use crate::fleet::{Figures, Fleet, Machine, Row};
+
+/// The files with their facts, and the two tables.
+pub fn document(fleet: &Fleet) -> Document {
+    Document {
+        head: fleet.machines.iter().flat_map(facts).collect(),
+        sections: vec![
+            Section {
+                title: "Thread ÷ task: ratios, to compare between machines".to_owned(),
+                grid: grid(fleet, |_, figures| ratio(&figures.ratio)),
+                lines: vec![
+                    "In brackets: 95 % intervals from whole processes as samples.".to_owned(),
+                ],
+            },
+            Section {
+                title: "OS thread, async task: times and sizes, of one machine each".to_owned(),
+                grid: grid(fleet, |row, figures| {
+                    let show = |figure| short(row.quantity(), figure);
+                    format!("{}, {}", show(figures.thread), show(figures.task))
+                }),
+                lines: Vec::new(),
+            },
+        ],
+        foot: fleet.machines.iter().flat_map(remarks).collect(),
+    }
+}
+
+fn grid(fleet: &Fleet, show: impl Fn(&Row, &Figures) -> String) -> Grid {
+    let names = fleet.machines.iter().map(|machine| machine.name.clone());
+    let line = |row: &Row| {
+        let cells = row.figures.iter().map(|figures| match figures {
+            Some(figures) => show(row, figures),
+            None => ABSENT.to_owned(),
+        });
+        [row.name.clone()].into_iter().chain(cells).collect()
+    };
+    Grid {
+        head: [String::new()].into_iter().chain(names).collect(),
+        body: fleet.rows.iter().map(line).collect(),
+    }
+}
+
+/// The machine of a file, and what to know before its figures are read.
+fn facts(machine: &Machine) -> Vec<String> {
+    let lines = [&machine.facts].into_iter().chain(&machine.warnings);
+    lines.map(|line| format!("{}: {line}", machine.name)).collect()
+}
+
+/// How far to trust a file's figures, and what it does not have.
+fn remarks(machine: &Machine) -> Vec<String> {
+    let mut lines = machine.trust.clone();
+    if !machine.absent.is_empty() {
+        lines.push(format!("Not in {}: {}.", machine.file, machine.absent.join("; ")));
+    }
+    lines.iter().map(|line| format!("{}: {line}", machine.name)).collect()
+}

@@ -1,0 +1,160 @@
+//! `switchcost machine`: the arrangement of the CPUs, and what a cache line takes between them.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use observe::cache_line;
+use observe::machine::cpu_map::CpuMap;
+
+use crate::args::TextOrJson;
+use crate::console::{self, BadUsage};
+use crate::crossings::{Crossing, Crossings, MOST_CPUS};
+use crate::lock::Turn;
+use crate::setting::Cpus;
+use crate::{render, signals};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// CPUs between which a cache line is sent, 12 at most [default: those of this process; where they
+    /// are more, one for each relation to the first]
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<Cpus>,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    format: TextOrJson,
+}
+
+/// Passes over all pairs: what disturbs one is over in the next.
+const PASSES: usize = 5;
+
+/// Time after which no further pass begins. The first one takes 3 s at most, for 66 pairs that do not
+/// answer.
+const LONGEST: Duration = Duration::from_secs(5);
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    let allowed = Cpus::allowed().context("cannot read the CPU affinity")?;
+    let map = CpuMap::read();
+    let cpus = args.cpus(&map, &allowed)?;
+    signals::install()?;
+    let _turn = Turn::take();
+    let crossings = Crossings {
+        machine: observe::machine::read(),
+        allowed: allowed.list().to_vec(),
+        pairs: measure(&cpus, &map)?,
+        cpus,
+        map,
+    };
+    console::print(|out| match args.format {
+        TextOrJson::Text => render::machine::text(&crossings, out),
+        TextOrJson::Json => {
+            serde_json::to_writer(&mut *out, &crossings)?;
+            writeln!(out)
+        }
+    })
+    .context("cannot print the machine")
+}
+
+impl Args {
+    /// CPUs to measure between.
+    fn cpus(&self, map: &CpuMap, allowed: &Cpus) -> anyhow::Result<Vec<u32>> {
+        let Some(wanted) = &self.cpus else {
+            return Ok(chosen(map, allowed.list()));
+        };
+        if let Some(other) = wanted.list().iter().find(|cpu| !allowed.list().contains(cpu)) {
+            return Err(BadUsage::new(format!(
+                "--cpus: CPU {other} is offline, or not for this process, which may use {allowed}: name some of these"
+            )));
+        }
+        if wanted.list().len() > MOST_CPUS {
+            return Err(BadUsage::new(format!(
+                "--cpus: {} CPUs are too many for a matrix: name {MOST_CPUS} at most",
+                wanted.list().len()
+            )));
+        }
+        Ok(wanted.list().to_vec())
+    }
+}
+
+/// All CPUs where they are few. Else one for each relation to the first; the first few where the kernel
+/// tells no relation.
+fn chosen(map: &CpuMap, allowed: &[u32]) -> Vec<u32> {
+    if allowed.len() <= MOST_CPUS {
+        return allowed.to_vec();
+    }
+    match map.representatives(allowed) {
+        found if found.len() > 1 => found,
+        _ => allowed.iter().take(MOST_CPUS).copied().collect(),
+    }
+}
+
+/// Round trips between each two of these CPUs.
+fn measure(cpus: &[u32], map: &CpuMap) -> anyhow::Result<Vec<Crossing>> {
+    let begun = Instant::now();
+    let mut times: BTreeMap<[u32; 2], Vec<f64>> = BTreeMap::new();
+    for pass in 0..PASSES {
+        if pass > 0 && begun.elapsed() > LONGEST {
+            break;
+        }
+        for (k, &one) in cpus.iter().enumerate() {
+            for &other in &cpus[k + 1..] {
+                if signals::received().is_some() {
+                    bail!("interrupted");
+                }
+                let time = cache_line::round_trip(one as usize, other as usize);
+                times.entry([one, other]).or_default().extend(time);
+            }
+        }
+    }
+    let crossing = |(cpus, round_trips_ns): ([u32; 2], Vec<f64>)| Crossing {
+        relation: map.relation(cpus[0], cpus[1]),
+        cpus,
+        median_ns: stats::median(&round_trips_ns),
+        round_trips_ns,
+    };
+    Ok(times.into_iter().map(crossing).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_cpus_are_represented_and_few_are_all_there() {
+        let many: Vec<u32> = (0..128).collect();
+        let map = CpuMap {
+            online: many.clone(),
+            sockets: vec![(0..64).collect(), (64..128).collect()],
+            cores: (0..128).map(|cpu| vec![cpu]).collect(),
+            ..CpuMap::default()
+        };
+        assert_eq!(chosen(&map, &many[..12]).len(), 12);
+        assert_eq!(chosen(&map, &many), [0, 64]);
+        assert_eq!(chosen(&CpuMap::default(), &many), many[..12]);
+    }
+
+    #[test]
+    fn cpus_of_others_and_too_many_are_refused() {
+        let cpus = |list: &str| Some(list.parse::<Cpus>().unwrap());
+        let allowed = cpus("0-14").unwrap();
+        let ask = |list| {
+            let args = Args { cpus: cpus(list), format: TextOrJson::Text };
+            args.cpus(&CpuMap::default(), &allowed).map_err(|e| e.to_string())
+        };
+        assert_eq!(ask("3,5"), Ok(vec![3, 5]));
+        assert!(ask("3,15").unwrap_err().contains("--cpus: CPU 15"));
+        assert!(ask("0-12").unwrap_err().contains("12 at most"));
+    }
+
+    #[test]
+    fn each_pair_is_there_once() {
+        // Under load a CPU may not answer in time: no figure, and no error.
+        let allowed = Cpus::allowed().unwrap();
+        let cpus: Vec<u32> = allowed.list().iter().take(2).copied().collect();
+        let pairs = measure(&cpus, &CpuMap::default()).unwrap();
+        assert_eq!(pairs.len(), cpus.len() - 1);
+        assert!(pairs.iter().all(|pair| pair.round_trips_ns.len() <= PASSES));
+    }
+}
