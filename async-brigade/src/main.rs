@@ -16,14 +16,15 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, ReadBuffer, Readers, StartGuard, StartLatch, TaskResults,
-    TokenBuffer, WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, PollCount, ReadBuffer, Readers, StartGuard, StartLatch,
+    TaskResults, TokenBuffer, WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Pass, Program, Run};
-use runtime::{AsyncReader, AsyncWriter, Driven, DriverFlags, RuntimeFlags};
+use runtime::{AsyncReader, AsyncWriter, Driven, DriverFlags, IdleFlags, RuntimeFlags};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
@@ -39,6 +40,8 @@ struct Cli {
     runtime: RuntimeFlags,
     #[command(flatten)]
     driver: DriverFlags,
+    #[command(flatten)]
+    idle: IdleFlags,
 }
 
 impl Program for Cli {
@@ -47,8 +50,9 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> Result<Description> {
-        let (chain, claim) = (&self.chain, Claim::UserSwitch);
-        let needs = chain.needs(self.read_buffer.size(chain)?) + runtime::io_needs();
+        let (mut chain, claim) = (self.chain.clone(), Claim::UserSwitch);
+        let timers = runtime::timer_needs(self.idle.timers(&mut chain.idle));
+        let needs = chain.needs(self.read_buffer.size(&chain)?) + runtime::io_needs() + timers;
         let tasks =
             chain.describe("async-brigade", &self.flags, claim, Readers::AsyncTasks, needs)?;
         self.runtime.describe(tasks)
@@ -58,40 +62,83 @@ impl Program for Cli {
 /// Where a task reads, and where it writes.
 type Ends = (AsyncReader, AsyncWriter);
 
+/// The tasks of a chain, with their places.
+type Tasks = Vec<(u32, JoinHandle<io::Result<u64>>)>;
+
 fn main() -> ExitCode {
     contract::main(measure)
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let runtime = cli.runtime.build(true)?;
-    let mut tasks = Vec::new();
-    let built = runtime.block_on(build(cli, &mut tasks));
-    let drive = |ends, pass| drive(cli.clone(), ends, pass);
-    let driven =
-        built.and_then(|ends| runtime::drive(&runtime, cli.driver.driver, run, ends, drive));
-    // The driver's ends are closed now, and the end of file runs along the chain.
-    let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
-    TaskResults::from_iter(tasks.into_iter().map(join)).into_result(driven, run.sent())
+    let mut cli = cli.clone();
+    let timers = cli.idle.timers(&mut cli.chain.idle);
+    let runtime = cli.idle.build(&cli.runtime, true)?;
+    runtime::beside_timers(&runtime, timers, || beside_links(&cli, &runtime, run))
 }
 
-/// Builds the chain, waits until each task runs, and returns the driver's ends.
-async fn build(cli: &Cli, tasks: &mut Vec<(u32, JoinHandle<io::Result<u64>>)>) -> Result<Ends> {
+/// The brigade, beside a chain of idle tasks where there are any.
+fn beside_links(cli: &Cli, runtime: &Runtime, run: &mut Run) -> Result<()> {
+    let count = cli.chain.idle;
+    if count == 0 {
+        return brigade(cli, runtime, run);
+    }
+    let (mut idle, polls) = (Tasks::new(), PollCount::default());
+    let built = runtime.block_on(build(cli, count, Some(&polls), &mut idle));
+    let slept = built
+        .context("the idle tasks")
+        .and_then(|_ends| brigade(cli, runtime, run).and_then(|()| polls.check(count)));
+    join(runtime, idle).into_idle_result(slept)
+}
+
+fn brigade(cli: &Cli, runtime: &Runtime, run: &mut Run) -> Result<()> {
+    let mut tasks = Tasks::new();
+    let built = runtime.block_on(build(cli, cli.flags.tasks, None, &mut tasks));
+    let drive = |ends, pass| drive(cli.clone(), ends, pass);
+    let driven =
+        built.and_then(|ends| runtime::drive(runtime, cli.driver.driver, run, ends, drive));
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    join(runtime, tasks).into_result(driven, run.sent())
+}
+
+fn join(runtime: &Runtime, tasks: Tasks) -> TaskResults {
+    let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
+    tasks.into_iter().map(join).collect()
+}
+
+/// Builds a chain, waits until each task runs, and returns the driver's ends. `polls` are those of idle
+/// tasks.
+async fn build(
+    cli: &Cli,
+    count: u32,
+    polls: Option<&PollCount>,
+    tasks: &mut Tasks,
+) -> Result<Ends> {
     let (chain, read_size) = (&cli.chain, cli.read_buffer.size(&cli.chain)?);
-    let mut latch = StartLatch::new(cli.flags.tasks);
+    let mut latch = StartLatch::new(count);
     let link = || runtime::link(chain.transport);
-    let mut builder = ChainBuilder::new(cli.flags.tasks, chain.shuffle, link)?;
+    let mut builder = ChainBuilder::new(count, chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let fault = chain.fault.of(station.place);
         let ends = (station.upstream.with(fault), station.downstream);
         let work = || (TokenBuffer::new(chain, read_size), WorkingSet::new(chain.touch));
         let task = match chain.is_plain() && read_size == 1 {
-            true => tokio::spawn(pass_bytes(ends, latch.guard(fault))),
-            false => tokio::spawn(pass_tokens(ends, latch.guard(fault), work())),
+            true => spawn(pass_bytes(ends, latch.guard(fault)), polls),
+            false => spawn(pass_tokens(ends, latch.guard(fault), work()), polls),
         };
         tasks.push((station.place, task));
     }
     runtime::wait_for(&mut latch).await?;
     Ok(builder.driver_ends())
+}
+
+fn spawn<F>(task: F, polls: Option<&PollCount>) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    match polls {
+        None => tokio::spawn(task),
+        Some(polls) => tokio::spawn(polls.of(task)),
+    }
 }
 
 /// A task of the chain: takes a byte, adds one to it, hands it on, until the end of file.

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use chain::{
-    Backlog, Buffer, ChainBuilder, MemoryToken, StartGuard, StartLatch, Station, TaskResults,
-    Tokens, WorkingSet,
+    Backlog, Buffer, ChainBuilder, Injector, MemoryFlags, MemoryToken, PollCount, StartGuard,
+    StartLatch, Station, TaskResults, Tokens, WorkingSet,
 };
 use contract::{Pass, Run};
 use runtime::Driven;
@@ -24,7 +24,7 @@ use crate::{BrigadeFlags, Executor};
 /// A loop that is compiled for an executor and a kind of link.
 pub type Measure<E> = fn(&BrigadeFlags, &E, &mut Run) -> anyhow::Result<()>;
 
-/// Builds a brigade, has it driven, and takes it down.
+/// Builds a brigade, has it driven, and takes it down; beside a chain of idle tasks where there are any.
 ///
 /// # Errors
 /// The first true cause of what went wrong.
@@ -33,13 +33,18 @@ pub fn measure<L: Link<usize> + Link<Buffer>, E: Executor>(
     executor: &E,
     run: &mut Run,
 ) -> anyhow::Result<()> {
-    let mut tasks = Vec::new();
-    let build: Pin<Box<dyn Future<Output = _>>> = match flags.is_plain() {
-        true => Box::pin(build::<usize, L, E>(flags, executor, start_numbers, &mut tasks)),
-        false => Box::pin(build::<Buffer, L, E>(flags, executor, start_tokens, &mut tasks)),
+    let build: Build<E> = match flags.is_plain() {
+        true => |flags, executor, idle, tasks| {
+            Box::pin(build::<usize, L, E>(flags, executor, start_numbers, idle, tasks))
+        },
+        false => |flags, executor, idle, tasks| {
+            Box::pin(build::<Buffer, L, E>(flags, executor, start_tokens, idle, tasks))
+        },
     };
-    let built = executor.block_on(build);
-    finish(executor, run, built, tasks)
+    match flags.chain.idle {
+        0 => brigade(flags, executor, run, build),
+        _ => beside_idle(flags, executor, run, build),
+    }
 }
 
 /// The tasks of a chain, as their executor has them, with their places.
@@ -47,74 +52,120 @@ type Tasks<E> = Vec<(u32, TaskOf<E>)>;
 
 type TaskOf<E> = <E as Executor>::Task<anyhow::Result<u64>>;
 
+/// Builds a chain: the brigade's, or that of the idle tasks, whose polls are counted.
+type Build<E> = for<'a> fn(
+    &'a BrigadeFlags,
+    &'a E,
+    Option<&'a PollCount>,
+    &'a mut Tasks<E>,
+) -> Pin<Box<dyn Future<Output = anyhow::Result<Box<dyn Drive>>> + 'a>>;
+
 /// Starts the task of a station.
 type Start<M, L, E> = fn(
     &BrigadeFlags,
     &E,
     Station<<L as Link<M>>::Receiver, <L as Link<M>>::Sender>,
-    Option<&Backlog<M>>,
+    Kind<'_, M>,
     StartGuard,
 ) -> TaskOf<E>;
 
-/// Has the brigade driven, and takes it down.
-fn finish<E: Executor>(
-    executor: &E,
-    run: &mut Run,
-    built: anyhow::Result<Box<dyn Drive>>,
-    tasks: Tasks<E>,
-) -> anyhow::Result<()> {
-    let driven = built.and_then(|driver| executor.drive(run, driver, <dyn Drive>::drive));
-    // The driver's ends are dropped now, and the end runs along the chain.
-    let join = |(place, task)| (place, executor.block_on(executor.join(task)));
-    TaskResults::from_iter(tasks.into_iter().map(join)).into_result(driven, run.sent())
+/// Kind of a task.
+enum Kind<'a, M> {
+    /// It takes what it is sent.
+    Plain,
+    /// The first one, which takes a backlog besides.
+    WithBacklog(&'a Backlog<M>),
+    /// It is sent nothing.
+    Idle(&'a PollCount),
 }
 
-/// Builds the chain, waits until each task runs, and returns the driver.
+fn beside_idle<E: Executor>(
+    flags: &BrigadeFlags,
+    executor: &E,
+    run: &mut Run,
+    build: Build<E>,
+) -> anyhow::Result<()> {
+    let (mut idle, polls) = (Vec::new(), PollCount::default());
+    let built = executor.block_on(build(flags, executor, Some(&polls), &mut idle));
+    let slept = built.context("the idle tasks").and_then(|_ends| {
+        brigade(flags, executor, run, build)?;
+        polls.check(flags.chain.idle)
+    });
+    join(executor, idle).into_idle_result(slept)
+}
+
+fn brigade<E: Executor>(
+    flags: &BrigadeFlags,
+    executor: &E,
+    run: &mut Run,
+    build: Build<E>,
+) -> anyhow::Result<()> {
+    let mut tasks = Vec::new();
+    let built = executor.block_on(build(flags, executor, None, &mut tasks));
+    let driven = built.and_then(|driver| executor.drive(run, driver, <dyn Drive>::drive));
+    // The driver's ends are dropped now, and the end runs along the chain.
+    join(executor, tasks).into_result(driven, run.sent())
+}
+
+fn join<E: Executor>(executor: &E, tasks: Tasks<E>) -> TaskResults {
+    let join = |(place, task)| (place, executor.block_on(executor.join(task)));
+    tasks.into_iter().map(join).collect()
+}
+
+/// Builds a chain, waits until each task runs, and returns the driver, which has its ends.
 async fn build<M: MemoryToken, L: Link<M>, E: Executor>(
     flags: &BrigadeFlags,
     executor: &E,
     start: Start<M, L, E>,
+    idle: Option<&PollCount>,
     tasks: &mut Tasks<E>,
 ) -> anyhow::Result<Box<dyn Drive>> {
-    let backlog = flags.chain.backlog();
-    let mut latch = StartLatch::new(flags.flags.tasks);
+    let (count, chain) = match idle {
+        None => (flags.flags.tasks, flags.chain),
+        Some(_) => {
+            (flags.chain.idle, MemoryFlags { tokens: 0, feed: Injector::Driver, ..flags.chain })
+        }
+    };
+    let backlog = chain.backlog();
+    let mut latch = StartLatch::new(count);
     let link = || {
         let (sender, receiver) = L::link(flags.capacity());
         Ok((receiver, sender))
     };
-    let mut builder = ChainBuilder::new(flags.flags.tasks, flags.chain.shuffle, link)?;
+    let mut builder = ChainBuilder::new(count, chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let place = station.place;
         let guard = latch.guard(flags.fault.of(place));
-        let backlog = backlog.as_ref().filter(|_| place == 0);
-        tasks.push((place, start(flags, executor, station, backlog, guard)));
+        let kind = match (idle, &backlog) {
+            (Some(polls), _) => Kind::Idle(polls),
+            (None, Some(backlog)) if place == 0 => Kind::WithBacklog(backlog),
+            _ => Kind::Plain,
+        };
+        tasks.push((place, start(flags, executor, station, kind, guard)));
     }
     while !latch.is_open()? {
         yield_now().await;
     }
     let (last, first) = builder.driver_ends();
-    Ok(Box::new(Driver {
-        first,
-        last,
-        tokens: Tokens::new(&flags.chain, backlog),
-        tasks: flags.flags.tasks,
-    }))
+    let tokens = Tokens::new(&chain, backlog);
+    Ok(Box::new(Driver { first, last, tokens, tasks: count }))
 }
 
 fn start_numbers<E: Executor>(
     _: &BrigadeFlags,
     executor: &E,
     station: Station<impl Take<usize>, impl Put<usize>>,
-    backlog: Option<&Backlog<usize>>,
+    kind: Kind<'_, usize>,
     guard: StartGuard,
 ) -> TaskOf<E> {
     let (from, to) = (station.upstream, station.downstream);
-    match backlog {
-        None => executor.spawn(pass_numbers(from, to, guard)),
-        Some(backlog) => {
+    match kind {
+        Kind::Plain => executor.spawn(pass_numbers(from, to, guard)),
+        Kind::WithBacklog(backlog) => {
             let from = WithBacklog::new(from, backlog);
             executor.spawn(boxed(pass_numbers(from, to, guard)))
         }
+        Kind::Idle(polls) => executor.spawn(boxed(polls.of(pass_numbers(from, to, guard)))),
     }
 }
 
@@ -122,13 +173,22 @@ fn start_tokens<E: Executor>(
     flags: &BrigadeFlags,
     executor: &E,
     station: Station<impl Take<Buffer>, impl Put<Buffer>>,
-    backlog: Option<&Backlog<Buffer>>,
+    kind: Kind<'_, Buffer>,
     guard: StartGuard,
 ) -> TaskOf<E> {
     let fault = flags.fault.of(station.place);
+    let (backlog, polls) = match kind {
+        Kind::Plain => (None, None),
+        Kind::WithBacklog(backlog) => (Some(backlog), None),
+        Kind::Idle(polls) => (None, Some(polls)),
+    };
     let from = Special::new(station.upstream, backlog, fault);
     let memory = WorkingSet::new(flags.chain.touch);
-    executor.spawn(boxed(pass_tokens(from, station.downstream, memory, guard)))
+    let task = boxed(pass_tokens(from, station.downstream, memory, guard));
+    executor.spawn(match polls {
+        None => task,
+        Some(polls) => boxed(polls.of(task)),
+    })
 }
 
 /// A future of any kind: spawning it is compiled once, and not for each link.

@@ -23,7 +23,7 @@ use async_mem_brigade::{BrigadeFlags, Measure, Tokio, Transport, measure, minima
 use clap::{Parser, ValueEnum};
 use contract::message::Description;
 use contract::{BadUsage, Flags, Program, Run};
-use runtime::{DriverFlags, DriverKind, Flavor, RuntimeFlags};
+use runtime::{DriverFlags, DriverKind, Flavor, IdleFlags, IdleIn, RuntimeFlags};
 use threads::Placement;
 
 /// Pass a number or a buffer through a chain of async tasks joined in memory, and time it
@@ -39,6 +39,8 @@ struct Cli {
     runtime: RuntimeFlags,
     #[command(flatten)]
     driver: DriverFlags,
+    #[command(flatten)]
+    idle: IdleFlags,
 }
 
 /// Executor of the tasks.
@@ -88,10 +90,11 @@ impl Cli {
             ("--workers", runtime.workers.is_some()),
             ("--placement", runtime.placement != Placement::Free),
             ("--driver", self.driver.driver != DriverKind::Spawned),
+            ("--idle-in timer", self.idle.idle_in != IdleIn::Link),
         ] {
             if is_given {
                 return Err(BadUsage::new(format!(
-                    "{flag}: the minimal executor has one thread: drop it, or use --executor tokio"
+                    "{flag}: the minimal executor has one thread and no timers: drop it, or use --executor tokio"
                 )));
             }
         }
@@ -109,11 +112,13 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let chain = self.brigade.describe("async-mem-brigade")?;
+        let mut brigade = self.brigade.clone();
+        let timers = runtime::timer_needs(self.idle.timers(&mut brigade.chain.idle));
+        let chain = brigade.describe("async-mem-brigade")?;
         match self.executor {
             Kind::Tokio => {
                 self.on_tokio()?;
-                self.runtime.describe(chain)
+                self.runtime.describe(Description { needs: chain.needs + timers, ..chain })
             }
             Kind::Minimal => {
                 self.on_minimal()?;
@@ -129,8 +134,11 @@ impl Program for Cli {
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| match cli.executor {
         Kind::Tokio => {
-            let (runtime, driver) = (cli.runtime.build(false)?, cli.driver.driver);
-            cli.on_tokio()?(&cli.brigade, &Tokio { runtime, driver }, run)
+            let mut brigade = cli.brigade.clone();
+            let timers = cli.idle.timers(&mut brigade.chain.idle);
+            let (measure, runtime) = (cli.on_tokio()?, cli.idle.build(&cli.runtime, false)?);
+            let tokio = Tokio { runtime, driver: cli.driver.driver };
+            runtime::beside_timers(&tokio.runtime, timers, || measure(&brigade, &tokio, run))
         }
         Kind::Minimal => cli.on_minimal()?(&cli.brigade, &minimal::Executor::new(), run),
     })

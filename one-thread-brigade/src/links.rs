@@ -1,6 +1,10 @@
 //! All links of a brigade, held by one thread.
 
+use std::io;
+
+use anyhow::Context;
 use chain::{ChainBuilder, Reader, TokenBuffer, WorkingSet, Writer};
+use contract::limits;
 
 use crate::Cli;
 
@@ -17,6 +21,8 @@ pub(crate) struct Chain {
     pub(crate) first: Writer,
     pub(crate) tasks: Vec<Task>,
     pub(crate) last: Reader,
+    /// Links that nobody writes to.
+    pub(crate) idle: Vec<(Reader, Writer)>,
 }
 
 impl Chain {
@@ -27,6 +33,8 @@ impl Chain {
             true => flags.transport.nonblocking_link(),
             false => flags.transport.link(),
         };
+        let idle = (0..flags.idle).map(|_| link()).collect::<io::Result<_>>();
+        let idle = idle.with_context(|| limits::refused("make an idle link", cli.flags.tasks))?;
         let mut builder = ChainBuilder::new(cli.flags.tasks, flags.shuffle, link)?;
         let mut tasks = Vec::new();
         while let Some(station) = builder.next_station()? {
@@ -41,6 +49,6 @@ impl Chain {
         tasks.sort_unstable_by_key(|&(place, _)| place);
         let tasks = tasks.into_iter().map(|(_, task)| task).collect();
         let (last, first) = builder.driver_ends();
-        Ok(Chain { first, tasks, last })
+        Ok(Chain { first, tasks, last, idle })
     }
 }

@@ -68,12 +68,13 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let mut chain = Chain::new(cli)?;
+    let epoll = cli.nonblocking.then(|| nonblocking::watch(&chain)).transpose()?;
     let is_plain = cli.chain.is_plain() && cli.chain.fault.is_none();
     while let Some(mut pass) = run.next_pass()? {
-        let result = match (cli.nonblocking, is_plain) {
-            (true, _) => nonblocking::drive(cli, &mut chain, &mut pass),
-            (false, true) => drive_bytes(cli, &mut chain, &mut pass),
-            (false, false) => drive_tokens(cli, &mut chain, &mut pass),
+        let result = match (&epoll, is_plain) {
+            (Some(epoll), _) => nonblocking::drive(cli, (&mut chain, epoll), &mut pass),
+            (None, true) => drive_bytes(cli, &mut chain, &mut pass),
+            (None, false) => drive_tokens(cli, &mut chain, &mut pass),
         };
         run.finish(pass)?;
         result?;

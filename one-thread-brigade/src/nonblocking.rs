@@ -12,8 +12,11 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use crate::{Chain, Cli};
 
 /// Carries the tokens along the chain, reading each link until nothing is left, and times that.
-pub(crate) fn drive(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let epoll = watch(chain)?;
+pub(crate) fn drive(
+    cli: &Cli,
+    (chain, epoll): (&mut Chain, &Epoll),
+    pass: &mut Pass,
+) -> anyhow::Result<()> {
     let pattern = Pattern::new(&cli.chain);
     let read_size = cli.read_buffer.size(&cli.chain)?;
     let mut received = pattern.room(cli.chain.tokens, read_size);
@@ -27,7 +30,7 @@ pub(crate) fn drive(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Re
             chain.first.write_all(token)?;
         }
         for (i, task) in (0..).zip(&mut chain.tasks) {
-            wait_for(&epoll, i)?;
+            wait_for(epoll, i)?;
             loop {
                 let room = task.buffer.room();
                 let asked = room.len();
@@ -43,7 +46,7 @@ pub(crate) fn drive(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Re
                 }
             }
         }
-        wait_for(&epoll, chain.tasks.len() as u64)?;
+        wait_for(epoll, chain.tasks.len() as u64)?;
         let mut came = 0;
         loop {
             let read = read_some(&mut chain.last, &mut received[came..came + read_size])?;
@@ -61,11 +64,13 @@ pub(crate) fn drive(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Re
     Ok(())
 }
 
-/// Has epoll watch the links, each known by its place: edge-triggered, as Tokio's I/O driver does.
-fn watch(chain: &Chain) -> anyhow::Result<Epoll> {
+/// Has epoll watch the links, each known by its place, the idle ones last: edge-triggered, as Tokio's I/O
+/// driver does.
+pub(crate) fn watch(chain: &Chain) -> anyhow::Result<Epoll> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-    let readers = chain.tasks.iter().map(|task| &task.from);
-    for (i, reader) in (0..).zip(readers.chain([&chain.last])) {
+    let readers = chain.tasks.iter().map(|task| &task.from).chain([&chain.last]);
+    let idle = chain.idle.iter().map(|(reader, _)| reader);
+    for (i, reader) in (0..).zip(readers.chain(idle)) {
         let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, i);
         let watched = epoll.add(reader.file(), event);
         watched.context("cannot watch a link by epoll")?;

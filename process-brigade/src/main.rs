@@ -30,7 +30,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{BadUsage, Flags, Program, Run, limits};
-use threads::{CpuAssignment, Placement};
+use threads::{CpuAssignment, Placement, rest};
 
 use children::Children;
 
@@ -89,19 +89,36 @@ fn main() -> ExitCode {
     contract::main(measure)
 }
 
+/// The brigade, beside a chain of idle processes where there are any.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let cpus = CpuAssignment::new(cli.placement)?;
+    if cli.chain.idle == 0 {
+        return brigade(cli, &cpus, &[], run);
+    }
+    let mut idle = Children::new(cli.chain.idle)?;
+    let built = build(cli, &cpus, cli.chain.idle, &mut idle).context("the idle tasks");
+    let pids = idle.pids();
+    let slept = built.and_then(|_ends| rest::beside(&pids, || brigade(cli, &cpus, &pids, run)));
+    TaskResults::from_iter(idle.join()).into_idle_result(slept)
+}
+
+fn brigade(cli: &Cli, cpus: &CpuAssignment, idle: &[i32], run: &mut Run) -> anyhow::Result<()> {
     let mut children = Children::new(cli.flags.tasks)?;
-    let built = build(cli, &mut children);
-    run.set_children(children.pids());
+    let built = build(cli, cpus, cli.flags.tasks, &mut children);
+    run.set_children([&children.pids(), idle].concat());
     let driven = built.and_then(|ends| drive(cli, ends, run));
     // The driver's ends are closed now, and the end of file runs along the chain.
     TaskResults::from_iter(children.join()).into_result(driven, run.sent())
 }
 
-/// Builds the chain, waits until each process runs, and returns the driver's ends.
-fn build(cli: &Cli, children: &mut Children) -> anyhow::Result<(File, File)> {
-    let (tasks, chain) = (cli.flags.tasks, &cli.chain);
-    let cpus = CpuAssignment::new(cli.placement)?;
+/// Builds a chain, waits until each process runs, and returns the driver's ends.
+fn build(
+    cli: &Cli,
+    cpus: &CpuAssignment,
+    tasks: u32,
+    children: &mut Children,
+) -> anyhow::Result<(File, File)> {
+    let chain = &cli.chain;
     let link = || chain.transport.descriptors();
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {

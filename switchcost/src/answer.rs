@@ -211,7 +211,8 @@ fn trust(records: &[Record], apart: &Apart, used: f64, stolen: f64) -> String {
     )
 }
 
-fn machine(records: &[Record]) -> String {
+/// Machine, kernel and runtimes in a line.
+pub fn machine(records: &[Record]) -> String {
     let runs = notes::runs(records);
     let Some(run) = runs.first() else {
         return String::new();
@@ -220,8 +221,14 @@ fn machine(records: &[Record]) -> String {
     let cpu = machine.cpu_model.as_deref().unwrap_or("unknown CPU");
     let words = ["(R)", "(TM)", " Processor", " CPU"];
     let cpu = words.iter().fold(cpu.to_owned(), |cpu, word| cpu.replace(word, ""));
-    let cpus = machine.cpus_online.as_ref().and_then(|list| record::machine::cpu_list(list));
-    let cpus = cpus.map_or(String::new(), |cpus| format!(", {} CPUs", cpus.len()));
+    let number = |list: &Option<String>| Some(record::machine::cpu_list(list.as_ref()?)?.len());
+    let cpus = match (number(&machine.cpus_online), number(&machine.affinity)) {
+        (Some(online), Some(allowed)) if allowed < online => {
+            format!(", {allowed} of {online} CPUs")
+        }
+        (Some(online), _) => format!(", {online} CPUs"),
+        (None, _) => String::new(),
+    };
     let host = match machine.virtualisation.as_deref() {
         None | Some("none") => String::new(),
         Some(host) => format!(" under {host}"),

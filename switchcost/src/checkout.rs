@@ -18,8 +18,8 @@ use crate::{progress, tools};
 const BUILT: &[&str] =
     &["*.rs", "*Cargo.toml", "Cargo.lock", "*.go", ":!*/tests/*", ":!*/benches/*"];
 
-/// Stands in a build's words for the folder of the release executables.
-const EXECUTABLES: &str = "{bin}";
+/// Stands in a table's words for the folder of the release executables.
+pub(crate) const EXECUTABLES: &str = "{bin}";
 
 /// A cargo workspace that executables can be built from.
 #[derive(Clone, Debug)]

@@ -20,6 +20,8 @@ pub struct Evidence {
     pub preemptions: f64,
     /// Interrupts by which one CPU called another, of the whole system; `None` where unknown.
     pub wakeups: Option<f64>,
+    /// Moves of a thread from one CPU to another; `None` where unknown.
+    pub migrations: Option<f64>,
     /// System calls, where they were counted (`--counters`, or by the program's own event loop).
     pub calls: Option<f64>,
     /// Hops for each time that an event loop entered the kernel, to ask what is ready for one: with several tokens in
@@ -68,6 +70,10 @@ const TOLERANCE: f64 = 0.1;
 /// system call takes longer.
 const NO_KERNEL: f64 = 30.0;
 
+/// Time that a tick of the kernel's count of CPU time stands for, in ns, where it is longest (CONFIG_HZ of
+/// 100): fewer hops than make up one at [`NO_KERNEL`] each tell nothing.
+const TICK: f64 = 1e7;
+
 impl Evidence {
     /// What the runs of a case show; `None` where nothing is handed over or nothing was counted.
     pub(crate) fn of(runs: &[&Record], metric: &Metric) -> Option<Self> {
@@ -85,8 +91,9 @@ impl Evidence {
         let switches = mean(&|run| each(run, run.usage?.voluntary_switches))?;
         let in_kernel = mean(&|run| each(run, run.usage?.system_ns));
         let calls = mean(&|run| counted(run, &["system_calls"]));
+        let all: f64 = runs.iter().filter_map(|run| Some(hops(run)?.0 as f64)).sum();
         let stays_out = in_kernel.is_some_and(|ns| ns < NO_KERNEL)
-            && calls.is_none_or(|calls| calls < TOLERANCE);
+            && calls.map_or(all * NO_KERNEL >= TICK, |calls| calls < TOLERANCE);
         let preemptions = mean(&|run| each(run, run.usage?.involuntary_switches))?;
         let workers = first.runtime.as_ref().map_or(1, |runtime| runtime.workers);
         let at_once = (first.tokens, workers);
@@ -97,6 +104,7 @@ impl Evidence {
             switches,
             preemptions,
             wakeups: mean(&|run| run.wakeup_interrupts()),
+            migrations: mean(&|run| each(run, run.migrations?)),
             calls,
             hops_per_wait: waits.map(|waits| 1.0 / waits),
             verdict: verdict(claim, (switches, preemptions), at_once, stays_out),
@@ -171,16 +179,16 @@ mod tests {
     fn workers_that_wait_for_each_other_contradict_nothing() {
         use Verdict::*;
         for (claim, workers, switches, expected) in [
-            (Claim::UserSwitch, Some(2), 480, WorkersSleep),
-            (Claim::UserSwitch, Some(1), 480, UnexpectedSwitches),
-            (Claim::UserSwitch, None, 480, UnexpectedSwitches),
-            (Claim::UserSwitch, Some(2), 3, NeverInKernel),
-            (Claim::KernelSwitch, Some(2), 480, TooFewSwitches),
+            (Claim::UserSwitch, Some(2), 480_000, WorkersSleep),
+            (Claim::UserSwitch, Some(1), 480_000, UnexpectedSwitches),
+            (Claim::UserSwitch, None, 480_000, UnexpectedSwitches),
+            (Claim::UserSwitch, Some(2), 3_000, NeverInKernel),
+            (Claim::KernelSwitch, Some(2), 480_000, TooFewSwitches),
         ] {
-            // A thousand hops.
+            // A million hops.
             let mut run = testing::record("a", 9, &[20_000; 100]);
             run.claim = Some(claim);
-            run.hops = Some(10);
+            run.hops = Some(10_000);
             run.usage = Some(Usage { voluntary_switches: switches, ..Usage::default() });
             run.runtime = workers.map(|workers| Runtime {
                 name: "some".to_owned(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contract::message::{Answer, Description, Extra, MOST_SAMPLES, Request, Usage, VERSION};
-use observe::{cache_line, interference, memory, perf, usage};
+use observe::{cache_line, interference, memory, migrations, perf, usage};
 use record::{Counters, Memory, MemoryChange, Process, Samples, Scope, distribution};
 
 use crate::executable::Executable;
@@ -14,6 +14,9 @@ use crate::{signals, store};
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
 const MOST_THREADS: u64 = 10_000;
+
+/// Threads whose moves between CPUs are summed up, at most: the kernel writes a page for each.
+const MOST_MOVED: u64 = 1_000;
 
 /// How a process is measured.
 #[derive(Clone, Debug)]
@@ -182,7 +185,9 @@ fn timed_run(
 ) -> Result<Vec<u64>, Fault> {
     let threads = description.needs.threads.of(description.tasks);
     let totals = || (threads <= MOST_THREADS).then(|| usage::totals(pids)).flatten();
-    let (totals_before, before) = (totals(), interference::totals());
+    let has_moves = description.hops.is_some() && threads <= MOST_MOVED;
+    let moves = || has_moves.then(|| migrations::totals(pids)).flatten();
+    let (moves_before, totals_before, before) = (moves(), totals(), interference::totals());
     let mut samples = Vec::new();
     let mut used = Some(Usage::default());
     while (samples.len() as u64) < iters {
@@ -203,6 +208,7 @@ fn timed_run(
         }
     }
     process.interference = Some(interference::totals().since(before));
+    process.migrations = moves().zip(moves_before).and_then(|(now, then)| now.since(&then));
     process.usage = match used {
         // It does not count its own, or children do the work.
         None => totals().zip(totals_before).and_then(|(now, then)| now.since(&then)),

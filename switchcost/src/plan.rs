@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use observe::machine::cpu_map::Relation;
 use record::{Also, Metric};
 use serde::Deserialize;
 
@@ -72,6 +73,8 @@ pub struct Column {
     /// True if it is pinned to one CPU.
     #[serde(default)]
     pub pin: bool,
+    /// Relation of the two CPUs that it may use.
+    pub cpus: Option<Relation>,
     /// Scheduling policy.
     pub policy: Option<Policy>,
     /// True if its tasks are not held for a look at their memory.
@@ -94,6 +97,8 @@ pub struct Row {
     /// True if it is pinned to one CPU.
     #[serde(default)]
     pub pin: bool,
+    /// Relation of the two CPUs that it may use.
+    pub cpus: Option<Relation>,
     /// Scheduling policy.
     pub policy: Option<Policy>,
     /// Timed iterations in each process.
@@ -144,6 +149,8 @@ pub struct Case {
     pub passes: Vec<String>,
     /// True if it is pinned to the first CPU that the runner may use.
     pub pin: bool,
+    /// Relation of the two CPUs that it may use: [`crate::placement`] finds them.
+    pub relation: Option<Relation>,
     /// Setting of its process.
     pub setting: Setting,
     /// True if its tasks are not held.
@@ -331,6 +338,9 @@ impl Case {
         if self.pin {
             words.push("(pinned)".to_owned());
         }
+        if let Some(relation) = self.relation {
+            words.push(format!("(two CPUs: {})", relation.name()));
+        }
         if let Some(policy) = self.setting.policy {
             words.push(format!("(policy {})", policy.name()));
         }
@@ -349,6 +359,7 @@ impl Row {
             warmup: self.warmup,
             passes: self.passes.clone(),
             pin: self.pin || column.pin,
+            relation: column.cpus.or(self.cpus),
             setting: Setting { policy: column.policy.or(self.policy), ..Setting::default() },
             skip_hold: column.skip_hold,
             cell: Arc::new(record::Case {

@@ -148,6 +148,9 @@ impl Answer {
     pub fn reason(&self) -> Option<String> {
         match self {
             Answer::Fits(_) => None,
+            Answer::TooMuch { largest: 0, limits, .. } => {
+                Some(format!("this system does not allow that ({})", limits.join("; ")))
+            }
             Answer::TooMuch { largest, limits, .. } => {
                 Some(format!("this system allows at most {largest} tasks ({})", limits.join("; ")))
             }
@@ -177,9 +180,11 @@ mod tests {
             description.to_string().into_bytes()
         };
         assert!(matches!(understood(Some(0), &describe(1, 1), ""), Answer::Fits(_)));
-        let much = understood(Some(0), &describe(1 << 20, 1 << 40), "");
+        let much = understood(Some(0), &describe(1 << 40, 1 << 20), "");
         let reason = much.reason().unwrap();
         assert!(reason.starts_with("this system allows at most "), "{reason}");
+        let reason = understood(Some(0), &describe(1, 1 << 60), "").reason().unwrap();
+        assert!(reason.starts_with("this system does not allow that ("), "{reason}");
         let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
         let no_flag = |flag: &str| Answer::NoFlag(flag.to_owned());
         assert_eq!(understood(Some(2), b"", clap), no_flag("--capacity"));

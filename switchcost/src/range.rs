@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// A range of a numeric flag, both ends included, written `2..100000`.
+/// A range of a numeric flag, both ends included, written `2..100000` or `0..100000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     from: u64,
@@ -16,11 +16,8 @@ impl Range {
     /// A range from `from` to `to`.
     ///
     /// # Errors
-    /// When it begins at 0, runs backwards, or has one number only.
+    /// When it runs backwards, or has one number only.
     pub fn new(from: u64, to: u64) -> Result<Self, String> {
-        if from == 0 {
-            return Err(format!("{from}..{to} begins at 0: begin at 1 or later"));
-        }
         if from > to {
             return Err(format!("{from}..{to} runs backwards: write {to}..{from}"));
         }
@@ -31,6 +28,17 @@ impl Range {
             return Err(format!("{from}..{to} ends past {LARGEST}"));
         }
         Ok(Range { from, to })
+    }
+
+    /// Reads a range of a flag that cannot be 0.
+    ///
+    /// # Errors
+    /// When it is no range, or begins at 0.
+    pub fn positive(text: &str) -> Result<Self, String> {
+        match text.parse::<Range>()? {
+            Range { from: 0, to } => Err(format!("0..{to} begins at 0: begin at 1 or later")),
+            range => Ok(range),
+        }
     }
 
     /// Reads a range whose ends `number` reads.
@@ -46,8 +54,16 @@ impl Range {
     }
 
     /// At most `count` different whole numbers in ascending order, by equal factors, both ends among
-    /// them. There are fewer where the range has fewer, or where small numbers fall together.
+    /// them. There are fewer where the range has fewer, or where small numbers fall together. Behind 0
+    /// the factors begin at 1.
     pub fn points(self, count: u32) -> Vec<u64> {
+        if self.from == 0 {
+            let rest = match count {
+                0..=2 => vec![self.to],
+                _ => Range { from: 1, ..self }.points(count - 1),
+            };
+            return [0].into_iter().chain(rest).collect();
+        }
         let (from, to) = (self.from as f64, self.to as f64);
         let steps = count.max(2) - 1;
         let between = (1..steps).map(|step| {
@@ -84,7 +100,6 @@ mod tests {
         assert_eq!(Range::parse("16k..64k", kib), Range::new(16384, 65536));
         for (text, reason) in [
             ("5..2", "runs backwards"),
-            ("0..3", "begins at 0"),
             ("a..b", "not a range"),
             ("3..3", "one number"),
             ("7", "not a range"),
@@ -98,12 +113,16 @@ mod tests {
             let error = text.parse::<Range>().unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");
         }
+        assert!(Range::positive("0..3").unwrap_err().contains("begins at 0"));
+        assert_eq!(Range::positive("1..3"), Range::new(1, 3));
     }
 
     #[test]
     fn points_are_spaced_by_equal_factors() {
         assert_eq!(points("1..10000", 5), [1, 10, 100, 1000, 10_000]);
         assert_eq!(points("2..9", 2), [2, 9]);
+        assert_eq!(points("0..1000", 5), [0, 1, 10, 100, 1000]);
+        assert_eq!((points("0..9", 2), points("0..1", 12)), (vec![0, 9], vec![0, 1]));
         // Python: [round(2 * 50000 ** (i / 11)) for i in range(12)]
         assert_eq!(
             points("2..100000", 12),
@@ -113,7 +132,9 @@ mod tests {
 
     #[test]
     fn points_are_distinct_and_both_ends_are_there() {
-        for (range, count) in [("1..3", 12), ("2..17", 12), ("1..9007199254740992", 50)] {
+        for (range, count) in
+            [("1..3", 12), ("0..3", 12), ("2..17", 12), ("1..9007199254740992", 50)]
+        {
             let points = points(range, count);
             let (from, to) = range.split_once("..").unwrap();
             assert_eq!(points.first(), Some(&from.parse().unwrap()));

@@ -52,6 +52,11 @@ impl Policy {
 }
 
 impl Cpus {
+    /// These CPUs, ascending.
+    pub fn of(cpus: Vec<u32>) -> Self {
+        Cpus(cpus)
+    }
+
     /// CPUs that this process may use.
     ///
     /// # Errors

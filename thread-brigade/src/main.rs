@@ -21,7 +21,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
-use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread};
+use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread, rest};
 
 /// Pass a byte through a chain of OS threads joined by pipes, and time it
 #[derive(Parser)]
@@ -55,18 +55,39 @@ fn main() -> ExitCode {
     contract::main(measure)
 }
 
+/// The brigade, beside a chain of idle threads where there are any.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let mut threads = Threads::new();
-    let driven = build(cli, &mut threads).and_then(|ends| drive(cli, ends, run));
-    // The driver's ends are closed now, and the end of file runs along the chain.
-    let results = threads.into_iter().map(|(place, thread)| (place, thread.join()));
-    TaskResults::from_iter(results).into_result(driven, run.sent())
+    let cpus = CpuAssignment::new(cli.placement)?;
+    if cli.chain.idle == 0 {
+        return brigade(cli, &cpus, run);
+    }
+    let mut idle = Threads::new();
+    let built = build(cli, &cpus, cli.chain.idle, &mut idle).context("the idle tasks");
+    let slept =
+        built.and_then(|_ends| rest::beside(&rest::other_threads()?, || brigade(cli, &cpus, run)));
+    join(idle).into_idle_result(slept)
 }
 
-/// Builds the chain, waits until each thread runs, and returns the driver's ends.
-fn build(cli: &Cli, threads: &mut Threads) -> anyhow::Result<(Reader, Writer)> {
-    let (tasks, chain) = (cli.flags.tasks, &cli.chain);
-    let cpus = CpuAssignment::new(cli.placement)?;
+fn brigade(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
+    let mut threads = Threads::new();
+    let built = build(cli, cpus, cli.flags.tasks, &mut threads);
+    let driven = built.and_then(|ends| drive(cli, ends, run));
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    join(threads).into_result(driven, run.sent())
+}
+
+fn join(threads: Threads) -> TaskResults {
+    threads.into_iter().map(|(place, thread)| (place, thread.join())).collect()
+}
+
+/// Builds a chain, waits until each thread runs, and returns the driver's ends.
+fn build(
+    cli: &Cli,
+    cpus: &CpuAssignment,
+    tasks: u32,
+    threads: &mut Threads,
+) -> anyhow::Result<(Reader, Writer)> {
+    let chain = &cli.chain;
     let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.link())?;

@@ -31,7 +31,7 @@ use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Program, Run};
 use links::{Link, Put, Special, Take};
 use threads::futex::FutexFlags;
-use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread};
+use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread, rest};
 
 /// Pass a number or a buffer through a chain of OS threads joined in memory, and time it
 #[derive(Parser)]
@@ -131,26 +131,47 @@ fn with_tokens<M: MemoryToken>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     }
 }
 
+/// The brigade, beside a chain of idle threads where there are any.
 fn measure<M: MemoryToken, L: Link<M>>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     cli.futex.set()?;
+    let cpus = CpuAssignment::new(cli.placement)?;
+    if cli.chain.idle == 0 {
+        return brigade::<M, L>(cli, &cpus, run);
+    }
+    let mut idle = Threads::new();
+    let built = build::<M, L>(cli, &cpus, cli.chain.idle, None, &mut idle);
+    let slept = built.context("the idle tasks").and_then(|_ends| {
+        rest::beside(&rest::other_threads()?, || brigade::<M, L>(cli, &cpus, run))
+    });
+    join(idle).into_idle_result(slept)
+}
+
+fn brigade<M: MemoryToken, L: Link<M>>(
+    cli: &Cli,
+    cpus: &CpuAssignment,
+    run: &mut Run,
+) -> anyhow::Result<()> {
     let backlog = cli.chain.backlog();
     let mut tokens = Tokens::new(&cli.chain, backlog.clone());
     let mut threads = Threads::new();
-    let built = build::<M, L>(cli, backlog.as_ref(), &mut threads);
+    let built = build::<M, L>(cli, cpus, cli.flags.tasks, backlog.as_ref(), &mut threads);
     let driven = built.and_then(|ends| drive(cli, ends, &mut tokens, run));
     // The driver's ends are dropped now, and the end runs along the chain.
-    let results = threads.into_iter().map(|(place, thread)| (place, thread.join()));
-    TaskResults::from_iter(results).into_result(driven, run.sent())
+    join(threads).into_result(driven, run.sent())
 }
 
-/// Builds the chain, waits until each thread runs, and returns the driver's ends.
+fn join(threads: Threads) -> TaskResults {
+    threads.into_iter().map(|(place, thread)| (place, thread.join())).collect()
+}
+
+/// Builds a chain, waits until each thread runs, and returns the driver's ends.
 fn build<M: MemoryToken, L: Link<M>>(
     cli: &Cli,
+    cpus: &CpuAssignment,
+    tasks: u32,
     backlog: Option<&Backlog<M>>,
     threads: &mut Threads,
 ) -> anyhow::Result<(L::Receiver, L::Sender)> {
-    let tasks = cli.flags.tasks;
-    let cpus = CpuAssignment::new(cli.placement)?;
     let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
     let link = || {

@@ -19,9 +19,10 @@ mod setup;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, Readers, StartGuard, StartLatch, TaskResults, WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, PollCount, Readers, StartGuard, StartLatch, TaskResults,
+    WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
@@ -96,56 +97,92 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     }
 }
 
-/// A chain whose tokens are a `T` and whose tasks do `work` at each hop.
-fn brigade<T: Token, W: FnMut() + 'static>(
+fn brigade<T: Token, W: Fn() -> H, H: FnMut() + 'static>(
     cli: &Cli,
     run: &mut Run,
     io: IoUring,
     token: T,
-    work: impl Fn() -> W,
+    work: W,
 ) -> anyhow::Result<()> {
-    let ring = Ring::new(io);
-    let mut tasks = Tasks::new();
-    let built = ring.block_on(build(cli, &ring, &token, work, &mut tasks));
-    let driven = built.flatten().and_then(|mut ends| {
-        while let Some(mut pass) = run.next_pass()? {
-            let driver = drive(cli.clone(), token.clone(), ends, pass);
-            let result;
-            (ends, pass, result) = ring.block_on(ring.spawn(driver))??;
-            run.finish(pass)?;
-            result?;
-        }
-        Ok(())
-    });
-    // The driver's ends are closed now, and the end of file runs along the chain.
-    let results = tasks.into_iter().map(|(place, task)| (place, ring.block_on(task).flatten()));
-    TaskResults::from_iter(results).into_result(driven, run.sent())
+    Brigade { cli, ring: Ring::new(io), token, work }.beside_idle(run)
 }
 
-/// Builds the chain, waits until each task runs, and returns the driver's ends.
-async fn build<T: Token, W: FnMut() + 'static>(
-    cli: &Cli,
-    ring: &Ring<T>,
-    token: &T,
-    work: impl Fn() -> W,
-    tasks: &mut Tasks,
-) -> anyhow::Result<Ends<T>> {
-    let mut latch = StartLatch::new(cli.flags.tasks);
-    let link = || {
-        let (reader, writer) = cli.chain.transport.descriptors()?;
-        Ok((ring.reader(reader), ring.writer(writer)))
-    };
-    let mut builder = ChainBuilder::new(cli.flags.tasks, cli.chain.shuffle, link)?;
-    while let Some(station) = builder.next_station()? {
-        let fault = cli.chain.fault.of(station.place);
-        let (from, to) = (station.upstream.with(fault), station.downstream);
-        let task = pass_on(from, to, token.clone(), work(), latch.guard(fault));
-        tasks.push((station.place, ring.spawn(task)));
+/// Chains whose tokens are a `T` and whose tasks do what `work` makes at each hop.
+struct Brigade<'a, T, W> {
+    cli: &'a Cli,
+    ring: Ring<T>,
+    token: T,
+    work: W,
+}
+
+impl<T: Token, W: Fn() -> H, H: FnMut() + 'static> Brigade<'_, T, W> {
+    /// The brigade, beside a chain of idle tasks where there are any.
+    fn beside_idle(&self, run: &mut Run) -> anyhow::Result<()> {
+        let count = self.cli.chain.idle;
+        if count == 0 {
+            return self.run(run);
+        }
+        let (mut idle, polls) = (Tasks::new(), PollCount::default());
+        let built = self.ring.block_on(self.build(count, Some(&polls), &mut idle)).flatten();
+        let slept = built
+            .context("the idle tasks")
+            .and_then(|_ends| self.run(run).and_then(|()| polls.check(count)));
+        self.join(idle).into_idle_result(slept)
     }
-    while !latch.is_open()? {
-        yield_now().await;
+
+    fn run(&self, run: &mut Run) -> anyhow::Result<()> {
+        let (cli, ring) = (self.cli, &self.ring);
+        let mut tasks = Tasks::new();
+        let built = ring.block_on(self.build(cli.flags.tasks, None, &mut tasks));
+        let driven = built.flatten().and_then(|mut ends| {
+            while let Some(mut pass) = run.next_pass()? {
+                let driver = drive(cli.clone(), self.token.clone(), ends, pass);
+                let result;
+                (ends, pass, result) = ring.block_on(ring.spawn(driver))??;
+                run.finish(pass)?;
+                result?;
+            }
+            Ok(())
+        });
+        // The driver's ends are closed now, and the end of file runs along the chain.
+        self.join(tasks).into_result(driven, run.sent())
     }
-    Ok(builder.driver_ends())
+
+    fn join(&self, tasks: Tasks) -> TaskResults {
+        let join = |(place, task)| (place, self.ring.block_on(task).flatten());
+        tasks.into_iter().map(join).collect()
+    }
+
+    /// Builds a chain, waits until each task runs, and returns the driver's ends. `polls` are those of
+    /// idle tasks.
+    async fn build(
+        &self,
+        count: u32,
+        polls: Option<&PollCount>,
+        tasks: &mut Tasks,
+    ) -> anyhow::Result<Ends<T>> {
+        let (chain, ring) = (&self.cli.chain, &self.ring);
+        let mut latch = StartLatch::new(count);
+        let link = || {
+            let (reader, writer) = chain.transport.descriptors()?;
+            Ok((ring.reader(reader), ring.writer(writer)))
+        };
+        let mut builder = ChainBuilder::new(count, chain.shuffle, link)?;
+        while let Some(station) = builder.next_station()? {
+            let fault = chain.fault.of(station.place);
+            let (from, to) = (station.upstream.with(fault), station.downstream);
+            let task = pass_on(from, to, self.token.clone(), (self.work)(), latch.guard(fault));
+            let task = match polls {
+                None => ring.spawn(task),
+                Some(polls) => ring.spawn(polls.of(task)),
+            };
+            tasks.push((station.place, task));
+        }
+        while !latch.is_open()? {
+            yield_now().await;
+        }
+        Ok(builder.driver_ends())
+    }
 }
 
 /// A task of the chain: takes a token, adds one to it, hands it on, until the end of file.

@@ -243,6 +243,7 @@ fn the_first_task_takes_the_backlog_after_what_it_was_sent() {
         feed: Injector::FirstTask,
         touch: Bytes(0),
         shuffle: None,
+        idle: 0,
     };
     let executor = minimal::Executor::new();
     executor.block_on(async {

@@ -35,6 +35,16 @@ pub struct ChainFlags {
     #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
 
+    /// Further tasks of the same kind, which wait on links of their own that carry no token
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value_t = 0,
+        help_heading = "Advanced"
+    )]
+    pub idle: u32,
+
     #[command(flatten)]
     #[expect(missing_docs, reason = "hidden flags for tests")]
     pub fault: FaultFlags,
@@ -136,7 +146,7 @@ impl ChainFlags {
         self.check_room(readers, flags.tasks)?;
         Ok(Description {
             hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
-            ..describe(program, flags, claim, needs, (self.tokens, self.bytes))
+            ..describe(program, flags, claim, needs.beside(self.idle), (self.tokens, self.bytes))
         })
     }
 

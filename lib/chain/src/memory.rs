@@ -35,6 +35,16 @@ pub struct MemoryFlags {
     /// Visit the tasks in another order than that of their creation
     #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
+
+    /// Further tasks of the same kind, which wait on links of their own that carry no token
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value_t = 0,
+        help_heading = "Advanced"
+    )]
+    pub idle: u32,
 }
 
 /// Side that puts the tokens of an iteration into the chain.
@@ -95,6 +105,7 @@ impl MemoryFlags {
         claim: Claim,
         needs: Needs,
     ) -> Description {
+        let needs = needs.beside(self.idle);
         Description {
             hops: Some(self.hops(flags.tasks)),
             ..flags::describe(program, flags, claim, needs, (self.tokens, self.bytes))
@@ -282,7 +293,7 @@ mod tests {
     use super::*;
 
     fn flags(tokens: u32, bytes: u64, feed: Injector) -> MemoryFlags {
-        MemoryFlags { tokens, bytes: Bytes(bytes), feed, touch: Bytes(0), shuffle: None }
+        MemoryFlags { tokens, bytes: Bytes(bytes), feed, touch: Bytes(0), shuffle: None, idle: 0 }
     }
 
     /// A token that went through so many tasks, the last byte of which may be inverted.

@@ -36,24 +36,37 @@ impl TaskResults {
     /// # Errors
     /// The first true cause, with the task that it is of: an error of a task, then a task that ended
     /// early, then the driver's error, then tokens that got lost.
-    pub fn into_result(mut self, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
+    pub fn into_result(self, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
+        self.judge("task", driver, sent)
+    }
+
+    /// Result of idle tasks, which were sent nothing: `beside` is that of the chain beside them, and of
+    /// the check that they slept.
+    ///
+    /// # Errors
+    /// As [`TaskResults::into_result`].
+    pub fn into_idle_result(self, beside: anyhow::Result<()>) -> anyhow::Result<()> {
+        self.judge("idle task", beside, 0)
+    }
+
+    fn judge(mut self, kind: &str, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
         self.0.sort_unstable_by_key(|&(place, _)| place);
         let first_error =
             self.0.iter().position(|(_, result)| result.as_ref().is_err_and(|e| !is_echo(e)));
         if let Some(at) = first_error {
             let (place, result) = self.0.swap_remove(at);
-            return result.map(drop).map_err(|e| e.context(format!("task {place}")));
+            return result.map(drop).map_err(|e| e.context(format!("{kind} {place}")));
         }
         if let Err(error) = driver {
             return Err(match self.first_to_leave(sent) {
                 Some((task, passed)) => error
-                    .context(format!("task {task} ended after it had passed on {passed} tokens")),
+                    .context(format!("{kind} {task} ended after it had passed on {passed} tokens")),
                 None => error,
             });
         }
         let passed: u128 = self.passed().map(|(_, passed)| u128::from(passed)).sum();
         let expected = self.0.len() as u128 * u128::from(sent);
-        ensure!(passed == expected, "the tasks passed on {passed} tokens, expected {expected}");
+        ensure!(passed == expected, "the {kind}s passed on {passed} tokens, expected {expected}");
         Ok(())
     }
 
@@ -145,5 +158,8 @@ mod tests {
         let results = |passed| TaskResults::from_iter([(0, anyhow::Ok(passed)), (1, Ok(passed))]);
         assert!(results(5).into_result(Ok(()), 5).is_ok());
         assert!(results(4).into_result(Ok(()), 5).is_err());
+        assert!(results(0).into_idle_result(Ok(())).is_ok());
+        let error = results(1).into_idle_result(Ok(())).unwrap_err().to_string();
+        assert!(error.starts_with("the idle tasks passed on 2 tokens"), "{error}");
     }
 }

@@ -44,8 +44,12 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
     if short.is_empty() {
         return Ok(());
     }
+    let beside = match most {
+        0 => " beside what the other flags ask for (lower that)",
+        _ => "",
+    };
     bail!(
-        "--tasks {tasks} is more than this system allows: {}; at most {most} tasks fit; \
+        "--tasks {tasks} is more than this system allows: {}; at most {most} tasks fit{beside}; \
          `switchcost limits {program} --tasks {tasks}` has the remedies",
         short.join("; ")
     )
@@ -217,6 +221,7 @@ mod tests {
     #[test]
     fn a_fixed_need_that_is_too_much_allows_no_task() {
         let needs = Needs { threads: Need::new(1 << 40, 0), ..Needs::default() };
-        assert!(short(needs, 1).contains("at most 0 tasks fit"));
+        let text = short(needs, 1);
+        assert!(text.contains("at most 0 tasks fit beside what the other flags"), "{text}");
     }
 }

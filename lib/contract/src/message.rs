@@ -125,6 +125,22 @@ pub struct Needs {
     pub space: Need,
 }
 
+impl Needs {
+    /// Needs of the same tasks beside so many idle ones of their kind, which are there however many tasks
+    /// there are.
+    #[must_use]
+    pub fn beside(self, idle: u32) -> Needs {
+        let beside = |need: Need| Need { fixed: need.of(idle.into()), ..need };
+        Needs {
+            descriptors: beside(self.descriptors),
+            threads: beside(self.threads),
+            maps: beside(self.maps),
+            bytes: beside(self.bytes),
+            space: beside(self.space),
+        }
+    }
+}
+
 impl Add for Needs {
     type Output = Needs;
 
@@ -364,6 +380,15 @@ mod tests {
         assert_eq!((need.of(5), need.most(20), need.most(9)), (20, Some(5), Some(0)));
         assert_eq!(Need::new(10, 0).most(20), None);
         assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
+    }
+
+    #[test]
+    fn idle_tasks_need_as_much_as_others() {
+        let needs =
+            Needs { descriptors: Need::new(10, 2), maps: Need::new(3, 0), ..Needs::default() };
+        let beside = needs.beside(7);
+        assert_eq!(beside.descriptors.of(5), needs.descriptors.of(5 + 7));
+        assert_eq!((beside.descriptors.each, beside.maps), (2, needs.maps));
     }
 
     #[test]

@@ -222,6 +222,9 @@ pub struct Process {
     /// CPU time, switches and faults of the timed iterations.
     #[serde(default)]
     pub usage: Option<Usage>,
+    /// Moves of its threads between CPUs meanwhile; absent where nothing is handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrations: Option<u64>,
     /// What the rest of the system did meanwhile.
     #[serde(default)]
     pub interference: Option<Interference>,
@@ -294,6 +297,7 @@ impl Process {
             runtime: None,
             samples: None,
             usage: None,
+            migrations: None,
             interference: None,
             memory: None,
             counters: None,

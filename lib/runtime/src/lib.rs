@@ -3,6 +3,7 @@
 
 mod counts;
 mod driver;
+mod idle;
 mod link;
 
 use std::panic;
@@ -20,6 +21,7 @@ use tokio::task::{JoinHandle, yield_now};
 
 pub use counts::WorkerCounts;
 pub use driver::{Driven, DriverFlags, DriverKind, drive};
+pub use idle::{IdleFlags, IdleIn, beside_timers, timer_needs};
 pub use link::{AsyncReader, AsyncWriter, link};
 
 /// Tokio's scheduler and its workers.

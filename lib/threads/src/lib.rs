@@ -7,6 +7,7 @@ mod placement;
 pub mod process;
 mod pthread;
 pub mod raw;
+pub mod rest;
 mod spawner;
 
 pub use handoff::HandoffCell;

@@ -17,9 +17,10 @@ mod runtime;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, Readers, StartGuard, StartLatch, TaskResults, WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, PollCount, Readers, StartGuard, StartLatch, TaskResults,
+    WorkingSet,
 };
 use clap::Parser;
 use compio::runtime::{JoinHandle, Runtime};
@@ -53,45 +54,69 @@ impl Program for Cli {
 /// Where a task reads, and where it writes.
 type Ends = (Reader, Writer);
 
+/// The tasks of a chain, with their places.
+type Tasks = Vec<(u32, JoinHandle<Result<u64>>)>;
+
 fn main() -> ExitCode {
     contract::main(measure)
 }
 
+/// The brigade, beside a chain of idle tasks where there are any.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let runtime = runtime::open()?;
-    let mut tasks = Vec::new();
-    let built = runtime.enter(|| build(cli, &runtime, &mut tasks));
+    let (runtime, count) = (runtime::open()?, cli.chain.idle);
+    if count == 0 {
+        return brigade(cli, &runtime, run);
+    }
+    let (mut idle, polls) = (Tasks::new(), PollCount::default());
+    let built = runtime.enter(|| build(cli, &runtime, (count, Some(&polls)), &mut idle));
+    let slept = built
+        .context("the idle tasks")
+        .and_then(|_ends| brigade(cli, &runtime, run).and_then(|()| polls.check(count)));
+    results(&runtime, idle).into_idle_result(slept)
+}
+
+fn brigade(cli: &Cli, runtime: &Runtime, run: &mut Run) -> Result<()> {
+    let mut tasks = Tasks::new();
+    let built = runtime.enter(|| build(cli, runtime, (cli.flags.tasks, None), &mut tasks));
     let driven = built.and_then(|mut ends| {
         while let Some(mut pass) = run.next_pass()? {
             let driver = runtime.spawn(drive(cli.clone(), ends, pass));
             let result;
-            (ends, pass, result) = join(&runtime, driver)?;
+            (ends, pass, result) = join(runtime, driver)?;
             run.finish(pass)?;
             result?;
         }
         Ok(())
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
-    let results = tasks.into_iter().map(|(place, task)| (place, join(&runtime, task).flatten()));
-    TaskResults::from_iter(results).into_result(driven, run.sent())
+    results(runtime, tasks).into_result(driven, run.sent())
 }
 
-/// Builds the chain, waits until each task runs, and returns the driver's ends.
+fn results(runtime: &Runtime, tasks: Tasks) -> TaskResults {
+    tasks.into_iter().map(|(place, task)| (place, join(runtime, task).flatten())).collect()
+}
+
+/// Builds a chain of so many tasks, waits until each of them runs, and returns the driver's ends. The
+/// polls of idle ones are counted.
 fn build(
     cli: &Cli,
     runtime: &Runtime,
-    tasks: &mut Vec<(u32, JoinHandle<Result<u64>>)>,
+    (count, polls): (u32, Option<&PollCount>),
+    tasks: &mut Tasks,
 ) -> Result<Ends> {
     let chain = &cli.chain;
-    let mut latch = StartLatch::new(cli.flags.tasks);
-    let mut builder =
-        ChainBuilder::new(cli.flags.tasks, chain.shuffle, || link::link(chain.transport))?;
+    let mut latch = StartLatch::new(count);
+    let mut builder = ChainBuilder::new(count, chain.shuffle, || link::link(chain.transport))?;
     while let Some(station) = builder.next_station()? {
         let fault = chain.fault.of(station.place);
         let ends = (station.upstream.with(fault), station.downstream);
         let task =
             pass_on(ends, latch.guard(fault), link::token(chain), WorkingSet::new(chain.touch));
-        tasks.push((station.place, runtime.spawn(task)));
+        let task = match polls {
+            None => runtime.spawn(task),
+            Some(polls) => runtime.spawn(polls.of(task)),
+        };
+        tasks.push((station.place, task));
     }
     while !latch.is_open()? {
         runtime.run();

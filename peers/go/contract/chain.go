@@ -34,6 +34,27 @@ func (c *Chain) Ended(place, passed uint64, err error) {
 	c.ended.Done()
 }
 
+// BesideIdle does the work beside so many goroutines of a chain that is sent nothing. The first function
+// creates them and returns the one that ends them. Nothing tells how often a goroutine ran: the proof is
+// that they passed nothing on.
+func BesideIdle(idle uint64, build func(*Chain) (func(), error), work func() error) error {
+	if idle == 0 {
+		return work()
+	}
+	chain := NewChain(idle)
+	end, err := build(chain)
+	if err != nil {
+		return fmt.Errorf("the idle tasks: %w", err)
+	}
+	chain.Started.Wait()
+	err = work()
+	end()
+	if ended := chain.Result(err, 0); ended != err {
+		return fmt.Errorf("the idle tasks: %w", ended)
+	}
+	return err
+}
+
 // Result waits for the end of all tasks and returns the first true cause of an error: a task's own, the
 // driver's, tokens that got lost.
 func (c *Chain) Result(driver error, sent uint64) error {

@@ -78,6 +78,13 @@ func (d *Description) Need(resource string, fixed, each uint64) {
 	d.Needs[resource] = Need{need.Fixed + fixed, need.Each + each}
 }
 
+// Beside adds the needs of so many idle goroutines, each of which needs what a task does.
+func (d *Description) Beside(idle uint64) {
+	for resource, need := range d.Needs {
+		d.Need(resource, need.Each*idle, 0)
+	}
+}
+
 // Main follows the command line and ends the program. Without --tasks there are so many. The first function completes the description, or
 // fails where flags do not go together; the second one builds, runs and takes down the work.
 func Main(name string, usual uint64, complete func(*Description) error, measure func(*Run) error) {

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"syscall"
 	"time"
@@ -26,6 +27,8 @@ import (
 // The driver sends all tokens before it takes the first one back, and a pipe holds 64 KiB.
 var tokens = contract.Number("tokens", 1, 1, 1<<16, "`K` tokens in flight at once")
 
+var idle = contract.Number("idle", 0, 0, math.MaxInt32, "`N` further goroutines that wait on links of their own that carry no token")
+
 func main() { contract.Main("goroutine-brigade", 500, describe, measure) }
 
 func describe(d *contract.Description) error {
@@ -34,12 +37,21 @@ func describe(d *contract.Description) error {
 	const goroutine, link = 6 << 10, 12 << 10
 	d.Need("descriptors", 2, 2)
 	d.Need("bytes", link+2**tokens, goroutine+link)
+	d.Beside(*idle)
 	return nil
 }
 
 func measure(run *contract.Run) error {
+	buildIdle := func(chain *contract.Chain) (func(), error) {
+		first, last, err := build(*idle, chain)
+		return func() { first.Close(); last.Close() }, err
+	}
+	return contract.BesideIdle(*idle, buildIdle, func() error { return brigade(run) })
+}
+
+func brigade(run *contract.Run) error {
 	chain := contract.NewChain(run.Tasks)
-	first, last, err := build(run, chain)
+	first, last, err := build(run.Tasks, chain)
 	if err != nil {
 		return err
 	}
@@ -52,12 +64,12 @@ func measure(run *contract.Run) error {
 }
 
 // build makes the links and the tasks between them, and returns the driver's ends.
-func build(run *contract.Run, chain *contract.Chain) (first, last *os.File, err error) {
-	for k := range run.Tasks + 1 {
+func build(tasks uint64, chain *contract.Chain) (first, last *os.File, err error) {
+	for k := range tasks + 1 {
 		var ends [2]int
 		if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
 			return first, last, fmt.Errorf("cannot make a pipe: %w: lower --tasks, or see `switchcost limits "+
-				"goroutine-brigade --tasks %d`", err, run.Tasks)
+				"goroutine-brigade --tasks %d`", err, tasks)
 		}
 		from, to := os.NewFile(uintptr(ends[0]), "pipe"), os.NewFile(uintptr(ends[1]), "pipe")
 		if k == 0 {

@@ -27,6 +27,7 @@ var (
 	tokens       = contract.Number("tokens", 1, 1, math.MaxUint32, "`K` numbers in flight at once")
 	capacity     = contract.Number("capacity", 1, 0, 1<<28, "`N` numbers that a channel holds; 0: no buffer")
 	isOneChannel = contract.Flags.Bool("one-channel", false, "one task that answers into the channel that it reads; what is taken need not be an answer")
+	idle         = contract.Number("idle", 0, 0, math.MaxInt32, "`N` further goroutines that wait on channels of their own that carry no number")
 	// isOwned is whether the first task has the numbers at first.
 	isOwned = false
 )
@@ -47,6 +48,7 @@ func describe(d *contract.Description) error {
 	// A goroutine, its channel and its results.
 	const goroutine, number = 3200, 8
 	d.Need("bytes", number*(*capacity+2**tokens), goroutine+number**capacity)
+	d.Beside(*idle)
 	if *isOneChannel {
 		if d.Tasks != 1 || *tokens != 1 || isOwned {
 			return errors.New("--one-channel: one task and one message: add --tasks 1, and drop --tokens and --feed")
@@ -66,17 +68,38 @@ func describe(d *contract.Description) error {
 }
 
 func measure(run *contract.Run) error {
-	if *isOneChannel {
-		return measureOneChannel(run)
+	buildIdle := func(chain *contract.Chain) (func(), error) {
+		first, _ := build(*idle, chain, nil)
+		return func() { close(first) }, nil
 	}
+	return contract.BesideIdle(*idle, buildIdle, func() error {
+		if *isOneChannel {
+			return measureOneChannel(run)
+		}
+		return brigade(run)
+	})
+}
+
+func brigade(run *contract.Run) error {
 	chain, sent := contract.NewChain(run.Tasks), make([]int, *tokens)
 	stock := []int{}
 	if isOwned {
 		sent, stock = sent[:1], sent[1:]
 	}
-	first := make(chan int, *capacity)
-	last := first
-	for place := range run.Tasks {
+	first, last := build(run.Tasks, chain, stock)
+	chain.Started.Wait()
+	err := drive(run, first, last, sent, stock)
+	// The end runs along the chain.
+	close(first)
+	return chain.Result(err, run.Begun**tokens)
+}
+
+// build makes the channels and the tasks between them, the first of which has a stock, and returns the driver's
+// ends.
+func build(tasks uint64, chain *contract.Chain, stock []int) (first, last chan int) {
+	first = make(chan int, *capacity)
+	last = first
+	for place := range tasks {
 		from, to, own := last, make(chan int, *capacity), []int(nil)
 		if place == 0 {
 			own = stock
@@ -84,11 +107,7 @@ func measure(run *contract.Run) error {
 		go passOn(from, to, own, chain, place)
 		last = to
 	}
-	chain.Started.Wait()
-	err := drive(run, first, last, sent, stock)
-	// The end runs along the chain.
-	close(first)
-	return chain.Result(err, run.Begun**tokens)
+	return first, last
 }
 
 // passOn is a task of the chain: takes a number, adds one, hands it on, until the channel is closed; and

@@ -70,6 +70,13 @@ impl Section {
                 "row '{}': answer: it needs versus, the row that it is set against",
                 row.name
             );
+            let columns = || self.columns.iter();
+            ensure!(
+                !(row.pin || columns().any(|column| column.pin))
+                    || row.cpus.is_none() && columns().all(|column| column.cpus.is_none()),
+                "row '{}': pin is one CPU, and cpus are two: drop one of them",
+                row.name
+            );
             ensure!(row.iters > 0, "row '{}': iters: at least one", row.name);
             for pass in &row.passes {
                 // It becomes a word of a request.

@@ -16,7 +16,7 @@ pub type ProgramTables = BTreeMap<String, ProgramTable>;
 #[serde(deny_unknown_fields)]
 pub struct ProgramTable {
     /// Words that start it; flags follow. The first is a name (built by `build`, beside the runner
-    /// or in PATH) or a path.
+    /// or in PATH) or a path. In the others `{bin}` stands for the same as in `build`.
     pub run: Vec<String>,
     /// Words that build it, in the checkout's folder. `{bin}` stands for the folder of its release
     /// executables.

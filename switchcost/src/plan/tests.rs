@@ -58,6 +58,25 @@ fn a_row_becomes_a_command_line() {
 }
 
 #[test]
+fn a_row_or_a_column_names_two_cpus_by_their_relation() {
+    let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmup=0\n";
+    let column = "[[section.column]]\nname='c'\n";
+    let section = "rounds = 1\n[[section]]\ntitle='t'\nmetric='hop'\n";
+    for (text, relation) in [
+        (format!("{section}{row}cpus='smt-sibling'"), Relation::SmtSibling),
+        (format!("{section}{column}cpus='other-socket'\n{row}"), Relation::OtherSocket),
+        (
+            format!("{section}{column}cpus='other-cache'\n{row}cpus='same-cache'"),
+            Relation::OtherCache,
+        ),
+    ] {
+        let cases = Plan::parse(&text).unwrap().cases(false);
+        assert_eq!(cases[0].relation, Some(relation), "{text}");
+        assert!(cases[0].command().contains(relation.name()));
+    }
+}
+
+#[test]
 fn the_columns_may_name_the_programs() {
     let plan = Plan::parse(
         r#"
@@ -189,6 +208,8 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         (format!("rounds = 1\n{section}passes=['main\\nend']"), "no name of a pass"),
         (format!("rounds = 1\n{section}passes=['']"), "no name of a pass"),
         (format!("rounds = 1\n{section}speed=3"), "unknown field"),
+        (format!("rounds = 1\n{section}cpus='nearby'"), "unknown variant `nearby`"),
+        (format!("rounds = 1\n{section}pin=true\ncpus='same-cache'"), "drop one of them"),
         (format!("rounds = 1\n{section}flags=['--controlled']"), "the runner's own"),
         (format!("rounds = 1\n{section}tasks=[1,2]"), "only for the metric"),
         (format!("rounds = 1\n{section}\n{section}"), "two sections"),

@@ -17,6 +17,7 @@ use crate::duel::judge::{self, CONFIDENCE, Finding, Kind, Row};
 use crate::duel::side::{self, Side};
 use crate::duel::{self, Forecast, LiveRow, Options};
 use crate::lock::Turn;
+use crate::placement;
 use crate::plan::Case;
 use crate::{progress, render, signals};
 
@@ -159,13 +160,26 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     args.conclude(&rows, &findings)
 }
 
+/// Adds a row that is left out. A slope is one, however many task counts it has.
+fn leave_out(rows: &mut Vec<Row>, case: &Case, why: String) {
+    let row = duel::row(case, Some(why));
+    let is_its = |other: &Row| (&other.section, &other.name) == (&row.section, &row.name);
+    if !rows.iter().any(is_its) {
+        rows.push(row);
+    }
+}
+
 impl Args {
     /// Rows that are to be measured, and those that cannot be.
     fn live_rows(&self) -> anyhow::Result<(Vec<LiveRow>, Vec<Row>)> {
         let plan = self.selection.plan()?;
         let mut cases = plan.cases(false);
         self.selection.retain(&mut cases)?;
+        let (cases, absent) = placement::place(cases)?;
         let mut left_out: Vec<Row> = Vec::new();
+        for (case, why) in absent {
+            leave_out(&mut left_out, &case, why);
+        }
         let mut wanted: Vec<Case> = Vec::new();
         for case in cases {
             let is_slope = case.section.metric.is_slope();
@@ -181,12 +195,7 @@ impl Args {
                 }
                 continue;
             }
-            // A slope is one row, however many task counts it has.
-            let named = duel::row(&case, Some(NO_CRATE.to_owned()));
-            let is_named = |row: &Row| (&row.section, &row.name) == (&named.section, &named.name);
-            if !left_out.iter().any(is_named) {
-                left_out.push(named);
-            }
+            leave_out(&mut left_out, &case, NO_CRATE.to_owned());
         }
         let programs: BTreeSet<&str> = wanted.iter().map(|case| case.program.as_str()).collect();
         if programs.is_empty() {

@@ -18,6 +18,7 @@ use record::Record;
 
 use super::report::{self, Format};
 use crate::args::Measure;
+use crate::placement;
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
 use crate::programs::Programs;
 use crate::rounds::Rounds;
@@ -249,6 +250,10 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
 
+    let (cases, absent) = placement::place(cases)?;
+    for (case, reason) in &absent {
+        rounds.leave_out(case, reason)?;
+    }
     rounds.run(cases, plan.budget)?;
     Ok(rounds)
 }

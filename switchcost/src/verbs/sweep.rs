@@ -19,16 +19,20 @@ use crate::sweep::{self, Cut, Planned, Sweep};
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([
-    "tasks", "tokens", "over",
+    "tasks", "tokens", "idle", "over",
 ])))]
 pub(crate) struct Args {
     /// Sweep the number of tasks, such as 2..100000, as far as the limits of this system allow
-    #[arg(long, value_name = "FROM..TO")]
+    #[arg(long, value_name = "FROM..TO", value_parser = Range::positive)]
     tasks: Option<Range>,
 
     /// Sweep the number of tokens in flight
-    #[arg(long, value_name = "FROM..TO")]
+    #[arg(long, value_name = "FROM..TO", value_parser = Range::positive)]
     tokens: Option<Range>,
+
+    /// Sweep the number of idle tasks beside the chain, such as 0..100000
+    #[arg(long, value_name = "FROM..TO")]
+    idle: Option<Range>,
 
     /// Sweep another flag whose value is a number, a size or a time, such as capacity=1..64,
     /// stack-size=64KiB..8MiB or length=1us..10ms
@@ -129,7 +133,7 @@ fn named(text: &str) -> Result<Swept, String> {
 impl Args {
     /// The flag that is swept, and its range; the command line has exactly one.
     fn swept(&self) -> anyhow::Result<Swept> {
-        let flags = [("tasks", self.tasks), ("tokens", self.tokens)];
+        let flags = [("tasks", self.tasks), ("tokens", self.tokens), ("idle", self.idle)];
         let swept = flags
             .into_iter()
             .find_map(|(name, range)| Some(Swept::number(name, range?)))

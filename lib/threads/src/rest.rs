@@ -1,0 +1,113 @@
+//! Threads and processes at rest: the proof that nothing woke them.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use contract::{Interrupted, signals};
+use nix::unistd::gettid;
+
+/// Longest time until all sleep.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Ids of all threads of this process but the calling one.
+///
+/// # Errors
+/// Where /proc cannot be read.
+pub fn other_threads() -> anyhow::Result<Vec<i32>> {
+    let folder = "/proc/self/task";
+    let own = gettid().as_raw();
+    let mut ids = Vec::new();
+    for entry in fs::read_dir(folder).context(folder)? {
+        let name = entry.context(folder)?.file_name();
+        let id = name.to_str().and_then(|name| name.parse::<i32>().ok());
+        ids.extend(id.filter(|&id| id != own));
+    }
+    Ok(ids)
+}
+
+/// Does `work` beside threads or processes that are about to sleep, when all of them do, and checks that
+/// they slept all the time.
+///
+/// # Errors
+/// That of `work`; where one of them was woken; where they do not fall asleep.
+pub fn beside(ids: &[i32], work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let asleep = await_sleep(ids)?;
+    work()?;
+    for (&id, before) in ids.iter().zip(asleep) {
+        let now = look(id)?;
+        ensure!(
+            now == before,
+            "an idle task was woken (thread {id} went to sleep {} times, before {}): a signal, or a debugger?",
+            now.sleeps,
+            before.sleeps
+        );
+    }
+    Ok(())
+}
+
+/// State of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    sleeps_now: bool,
+    /// Times that it went to sleep.
+    sleeps: u64,
+}
+
+/// Looks until all sleep and none has woken since the look before: it may sleep on its way too, for a lock.
+fn await_sleep(ids: &[i32]) -> anyhow::Result<Vec<State>> {
+    let begun = Instant::now();
+    let mut before = Vec::new();
+    loop {
+        let now = ids.iter().map(|&id| look(id)).collect::<anyhow::Result<Vec<State>>>()?;
+        if now == before && now.iter().all(|state| state.sleeps_now) {
+            return Ok(now);
+        }
+        if signals::received().is_some() {
+            return Err(Interrupted.into());
+        }
+        if begun.elapsed() > PATIENCE {
+            bail!("idle tasks do not fall asleep within {} s: lower --idle", PATIENCE.as_secs());
+        }
+        before = now;
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn look(id: i32) -> anyhow::Result<State> {
+    let path = format!("/proc/{id}/status");
+    let text = fs::read_to_string(&path).with_context(|| path.clone())?;
+    let field = |name| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name));
+        value.map(str::trim).with_context(|| format!("{path} has no line {name}"))
+    };
+    Ok(State {
+        sleeps_now: field("State:")?.starts_with('S'),
+        sleeps: field("voluntary_ctxt_switches:")?.parse()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_thread_that_is_woken_is_found() {
+        let (send_id, id) = channel();
+        let (wake, woken) = channel::<()>();
+        let sleeper = thread::spawn(move || {
+            send_id.send(gettid().as_raw()).unwrap();
+            while woken.recv().is_ok() {}
+        });
+        let ids = [id.recv().unwrap()];
+        assert!(other_threads().unwrap().contains(&ids[0]));
+        beside(&ids, || Ok(())).unwrap();
+        let error = beside(&ids, || Ok(wake.send(())?)).unwrap_err().to_string();
+        assert!(error.contains("an idle task was woken"), "{error}");
+        drop(wake);
+        sleeper.join().unwrap();
+        assert!(beside(&ids, || Ok(())).is_err(), "it is gone");
+    }
+}
