@@ -30,7 +30,7 @@ use clap::Parser;
 use clap::builder::ArgPredicate;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::{Defaults, Flags, Pass, Program, Run, Step};
-use creation::{DepthFlags, SleepFlags, SpawnTimes};
+use creation::{DepthFlags, SleepFlags, SpawnTimes, use_stack};
 use runtime::RuntimeFlags;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -93,6 +93,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let n = cli.flags.tasks;
+    cli.depth.set();
     if cli.floor {
         return floor::measure(n, run);
     }
@@ -104,7 +105,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     while let Some(step) = run.next_step()? {
         let (pass, result) = match step {
             Step::Hold => {
-                let held = runtime.block_on(hold(n, cli.depth))?;
+                let held = runtime.block_on(hold(n))?;
                 run.held()?;
                 runtime.block_on(release(held))?;
                 continue;
@@ -180,24 +181,17 @@ async fn create_stamped(n: u32, mut pass: Pass) -> (Pass, anyhow::Result<()>) {
 }
 
 /// N tasks alive at once.
-async fn hold(n: u32, depth: DepthFlags) -> anyhow::Result<Vec<JoinHandle<()>>> {
+async fn hold(n: u32) -> anyhow::Result<Vec<JoinHandle<()>>> {
     let mut latch = StartLatch::new(n);
     let mut tasks = Vec::with_capacity(n as usize);
     for _ in 0..n {
         let guard = latch.guard(None);
-        let task = async move {
+        tasks.push(tokio::spawn(async move {
+            use_stack();
             if guard.started().is_ok() {
                 pending::<()>().await;
             }
-        };
-        tasks.push(match depth.stack_depth.0 {
-            0 => tokio::spawn(task),
-            // A task of its own kind: the depth would be a part of what each task holds.
-            _ => tokio::spawn(async move {
-                depth.use_stack();
-                task.await;
-            }),
-        });
+        }));
     }
     while !latch.is_open()? {
         yield_now().await;

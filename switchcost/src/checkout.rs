@@ -15,8 +15,18 @@ use crate::console::{self, BadUsage};
 use crate::{progress, tools};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
-const BUILT: &[&str] =
-    &["*.rs", "*Cargo.toml", "Cargo.lock", "*.go", ":!*/tests/*", ":!*/benches/*"];
+const BUILT: &[&str] = &[
+    "*.rs",
+    "*Cargo.toml",
+    "Cargo.lock",
+    "*.go",
+    "*.java",
+    "*.mjs",
+    "*.py",
+    "*.cpp",
+    ":!*/tests/*",
+    ":!*/benches/*",
+];
 
 /// Stands in a table's words for the folder of the release executables.
 pub(crate) const EXECUTABLES: &str = "{bin}";

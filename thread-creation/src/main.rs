@@ -27,7 +27,7 @@ use std::time::Instant;
 use anyhow::ensure;
 use contract::message::Description;
 use contract::{Pass, Run, Step, console, limits};
-use creation::{DepthFlags, SpawnTimes};
+use creation::{SpawnTimes, use_stack};
 use threads::{Spawner, Thread};
 
 use cli::Cli;
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     cli.futex.set()?;
+    cli.depth.set();
     if cli.floor {
         return floor::measure(cli, run);
     }
@@ -52,7 +53,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
                     needs: cli.needs_of_all(),
                     ..run.description().clone()
                 })?;
-                hold(tasks, cli.depth, &spawner, run)?;
+                hold(tasks, &spawner, run)?;
                 continue;
             }
             Step::Pass(pass) => *pass,
@@ -111,14 +112,14 @@ fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Res
 }
 
 /// Holds N threads, all asleep.
-fn hold(tasks: u32, depth: DepthFlags, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
+fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
     let mut threads = Vec::with_capacity(tasks as usize);
     // Dropped before the threads are joined: they end when the gate is gone.
     let mut gate = Gate::new(tasks)?;
     for _ in 0..tasks {
         let (guard, entrance) = (gate.latch.guard(None), gate.entrance());
         let thread = spawner.spawn(move || {
-            depth.use_stack();
+            use_stack();
             guard.started()?;
             entrance.wait();
             Ok(())

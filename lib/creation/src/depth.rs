@@ -1,6 +1,7 @@
 //! Stack that a task has used before it waits.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use contract::units::Bytes;
 
@@ -26,15 +27,23 @@ fn depth(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// Depth of this run, in bytes. One for the process, so that a task carries nothing for it.
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
+
 impl DepthFlags {
-    /// Uses the stack of the caller down to the depth, and returns.
-    #[inline(never)]
-    pub fn use_stack(self) {
-        let top = 0u8;
-        let top = &raw const top as usize;
-        if self.stack_depth.0 > 0 {
-            descend(top.saturating_sub(self.stack_depth.0 as usize));
-        }
+    /// Has each [`use_stack`] go so deep.
+    pub fn set(self) {
+        DEPTH.store(self.stack_depth.0 as usize, Ordering::Relaxed);
+    }
+}
+
+/// Uses the stack of the caller down to the depth of this run, and returns.
+#[inline(never)]
+pub fn use_stack() {
+    let (top, depth) = (0u8, DEPTH.load(Ordering::Relaxed));
+    let top = &raw const top as usize;
+    if depth > 0 {
+        descend(top.saturating_sub(depth));
     }
 }
 
@@ -58,8 +67,8 @@ mod tests {
     /// A stack of 1 MiB bears no more; one that is too small would end the process.
     #[test]
     fn a_stack_is_used_no_deeper_than_asked() {
-        let flags = DepthFlags { stack_depth: Bytes(1 << 20) };
+        DepthFlags { stack_depth: Bytes(1 << 20) }.set();
         let thread = thread::Builder::new().stack_size((1 << 20) + (64 << 10));
-        thread.spawn(move || flags.use_stack()).unwrap().join().unwrap();
+        thread.spawn(use_stack).unwrap().join().unwrap();
     }
 }

@@ -5,6 +5,6 @@ mod depth;
 mod single;
 mod sleep;
 
-pub use depth::DepthFlags;
+pub use depth::{DepthFlags, use_stack};
 pub use single::SpawnTimes;
 pub use sleep::{Alive, SleepFlags, Sleepers, lateness};

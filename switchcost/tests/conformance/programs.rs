@@ -1,6 +1,7 @@
 //! The programs of this workspace, each held to the contract: one line a program.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,7 +11,7 @@ use nix::unistd::Pid;
 use switchcost::conformance::{Candidate, Conformity, Level, check, threads};
 
 use crate::support::process::Run;
-use crate::support::{build, skip, until};
+use crate::support::{build, is_installed, skip, until};
 
 /// Faults of programs whose tasks are joined by `chain`'s links.
 const LINK: &str = "fail panic close absent corrupt hang";
@@ -85,6 +86,47 @@ fn goroutines() {
         failures(&Candidate::new(folder.path().join(program), Vec::new(), Level::Core))
     });
     assert_eq!(failures.concat(), "");
+}
+
+/// A program of `peers` in another language, held to what a runner relies on. `build` makes a file in a folder
+/// of the test's, and `run` is what starts it there or in the sources; where a tool is missing, a test skips.
+fn peer(tools: &[&str], build: &str, run: &str, flags: &str) {
+    if let Some(tool) = tools.iter().find(|tool| !is_installed(tool)) {
+        return skip(&format!("{run} {flags}: there is no {tool}"));
+    }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers");
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = folder.path().join("peer");
+    let script = format!("#!/bin/sh\nbin={} && exec {run} \"$@\"\n", folder.path().display());
+    fs::write(&program, script.replace("{peers}", &sources.display().to_string())).unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut shell = Command::new("sh");
+    let built = shell.args(["-c", build]).env("bin", folder.path()).current_dir(sources);
+    assert!(built.status().unwrap().success(), "{build}");
+    let flags = flags.split_whitespace().map(str::to_owned).collect();
+    let failures = failures(&Candidate::new(program, flags, Level::Core));
+    assert!(failures.is_empty(), "{run}\n{failures}");
+}
+
+macro_rules! peers {
+    ($($test:ident: $tools:expr, $build:literal, $run:literal, $flags:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            peer(&$tools, $build, $run, $flags);
+        }
+    )*};
+}
+
+peers! {
+    python_skeleton: ["python3"], "true", "{peers}/python/skeleton.py", "";
+    python_tasks: ["python3"], "true", "{peers}/python/brigade.py", "";
+    python_threads: ["python3"], "true", "{peers}/python/brigade.py", "--tasks-are threads";
+    python_sleepers: ["python3"], "true", "{peers}/python/brigade.py", "--kind sleepers --sleep 1ms";
+    node_functions: ["node"], "true", "{peers}/node/brigade.mjs", "";
+    node_creation: ["node"], "true", "{peers}/node/brigade.mjs", "--kind creation";
+    cpp_coroutines: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "";
+    cpp_threads: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "--tasks-are threads";
+    java_threads: ["java", "javac"], "javac -d $bin java/Brigade.java", "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp $bin Brigade", "--tasks-are platform";
 }
 
 fn conforms(program: &str, flags: &str, faults: &str) {
