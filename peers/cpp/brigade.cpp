@@ -1,5 +1,4 @@
 // A number travels through N tasks of C++, coroutines or threads; or N of them are created.
-//
 // One iteration, by --kind:
 //   hop       the driver hands a number to the first task, each task adds one and hands it to the next, and
 //             the last hands it to the driver: N + 1 hops. A coroutine leaves it in a slot and tells the
@@ -11,7 +10,7 @@
 // of the numbers, and for `creation` what the coroutines do, and the end of the tasks.
 // For `hold` threads wait at a gate, coroutines of `creation` have begun and are suspended, sleeping ones sleep.
 //
-// Not to be taken for the coroutines of a library: C++ has no executor, and this one is a vector of those that
+// Not to be taken for the coroutines of a library: C++ has no executor, and this one is a ring of those that
 // can run and a heap of timers, for one thread. Nor for a thread's sleep and wake-up alone: with GCC's library
 // a thread that waits for a std::atomic looks and yields (sched_yield) some times before it sleeps.
 #include <signal.h>
@@ -26,12 +25,12 @@
 #include <regex>
 #include <thread>
 #include <utility>
-
 using namespace std::chrono_literals;
 using u64 = std::uint64_t;
 using Clock = std::chrono::steady_clock;
 using std::string, std::to_string, std::vector;
 constexpr u64 kEnd = ~u64{0};  // The end, which runs along a chain.
+
 // The flags, docs/CONTRACT.md.
 u64 tasks, warmup;
 bool are_coroutines, is_chain;
@@ -73,21 +72,20 @@ struct Task {
 
 struct Executor {
   using Timer = std::pair<Clock::time_point, Handle>;
-  vector<Handle> ready, batch;
+  vector<Handle> ring;  // Those that can run: room for all tasks, the driver, and a gap between the ends.
+  u64 head = 0, tail = 0;
   std::priority_queue<Timer, vector<Timer>, std::greater<>> timers;
-  void spawn(Task task) { ready.push_back(task.handle); }
-  void run_batch() {
-    batch.swap(ready);
-    for (const Handle task : batch) task.resume();
-    batch.clear();
-  }
+  u64 after(u64 place) const { return place + 1 == ring.size() ? 0 : place + 1; }
+  void ready(Handle task) { ring[std::exchange(tail, after(tail))] = task; }
+  void spawn(Task task) { ready(task.handle); }
+  void step() { ring[std::exchange(head, after(head))].resume(); }
   void run() {  // Until none can run and none sleeps.
     while (true) {
-      while (!ready.empty()) run_batch();
+      while (head != tail) step();
       if (timers.empty()) return;
       std::this_thread::sleep_until(timers.top().first);
       const auto now = Clock::now();
-      for (; !timers.empty() && timers.top().first <= now; timers.pop()) ready.push_back(timers.top().second);
+      for (; !timers.empty() && timers.top().first <= now; timers.pop()) ready(timers.top().second);
     }
   }
 } executor;
@@ -97,7 +95,7 @@ struct Slot {
   Handle waiter;
   void put(u64 value) {
     token = value;
-    if (waiter) executor.ready.push_back(std::exchange(waiter, nullptr));
+    if (waiter) executor.ready(std::exchange(waiter, nullptr));
   }
   bool await_ready() const { return token != 0; }
   void await_suspend(Handle task) { waiter = task; }
@@ -136,7 +134,7 @@ void chain_of_coroutines() {
 struct Pause : std::suspend_always {  // A sleep, or else a turn of the others.
   void await_suspend(Handle task) const {
     if (sleep_time > 0s) executor.timers.emplace(Clock::now() + sleep_time, task);
-    else executor.ready.push_back(task);
+    else executor.ready(task);
   }
 };
 
@@ -151,7 +149,8 @@ void creation_of_coroutines() {
     while (next()) {
       const auto clock = Clock::now();
       for (u64 k = 0; k < tasks; ++k) executor.spawn(body(numbers[k], k));
-      if (gate == 0) executor.run_batch(), held();  // Each comes to its pause.
+      for (u64 k = 0; gate == 0 && k < tasks; ++k) executor.step();  // Each comes to its pause.
+      if (gate == 0) held();
       if (sleep_time > 0s) executor.run();
       record(Clock::now() - clock);
       executor.run();
@@ -241,11 +240,9 @@ void fail(const string& error) {
   answer(R"("at":"failed","error":")" + error + '"');
   _exit(1);
 }
-
 string field(const string& name, u64 value) { return ",\"" + name + "\":" + to_string(value); }
 string pids() { return ",\"pids\":[" + to_string(getpid()) + "]"; }
 int settle() { return sleep_time > 0s ? 0 : 3; }
-
 string description() {  // Threads have the C library's usual stacks of 8 MiB, and its arenas.
   const string own = are_coroutines
       ? R"(coroutines"},"claim":"user-switch","needs":{"bytes":{"fixed":5242880,"each":192})"
@@ -329,19 +326,22 @@ bool read_flags(char** words) {  // True for --describe.
   return value("--describe").empty();
 }
 
-// A read of standard input that waits begins again, and fails: it is taken for the end of file.
-void stop(int number) { if (received.exchange(number) == 0) close(STDIN_FILENO); }
+// A read that the first thread waits in begins again, and fails: this is taken for the end of file.
+void stop(int number) {
+  if (gettid() != getpid()) tgkill(getpid(), getpid(), number);  // It came to another thread.
+  else if (received.exchange(number) == 0) close(STDIN_FILENO);
+}
 
 int main(int, char** words) {
   signal(SIGPIPE, SIG_IGN);
   if (read_flags(words + 1)) return answer(description()), 0;
-  std::set_terminate([] {  // An exception of a task or the library, before the stack that threads use is unwound.
-    try { throw; } catch (const std::exception& error) {
-      fail(string(error.what()) + ": see `switchcost limits cpp-brigade --tasks " + to_string(tasks) + "`");
-    }
+  std::set_terminate([] {  // An exception of the library, before the stack that threads use is unwound.
+    samples = vector<u64>();  // The message takes memory.
+    fail("memory or threads run out: see `switchcost limits cpp-brigade --tasks " + to_string(tasks) + "`");
   });
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, stop);
   started = Clock::now();
+  if (are_coroutines) executor.ring.resize(tasks + 2);
   if (is_chain) are_coroutines ? chain_of_coroutines() : chain_of_threads();
   else are_coroutines ? creation_of_coroutines() : creation_of_threads();
   check(passed, is_chain ? tasks * begun : 0);

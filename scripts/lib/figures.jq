@@ -13,9 +13,10 @@ def scaled($step; $units): reduce $units[1:][] as $unit
 def time: scaled(1000; ["ns", "µs", "ms", "s"]);
 def bytes: scaled(1024; ["B", "KiB", "MiB", "GiB"]);
 
-# The cell of a row of a table, by the beginning of the table's title and the place of its column.
+# The cell of a row of a table, by the beginning of the table's title and the place of its column; null where
+# there is none.
 def cell($title; $row; $column):
-    first(.tables[] | select(.title | startswith($title))).rows[] | select(.name == $row) | .cells[$column];
+    [.tables[] | select(.title | startswith($title)) | .rows[] | select(.name == $row) | .cells[$column]][0];
 
-def mean: .time.mean.value?;
-def slope: .memory.user.line.slope.estimate?;
+def mean: if type == "object" then [.[] | objects | .mean | objects | .value][0] else null end;
+def slope: if type == "object" then .memory.user.line.slope.estimate else null end;

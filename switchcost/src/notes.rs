@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::units::{Bytes, Nanos};
-use record::{Record, Run};
+use record::{Memory, Record, Run};
 
 use crate::compare::pooled;
 
@@ -113,7 +113,9 @@ fn cache_line_moved(record: &Record) -> Option<Note> {
 }
 
 fn unreadable(record: &Record) -> impl Iterator<Item = Note> {
-    let held = record.memory.and_then(|memory| memory.held);
+    // Where tasks were not held there is a peak alone.
+    let was_held = |memory: &Memory| memory.resident.is_some() || memory.peak_resident.is_none();
+    let held = record.memory.and_then(|memory| memory.held).filter(was_held);
     let missing = [
         ("/proc/PID/smaps_rollup", held.is_some_and(|memory| memory.resident.is_none())),
         ("/proc/meminfo", held.is_some_and(|memory| memory.system_slab.is_none())),
