@@ -4,7 +4,7 @@
 //! operation:
 //! - `json`: a JSON document of 1 KiB is parsed into a `serde_json::Value`, which is then released;
 //! - `tls-record`: a record of TLS 1.3 with 1 KiB of content is opened: AES-128-GCM, in place;
-//! - `page-read`: 4 KiB of the program's own file, which is in the page cache, are read by pread(2);
+//! - `page-read`: 4 KiB of a file in the page cache (memfd_create(2)) are read by pread(2);
 //! - `getpid`: a system call that does nothing.
 //!
 //! Timed: those operations. Left out: sealing the records, and the check of the results.
@@ -12,7 +12,7 @@
 //! Not to be taken for the cost in a program at work, whose caches hold other things: here code and data
 //! are warm. Other libraries are faster or slower.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::process::{self, ExitCode};
@@ -23,6 +23,8 @@ use anyhow::{Context, anyhow, ensure};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Defaults, Flags, Pass, Program, Run};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::getpid;
 use serde_json::Value;
 
 /// Time work that programs do every day: JSON, a TLS record, a read, a system call
@@ -53,6 +55,9 @@ const KIB: usize = 1024;
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
+
+/// Pages of the file that is read.
+const FILE_PAGES: usize = 256;
 
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 100, iters: 1000, warmup: 100 };
@@ -175,14 +180,16 @@ fn open(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
 
 /// Reads N pages in each iteration, and times that.
 fn read(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
-    const OWN: &str = "/proc/self/exe";
-    let (file, whole) = (File::open(OWN).context(OWN)?, fs::read(OWN).context(OWN)?);
+    let whole: Vec<u8> = (0..FILE_PAGES * PAGE).map(|k| (k / 7) as u8).collect();
+    let file = memfd_create(c"page-read", MFdFlags::MFD_CLOEXEC);
+    let file = File::from(file.context("cannot make a file in memory")?);
+    file.write_all_at(&whole, 0).context("cannot fill a file in memory")?;
     let expected: Vec<&[u8]> = whole.chunks_exact(PAGE).cycle().take(n).collect();
     let mut pages = vec![[0; PAGE]; n];
     while pass.next_iteration().is_some() {
         let clock = Instant::now();
         for (k, page) in pages.iter_mut().enumerate() {
-            let offset = k * PAGE % (whole.len() / PAGE * PAGE);
+            let offset = k % FILE_PAGES * PAGE;
             file.read_exact_at(page, offset as u64)?;
         }
         pass.record(clock.elapsed());
@@ -196,27 +203,19 @@ fn read(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
 
 /// Calls getpid(2) N times in each iteration, and times that.
 fn call(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
-    let expected = u64::from(process::id()) * n as u64;
+    let expected = i64::from(process::id()) * n as i64;
     while pass.next_iteration().is_some() {
         let mut sum = 0;
 
         let clock = Instant::now();
         for _ in 0..n {
-            sum += getpid();
+            sum += i64::from(getpid().as_raw());
         }
         pass.record(clock.elapsed());
 
         ensure!(sum == expected, "getpid(2) returned another process");
     }
     Ok(())
-}
-
-/// The system call itself: a library may remember its answer.
-fn getpid() -> u64 {
-    // SAFETY: getpid(2) takes nothing, writes nothing and cannot fail.
-    #[expect(unsafe_code, reason = "nix calls the library's function")]
-    let pid = unsafe { libc::syscall(libc::SYS_getpid) };
-    pid as u64
 }
 
 #[cfg(test)]
