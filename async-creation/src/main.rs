@@ -28,7 +28,7 @@ use anyhow::{Context, ensure};
 use chain::StartLatch;
 use clap::Parser;
 use clap::builder::ArgPredicate;
-use contract::message::{Claim, Description, Need, Needs, PassKind};
+use contract::message::{Claim, Description, Need, Needs};
 use contract::{Defaults, Flags, Pass, Program, Run, Step};
 use creation::{DepthFlags, SleepFlags, SpawnTimes, use_stack};
 use runtime::RuntimeFlags;
@@ -66,17 +66,12 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let mut passes = vec![PassKind::main()];
-        match self.sleep.sleep {
-            Some(_) => passes[0].settle = 0,
-            None => passes.push(SpawnTimes::pass()),
-        }
         let claim = match self.floor {
             true => Claim::NoSwitch,
             false => Claim::UserSwitch,
         };
         let tasks = Description {
-            passes,
+            passes: self.sleep.passes(),
             needs: Needs { bytes: Need::new(FIXED_BYTES, TASK_BYTES), ..Needs::default() },
             ..Description::new("async-creation", &self.flags, claim)
         };

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::ValueEnum;
 
 use crate::execute::Options;
+
 /// Characters of a line that are printed before and behind a gap.
 const ENDS: [usize; 2] = [400, 100];
 
@@ -59,6 +61,27 @@ pub(crate) enum TextOrJson {
     Text,
     /// for programs
     Json,
+}
+
+/// A program and its own flags, which end the command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProgramArgs {
+    /// The program, by its name or its path, and its flags
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<String>,
+}
+
+impl ProgramArgs {
+    /// The program and its flags.
+    pub(crate) fn split(&self) -> anyhow::Result<(&str, &[String])> {
+        let (program, flags) = self.program.split_first().context("no program is named")?;
+        Ok((program, flags))
+    }
 }
 
 /// How each process is measured.

@@ -3,7 +3,7 @@
 //! The kernel counts the switches of each process (getrusage(2)) around the timed iterations, and
 //! the interrupts by which one CPU wakes another. A hand-over between threads or processes must
 //! show a switch a hop, and no more than one voluntary one: who hands the token on has nothing else
-//! to do, but may be preempted before it waits. Tasks of a runtime, and one thread by itself, must
+//! to do. It may be preempted once by whom it woke, before it waits; more often is no hand-over. Tasks of a runtime, and one thread by itself, must
 //! show none; but where a runtime has several workers, and these wait for each other, their switches
 //! are what it does and no contradiction.
 
@@ -130,7 +130,11 @@ fn verdict(
 ) -> Verdict {
     let (tokens, workers) = at_once;
     match claim {
-        Claim::KernelSwitch if switches > 1.0 + TOLERANCE => Verdict::TooManySwitches,
+        Claim::KernelSwitch
+            if switches > 1.0 + TOLERANCE || switches + preemptions > 2.0 + TOLERANCE =>
+        {
+            Verdict::TooManySwitches
+        }
         Claim::KernelSwitch if switches + preemptions >= 1.0 - TOLERANCE => Verdict::Switches,
         Claim::KernelSwitch if tokens > 1 => Verdict::SharedSwitches,
         Claim::KernelSwitch => Verdict::TooFewSwitches,
@@ -161,6 +165,9 @@ mod tests {
             (KernelSwitch, (0.5, 0.0), 8, false, SharedSwitches),
             (KernelSwitch, (1.4, 0.0), 8, false, TooManySwitches),
             (KernelSwitch, (2.0, 0.0), 1, false, TooManySwitches),
+            (KernelSwitch, (1.0, 1.0), 1, false, Switches),
+            // It yields its CPU before it sleeps.
+            (KernelSwitch, (0.3, 4.0), 1, false, TooManySwitches),
             (UserSwitch, (0.0, 0.0), 1, true, NeverInKernel),
             (UserSwitch, (0.0, 0.0), 1, false, StaysOnCpu),
             (NoSwitch, (0.0, 0.0), 1, true, StaysOnCpu),

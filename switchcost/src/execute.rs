@@ -16,7 +16,7 @@ use crate::{signals, store};
 const MOST_THREADS: u64 = 10_000;
 
 /// Threads whose moves between CPUs are summed up, at most: the kernel writes a page for each.
-const MOST_MOVED: u64 = 1_000;
+const MOST_MOVED: u64 = 100;
 
 /// How a process is measured.
 #[derive(Clone, Debug)]

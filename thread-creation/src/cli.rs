@@ -2,10 +2,10 @@
 
 use clap::Parser;
 use clap::builder::ArgPredicate;
-use contract::message::{Claim, Description, Need, Needs, PassKind};
+use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
 use contract::{BadUsage, Defaults, Flags, Program};
-use creation::{DepthFlags, SleepFlags, SpawnTimes};
+use creation::{DepthFlags, SleepFlags};
 use threads::StackFlags;
 use threads::futex::FutexFlags;
 use threads::raw::RawThreads;
@@ -38,11 +38,6 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let mut passes = vec![PassKind::main()];
-        match self.sleep.sleep {
-            Some(_) => passes[0].settle = 0,
-            None => passes.push(SpawnTimes::pass()),
-        }
         let needs = match self.floor {
             true => RawThreads::needs() + driver(),
             false => self.passing(self.needs_of_all()),
@@ -54,7 +49,7 @@ impl Program for Cli {
             )));
         }
         Ok(Description {
-            passes,
+            passes: self.sleep.passes(),
             needs,
             ..Description::new("thread-creation", &self.flags, Claim::KernelSwitch)
         })

@@ -8,12 +8,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use contract::message::Extra;
+use contract::message::{Extra, PassKind};
 use contract::samples::Recorder;
 use contract::units::Span;
 use contract::{Interrupted, signals};
 
-use crate::single::nanos;
+use crate::single::{SpawnTimes, nanos};
 
 /// Flags of tasks that sleep.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -26,6 +26,17 @@ pub struct SleepFlags {
     /// Hold each sleeper at a gate until all are alive
     #[arg(long, requires = "sleep")]
     pub gate: bool,
+}
+
+impl SleepFlags {
+    /// Passes of a program with these flags: nothing has to warm up again before tasks that sleep, and no
+    /// single creation of theirs is timed.
+    pub fn passes(&self) -> Vec<PassKind> {
+        match self.sleep {
+            Some(_) => vec![PassKind { settle: 0, ..PassKind::main() }],
+            None => vec![PassKind::main(), SpawnTimes::pass()],
+        }
+    }
 }
 
 /// Longest sleep: a day.

@@ -10,6 +10,7 @@ pub mod interference;
 pub mod machine;
 pub mod memory;
 pub mod metric;
+pub mod plan;
 pub mod record;
 pub mod samples;
 
@@ -18,11 +19,10 @@ pub use cache_line::CacheLine;
 pub use counters::{Absent, Counters, Scope};
 pub use interference::Interference;
 pub use machine::Machine;
-pub use memory::Memory;
+pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Quantity, Stat};
-pub use record::{
-    Also, Case, Kind, MemoryChange, Place, Plan, Process, Record, Run, SCHEMA, Section,
-};
+pub use plan::{Also, Case, Plan, Section};
+pub use record::{Kind, Place, Process, Record, Run, SCHEMA};
 pub use samples::{Samples, Thirds, distribution};
 
 /// Both facts are known and unequal.

@@ -46,6 +46,16 @@ impl Memory {
     }
 }
 
+/// Memory at two points of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryChange {
+    /// Before anything was built; of a program that is looked at from outside, the system's alone.
+    pub before: Memory,
+    /// With every task alive and at rest; its peak is that of the iterations before. Where a plan asked for
+    /// no such rest, the peak alone.
+    pub held: Option<Memory>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

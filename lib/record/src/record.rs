@@ -7,7 +7,10 @@ use std::time::SystemTime;
 use contract::message::{Claim, Extra, Runtime, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Build, CacheLine, Counters, Interference, Machine, Memory, Metric, Samples};
+use crate::{
+    Build, CacheLine, Case, Counters, Interference, Machine, Memory, MemoryChange, Plan, Samples,
+    Section,
+};
 
 /// Version of the layout of a results file.
 pub const SCHEMA: u32 = 2;
@@ -43,105 +46,6 @@ pub struct Run {
     pub build: Build,
     /// Cases that it was made of.
     pub plan: Plan,
-}
-
-/// Cases of a run, as its tables show them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
-    /// Tables.
-    pub sections: Vec<Section>,
-    /// Cells of the tables, in their order; a process names its own by its place here.
-    pub cases: Vec<Case>,
-}
-
-/// One table.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Section {
-    /// Heading.
-    pub title: String,
-    /// Figure of each process that the table shows.
-    pub metric: Metric,
-    /// Figures of the same processes in further columns.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<Also>,
-}
-
-/// A further column of a section: another metric of the same processes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Also {
-    /// Heading.
-    pub name: String,
-    /// Figure that it shows.
-    pub metric: Metric,
-}
-
-impl Also {
-    /// Its heading beside the column that it belongs to.
-    pub fn heading(&self, column: &str) -> String {
-        match column {
-            "" => self.name.clone(),
-            column => format!("{column}: {}", self.name),
-        }
-    }
-}
-
-/// One cell of a table, or one curve of a sweep.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Case {
-    /// Title of its section.
-    pub section: String,
-    /// Row.
-    pub row: String,
-    /// Column; empty where there is one alone.
-    #[serde(default)]
-    pub column: String,
-    /// Row that is subtracted from this one in each round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<String>,
-    /// Row that this one is divided by in each round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub versus: Option<String>,
-    /// Name in the answer, which sets this row against the one that it is divided by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<String>,
-    /// Work that depends on the machine alone: how far it moved between two runs tells how far the machine
-    /// did.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub yardstick: bool,
-    /// Work that programs do every day, which the answer sets against a switch and a creation.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub everyday: bool,
-    /// Flag that is swept, without its dashes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<String>,
-}
-
-impl Case {
-    /// Name for people.
-    pub fn name(&self) -> String {
-        match self.column.as_str() {
-            "" => self.row.clone(),
-            column => format!("{}, {column}", self.row),
-        }
-    }
-}
-
-impl Plan {
-    /// Adds a case in a section, which is added with its first case.
-    pub fn put(&mut self, section: &Section, case: &Case) {
-        if !self.sections.iter().any(|s| s.title == section.title) {
-            self.sections.push(section.clone());
-        }
-        self.cases.push(case.clone());
-    }
-
-    /// A case and its section.
-    pub fn get(&self, index: u32) -> Option<(&Section, &Case)> {
-        let case = self.cases.get(index as usize)?;
-        let section = self.sections.iter().find(|s| s.title == case.section)?;
-        Some((section, case))
-    }
 }
 
 impl Run {
@@ -259,16 +163,6 @@ pub struct Process {
 
 fn one() -> u64 {
     1
-}
-
-/// Memory at two points of a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryChange {
-    /// Before anything was built; of a program that is looked at from outside, the system's alone.
-    pub before: Memory,
-    /// With every task alive and at rest; its peak is that of the iterations before. Where a plan asked for
-    /// no such rest, the peak alone.
-    pub held: Option<Memory>,
 }
 
 impl Process {

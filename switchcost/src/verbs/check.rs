@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 
-use crate::args::{TextOrJson, shortened, time_limit};
+use crate::args::{ProgramArgs, TextOrJson, shortened, time_limit};
 use crate::conformance::{self, Candidate, Checked, Conformity, Level};
 use crate::console::{self, BadUsage};
 use crate::lock::Turn;
@@ -28,14 +28,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// The program, by its name or its path, and flags that keep its runs small or choose its kind
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
-    program: Vec<String>,
+    #[command(flatten)]
+    command: ProgramArgs,
 }
 
 /// The answer for programs, and the tally for people.
@@ -50,7 +44,7 @@ struct Report<'a> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (program, flags) = args.program.split_first().context("no program is named")?;
+    let (program, flags) = args.command.split()?;
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
     let _turn = Turn::take();

@@ -8,7 +8,7 @@ use contract::units::Span;
 use record::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
-use crate::args::{Measure, TextOrJson, shortened};
+use crate::args::{Measure, ProgramArgs, TextOrJson, shortened};
 use crate::console::{self, BadUsage};
 use crate::evidence::{Evidence, Verdict};
 use crate::execute::{self, Options};
@@ -48,14 +48,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// The program, by its name or its path, and its flags
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
-    program: Vec<String>,
+    #[command(flatten)]
+    command: ProgramArgs,
 }
 
 /// Timed iterations where nobody says how many.
@@ -71,7 +65,7 @@ struct Report<'a> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (program, flags) = args.program.split_first().context("no program is named")?;
+    let (program, flags) = args.command.split()?;
     let own =
         |e| BadUsage::new(format!("{e}: options of `switchcost stat` stand before {program}"));
     let mut flags = flags.to_vec();
@@ -81,7 +75,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
     ensure_others(&flags).map_err(own)?;
-    let programs = Programs::up_to_date([program.as_str()], &built_in_tables()?)?;
+    let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
     let case = Case { iters, warmup, ..args.case(program, flags) };
     signals::install()?;
