@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use contract::message::Claim;
 use record::{Metric, Record};
 use serde::{Serialize, Serializer};
 use stats::Estimate;
 
+use crate::CONFIDENCE;
 use crate::cases::{self, Cases, Key, Reading, Runs};
-use crate::course::{Course, Held};
+use crate::course::{Course, Held, Overtaking};
 use crate::memory::{self, Slopes};
 
 /// Everything that a file of records answers.
@@ -97,6 +99,8 @@ pub struct Curve {
     pub series: Vec<Series>,
     /// Where it runs over the number of tasks: the memory that they hold, one for each row.
     pub held: Vec<Held>,
+    /// Where the hops of threads become cheaper than those of tasks in the same place, or dearer.
+    pub overtakings: Vec<Overtaking>,
 }
 
 /// One line of a curve.
@@ -208,6 +212,7 @@ impl Analysis {
                 over: over.to_owned(),
                 series: Vec::new(),
                 held: Vec::new(),
+                overtakings: Vec::new(),
             });
             self.curves.len() - 1
         });
@@ -227,10 +232,16 @@ impl Curve {
     /// Adds what is known once all points are there.
     fn describe(&mut self, cases: &Cases<'_>) {
         let mut rows: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+        let mut kinds: BTreeMap<String, (&str, Claim)> = BTreeMap::new();
         for (key, runs) in cases.in_order() {
             if key.section == self.title {
                 rows.entry(&key.row).or_default().extend(&runs.all);
+                let claim = runs.all.iter().find_map(|run| run.claim);
+                kinds.extend(claim.map(|claim| (key.name(), (key.column.as_str(), claim))));
             }
+        }
+        if matches!(self.metric, Metric::Hop | Metric::Task) {
+            self.overtakings = self.overtakings(&kinds);
         }
         // Caches matter to what is done over and over.
         if self.over == "tasks" && matches!(self.metric, Metric::Hop | Metric::Task) {
@@ -242,7 +253,40 @@ impl Curve {
     }
 }
 
+impl Curve {
+    /// Compares threads with tasks in the same column; `kinds` has the column and the claim of each series.
+    fn overtakings(&self, kinds: &BTreeMap<String, (&str, Claim)>) -> Vec<Overtaking> {
+        let of = |wanted: Claim| {
+            let kind = move |series: &&Series| {
+                kinds.get(&series.name).is_some_and(|(_, claim)| *claim == wanted)
+            };
+            self.series.iter().filter(kind)
+        };
+        let column = |series: &Series| kinds.get(&series.name).map(|(column, _)| column);
+        let pairs = of(Claim::KernelSwitch)
+            .flat_map(|threads| of(Claim::UserSwitch).map(move |tasks| (threads, tasks)))
+            .filter(|(threads, tasks)| column(threads) == column(tasks));
+        let compared = pairs.filter_map(|(threads, tasks)| {
+            Overtaking::of([&threads.name, &tasks.name], &threads.ratios(tasks))
+        });
+        compared.collect()
+    }
+}
+
 impl Series {
+    /// Ratios of this series by another, round by round, where no run of either failed.
+    fn ratios(&self, other: &Series) -> Vec<(u64, Estimate)> {
+        let whole = |(x, cell): &(u64, Cell)| match cell {
+            Cell::Reading(reading) if reading.failed == 0 => Some((*x, reading.means.clone())),
+            _ => None,
+        };
+        let others: BTreeMap<u64, Vec<f64>> = other.points.iter().filter_map(whole).collect();
+        let ratio = |(x, means): (u64, Vec<f64>)| {
+            Some((x, Estimate::ratio(&means, others.get(&x)?, CONFIDENCE)?))
+        };
+        self.points.iter().filter_map(whole).filter_map(ratio).collect()
+    }
+
     /// The points that were measured.
     pub fn measured(&self) -> Vec<(u64, Estimate)> {
         let measured = |(x, cell): &(u64, Cell)| match cell {

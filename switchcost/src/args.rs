@@ -94,6 +94,10 @@ pub(crate) struct Measure {
     /// Keep each sample in the results, not only their summary
     #[arg(long, help_heading = "Results")]
     keep_samples: bool,
+
+    /// Count events (perf_event_open(2)) in a further run of each process that is not timed
+    #[arg(long, help_heading = "Results")]
+    counters: bool,
 }
 
 impl Measure {
@@ -102,7 +106,7 @@ impl Measure {
         Options {
             timeout: self.timeout,
             keep_samples: self.keep_samples,
-            counters: false,
+            counters: self.counters,
             longest: None,
         }
     }

@@ -76,6 +76,45 @@ fn side(of: &Estimate, level: &Estimate) -> Ordering {
     }
 }
 
+/// Where threads overtake tasks, or tasks threads: from a point on one takes less time than the other, which
+/// took less before.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overtaking {
+    /// The series that takes less from there on, and the other one.
+    pub names: [String; 2],
+    /// The first point of those up to the right end at which the whole interval of the ratio is below one.
+    pub from: u64,
+    /// Ratio of their times at the right end.
+    pub end: Estimate,
+}
+
+impl Overtaking {
+    /// Compares two series by the ratios of their times, of the first by the second, in ascending order;
+    /// `None` where no interval tells that one was behind before and ahead up to the end.
+    pub fn of(names: [&str; 2], ratios: &[(u64, Estimate)]) -> Option<Self> {
+        let side = |(_, ratio): &(u64, Estimate)| match ratio.interval {
+            Some(i) if i.high < 1.0 => Ordering::Less,
+            Some(i) if i.low > 1.0 => Ordering::Greater,
+            _ => Ordering::Equal,
+        };
+        let last = ratios.last()?;
+        match side(last) {
+            Ordering::Equal => return None,
+            Ordering::Less => {}
+            Ordering::Greater => {
+                let inverse: Vec<_> = ratios.iter().map(|(x, r)| (*x, r.inverse())).collect();
+                return Self::of([names[1], names[0]], &inverse);
+            }
+        }
+        let before = ratios.iter().rposition(|ratio| side(ratio) != Ordering::Less)?;
+        ratios[..=before].iter().any(|ratio| side(ratio) == Ordering::Greater).then(|| Overtaking {
+            names: names.map(str::to_owned),
+            from: ratios[before + 1].0,
+            end: last.1,
+        })
+    }
+}
+
 /// User memory that a program's tasks hold, and where it fills the caches.
 ///
 /// A hop touches a part of it, so the caches are full at these counts or later; what the kernel
@@ -178,6 +217,19 @@ mod tests {
         let mut points = curve(&[100.0, 101.0, 130.0], 1.0);
         points[1].1.interval = None;
         assert_eq!(Course::of(&points), None);
+    }
+
+    #[test]
+    fn one_series_overtakes_another_where_the_intervals_tell() {
+        let of = |values: &[f64]| Overtaking::of(["threads", "tasks"], &curve(values, 0.1));
+        let over = of(&[2.0, 1.5, 1.05, 0.8, 0.5]).unwrap();
+        assert_eq!((over.names[0].as_str(), over.from, over.end.value), ("threads", 8, 0.5));
+        let over = of(&[0.5, 0.95, 1.6, 4.0]).unwrap();
+        assert_eq!((over.names[0].as_str(), over.from, over.end.value), ("tasks", 4, 0.25));
+        // One is ahead all the time, or nobody knows who is at the end, or was at the beginning.
+        for values in [&[0.5, 0.8][..], &[2.0, 0.5, 0.95], &[1.05, 0.5], &[]] {
+            assert_eq!(of(values), None, "{values:?}");
+        }
     }
 
     /// A run with `tasks` tasks that hold `each` bytes, and 1 MiB of its own.

@@ -50,6 +50,18 @@ impl Estimate {
         Self::guarded(value, numerators.len().min(denominators.len()), interval)
     }
 
+    /// One divided by a ratio.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        let interval = self.interval.map(|i| Interval {
+            estimate: 1.0 / i.estimate,
+            low: 1.0 / i.high,
+            high: 1.0 / i.low,
+            ..i
+        });
+        Self { value: 1.0 / self.value, n: self.n, interval }
+    }
+
     /// Estimate without an interval under [`MIN_ROUNDS`]. With enough rounds, an interval that
     /// could not be computed gives no estimate, so an absent interval has one meaning.
     fn guarded(value: f64, n: usize, interval: Option<Interval>) -> Option<Self> {

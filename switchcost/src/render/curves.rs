@@ -8,7 +8,7 @@ use super::{Grid, Section, evidence};
 use crate::NOT_RUN;
 use crate::analysis::{Cell, Curve, Series};
 use crate::answer::short;
-use crate::course::{FEWEST, Held, TOLERANCE};
+use crate::course::{FEWEST, Held, Overtaking, TOLERANCE};
 
 /// Bars of rising height.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -21,11 +21,39 @@ pub(super) fn section(curve: &Curve) -> Section {
         format!("{}: {} {}", series.name, sparkline(series, &xs), sentence(curve, series))
     };
     let mut lines: Vec<String> = shown.iter().map(does).collect();
+    lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(shown.iter().filter_map(|series| calls(series)));
     lines.extend(gaps(curve));
     lines.extend(evidence::contradictions(curve));
     lines.extend(curve.held.iter().map(held));
     Section { title: curve.title.clone(), grid: points(curve, &shown), lines }
+}
+
+/// From where on one of two series takes less time, in one sentence.
+fn overtaking(
+    curve: &Curve,
+    Overtaking { names: [ahead, behind], from, end }: &Overtaking,
+) -> String {
+    let interval = end.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
+    format!(
+        "From {} on {ahead} takes less time than {behind}: {:.2} times{} at the end",
+        at(curve, *from),
+        end.value,
+        interval.unwrap_or_default()
+    )
+}
+
+/// A value of the flag that is swept, for a sentence.
+fn at(curve: &Curve, x: u64) -> String {
+    match &*flag(curve) {
+        // Flags that count something read as what they count.
+        "--tasks" | "--tokens" | "--workers" => {
+            let plural = &*curve.over;
+            let one = plural.trim_end_matches('s');
+            format!("{x} {}", if x == 1 { one } else { plural })
+        }
+        over => format!("{over} {x}"),
+    }
 }
 
 /// System calls of a series at each x, where they were counted.
@@ -138,15 +166,7 @@ fn sentence(curve: &Curve, series: &Series) -> String {
             ),
         };
     };
-    let at = |x: u64| match &*flag(curve) {
-        // Flags that count something read as what they count.
-        "--tasks" | "--tokens" | "--workers" => {
-            let plural = &*curve.over;
-            let one = plural.trim_end_matches('s');
-            format!("{x} {}", if x == 1 { one } else { plural })
-        }
-        over => format!("{over} {x}"),
-    };
+    let at = |x: u64| at(curve, x);
     let level = quantity.show(course.level);
     let times = |factor: f64| format!("{factor:.*} times", units::significant(factor).min(2));
     let end = format!("{} as much at {last}", times(course.end));

@@ -44,7 +44,9 @@ pub(crate) fn named(
     wrapped(text, 0, width.saturating_sub(indent), &mut lines)?;
     let names = [name].into_iter().chain(iter::repeat(""));
     for (name, line) in names.zip(String::from_utf8_lossy(&lines).lines()) {
-        writeln!(out, "{name:<indent$}{line}")?;
+        // A name that is too long still stands apart.
+        let apart = if name.len() < indent { "" } else { " " };
+        writeln!(out, "{name:<indent$}{apart}{line}")?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::args::{Measure, ProgramArgs, TextOrJson, shortened};
 use crate::console::{self, BadUsage};
 use crate::evidence::{Evidence, Verdict};
-use crate::execute::{self, Options};
+use crate::execute;
 use crate::lock::Turn;
 use crate::notes::Note;
 use crate::plan::{Case, built_in_tables, ensure_others};
@@ -32,10 +32,6 @@ pub(crate) struct Args {
     /// How much later than asked the kernel may wake a sleeping thread, such as 1ns
     #[arg(long, value_name = "TIME", value_parser = setting::timer_slack)]
     timer_slack: Option<Span>,
-
-    /// Count events (perf_event_open(2)) in a further run that is not timed
-    #[arg(long)]
-    counters: bool,
 
     /// Timed iterations [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -83,8 +79,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() {
         bail!("interrupted before it began");
     }
-    let options = Options { counters: args.counters, ..args.measure.options() };
-    let process = execute::run(executable, &case, &options);
+    let process = execute::run(executable, &case, &args.measure.options());
     let record = record(programs.build(), &case, process)?;
     print(&record, args.format)?;
     match &record.error {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cases::Reading;
-use crate::course::{Course, FullCache};
+use crate::course::{Course, FullCache, Overtaking};
 use record::Metric;
 use stats::{Estimate, Interval};
 
@@ -59,6 +59,11 @@ fn curve() -> Curve {
             short,
         ],
         held: vec![Held { name: "rising".to_owned(), per_task: 1024.0, full: full.to_vec() }],
+        overtakings: vec![Overtaking {
+            names: ["falling", "rising"].map(str::to_owned),
+            from: 200,
+            end: Estimate { value: 0.5, n: 5, interval: None },
+        }],
     }
 }
 
@@ -72,6 +77,7 @@ fn a_curve_reads_as_a_table_and_sentences() {
             "falling: █▅▄▂ 100.0ns up to 2 tasks, falls from 20: 0.25 times as much at 2000",
             "level: ████ flat over the whole range: 100.0ns",
             "short: ▆█   too few points to tell",
+            "From 200 tasks on falling takes less time than rising: 0.50 times at the end",
             "Not run at --tasks 200, 2000: short: this system allows at most 99 tasks",
             "rising: 1.000 KiB of user memory for each task, L1d (32 KiB) is full at about 32 \
              tasks, L2 (1.0 MiB) is full at about 1024 tasks",
