@@ -84,6 +84,15 @@ impl ProgramArgs {
     }
 }
 
+/// When a process is measured again.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Repeats {
+    /// Measure a process again, up to five times within half a minute, while the host of a virtual machine takes
+    /// more than this share of its time, such as 2%
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = percent, help_heading = "Plan")]
+    pub(crate) max_stolen: Option<f64>,
+}
+
 /// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Measure {

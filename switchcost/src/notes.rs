@@ -72,10 +72,8 @@ fn preempted(record: &Record) -> Option<Note> {
 
 /// Time that the hypervisor gave to others, and its share of the measurement, where that is over 1 %.
 pub(crate) fn stolen(record: &Record) -> Option<(u64, f64)> {
-    let samples = record.samples.as_ref()?;
-    let time = record.interference?.steal?;
-    let share = time as f64 / (samples.mean * samples.count as f64);
-    (share > 0.01).then_some((time, share))
+    let share = record.stolen().filter(|&share| share > 0.01)?;
+    Some((record.interference?.steal?, share))
 }
 
 fn steal((time, share): (u64, f64)) -> Note {

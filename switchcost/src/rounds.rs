@@ -28,6 +28,8 @@ pub struct Rounds {
     records: Vec<Record>,
     done: HashSet<Place>,
     options: Options,
+    /// Stolen share above which a process is measured again.
+    max_stolen: Option<f64>,
     /// Kept, and not looked at.
     turn: Option<Turn>,
     /// Error that ended it early.
@@ -36,6 +38,9 @@ pub struct Rounds {
 
 /// Place of a process in the run: the case, the swept value, the round, and whether it is a twin.
 type Place = (u32, Option<u64>, u32, bool);
+
+/// Waits before a process is measured again, in s: others come and go within seconds to a minute.
+const PAUSES: [u64; 5] = [1, 2, 4, 8, 16];
 
 impl Rounds {
     /// A run of these cases that begins now.
@@ -60,9 +65,18 @@ impl Rounds {
             records: Vec::new(),
             done: HashSet::new(),
             options,
+            max_stolen: None,
             turn: None,
             failure: None,
         })
+    }
+
+    /// Measures a process again while the host takes more than this share of its time. Each is stored; the
+    /// last one counts.
+    #[must_use]
+    pub fn repeated_above(mut self, max_stolen: Option<f64>) -> Self {
+        self.max_stolen = max_stolen;
+        self
     }
 
     /// A run that goes on where a file ends. Processes that were interrupted or failed are run again.
@@ -193,11 +207,21 @@ impl Rounds {
             if self.done.contains(&(case.index, case.x, round, case.twin)) {
                 continue;
             }
-            progress.show(round, &case.cell.name());
-            let begun = Instant::now();
-            let process = self.one(case);
-            walls[place] = Some(begun.elapsed());
-            self.keep(case, process, round, order)?;
+            for pause in PAUSES.iter().map(Some).chain([None]) {
+                progress.show(round, &case.cell.name());
+                let begun = Instant::now();
+                let mut process = self.one(case);
+                walls[place] = Some(begun.elapsed());
+                process.disturbed = pause.is_some() && is_disturbed(&process, self.max_stolen);
+                let pause = pause.filter(|_| process.disturbed);
+                self.keep(case, process, round, order)?;
+                let Some(pause) = pause else { break };
+                progress.show(round, "waiting for the host, which takes CPU time");
+                signals::pause(Duration::from_secs(*pause))?;
+                if signals::received().is_some() {
+                    break;
+                }
+            }
             progress.advance();
         }
         Ok(walls)
@@ -333,6 +357,11 @@ pub(crate) fn command_line() -> String {
     words.join(" ")
 }
 
+/// Whether the host took more of a process's time than it may.
+fn is_disturbed(process: &Process, max_stolen: Option<f64>) -> bool {
+    process.is_whole() && process.stolen().zip(max_stolen).is_some_and(|(share, max)| share > max)
+}
+
 /// A process that never ran.
 fn failed(case: &Case, reason: String) -> Process {
     Process { error: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
@@ -340,7 +369,11 @@ fn failed(case: &Case, reason: String) -> Process {
 
 #[cfg(test)]
 mod tests {
+    use record::Interference;
+
     use super::*;
+    use crate::cases::Cases;
+    use crate::testing;
 
     fn cases() -> Vec<Case> {
         crate::plan::Plan::built_in().unwrap().cases(false)
@@ -364,6 +397,22 @@ mod tests {
         assert_eq!(first.len(), cases.len());
         // The same seed gives the same order again, whatever was run before.
         assert_eq!(first, order(0));
+    }
+
+    #[test]
+    fn a_process_that_the_host_disturbed_gives_way_to_the_next_one() {
+        let mut disturbed = testing::record("a", 9, &[1_000_000; 10]);
+        let steal = |ns| Interference { steal: Some(ns), ..Interference::default() };
+        disturbed.interference = Some(steal(500_000));
+        assert!(is_disturbed(&disturbed, Some(0.04)));
+        assert!(!is_disturbed(&disturbed, Some(0.06)) && !is_disturbed(&disturbed, None));
+        let quiet = disturbed.clone();
+        disturbed.disturbed = true;
+        for (records, counted) in [(vec![disturbed.clone()], 0), (vec![disturbed, quiet], 1)] {
+            let cases = Cases::of(&records);
+            let (_, runs) = cases.in_order()[0];
+            assert_eq!((runs.all.len(), runs.failed), (counted, 0));
+        }
     }
 
     #[test]

@@ -156,6 +156,9 @@ pub struct Process {
     /// Whether it was interrupted.
     #[serde(default)]
     pub partial: bool,
+    /// Whether the host took so much of the CPU time that it was measured again: no sample.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
     /// Cause of its failure.
     #[serde(default)]
     pub error: Option<String>,
@@ -201,13 +204,21 @@ impl Process {
             teardown_ns: None,
             extra: Extra::new(),
             partial: false,
+            disturbed: false,
             error: None,
         }
     }
 
-    /// Whether it measured all that it should.
+    /// Whether it measured all that it should, and is a sample.
     pub fn is_whole(&self) -> bool {
-        self.error.is_none() && !self.partial
+        self.error.is_none() && !self.partial && !self.disturbed
+    }
+
+    /// CPU time that the hypervisor gave to others, as a share of the time of its iterations; of the whole
+    /// system, so that it can exceed 1.
+    pub fn stolen(&self) -> Option<f64> {
+        let samples = self.samples.as_ref()?;
+        Some(self.interference?.steal? as f64 / (samples.mean * samples.count as f64))
     }
 
     /// Mean time of a hop, in ns.

@@ -17,7 +17,7 @@ use clap::builder::{
 use record::Record;
 
 use super::report::{self, Format};
-use crate::args::Measure;
+use crate::args::{Measure, Repeats};
 use crate::placement;
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
 use crate::programs::Programs;
@@ -68,6 +68,9 @@ pub(crate) struct Args {
     full: bool,
 
     #[command(flatten)]
+    repeats: Repeats,
+
+    #[command(flatten)]
     measure: Measure,
 
     /// Output format
@@ -86,6 +89,9 @@ pub(super) struct Keep {
     /// Shuffle each round by this number [default: drawn from the clock]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub(super) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) repeats: Repeats,
 
     #[command(flatten)]
     pub(super) measure: Measure,
@@ -248,7 +254,8 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
     let options = args.measure.options();
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
         .resume(earlier, &cases)
-        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
+        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?
+        .repeated_above(args.repeats.max_stolen);
 
     let (cases, absent) = placement::place(cases)?;
     for (case, reason) in &absent {

@@ -69,13 +69,17 @@ fn line(name: String, reading: &Reading) -> Vec<String> {
     ]
 }
 
-/// A line for each failed run of a case, with its reason.
+/// A line for each run of a case that is no sample, with its reason.
 fn failures(name: &str, records: &[Record], key: &Key) -> Vec<Vec<String>> {
     let failed = records.iter().filter(|record| !record.is_whole() && key.is_of(record));
     let line = |record: &Record| {
-        let reason = record.error.as_deref().unwrap_or("interrupted");
+        let reason = match &record.error {
+            Some(error) => format!("failed: {error}"),
+            None if record.disturbed => "measured again: the host took CPU time".to_owned(),
+            None => "failed: interrupted".to_owned(),
+        };
         let round = record.round.saturating_add(1);
-        vec![format!("{name}, round {round}"), format!("failed: {reason}")]
+        vec![format!("{name}, round {round}"), reason]
     };
     failed.map(line).collect()
 }
