@@ -168,7 +168,8 @@ fn sentence(curve: &Curve, series: &Series) -> String {
     };
     let at = |x: u64| at(curve, x);
     let level = quantity.show(course.level);
-    let times = |factor: f64| format!("{factor:.*} times", units::significant(factor).min(2));
+    let digits = |factor: f64| if factor < 0.01 { 4 } else { units::significant(factor).min(2) };
+    let times = |factor: f64| format!("{factor:.*} times", digits(factor));
     let end = format!("{} as much at {last}", times(course.end));
     match (course.change, course.stray) {
         (Some((after, from)), _) => {
