@@ -4,10 +4,9 @@
 //! means, with Welch's interval on their logarithms; in memory it is the ratio of two slopes. The
 //! interval shown stands for itself; the verdicts hold together: all cases of all files are one
 //! family, corrected by Holm's method, so that in at most 5 % of comparisons of equal runs any
-//! case is called different. That supposes that nothing but chance sets the runs apart. A machine
-//! that has become slower meanwhile makes a true difference, which no statistics of two files can
-//! tell from one of the programs. So a time is called different only where its interval lies outside
-//! the range by which the yardsticks moved: work that depends on the machine alone.
+//! case is called different. A machine that has become slower meanwhile makes a true difference,
+//! which no statistics of two files can tell from one of the programs. So a time is called different
+//! only where it changed by more than each of the yardsticks: work that depends on the machine alone.
 
 use record::{Metric, Quantity, Record, Run};
 use serde::{Serialize, Serializer};
@@ -19,9 +18,11 @@ use crate::cases::{Cases, Key, Reading, Runs};
 use crate::memory;
 use crate::notes;
 
+mod beside;
 mod change;
 mod marks;
 
+pub use beside::{Beside, Moved};
 pub use change::{Change, Verdict};
 pub use marks::{Fact, Mark, Subject};
 
@@ -50,15 +51,6 @@ pub struct Comparison {
     pub family: usize,
     /// How far the yardsticks moved in each further file.
     pub moved: Vec<Moved>,
-}
-
-/// Range of the yardsticks' changes, as ratios with their intervals; `None` where there are none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Moved {
-    /// Of those that are pinned.
-    pub pinned: Option<(f64, f64)>,
-    /// Of all.
-    pub all: Option<(f64, f64)>,
 }
 
 /// A file that is compared.
@@ -200,8 +192,8 @@ pub fn compare(sources: &[Source<'_>]) -> Comparison {
         let section = comparison.section(key, runs);
         section.lines.extend(lines(key, &runs.view.metric, &cases));
     }
+    comparison.set_beside(&cases);
     comparison.judge();
-    comparison.doubt();
     comparison
 }
 
@@ -346,6 +338,9 @@ impl Comparison {
         let p: Vec<f64> = self.changes().filter_map(|(_, _, c)| c.p).collect();
         self.family = p.len();
         let mut adjusted = stats::holm(&p).into_iter();
+        let p: Vec<f64> =
+            self.changes().filter_map(|(_, _, c)| Some(c.beside.as_ref()?.p)).collect();
+        let mut adjusted_beside = stats::holm(&p).into_iter();
         for section in &mut self.sections {
             for line in &mut section.lines {
                 let quantity = line.metric.quantity();
@@ -353,49 +348,12 @@ impl Comparison {
                     if change.p.is_some() {
                         change.adjusted_p = adjusted.next();
                     }
+                    if let Some(beside) = &mut change.beside {
+                        beside.adjusted_p = adjusted_beside.next();
+                    }
                     change.verdict = change.verdict(quantity);
                 }
             }
         }
-    }
-
-    /// Takes back what is called different where the machine alone may have moved as far.
-    fn doubt(&mut self) {
-        self.moved = (0..self.files.len() - 1).map(|file| self.moved(file)).collect();
-        let lines = self.sections.iter_mut().flat_map(|section| &mut section.lines);
-        for line in lines.filter(|line| !line.is_yardstick) {
-            for (moved, change) in self.moved.iter().zip(&mut line.changes) {
-                let range = if line.is_pinned { moved.pinned } else { moved.all };
-                let (Some((low, high)), Some(change)) = (range, change) else {
-                    continue;
-                };
-                let interval = change.ratio.and_then(|ratio| ratio.interval);
-                let overlaps = interval.is_some_and(|i| i.low <= high && i.high >= low);
-                if matches!(change.verdict, Verdict::Slower | Verdict::Faster) && overlaps {
-                    change.verdict = Verdict::Inconclusive;
-                }
-            }
-        }
-    }
-
-    /// Range of the yardsticks' changes in the further file of that index.
-    fn moved(&self, file: usize) -> Moved {
-        let mut moved = Moved::default();
-        let lines = self.sections.iter().flat_map(|section| &section.lines);
-        for line in lines.filter(|line| line.is_yardstick) {
-            let change = line.changes.get(file).and_then(Option::as_ref);
-            let Some(interval) = change.and_then(|c| c.ratio?.interval) else {
-                continue;
-            };
-            let widen = |range: &mut Option<(f64, f64)>| {
-                let (low, high) = range.unwrap_or((1.0, 1.0));
-                *range = Some((low.min(interval.low), high.max(interval.high)));
-            };
-            widen(&mut moved.all);
-            if line.is_pinned {
-                widen(&mut moved.pinned);
-            }
-        }
-        moved
     }
 }

@@ -147,6 +147,11 @@ pub(crate) fn warnings(records: &[Record]) -> Vec<String> {
     if runs.iter().any(|run| run.build.profile.as_deref() == Some("debug")) {
         warnings.push("built without optimisation".to_owned());
     }
+    let disturbed = records.iter().filter(|record| record.disturbed).count();
+    if disturbed > 0 {
+        let were = if disturbed == 1 { "process was" } else { "processes were" };
+        warnings.push(format!("{disturbed} {were} measured again, since the host took CPU time"));
+    }
     warnings.extend(common(records));
     warnings
 }

@@ -7,6 +7,8 @@
 mod honesty;
 #[path = "compare/synthetic.rs"]
 mod synthetic;
+#[path = "compare/yardsticks.rs"]
+mod yardsticks;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -219,38 +221,6 @@ fn another_machine_build_or_flag_is_marked() {
         assert!(text.contains(said), "{said}\n{text}");
     }
     assert!(!text.contains("cpu_model"), "{text}");
-}
-
-/// Two cases of which the second depends on the machine alone; both times are multiplied.
-fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
-    let mut records: Vec<Record> = (0..10)
-        .flat_map(|k| {
-            let noise = 1000.0 + f64::from(k % 3);
-            [record(0, k, noise * own), record(1, k, noise * yardstick)]
-        })
-        .collect();
-    for record in &mut records {
-        edit(record, |run, case| run.plan.cases[case].yardstick = case == 1);
-    }
-    records
-}
-
-#[test]
-fn what_the_machine_may_have_done_is_no_verdict() {
-    let same = with_yardstick(1.0, 1.0);
-    for (own, yardstick, expected) in [
-        (1.1, 1.1, Verdict::Inconclusive),
-        (1.1, 1.2, Verdict::Inconclusive),
-        (1.3, 1.1, Verdict::Slower),
-        (0.8, 1.1, Verdict::Faster),
-        (1.1, 1.0, Verdict::Slower),
-        (1.0, 1.0, Verdict::NoDifference),
-    ] {
-        let compared = pair(&same, &with_yardstick(own, yardstick));
-        assert_eq!(verdicts(&compared)[0], expected, "{own} beside {yardstick}");
-        let way_out = text(&compared).contains("switchcost duel");
-        assert_eq!(way_out, expected == Verdict::Inconclusive);
-    }
 }
 
 #[test]

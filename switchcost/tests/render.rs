@@ -1,4 +1,4 @@
-//! What a file of invented records is made into, byte by byte; and the page in a real browser.
+//! What a file of invented records is made into, byte by byte.
 //!
 //! `cargo test -p switchcost --test all rewrite_the_fixture -- --ignored` makes the file anew after
 //! a change of its generator, and `INSTA_UPDATE=always` takes what is made of it as right.
@@ -12,6 +12,7 @@ use switchcost::analysis::{Analysis, analyse};
 use switchcost::answer::Answer;
 use switchcost::{render, store};
 
+mod browser;
 #[path = "fixtures/generate.rs"]
 mod generate;
 
@@ -324,99 +325,4 @@ fn the_page_is_folded_below_the_answer() {
     bare.iter_mut().for_each(|record| record.header = header.clone());
     let html = page(&analyse(&bare), &bare);
     assert_eq!(html.matches("<details open>").count(), 1);
-}
-
-/// Looks at the page from inside the browser, at two widths, and writes what is wrong into the
-/// body's text.
-const LOOK: &str = r#"
-const faults = [];
-function look(frame) {
-  const page = frame.contentDocument, width = frame.clientWidth;
-  const say = text => faults.push(width + " px: " + text);
-  if (page.documentElement.scrollWidth > width)
-    say("the page is " + page.documentElement.scrollWidth + " px wide");
-  const loaded = frame.contentWindow.performance.getEntriesByType("resource");
-  for (const entry of loaded) say("it loads " + entry.name);
-  const high = page.body.scrollHeight;
-  if (width === 1200 && high > 5000) say("it is " + high + " px high before it is unfolded");
-  for (const part of page.querySelectorAll("details")) part.open = true;
-  const wide = page.documentElement.scrollWidth;
-  if (wide > width) say("unfolded, the page is " + wide + " px wide");
-  const shown = [...page.querySelectorAll("svg")];
-  if (shown.length !== 7) say(shown.length + " plots are shown");
-  for (const plot of shown) {
-    const title = plot.querySelector("title").textContent, box = plot.getBoundingClientRect();
-    if (plot.getAttribute("role") !== "img" || !title) say("a plot has no role or no title");
-    const texts = [...plot.querySelectorAll("text")].map(text => text.textContent.trim());
-    const has = pattern => texts.some(text => pattern.test(text));
-    if (!has(/^(time per (hop|task|round trip)|bytes per task|thread ÷ task|mean ÷ median)/))
-      say(title + ": what?");
-    if (!has(/^[\d.]+( ns| µs| [KM]iB|x)$/)) say(title + ": no unit");
-    for (const text of plot.querySelectorAll("text")) {
-      const at = text.getBoundingClientRect();
-      if (at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1)
-        say(title + ": '" + text.textContent.trim() + "' leaves the plot");
-      if (at.height < 11) say(title + ": text " + at.height + " px high");
-    }
-  }
-}
-addEventListener("load", () => {
-  for (const frame of document.querySelectorAll("iframe")) look(frame);
-  document.body.textContent = "looked: " + (faults.join("; ") || "well");
-});
-"#;
-
-fn chromium() -> Option<PathBuf> {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|program| program.is_file())
-}
-
-#[test]
-fn the_page_holds_up_in_a_browser() {
-    let Some(chromium) = chromium() else {
-        crate::support::skip("there is no chromium (apt-get install chromium)");
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let page = page(&analyse(&records()), &records());
-    let source = page.replace('&', "&amp;").replace('"', "&quot;");
-    let frames = [360, 390, 1200].map(|width| {
-        format!("<iframe srcdoc=\"{source}\" width={width} height=900 style=\"border:0\"></iframe>")
-    });
-    let looking = folder.path().join("look.html");
-    let html = format!(
-        "<!DOCTYPE html><meta charset=utf-8><body>{}<script>{LOOK}</script>",
-        frames.concat()
-    );
-    fs::write(&looking, html).unwrap();
-    let log = folder.path().join("net.json");
-    let output = Command::new(chromium)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"])
-        .args(["--no-first-run", "--disable-background-networking", "--disable-sync"])
-        .args(["--disable-component-update", "--enable-logging=stderr", "--dump-dom"])
-        // Nothing reaches the network, the browser's own requests included.
-        .arg("--host-resolver-rules=MAP * ~NOTFOUND")
-        .arg(format!("--log-net-log={}", log.display()))
-        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
-        .arg(format!("file://{}", looking.display()))
-        .output()
-        .unwrap();
-    let seen = String::from_utf8_lossy(&output.stdout);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(seen.contains("looked: well"), "{seen}\n{said}");
-    assert!(!said.contains("CONSOLE"), "{said}");
-    // The browser asks its maker for this and that; what a page asks for has an origin.
-    let log = fs::read_to_string(log).unwrap();
-    assert!(log.contains("\"initiator\":"), "the log's form has changed");
-    let asked: Vec<&str> = log
-        .split("{\"params\":{\"initiator\":\"")
-        .skip(1)
-        .filter(|request| !request.starts_with("not an origin"))
-        .map(|request| request.split_once('}').map_or(request, |(head, _)| head))
-        .filter(|request| !request.contains("\"url\":\"file:"))
-        .collect();
-    assert!(asked.is_empty(), "the page asked for {asked:?}");
 }

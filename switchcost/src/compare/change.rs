@@ -4,7 +4,7 @@ use record::Quantity;
 use serde::Serialize;
 use stats::{Estimate, Line as Fit};
 
-use super::{Figure, LEVEL};
+use super::{Beside, Figure, LEVEL};
 use crate::CONFIDENCE;
 use crate::cases::Reading;
 
@@ -19,6 +19,8 @@ pub struct Change {
     pub p: Option<f64>,
     /// The same, corrected for how many cases are judged.
     pub adjusted_p: Option<f64>,
+    /// The change beside those of the yardsticks; `None` where there are none.
+    pub beside: Option<Beside>,
 }
 
 /// Change of a case, in one word.
@@ -98,7 +100,7 @@ impl Change {
     }
 
     fn bare(verdict: Verdict) -> Self {
-        Change { verdict, ratio: None, p: None, adjusted_p: None }
+        Change { verdict, ratio: None, p: None, adjusted_p: None, beside: None }
     }
 
     fn of_times(old: &Reading, new: &Reading) -> Self {
@@ -131,8 +133,28 @@ impl Change {
         }
     }
 
-    /// The final verdict, once p is corrected.
+    /// The final verdict, once each p is corrected. A time is slower or faster that is so beside each
+    /// yardstick as well as by itself.
     pub(super) fn verdict(&self, quantity: Quantity) -> Verdict {
+        let alone = self.alone(quantity);
+        let Some((beside, ratio)) = self.beside.as_ref().zip(self.ratio) else {
+            return alone;
+        };
+        let is_rate = matches!(quantity, Quantity::Rate | Quantity::Throughput);
+        let is_slower = (ratio.value > 1.0) != is_rate;
+        let is_told = beside.adjusted_p.is_some_and(|p| p < LEVEL);
+        match (is_told && (beside.ratio.value > 1.0) == is_slower, is_slower) {
+            (true, true) => Verdict::Slower,
+            (true, false) => Verdict::Faster,
+            (false, _) if matches!(alone, Verdict::Slower | Verdict::Faster) => {
+                Verdict::Inconclusive
+            }
+            (false, _) => alone,
+        }
+    }
+
+    /// The verdict on the change by itself, whatever the machine did meanwhile.
+    fn alone(&self, quantity: Quantity) -> Verdict {
         let Some((ratio, adjusted_p)) = self.ratio.zip(self.adjusted_p) else {
             return self.verdict;
         };

@@ -216,7 +216,8 @@ fn moved(comparison: &Comparison) -> Vec<String> {
         );
         let mut changes = comparison.changes();
         if changes.any(|(_, at, c)| at == file && c.verdict == Verdict::Inconclusive) {
-            text += " Inconclusive: no more than that. `switchcost duel` can tell, in turns.";
+            text +=
+                " Inconclusive: no more than each of these. `switchcost duel` can tell, in turns.";
         }
         remarks.push(text);
     }

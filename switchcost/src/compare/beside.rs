@@ -1,0 +1,131 @@
+//! Whether a time changed by more than the machine did.
+//!
+//! In each round the time is divided by that of a yardstick, which ran within the same seconds. What moves
+//! both, such as a neighbour on the host, cancels. A change counts that is told beside each of the yardsticks
+//! (an intersection-union test: R. L. Berger, Technometrics 24, 1982): it lies outside the range by which
+//! they moved.
+
+use record::Quantity;
+use serde::Serialize;
+use stats::Estimate;
+
+use super::{Comparison, Line};
+use crate::CONFIDENCE;
+use crate::cases::{Cases, Key, Runs};
+
+/// Range of the yardsticks' changes, as ratios with their intervals; `None` where there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Moved {
+    /// Of those that are pinned.
+    pub pinned: Option<(f64, f64)>,
+    /// Of all.
+    pub all: Option<(f64, f64)>,
+}
+
+/// Change of a time beside those of the yardsticks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// New divided by old, each divided by the yardstick beside which it changed least.
+    pub ratio: Estimate,
+    /// The largest of the p of all yardsticks, or 1 where it is longer beside one of them and shorter beside
+    /// another.
+    pub p: f64,
+    /// The same, corrected for how many cases are judged.
+    pub adjusted_p: Option<f64>,
+}
+
+impl Comparison {
+    /// Sets each time beside the yardsticks: those that are pinned, if it is pinned itself.
+    pub(super) fn set_beside(&mut self, cases: &[Cases<'_>]) {
+        let (Some(old), files) = (cases.first(), 0..self.files.len() - 1) else {
+            return;
+        };
+        self.moved = files.map(|file| self.moved(file)).collect();
+        let yardsticks: Vec<(Key, bool)> = self
+            .yardsticks()
+            .filter(|line| line.metric.quantity() == Quantity::Time)
+            .map(|line| (line.key.clone(), line.is_pinned))
+            .collect();
+        let lines = self.sections.iter_mut().flat_map(|section| &mut section.lines);
+        for line in lines.filter(|line| !line.is_yardstick) {
+            let quantity = line.metric.quantity();
+            if !matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput) {
+                continue;
+            }
+            for (new, change) in cases[1..].iter().zip(&mut line.changes) {
+                let both = |key: &Key| old.get(key).zip(new.get(key));
+                let of_its_kind =
+                    yardsticks.iter().filter(|(_, pinned)| !line.is_pinned || *pinned);
+                if let (Some(own), Some(change)) = (both(&line.key), change)
+                    && change.p.is_some()
+                {
+                    let beside = of_its_kind.filter_map(|(key, _)| both(key));
+                    change.beside = Beside::of(own, beside, quantity);
+                }
+            }
+        }
+    }
+
+    fn yardsticks(&self) -> impl Iterator<Item = &Line> {
+        let lines = self.sections.iter().flat_map(|section| &section.lines);
+        lines.filter(|line| line.is_yardstick)
+    }
+
+    /// Range of the yardsticks' changes in the further file of that index.
+    fn moved(&self, file: usize) -> Moved {
+        let mut moved = Moved::default();
+        for line in self.yardsticks() {
+            let change = line.changes.get(file).and_then(Option::as_ref);
+            let Some(interval) = change.and_then(|c| c.ratio?.interval) else {
+                continue;
+            };
+            let widen = |range: &mut Option<(f64, f64)>| {
+                let (low, high) = range.unwrap_or((1.0, 1.0));
+                *range = Some((low.min(interval.low), high.max(interval.high)));
+            };
+            widen(&mut moved.all);
+            if line.is_pinned {
+                widen(&mut moved.pinned);
+            }
+        }
+        moved
+    }
+}
+
+/// A case in the old file and in the new one.
+type Pair<'a> = (&'a Runs<'a>, &'a Runs<'a>);
+
+impl Beside {
+    /// Sets a case beside the yardsticks; `None` where none of them shares enough rounds with it.
+    fn of<'a>(
+        own: Pair<'_>,
+        yardsticks: impl Iterator<Item = Pair<'a>>,
+        quantity: Quantity,
+    ) -> Option<Self> {
+        let changes = yardsticks.filter_map(|yardstick| {
+            let old = divided(own.0, yardstick.0, quantity);
+            let new = divided(own.1, yardstick.1, quantity);
+            let ratio = Estimate::unpaired_ratio(&new, &old, CONFIDENCE)?;
+            ratio.interval?;
+            Some((ratio, stats::welch_ratio_p(&new, &old)?))
+        });
+        let changes: Vec<(Estimate, f64)> = changes.collect();
+        let far = |ratio: &Estimate| ratio.value.ln().abs();
+        let (ratio, _) = changes.iter().min_by(|a, b| far(&a.0).total_cmp(&far(&b.0)))?;
+        let agree = changes.iter().all(|(other, _)| (other.value > 1.0) == (ratio.value > 1.0));
+        let largest = changes.iter().map(|(_, p)| *p).fold(0.0, f64::max);
+        let p = if agree { largest } else { 1.0 };
+        Some(Beside { ratio: *ratio, p, adjusted_p: None })
+    }
+}
+
+/// The time of a case divided by a yardstick's, in each round that both have.
+fn divided(case: &Runs<'_>, yardstick: &Runs<'_>, quantity: Quantity) -> Vec<f64> {
+    let beside = yardstick.means();
+    let time = |figure: f64| match quantity {
+        Quantity::Rate | Quantity::Throughput => 1.0 / figure,
+        _ => figure,
+    };
+    let rounds = case.means().into_iter();
+    rounds.filter_map(|(round, figure)| Some(time(figure) / beside.get(&round)?)).collect()
+}
