@@ -209,15 +209,15 @@ fn moved(comparison: &Comparison) -> Vec<String> {
             format!(" (pinned: {} to {} %)", points(low), points(high))
         });
         let mut text = format!(
-            "Work that depends on the machine alone changed in {} by {} to {} %{pinned}.",
+            "Work that depends on the machine alone changed in {} by {} to {} %{pinned}. A time is slower or \
+             faster that is so beside each of these, round by round.",
             label(comparison, file),
             points(low),
             points(high)
         );
         let mut changes = comparison.changes();
         if changes.any(|(_, at, c)| at == file && c.verdict == Verdict::Inconclusive) {
-            text +=
-                " Inconclusive: no more than each of these. `switchcost duel` can tell, in turns.";
+            text += " Inconclusive: not beside all. `switchcost duel` can tell, in turns.";
         }
         remarks.push(text);
     }
