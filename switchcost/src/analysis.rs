@@ -251,9 +251,7 @@ impl Curve {
             series.course = Course::of(&series.measured());
         }
     }
-}
 
-impl Curve {
     /// Compares threads with tasks in the same column; `kinds` has the column and the claim of each series.
     fn overtakings(&self, kinds: &BTreeMap<String, (&str, Claim)>) -> Vec<Overtaking> {
         let of = |wanted: Claim| {
