@@ -1,6 +1,6 @@
 //! Notes: what a reader should know before trusting figures. Made from records alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use contract::units::{Bytes, Nanos};
@@ -152,6 +152,9 @@ pub(crate) fn warnings(records: &[Record]) -> Vec<String> {
         let were = if disturbed == 1 { "process was" } else { "processes were" };
         warnings.push(format!("{disturbed} {were} measured again, since the host took CPU time"));
     }
+    let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
+    let absent: BTreeSet<String> = absent.map(|absent| format!("not counted: {absent}")).collect();
+    warnings.extend(absent);
     warnings.extend(common(records));
     warnings
 }

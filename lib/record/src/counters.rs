@@ -64,3 +64,10 @@ pub struct Absent {
     /// Command or change that would allow them; absent where nothing would.
     pub remedy: Option<String>,
 }
+
+impl std::fmt::Display for Absent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.events.join(", "), self.reason)?;
+        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
+    }
+}

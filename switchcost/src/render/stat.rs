@@ -232,10 +232,7 @@ fn extra(record: &Record, out: &mut impl Write) -> io::Result<()> {
 
 fn absent(record: &Record, out: &mut impl Write) -> io::Result<()> {
     for absent in record.counters.iter().flat_map(|c| &c.absent) {
-        let remedy = absent.remedy.as_ref().map(|r| format!(": {r}"));
-        let events = absent.events.join(", ");
-        let line = format!("{events}: {}{}", absent.reason, remedy.unwrap_or_default());
-        told("not counted", &line, out)?;
+        told("not counted", &absent.to_string(), out)?;
     }
     Ok(())
 }
