@@ -204,8 +204,12 @@ fn trust(records: &[Record], apart: &Apart, used: f64, stolen: f64) -> String {
         None => "two equal runs were not made (--a-a makes them)".to_owned(),
     };
     let rounds = records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1);
+    let again = match records.iter().filter(|record| record.disturbed).count() {
+        0 => String::new(),
+        disturbed => format!(", {disturbed} of {} processes measured again", records.len()),
+    };
     format!(
-        "Others used {} of the CPU time, {} was stolen; {apart}; {rounds} rounds.",
+        "Others used {} of the CPU time, {} was stolen; {apart}; {rounds} rounds{again}.",
         percent(used),
         percent(stolen)
     )

@@ -97,21 +97,17 @@ impl Overtaking {
             Some(i) if i.low > 1.0 => Ordering::Greater,
             _ => Ordering::Equal,
         };
-        let last = ratios.last()?;
-        match side(last) {
-            Ordering::Equal => return None,
-            Ordering::Less => {}
-            Ordering::Greater => {
-                let inverse: Vec<_> = ratios.iter().map(|(x, r)| (*x, r.inverse())).collect();
-                return Self::of([names[1], names[0]], &inverse);
-            }
-        }
-        let before = ratios.iter().rposition(|ratio| side(ratio) != Ordering::Less)?;
-        ratios[..=before].iter().any(|ratio| side(ratio) == Ordering::Greater).then(|| Overtaking {
-            names: names.map(str::to_owned),
-            from: ratios[before + 1].0,
-            end: last.1,
-        })
+        let sides: Vec<Ordering> = ratios.iter().map(side).collect();
+        let end = *sides.last().filter(|side| **side != Ordering::Equal)?;
+        let before = sides.iter().rposition(|side| *side != end)?;
+        let was_behind = sides[..before + 1].contains(&end.reverse());
+        let ([first, second], ratio) = (names, ratios.last()?.1);
+        let (names, end) = match end {
+            Ordering::Greater => ([second, first], ratio.inverse()),
+            _ => ([first, second], ratio),
+        };
+        let from = ratios.get(before + 1)?.0;
+        was_behind.then(|| Overtaking { names: names.map(str::to_owned), from, end })
     }
 }
 

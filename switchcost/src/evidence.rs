@@ -3,8 +3,8 @@
 //! The kernel counts the switches of each process (getrusage(2)) around the timed iterations, and
 //! the interrupts by which one CPU wakes another. A hand-over between threads or processes must
 //! show a switch a hop, and no more than one voluntary one: who hands the token on has nothing else
-//! to do. It may be preempted once by whom it woke, before it waits; more often is no hand-over. Tasks of a runtime, and one thread by itself, must
-//! show none; but where a runtime has several workers, and these wait for each other, their switches
+//! to do. It may be preempted once by whom it woke, before it waits; more often is no hand-over. Tasks
+//! of a runtime, and one thread by itself, must show none; but where a runtime has several workers, and these wait for each other, their switches
 //! are what it does and no contradiction.
 
 use contract::message::Claim;

@@ -207,13 +207,15 @@ impl Rounds {
             if self.done.contains(&(case.index, case.x, round, case.twin)) {
                 continue;
             }
-            for pause in PAUSES.iter().map(Some).chain([None]) {
+            let mut pauses = PAUSES.iter();
+            loop {
                 progress.show(round, &case.cell.name());
                 let begun = Instant::now();
-                let mut process = self.one(case);
+                let process = self.one(case);
                 walls[place] = Some(begun.elapsed());
-                process.disturbed = pause.is_some() && is_disturbed(&process, self.max_stolen);
-                let pause = pause.filter(|_| process.disturbed);
+                let is_disturbed = is_disturbed(&process, self.max_stolen);
+                let pause = pauses.next().filter(|_| is_disturbed);
+                let process = Process { disturbed: pause.is_some(), ..process };
                 self.keep(case, process, round, order)?;
                 let Some(pause) = pause else { break };
                 progress.show(round, "waiting for the host, which takes CPU time");
