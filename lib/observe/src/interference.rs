@@ -1,48 +1,85 @@
 //! Totals of what the rest of the system does.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use procfs::{CurrentSI, KernelStats};
 use record::Interference;
 
 use crate::cgroup;
 use crate::source::{Source, pressure, word_after};
 
-/// Totals since the system booted. Subtract those read before with [`Interference::since`].
+/// Nanoseconds in a second.
+const NANOS: u64 = 1_000_000_000;
+
+/// Time of a CPU since the system booted, in ns; the kernel shows it in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// It ran something.
+    pub busy: u64,
+    /// It was idle, or waited for a disk, which is idle time too.
+    pub idle: u64,
+    /// The hypervisor gave it to others.
+    pub stolen: u64,
+}
+
+/// Times of the CPUs that are online, by their number; none where the system does not tell.
+pub fn cpu_times() -> BTreeMap<u32, CpuTime> {
+    let text = Source::system().read("/proc/stat").unwrap_or_default();
+    times(&text, NANOS / procfs::ticks_per_second())
+}
+
+/// Times of CPUs as /proc/stat tells them, in ticks of so many ns. The list has no line for a CPU that is
+/// offline.
+fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
+    let of_line = |line: &str| {
+        let (cpu, ticks) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let ticks: Option<Vec<u64>> = ticks.split_whitespace().map(|n| n.parse().ok()).collect();
+        let ns: Vec<u64> = ticks?.into_iter().map(|n| n.saturating_mul(tick)).collect();
+        // user nice system idle iowait irq softirq steal: proc_stat(5). Time of guests is in user.
+        let [user, nice, system, idle, iowait, irq, softirq, stolen, ..] = ns[..] else {
+            return None;
+        };
+        let busy = user + nice + system + irq + softirq;
+        Some((cpu.parse().ok()?, CpuTime { busy, idle: idle + iowait, stolen }))
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+/// Totals since the system booted, those of the CPUs over all that are online. Subtract those read before
+/// with [`Interference::since`].
 pub fn totals() -> Interference {
-    let cpus = KernelStats::current().map(|stats| stats.total);
-    let cpus = cpus.as_ref().ok();
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).ok();
-    let source = Source::system();
+    let cpus = cpu_times();
+    let sum = |of: fn(&CpuTime) -> u64| (!cpus.is_empty()).then(|| cpus.values().map(of).sum());
     Interference {
-        steal: cpus.and_then(|cpus| cpus.steal_duration()).and_then(ns),
-        // Waiting for I/O is idle time too.
-        idle: cpus.and_then(|cpus| ns(cpus.idle_duration() + cpus.iowait_duration()?)),
-        ..read(&source)
+        steal: sum(|cpu| cpu.stolen),
+        idle: sum(|cpu| cpu.idle),
+        ..read(&Source::system())
     }
 }
 
-/// Time that the hypervisor gave to others since the system booted, summed over these CPUs, in ns.
-pub fn stolen(cpus: &[u32]) -> Option<u64> {
-    let stats = KernelStats::current().ok()?;
-    let of = |&cpu: &u32| stats.cpu_time.get(cpu as usize)?.steal_duration();
-    let all: Duration = cpus.iter().map(of).sum::<Option<_>>()?;
-    u64::try_from(all.as_nanos()).ok()
+/// Interrupts between CPUs so far, alone: what [`totals`] tells takes as long as a slice of some programs.
+pub fn interrupts() -> Interference {
+    wakeups(&Source::system())
 }
 
 fn read(source: &Source) -> Interference {
-    let interrupts = source.read("/proc/interrupts").unwrap_or_default();
     let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
     Interference {
         throttled: throttled(source),
+        cpu_pressure: waited("cpu"),
+        memory_pressure: waited("memory"),
+        io_pressure: waited("io"),
+        ..wakeups(source)
+    }
+}
+
+fn wakeups(source: &Source) -> Interference {
+    let interrupts = source.read("/proc/interrupts").unwrap_or_default();
+    Interference {
         // By their description: RES and CAL on x86, IPI0 and IPI1 on arm64 and RISC-V. A wake-up on
         // an idle CPU counts under the second where the scheduler queues it there
         // (ttwu_queue_wakelist, kernel/sched/core.c).
         rescheduling: interrupt(&interrupts, "Rescheduling interrupts"),
         function_calls: interrupt(&interrupts, "Function call interrupts"),
-        cpu_pressure: waited("cpu"),
-        memory_pressure: waited("memory"),
-        io_pressure: waited("io"),
         ..Interference::default()
     }
 }
@@ -133,7 +170,15 @@ IPI2:         9          9          9          9       CPU stop interrupts
     fn this_system_tells_its_idle_time() {
         let before = totals();
         assert!(totals().since(before).idle.is_some(), "{before:?}");
-        assert_eq!(stolen(&[]), Some(0));
-        assert_eq!(stolen(&[u32::MAX]), None);
+        assert!(!cpu_times().is_empty());
+    }
+
+    #[test]
+    fn a_cpu_is_known_by_its_number_where_another_is_offline() {
+        let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 9 0\ncpu2 0 0 0 70 0 0 0 30 0 0\nintr 1\n";
+        let times = times(text, 10);
+        let one = CpuTime { busy: 190, idle: 90, stolen: 80 };
+        let other = CpuTime { busy: 0, idle: 700, stolen: 300 };
+        assert_eq!(times, BTreeMap::from([(0, one), (2, other)]));
     }
 }

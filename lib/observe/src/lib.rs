@@ -13,4 +13,5 @@ pub mod memory;
 pub mod migrations;
 pub mod perf;
 mod source;
+pub mod speed;
 pub mod usage;

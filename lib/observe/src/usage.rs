@@ -84,6 +84,11 @@ impl Totals {
     }
 }
 
+/// CPU time of a process so far, its ended threads included, in ns; `None` where it has ended.
+pub fn cpu_time(pid: i32) -> Option<u64> {
+    time(pid, Clock::Scheduler)
+}
+
 /// CPU clocks of a process (include/linux/posix-timers_types.h).
 #[derive(Clone, Copy)]
 enum Clock {

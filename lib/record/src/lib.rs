@@ -13,6 +13,7 @@ pub mod metric;
 pub mod plan;
 pub mod record;
 pub mod samples;
+pub mod slice;
 
 pub use build::Build;
 pub use cache_line::CacheLine;
@@ -24,6 +25,7 @@ pub use metric::{Metric, Quantity, Stat};
 pub use plan::{Also, Case, Plan, Section};
 pub use record::{Kind, Place, Process, Record, Run, SCHEMA};
 pub use samples::{Samples, Thirds, distribution};
+pub use slice::{Account, Probe, Slice};
 
 /// Both facts are known and unequal.
 fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {

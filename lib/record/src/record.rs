@@ -8,8 +8,8 @@ use contract::message::{Claim, Extra, Runtime, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Build, CacheLine, Case, Counters, Interference, Machine, Memory, MemoryChange, Plan, Samples,
-    Section,
+    Account, Build, CacheLine, Case, Counters, Interference, Machine, Memory, MemoryChange, Plan,
+    Samples, Section, Slice,
 };
 
 /// Version of the layout of a results file.
@@ -126,6 +126,12 @@ pub struct Process {
     /// CPU time, switches and faults of the timed iterations.
     #[serde(default)]
     pub usage: Option<Usage>,
+    /// Its turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<Slice>,
+    /// CPU time of the CPUs in use over the window in which it took turns with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
     /// Moves of its threads between CPUs meanwhile; absent where nothing is handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,
@@ -194,6 +200,8 @@ impl Process {
             runtime: None,
             samples: None,
             usage: None,
+            slices: Vec::new(),
+            account: None,
             migrations: None,
             interference: None,
             memory: None,

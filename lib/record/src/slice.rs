@@ -1,0 +1,145 @@
+//! Slices: the runs of a process that takes turns with others, and what the machine did meanwhile.
+
+use serde::{Deserialize, Serialize};
+
+/// One `run` of a process, a few milliseconds long, between two looks at the machine.
+///
+/// In a file it is an array, in the order of the fields: there are thousands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Packed", into = "Packed")]
+pub struct Slice {
+    /// Turn of the round, from 0: slices of one turn lie next to each other.
+    pub turn: u32,
+    /// Look before it, in µs since the run began.
+    pub at: u64,
+    /// From that look to the next one, in µs.
+    pub window: u64,
+    /// Timed iterations.
+    pub iterations: u64,
+    /// Their time, in ns.
+    pub total: u64,
+    /// Median iteration, in ns.
+    pub median: u64,
+    /// Time that the host took from the CPUs that it may use, in µs; counted in ticks.
+    pub stolen: Option<u64>,
+    /// Share of the CPUs that other programs used around it, in parts per thousand.
+    pub others: Option<u32>,
+    /// Time of the speed probe on CPUs that it may use.
+    pub probes: Vec<Probe>,
+}
+
+/// Time of the speed probe on a CPU, in ns: a fixed number of additions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// CPU.
+    pub cpu: u32,
+    /// Right before the slice.
+    pub before: u32,
+    /// Right after it.
+    pub after: u32,
+}
+
+/// A [`Slice`] as it is written.
+type Packed = (u32, u64, u64, u64, u64, u64, Option<u64>, Option<u32>, Vec<(u32, u32, u32)>);
+
+impl From<Packed> for Slice {
+    fn from((turn, at, window, iterations, total, median, stolen, others, probes): Packed) -> Self {
+        let probe = |(cpu, before, after)| Probe { cpu, before, after };
+        let probes = probes.into_iter().map(probe).collect();
+        Slice { turn, at, window, iterations, total, median, stolen, others, probes }
+    }
+}
+
+impl From<Slice> for Packed {
+    fn from(slice: Slice) -> Self {
+        let probes = slice.probes.iter().map(|p| (p.cpu, p.before, p.after)).collect();
+        (
+            slice.turn,
+            slice.at,
+            slice.window,
+            slice.iterations,
+            slice.total,
+            slice.median,
+            slice.stolen,
+            slice.others,
+            probes,
+        )
+    }
+}
+
+/// CPU time of some CPUs over one window, all of it: what was measured, the host, other programs, and none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// Start of the window, in µs since the run began; one window may be that of several processes.
+    pub at: u64,
+    /// Wall time of the window times the number of CPUs, in ns.
+    pub all: u64,
+    /// Time in which the CPUs were idle or waited for a disk, in ns.
+    pub idle: u64,
+    /// Time in which they ran anything, in ns.
+    pub busy: u64,
+    /// Time that the hypervisor gave to others, in ns.
+    pub stolen: u64,
+    /// CPU time of the measured programs and of the runner, in ns.
+    pub own: u64,
+}
+
+/// Largest share of an account that may be missing or too much: the kernel counts in ticks.
+const TOLERANCE: f64 = 0.02;
+
+impl Account {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Account) -> Account {
+        Account {
+            at: self.at,
+            all: self.all.saturating_add(other.all),
+            idle: self.idle.saturating_add(other.idle),
+            busy: self.busy.saturating_add(other.busy),
+            stolen: self.stolen.saturating_add(other.stolen),
+            own: self.own.saturating_add(other.own),
+        }
+    }
+
+    /// Share of the time that other programs used. `None` where idle, busy and stolen time do not add up to
+    /// the whole, or the programs claim more than the CPUs ran: then it is unknown.
+    pub fn others(&self) -> Option<f64> {
+        let share = |ns: u64| ns as f64 / self.all as f64;
+        let sum = share(self.idle) + share(self.busy) + share(self.stolen);
+        let others = (self.busy as f64 - self.own as f64) / self.all as f64;
+        let adds_up = (sum - 1.0).abs() <= TOLERANCE && others >= -TOLERANCE;
+        // Less than the tolerance is nothing that could be told.
+        (self.all > 0 && adds_up).then_some(others.max(0.0))
+    }
+
+    /// Share of the time that the hypervisor gave to others.
+    pub fn stolen(&self) -> Option<f64> {
+        (self.all > 0).then_some(self.stolen as f64 / self.all as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_a_short_array() {
+        let text = "[3,5000,10000,7,9000000,1200,0,null,[[1,800,810]]]";
+        let slice: Slice = serde_json::from_str(text).unwrap();
+        assert_eq!((slice.iterations, slice.others, slice.probes[0].after), (7, None, 810));
+        assert_eq!(serde_json::to_string(&slice).unwrap(), text);
+    }
+
+    #[test]
+    fn an_account_adds_up_or_is_unknown() {
+        let account =
+            |idle, busy, own| Account { all: 1000, idle, busy, own, ..Account::default() };
+        assert_eq!(account(500, 500, 400).others(), Some(0.1));
+        assert_eq!(account(500, 490, 500).others(), Some(0.0));
+        // 6 % more than there was; and programs that ran longer than their CPUs.
+        assert_eq!(account(560, 500, 400).others(), None);
+        assert_eq!(account(500, 500, 560).others(), None);
+        assert_eq!(Account::default().others(), None);
+        assert_eq!(account(500, 500, 0).plus(account(0, 1000, 0)).others(), Some(0.75));
+    }
+}
