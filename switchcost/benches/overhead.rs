@@ -11,11 +11,13 @@ use std::io::{Read, Write, pipe};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use contract::message::MOST_SAMPLES;
+
 use anyhow::{Context, ensure};
 use contract::units::Nanos;
 use stats::Estimate;
 use switchcost::CONFIDENCE;
-use switchcost::execute::{self, Options};
+use switchcost::measure::turns::{self, Options, Seat};
 use switchcost::plan::{Case, ProgramTables};
 use switchcost::programs::Programs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -182,9 +184,14 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
         warmup: WARMUPS as u64,
         ..Case::default()
     };
-    let options = Options { timeout: TIMEOUT, keep_samples: false, counters: false, longest: None };
+    let options = Options { timeout: TIMEOUT, keep_samples: false, counters: false };
     let program = programs.executable(pair.program)?;
-    let process = execute::run(program, &case, &options);
+    let size = case.iters.min(MOST_SAMPLES);
+    let seat = Seat { case: &case, program, iterations: Some(size), slices: None };
+    let mut rng = fastrand::Rng::with_seed(1);
+    let process =
+        turns::measure(&[seat], &[vec![0]], &options, Instant::now(), &mut rng, |_, _| {})
+            .remove(0);
     match process.error {
         None => Ok(process.samples.context("no samples")?.mean),
         Some(reason) => anyhow::bail!("{}: {reason}", pair.program),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 
-use crate::execute::Options;
+use crate::measure::turns::Options;
 
 /// Characters of a line that are printed before and behind a gap.
 const ENDS: [usize; 2] = [400, 100];
@@ -84,19 +84,10 @@ impl ProgramArgs {
     }
 }
 
-/// When a process is measured again.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct Repeats {
-    /// Measure a process again, up to five times within half a minute, while the host of a virtual machine takes
-    /// more than this share of its time, such as 2%
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = percent, help_heading = "Plan")]
-    pub(crate) max_stolen: Option<f64>,
-}
-
 /// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Measure {
-    /// Time after which a process is ended by SIGTERM, and 10 s later by SIGKILL
+    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit, help_heading = "Advanced")]
     timeout: Duration,
 
@@ -112,12 +103,7 @@ pub(crate) struct Measure {
 impl Measure {
     /// The same for whatever runs a process.
     pub(crate) fn options(self) -> Options {
-        Options {
-            timeout: self.timeout,
-            keep_samples: self.keep_samples,
-            counters: self.counters,
-            longest: None,
-        }
+        Options { timeout: self.timeout, keep_samples: self.keep_samples, counters: self.counters }
     }
 }
 

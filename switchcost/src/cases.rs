@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-use record::{Metric, Place, Quantity, Record};
+use record::{Metric, Place, Quantity, Record, Side};
 use serde::Serialize;
 use stats::{Estimate, Interval, Mode};
 
@@ -149,7 +149,8 @@ impl<'a> Cases<'a> {
     pub fn of(records: &'a [Record]) -> Self {
         let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
         for record in records {
-            let Some(place) = record.place() else {
+            // Another build's figures are no more of the same.
+            let Some(place) = record.place().filter(|_| record.side != Some(Side::B)) else {
                 continue;
             };
             for view in views(place) {

@@ -1,250 +1,236 @@
 //! Two builds in turns: what has changed, on a machine that never stands still.
 //!
-//! Rows take turns as well, a pair at a time, so that each of them sees the whole of the duel's time.
-//! How many pairs there are is decided by the clock, never by what they show.
+//! A round starts three programs of each row afresh: both sides and, in every second round, a twin of the
+//! first. They take turns next to each other, as in any run. A row that is decided early leaves its time to
+//! the others, by a rule that keeps the error of all.
 
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet};
 
-use observe::interference;
+use record::{Metric, Quantity, Record, Side};
 
-use crate::executable::Executable;
+use crate::NOT_RUN;
 use crate::plan::Case;
-use crate::setting::Cpus;
-use crate::signals;
+use crate::quiet::Levels;
 
 mod build;
 pub mod judge;
-mod pair;
 pub mod side;
-mod slope;
 
-use judge::{Fault, MIN_PAIRS, Row};
-use pair::{Pace, Stop, Turns};
-use slope::Lines;
+use judge::{Fault, MIN_PAIRS, Pair, Row, Times};
 
-/// Fewest twins of a row.
-const MIN_TWINS: usize = 3;
+/// Task counts of a line. More pairs are worth more than more counts.
+const COUNTS: usize = 5;
 
-/// One of so many pairs is a twin: a third of the time of the others.
-const TWIN_OF: usize = 4;
+/// Numbers of pairs after which a row may be decided before the end.
+const LOOKS: [usize; 6] = [8, 12, 18, 27, 40, 60];
 
-/// Standard deviation of a pair's log ratio as it was seen, pinned and not: docs/METHODOLOGY.md.
-const USUAL_SD: [f64; 2] = [0.03, 0.06];
-
-/// The same of memory per task.
-const USUAL_SD_OF_MEMORY: f64 = 0.01;
-
-/// A row of the duel under way.
-#[derive(Debug)]
-pub struct LiveRow {
-    /// One, or those of a slope.
-    cases: Vec<Case>,
-    programs: [Executable; 2],
-    row: Row,
-    pace: Option<Pace>,
-    /// Time of all its pairs.
-    spent: Duration,
-    stolen: Duration,
+/// Cases of a duel: each of these on both sides, and a twin of the first.
+pub fn sides(cases: Vec<Case>) -> Vec<Case> {
+    let on = |case: &Case, side, twin| Case { side: Some(side), twin, ..case.clone() };
+    let all = cases.into_iter().filter(|case| !case.twin).flat_map(|case| {
+        [on(&case, Side::A, false), on(&case, Side::B, false), on(&case, Side::A, true)]
+    });
+    all.collect()
 }
 
-/// Settings of a duel.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Time for all rows.
-    pub budget: Duration,
-    /// Most pairs of a row.
-    pub most: usize,
-    /// Time after which a process is ended.
-    pub timeout: Duration,
-    /// Seed of all orders.
-    pub seed: u64,
+/// Keeps as many task counts of each slope as a line has, from the fewest to the most.
+pub fn thin_out(cases: &mut Vec<Case>) {
+    let mut counts: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for case in cases.iter() {
+        counts.entry(case.index).or_default().extend(case.x);
+    }
+    cases.retain(|case| {
+        let all: Vec<u64> = counts[&case.index].iter().copied().collect();
+        let last = all.len().saturating_sub(1);
+        let is_kept = |x: u64| (0..COUNTS).any(|k| all[k * last / (COUNTS - 1)] == x);
+        case.x.is_none_or(is_kept)
+    });
 }
 
-/// What a row will be able to show.
-#[derive(Clone, Debug)]
-pub struct Forecast {
-    /// Its name.
-    pub name: String,
-    /// Pairs that there is time for.
-    pub pairs: usize,
-    /// Smallest change of its time, or of its memory, as a share.
-    pub change: Option<f64>,
+/// Rows of a duel's records, in the plan's order; none if they are no duel's.
+pub fn rows(records: &[Record]) -> Vec<Row> {
+    let mut cases: BTreeMap<u32, Vec<&Record>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.side.is_some()) {
+        cases.entry(record.case).or_default().push(record);
+    }
+    let levels = Levels::of(records.iter().flat_map(|record| &record.slices));
+    cases.into_values().filter_map(|own| row(&own, &levels)).collect()
 }
 
-impl LiveRow {
-    /// A row between the first side's program and the second's: a case and, where it is a slope, others
-    /// with other numbers of tasks.
-    pub fn new(case: Case, others: Vec<Case>, programs: [Executable; 2]) -> Self {
-        LiveRow {
-            row: row(&case, None),
-            cases: slope::counts([vec![case], others].concat()),
-            programs,
-            pace: None,
-            spent: Duration::ZERO,
-            stolen: Duration::ZERO,
-        }
-    }
-
-    fn is_memory(&self) -> bool {
-        self.cases.len() > 1
-    }
-
-    fn is_pinned(&self) -> bool {
-        self.cases.iter().any(|case| case.pin)
-    }
-
-    fn done(&self) -> usize {
-        self.row.pairs.len() + self.row.twins.len()
-    }
-
-    fn is_enough(&self) -> bool {
-        self.row.pairs.len() >= MIN_PAIRS && self.row.twins.len() >= MIN_TWINS
-    }
-
-    /// Time of one pair.
-    fn cost(&self) -> Duration {
-        self.spent / self.done().max(1) as u32
-    }
-
-    /// Time of all pairs that a verdict takes.
-    fn least(&self) -> Duration {
-        self.cost() * (MIN_PAIRS + MIN_TWINS) as u32
-    }
-
-    /// Measures one more pair, or a twin; `share` is the row's part of the budget. False where a signal
-    /// asks to stop.
-    fn advance(&mut self, options: &Options, share: Duration, rng: &mut fastrand::Rng) -> bool {
-        let is_twin = self.done() % TWIN_OF == TWIN_OF / 2;
-        let [a, b] = &self.programs;
-        let sides = if is_twin { [("A", a), ("A", a)] } else { [("A", a), ("B", b)] };
-        let timeout = options.timeout;
-        let (begun, before) = (Instant::now(), self.stolen_so_far());
-        let outcome = match &self.cases[..] {
-            [case] => {
-                let turns = Turns { case, sides, timeout, budget: options.budget, share };
-                turns.measure(&mut self.pace, rng)
-            }
-            cases => Lines { cases, sides, timeout }.measure(rng),
-        };
-        self.spent += begun.elapsed();
-        self.stolen += self.stolen_so_far().saturating_sub(before);
-        match outcome {
-            Ok(pair) if is_twin => self.row.twins.push(pair),
-            Ok(pair) => self.row.pairs.push(pair),
-            Err(Stop::Interrupted) => return false,
-            Err(Stop::Failed(error)) => self.row.fault = Some(Fault::Failed(error)),
-            Err(Stop::TooLong(all)) => self.leave_out(all),
-        }
-        true
-    }
-
-    fn leave_out(&mut self, all: Duration) {
-        self.row.fault = Some(Fault::TooLong(all.as_secs() + 1));
-    }
-
-    /// CPUs that its processes may use.
-    fn cpus(&self) -> Vec<u32> {
-        let all = Cpus::allowed().map_or(Vec::new(), |cpus| cpus.list().to_vec());
-        let most = if self.is_pinned() { 1 } else { all.len() };
-        all.into_iter().take(most).collect()
-    }
-
-    /// Time that others got of them; nothing where the system does not tell.
-    fn stolen_so_far(&self) -> Duration {
-        Duration::from_nanos(interference::stolen(&self.cpus()).unwrap_or(0))
-    }
-
-    /// The row as it can be judged.
-    pub fn into_row(mut self) -> Row {
-        let all = self.spent.as_secs_f64() * self.cpus().len() as f64;
-        self.row.stolen = self.stolen.as_secs_f64() / all.max(1e-9);
-        self.row
-    }
-}
-
-/// A row without pairs.
-pub fn row(case: &Case, left_out: Option<String>) -> Row {
-    Row {
-        section: case.section.title.clone(),
-        name: case.cell.name(),
-        fault: left_out.map(Fault::LeftOut),
+fn row(records: &[&Record], levels: &Levels) -> Option<Row> {
+    let place = records.first()?.place()?;
+    let slices = || records.iter().flat_map(|record| &record.slices);
+    let quiet = slices().filter(|slice| levels.disturbance(slice).is_none()).count();
+    let is_quiet = quiet * 4 >= slices().count();
+    let mut row = Row {
+        section: place.section.title.clone(),
+        name: place.case.name(),
+        metric: place.section.metric.clone(),
+        quiet: (slices().count() > 0).then(|| quiet as f64 / slices().count() as f64),
+        fault: records.iter().find_map(|record| fault(record)),
         ..Row::default()
-    }
-}
-
-/// Measures the first pair of each row, and leaves out those that are too long for the budget: returns
-/// what the others will be able to show.
-pub fn begin(live_rows: &mut [LiveRow], options: &Options) -> Vec<Forecast> {
-    let mut rng = fastrand::Rng::with_seed(options.seed);
-    let share = options.budget / live_rows.len().max(1) as u32;
-    let mut order: Vec<&mut LiveRow> = live_rows.iter_mut().collect();
-    rng.shuffle(&mut order);
-    for live in &mut order {
-        if signals::received().is_some() || !live.advance(options, share, &mut rng) {
-            return Vec::new();
-        }
-    }
-    order.retain(|live| live.row.fault.is_none());
-    order.sort_by_key(|live| live.least());
-    let mut all = Duration::ZERO;
-    for live in order {
-        all += live.least();
-        // The shortest row is measured in any case.
-        if all > options.budget && all > live.least() {
-            live.leave_out(live.least());
-        }
-    }
-    forecasts(live_rows, options)
-}
-
-/// What rows show that have the same time each, and not less than a verdict takes.
-fn forecasts(live_rows: &[LiveRow], options: &Options) -> Vec<Forecast> {
-    let rest: Vec<&LiveRow> = live_rows.iter().filter(|c| c.row.fault.is_none()).collect();
-    let each = options.budget.as_secs_f64() / rest.len().max(1) as f64;
-    let forecast = |live: &&LiveRow| {
-        let all = each / live.cost().as_secs_f64().max(1e-9);
-        let pairs = (all * (1.0 - 1.0 / TWIN_OF as f64)) as usize;
-        let pairs = pairs.min(options.most).max(MIN_PAIRS);
-        let sd = match live.is_memory() {
-            true => USUAL_SD_OF_MEMORY,
-            false => USUAL_SD[usize::from(!live.is_pinned())],
-        };
-        Forecast {
-            name: live.row.name.clone(),
-            pairs,
-            change: judge::smallest_change(sd, pairs, rest.len()),
-        }
     };
-    rest.iter().map(forecast).collect()
+    let mut rounds: BTreeMap<u32, [Vec<&Record>; 3]> = BTreeMap::new();
+    for &record in records.iter().filter(|record| record.is_whole()) {
+        let place = match (record.side, record.twin) {
+            (Some(Side::B), _) => 1,
+            (_, twin) => {
+                if twin {
+                    2
+                } else {
+                    0
+                }
+            }
+        };
+        rounds.entry(record.round).or_default()[place].push(record);
+    }
+    for [a, b, twin] in rounds.values() {
+        row.pairs.extend(pair(a, b, levels, is_quiet));
+        row.twins.extend(pair(a, twin, levels, is_quiet));
+    }
+    let divisor = |record: &&&Record| match row.metric.quantity() {
+        Quantity::Time => record.repeats().map(|(repeats, _)| repeats as f64),
+        _ => None,
+    };
+    row.divisor = records.iter().find_map(|record| divisor(&record)).unwrap_or(1.0);
+    Some(row)
 }
 
-/// Measures pairs until the budget is used up and each row has what a verdict takes, or a signal asks to
-/// stop. `tell` is called before each pair.
-pub fn measure(
-    live_rows: &mut [LiveRow],
-    options: &Options,
-    begun: Instant,
-    mut tell: impl FnMut(&str),
-) {
-    // Not the orders of the first pairs again.
-    let mut rng = fastrand::Rng::with_seed(options.seed.wrapping_add(1 << 32));
-    let share = options.budget / live_rows.len().max(1) as u32;
-    loop {
-        let left = options.budget.saturating_sub(begun.elapsed());
-        let next = live_rows
-            .iter_mut()
-            .filter(|c| c.row.fault.is_none())
-            .filter(|c| !c.is_enough() || c.cost() <= left && c.row.pairs.len() < options.most)
-            .min_by_key(|c| match c.is_enough() {
-                false => (false, c.done() as u128),
-                true => (true, c.spent.as_nanos()),
-            });
-        let Some(live) = next else {
-            return;
+fn fault(record: &Record) -> Option<Fault> {
+    let error = record.error.as_ref()?;
+    let side = if record.side == Some(Side::B) { "B" } else { "A" };
+    Some(match error.strip_prefix(NOT_RUN) {
+        Some(why) => Fault::LeftOut(why.to_owned()),
+        None => Fault::Failed(format!("{side}: {error}")),
+    })
+}
+
+/// Figures of two sides in a round; several processes of each for a slope.
+fn pair(first: &[&Record], second: &[&Record], levels: &Levels, is_quiet: bool) -> Option<Pair> {
+    let (a, b) = (first.first()?, second.first()?);
+    if a.place()?.section.metric == Metric::Memory {
+        return Some(Pair { memory: Some([slope(first)?, slope(second)?]), ..Pair::default() });
+    }
+    let counts = |count: fn(&contract::message::Usage) -> u64| {
+        let each = |record: &Record| {
+            let timed = record.samples.as_ref()?.count as f64;
+            Some(count(record.usage.as_ref()?) as f64 / timed)
         };
-        tell(&live.row.name);
-        if signals::received().is_some() || !live.advance(options, share, &mut rng) {
-            return;
+        Some([each(a)?, each(b)?])
+    };
+    // Slices of the same turn, next to each other.
+    let others: BTreeMap<u32, &record::Slice> = b.slices.iter().map(|s| (s.turn, s)).collect();
+    let counts_here = |slice: &record::Slice| !is_quiet || levels.disturbance(slice).is_none();
+    let turns: Vec<[f64; 2]> = a
+        .slices
+        .iter()
+        .filter_map(|slice| Some((slice, *others.get(&slice.turn)?)))
+        .filter(|(a, b)| counts_here(a) && counts_here(b))
+        .map(|(a, b)| [a.median as f64, b.median as f64])
+        .collect();
+    let side = |k: usize| {
+        let medians: Vec<f64> = turns.iter().map(|turn| turn[k]).collect();
+        stats::median(&medians)
+    };
+    Some(Pair {
+        time: Some(Times { medians: [side(0)?, side(1)?], log_ratio: judge::log_ratio(&turns)? }),
+        switches: counts(|used| used.voluntary_switches),
+        faults: counts(|used| used.minor_faults),
+        ..Pair::default()
+    })
+}
+
+/// Resident memory of a task. The kernel's share is counted for the whole system alone, where others' work
+/// would hide a change.
+fn slope(records: &[&Record]) -> Option<f64> {
+    let point = |record: &&Record| Some((record.x? as f64, record.resident_gain()? as f64));
+    let (tasks, bytes): (Vec<f64>, Vec<f64>) = records.iter().filter_map(point).unzip();
+    Some(stats::fit_line(&tasks, &bytes, crate::CONFIDENCE)?.slope.estimate)
+}
+
+/// Decides which rows need more pairs.
+#[derive(Debug)]
+pub struct Decider {
+    /// Largest change that counts as none, as a share.
+    pub margin: f64,
+    /// Rows that are judged together, decided ones among them.
+    pub rows: usize,
+    /// Rows by their places in the plan that have changed, or not.
+    changed: BTreeSet<u32>,
+    unchanged: BTreeSet<u32>,
+    failed: BTreeSet<u32>,
+}
+
+impl Decider {
+    /// Nothing is decided of so many rows.
+    pub fn new(margin: f64, rows: usize) -> Self {
+        let none = BTreeSet::new();
+        Decider { margin, rows, changed: none.clone(), unchanged: none.clone(), failed: none }
+    }
+
+    /// Looks at what there is, at the numbers of pairs that are laid down beforehand.
+    pub fn look(&mut self, records: &[Record]) {
+        let mut places: BTreeSet<u32> =
+            records.iter().filter(|r| r.side.is_some()).map(|r| r.case).collect();
+        for (row, place) in rows(records).into_iter().zip(std::mem::take(&mut places)) {
+            if matches!(row.fault, Some(Fault::Failed(_))) {
+                self.failed.insert(place);
+            }
+            if !LOOKS.contains(&row.pairs.len()) {
+                continue;
+            }
+            match judge::interim(&row, self.rows, self.margin) {
+                Some(true) => drop(self.changed.insert(place)),
+                Some(false) => drop(self.unchanged.insert(place)),
+                None => {}
+            }
         }
+    }
+
+    /// Whether a case of the plan takes part in a round. A row that seems unchanged goes on where no other
+    /// needs its time.
+    pub fn wants(&self, case: &Case, round: u32, open: usize) -> bool {
+        let place = case.index;
+        let is_done = self.changed.contains(&place)
+            || self.failed.contains(&place)
+            || open > 0 && self.unchanged.contains(&place);
+        !is_done && (!case.twin || round % 2 == 0)
+    }
+
+    /// Number of rows that are neither decided nor failed.
+    pub fn open(&self, cases: &[Case]) -> usize {
+        let places: BTreeSet<u32> = cases.iter().map(|case| case.index).collect();
+        let is_open = |place: &&u32| {
+            ![&self.changed, &self.unchanged, &self.failed].iter().any(|set| set.contains(place))
+        };
+        places.iter().filter(is_open).count()
+    }
+}
+
+/// Fewest rounds of a duel.
+pub const ROUNDS: u32 = MIN_PAIRS as u32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn a_line_has_both_ends_and_what_is_between() {
+        let plan = Plan::memory().unwrap();
+        let mut cases = plan.cases(false);
+        thin_out(&mut cases);
+        let bare = cases.iter().filter(|case| case.cell.name() == "bare thread");
+        let tasks: Vec<_> = bare.filter_map(|case| case.x).collect();
+        assert_eq!(tasks, [200, 450, 950, 1450, 2000]);
+    }
+
+    #[test]
+    fn each_case_has_two_sides_and_a_twin() {
+        let cases = Plan::built_in().unwrap().cases(false);
+        let own = cases.iter().filter(|case| !case.twin).count();
+        let all = sides(cases);
+        assert_eq!(all.len(), 3 * own);
+        assert!(all.iter().all(|case| !case.twin || case.side == Some(Side::A)));
     }
 }

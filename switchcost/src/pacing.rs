@@ -1,7 +1,7 @@
-//! A budget of time shared by cases: how many iterations each process runs, so that enough rounds fit.
+//! A budget of time: how many turns a round has, so that enough rounds fit.
 //!
-//! The sizes come from the first round alone, and the clock decides how many rounds there are. The spread
-//! between processes decides nothing: an interval that decides when to stop is too narrow.
+//! The first round alone decides, by what its programs took, and then the clock how many rounds there are.
+//! The spread between processes decides nothing: an interval that decides when to stop is too narrow.
 
 use std::time::Duration;
 
@@ -12,151 +12,149 @@ use crate::plan::Case;
 /// Rounds that must fit: an interval needs as many.
 pub const ROUNDS: u32 = stats::MIN_ROUNDS as u32;
 
-/// Standard error of the mean inside a process that is small enough, as a share of the mean: processes
-/// differ by more, and only further processes average that out.
-const PRECISION: f64 = 0.01;
-
-/// Fewest iterations of a process.
-const FEWEST: u64 = 10;
-
-/// Time of one process in the first round.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
-    /// Seconds of the whole process.
-    pub whole: f64,
-    /// Iterations that it timed.
-    pub iterations: u64,
-    /// Mean of one in seconds.
-    pub mean: f64,
-    /// Their standard deviation as a share of the mean.
-    pub spread: f64,
+/// Aim of a budget.
+#[derive(Clone, Copy, Debug)]
+pub struct Aim {
+    /// Rounds that there are in any case.
+    pub fewest: u32,
+    /// Rounds that are aimed at: fresh processes are worth more than further turns of the same ones.
+    pub rounds: u32,
+    /// Turns of the first round.
+    pub first: u32,
+    /// Fewest and most turns of a round.
+    pub turns: [u32; 2],
 }
 
-impl Cost {
-    /// Cost of a process that took so long.
-    pub fn of(process: &Process, whole: Duration) -> Self {
-        let whole = whole.as_secs_f64();
-        match process.samples.as_ref().filter(|samples| samples.mean > 0.0) {
-            Some(samples) => Cost {
-                whole,
-                iterations: samples.count,
-                mean: samples.mean / 1e9,
-                spread: samples.stddev / samples.mean,
-            },
-            None => Cost { whole, iterations: 0, mean: 0.0, spread: 0.0 },
-        }
-    }
+/// Aim of a plan.
+pub const PLAN: Aim = Aim { fewest: ROUNDS, rounds: 12, first: 12, turns: [8, 60] };
 
-    /// Seconds besides the iterations.
-    fn fixed(&self) -> f64 {
-        (self.whole - self.iterations as f64 * self.mean).max(0.0)
-    }
-
-    /// Iterations that are worth their time.
-    fn wanted(&self, most: u64) -> u64 {
-        let wanted = (self.spread / PRECISION).powi(2).ceil() as u64;
-        wanted.max(FEWEST).min(most)
-    }
-}
-
-/// Time that a process took at least: set-up, timed iterations and teardown.
-pub fn least(process: &Process) -> Duration {
-    let timed = process.samples.as_ref().map_or(0.0, |s| s.mean * s.count as f64);
-    let known = [process.setup_ns, process.teardown_ns].into_iter().flatten().sum::<u64>();
-    Duration::from_nanos(known + timed as u64)
-}
-
-/// Longest that one process may take for its iterations in the first round.
-pub fn longest(budget: Duration, cases: usize) -> Duration {
-    budget / (2 * ROUNDS) / cases.max(1) as u32
-}
+/// Aim of a duel, whose rows have two sides and more rounds.
+pub const DUEL: Aim = Aim { fewest: crate::duel::ROUNDS, rounds: 16, first: 6, turns: [4, 30] };
 
 /// Share of the time that is left which a single case may take.
 const LARGEST_SHARE: f64 = 0.5;
 
-/// Sizes the cases so that the rounds that are left fit into the time that is left; `costs` are those of
-/// the first round, in the cases' order. Returns the names of the cases of which a single one would take
-/// most of that time: they are removed. All others stay, even where the sum is too much: a host that was
-/// busy in the first round seldom stays so.
-pub fn fit(cases: &mut Vec<Case>, costs: &[Cost], left: Duration) -> Vec<String> {
+/// Turns of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Slices of each program.
+    pub turns: u32,
+}
+
+/// Time of a case in one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wall {
+    /// Starting and ending its process, in s.
+    fixed: f64,
+    /// A slice, in s, with the looks at the machine.
+    slice: f64,
+    /// Slices that it had.
+    slices: u32,
+}
+
+impl Wall {
+    /// Time of a process; `fixed` is all besides its slices.
+    pub fn of(process: &Process, fixed: Duration) -> Self {
+        let all: u64 = process.slices.iter().map(|slice| slice.window).sum();
+        let slices = process.slices.len() as u32;
+        let slice = all as f64 / 1e6 / f64::from(slices.max(1));
+        Wall { fixed: fixed.as_secs_f64(), slice, slices }
+    }
+
+    /// Time of so many turns at most, in s.
+    fn within(&self, turns: f64, case: &Case, aim: &Aim) -> f64 {
+        // Less than the turns of the first round were all that it has.
+        let is_all = self.slices < aim.first || case.is_alone();
+        let slices = if is_all { f64::from(self.slices) } else { turns };
+        self.fixed + self.slice * slices
+    }
+}
+
+impl Pace {
+    /// Most turns with which all rounds that are aimed at fit into the time that is left after the first one.
+    pub fn of(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> Self {
+        let needed = |turns: f64| -> f64 {
+            let each = cases.iter().zip(walls).filter_map(|(case, wall)| {
+                let rounds = case.rounds.clamp(1, aim.rounds) - 1;
+                Some(f64::from(rounds) * wall.as_ref()?.within(turns, case, aim))
+            });
+            each.sum()
+        };
+        let (none, one) = (needed(0.0), needed(1.0));
+        let turns = (left.as_secs_f64() - none) / (one - none).max(1e-9);
+        let [fewest, most] = aim.turns.map(f64::from);
+        Pace { turns: turns.clamp(fewest, most) as u32 }
+    }
+}
+
+/// Removes the cases of which a single one would take most of the time that is left, and returns their names.
+/// All others stay, even where the sum is too much: a host that was busy in the first round seldom stays so.
+pub fn retain(
+    cases: &mut Vec<Case>,
+    walls: &[Option<Wall>],
+    left: Duration,
+    aim: &Aim,
+) -> Vec<String> {
     let left = left.as_secs_f64();
-    let mut sized: Vec<(Case, Cost)> = cases.drain(..).zip(costs.iter().copied()).collect();
+    let cost = |case: &Case, wall: &Option<Wall>| {
+        let rounds = f64::from(case.rounds.clamp(1, aim.fewest) - 1);
+        wall.as_ref().map_or(0.0, |wall| rounds * wall.within(f64::from(aim.turns[0]), case, aim))
+    };
+    let mut costs: Vec<f64> =
+        cases.iter().zip(walls).map(|(case, wall)| cost(case, wall)).collect();
     let mut dropped = Vec::new();
-    loop {
-        let rounds = |case: &Case| f64::from(case.rounds.clamp(1, ROUNDS) - 1);
-        let sum = |each: &dyn Fn(&Case, &Cost) -> f64| -> f64 {
-            sized.iter().map(|(case, cost)| rounds(case) * each(case, cost)).sum()
-        };
-        let timed = |case: &Case, cost: &Cost| cost.wanted(case.iters) as f64 * cost.mean;
-        let fixed = sum(&|_, cost| cost.fixed());
-        let share = ((left - fixed) / sum(&timed)).clamp(0.0, 1.0);
-        let size = |case: &Case, cost: &Cost| {
-            let wanted = cost.wanted(case.iters);
-            ((wanted as f64 * share) as u64).max(FEWEST.min(wanted)).max(1)
-        };
-        let needed = fixed + sum(&|case, cost| size(case, cost) as f64 * cost.mean);
-        let cost = |(case, cost): &(Case, Cost)| rounds(case) * cost.fixed();
-        let most = (0..sized.len()).max_by(|&a, &b| cost(&sized[a]).total_cmp(&cost(&sized[b])));
-        let most = most.filter(|&most| {
-            needed > left && sized.len() > 1 && cost(&sized[most]) > LARGEST_SHARE * left
-        });
-        let Some(most) = most else {
-            cases.extend(sized.iter().map(|(case, cost)| {
-                let is_timed = cost.iterations > 0 && case.x.is_none();
-                let iters = if is_timed { size(case, cost) } else { case.iters };
-                Case { iters, ..case.clone() }
-            }));
-            return dropped;
-        };
-        let (case, _) = sized.remove(most);
-        let name = case.cell.name();
+    while costs.iter().sum::<f64>() > left && cases.len() > 1 {
+        let most = (0..costs.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]));
+        let Some(most) = most.filter(|&most| costs[most] > LARGEST_SHARE * left) else { break };
+        costs.remove(most);
+        let name = cases.remove(most).cell.name();
         if !dropped.contains(&name) {
             dropped.push(name);
         }
     }
+    dropped
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn case(iters: u64) -> Case {
-        Case { iters, rounds: u32::MAX, ..Case::default() }
+    fn case() -> Case {
+        Case { rounds: u32::MAX, ..Case::default() }
     }
 
-    fn cost(whole: f64, mean: f64, spread: f64) -> Cost {
-        Cost { whole, iterations: 10, mean, spread }
-    }
-
-    #[test]
-    fn a_case_gets_what_its_spread_deserves_and_no_more_than_the_plan_says() {
-        let mut cases = vec![case(1000), case(1000), case(50)];
-        let costs = [cost(0.1, 0.001, 0.1), cost(0.1, 0.001, 0.0), cost(0.1, 0.001, 1.0)];
-        assert!(fit(&mut cases, &costs, Duration::from_secs(60)).is_empty());
-        let iters: Vec<u64> = cases.iter().map(|case| case.iters).collect();
-        assert_eq!(iters, [100, FEWEST, 50]);
+    fn wall(fixed: f64, slice: f64) -> Option<Wall> {
+        Some(Wall { fixed, slice, slices: PLAN.first })
     }
 
     #[test]
-    fn iterations_shrink_until_all_rounds_fit() {
-        let mut cases = vec![case(100_000); 2];
-        let costs = [cost(0.1, 0.009, 1.0); 2];
-        // Four rounds of two processes, each 10 ms besides its iterations.
-        assert!(fit(&mut cases, &costs, Duration::from_secs(8)).is_empty());
-        let needed = cases.iter().map(|case| 4.0 * (0.01 + 0.009 * case.iters as f64));
-        let needed: f64 = needed.sum();
-        assert!((7.9..8.0).contains(&needed), "{needed}");
+    fn turns_fill_the_time_that_is_left() {
+        let cases = vec![case(), case()];
+        // Eleven more rounds of 0.2 s besides the turns, and 20 ms for each of these.
+        let walls = [wall(0.1, 0.01), wall(0.1, 0.01)];
+        let pace = |left| Pace::of(&cases, &walls, Duration::from_secs_f64(left), &PLAN).turns;
+        assert_eq!(pace(11.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
+        assert_eq!((pace(0.1), pace(1000.0)), (8, 60));
+        // One that has only a few slices takes no more time with more turns.
+        let few = Some(Wall { slices: 3, ..walls[0].unwrap() });
+        let pace = Pace::of(
+            &cases,
+            &[few, walls[1]],
+            Duration::from_secs_f64(11.0 * (0.23 + 0.2) + 0.01),
+            &PLAN,
+        );
+        assert_eq!(pace.turns, 20);
     }
 
     #[test]
     fn what_cannot_fit_is_left_out() {
-        let mut cases = vec![case(10), case(10)];
-        let costs = [cost(1.0, 0.0001, 0.1), cost(10.0, 0.0001, 0.1)];
-        let dropped = fit(&mut cases, &costs, Duration::from_secs(6));
+        let mut cases = vec![case(), case()];
+        let dropped =
+            retain(&mut cases, &[wall(1.0, 0.0), wall(10.0, 0.0)], Duration::from_secs(6), &PLAN);
         assert_eq!((dropped.len(), cases.len()), (1, 1));
         // No single one is to blame.
-        let mut many = vec![case(10); 20];
-        let dropped = fit(&mut many, &[cost(1.0, 0.0001, 0.1); 20], Duration::from_secs(20));
+        let mut many = vec![case(); 20];
+        let dropped = retain(&mut many, &[wall(1.0, 0.0); 20], Duration::from_secs(20), &PLAN);
         assert_eq!((dropped.len(), many.len()), (0, 20));
     }
 }

@@ -161,6 +161,10 @@ pub struct Case {
     pub index: u32,
     /// True if it is the second of two equal processes in a round.
     pub twin: bool,
+    /// Side of a duel.
+    pub side: Option<record::Side>,
+    /// True if it takes no turns: its figure is no time of iterations, or it takes most of the machine.
+    pub alone: bool,
     /// Value of the flag that a curve or a slope runs over.
     pub x: Option<u64>,
     /// Table that it belongs to.
@@ -321,6 +325,11 @@ impl Case {
     pub fn twin(&self) -> Option<Case> {
         let twin = Case { twin: true, ..self.clone() };
         (!self.section.metric.is_slope()).then_some(twin)
+    }
+
+    /// True if it runs alone.
+    pub fn is_alone(&self) -> bool {
+        self.alone || self.section.metric.is_slope()
     }
 
     /// Arguments of its process.

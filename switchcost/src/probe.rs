@@ -8,7 +8,7 @@ use contract::message::Description;
 use observe::limits::Limits;
 
 use crate::executable::Executable;
-use crate::process::Running;
+use crate::measure::session::Session;
 use crate::setting::Setting;
 
 /// Exit status of a program that was given flags it cannot follow.
@@ -82,7 +82,7 @@ pub fn describe(program: &Executable, flags: &[String]) -> anyhow::Result<Descri
 
 fn call(program: &Executable, flags: &[String]) -> anyhow::Result<Output> {
     let args = [flags, &["--describe".to_owned()]].concat();
-    let mut running = Running::start(program, &args, &Setting::default(), PATIENCE)?;
+    let mut running = Session::start(program, &args, &Setting::default(), PATIENCE)?;
     running.close_input();
     let mut stdout = Vec::new();
     let cannot = || format!("cannot read from {}", program.path.display());

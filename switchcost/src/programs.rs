@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use record::Build;
+use record::{Build, Side};
 
 use crate::NOT_RUN;
 use crate::checkout::{Checkout, EXECUTABLES};
 use crate::executable::Executable;
-use crate::plan::{ProgramTable, ProgramTables};
+use crate::plan::{Case, ProgramTable, ProgramTables};
 use crate::probe::{self, Answer};
 use crate::tools;
 
@@ -21,6 +21,21 @@ pub struct Programs {
     /// Each with its executable, or with the reason why there is none.
     found: BTreeMap<String, Result<Executable, String>>,
     checkout: Option<Checkout>,
+}
+
+/// Executables of a run by the side of a duel and the name, or the reasons why there are none.
+#[derive(Clone, Debug, Default)]
+pub struct Executables(pub BTreeMap<(Option<Side>, String), Result<Executable, String>>);
+
+impl Executables {
+    /// Executable of a case.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn of(&self, case: &Case) -> anyhow::Result<&Executable> {
+        let found = self.0.get(&(case.side, case.program.clone()));
+        found.context("it was not looked for")?.as_ref().map_err(|why| anyhow!("{why}"))
+    }
 }
 
 /// Where programs are looked for.
@@ -78,6 +93,12 @@ impl Programs {
             (name.to_owned(), executable)
         });
         Ok(Programs { found: found.collect(), checkout: places.checkout })
+    }
+
+    /// All of them, of no side of a duel.
+    pub fn executables(&self) -> Executables {
+        let found = self.found.iter();
+        Executables(found.map(|(name, found)| ((None, name.clone()), found.clone())).collect())
     }
 
     /// Build that they are of.

@@ -1,46 +1,62 @@
-//! Rounds: every case once, each in a fresh process, one at a time, in a shuffled order.
+//! Rounds: every case once, each in a fresh process. All that fit are alive together and take turns; what
+//! cannot, such as a size, runs alone.
 
-use std::collections::HashSet;
-use std::iter::zip;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, ensure};
-use record::{Plan, Process, Record, Run};
+use contract::message::{Description, Needs};
+use observe::limits::Limits;
+use record::{Build, Plan, Process, Record, Run, Side};
 
 use crate::NOT_RUN;
-use crate::execute::{self, Options};
 use crate::lock::Turn;
+use crate::measure::groups::{blocks, fitting, needs_of};
+use crate::measure::turns::{self, Options, Seat};
 use crate::origin;
-use crate::pacing::{self, Cost};
+use crate::pacing::{self, Aim, Pace, Wall};
 use crate::plan::Case;
-use crate::programs::Programs;
+use crate::probe;
+use crate::programs::Executables;
 use crate::progress::Progress;
+use crate::quiet;
 use crate::store::{Contents, Store};
 use crate::{console, signals};
 
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
 pub struct Rounds {
-    programs: Programs,
+    executables: Executables,
     store: Store,
     header: Arc<Run>,
+    begun: Instant,
     records: Vec<Record>,
     done: HashSet<Place>,
     options: Options,
-    /// Stolen share above which a process is measured again.
-    max_stolen: Option<f64>,
+    /// Descriptions by case.
+    described: BTreeMap<Identity, Option<Description>>,
+    /// Iterations of a slice by case, as the first round found them.
+    sizes: BTreeMap<Identity, u64>,
+    pace: Option<Pace>,
     /// Kept, and not looked at.
     turn: Option<Turn>,
     /// Error that ended it early.
     failure: Option<anyhow::Error>,
 }
 
-/// Place of a process in the run: the case, the swept value, the round, and whether it is a twin.
-type Place = (u32, Option<u64>, u32, bool);
+/// A case among those of a run: its place in the plan, the swept value, whether it is a twin, and the side of a duel.
+type Identity = (u32, Option<u64>, bool, Option<Side>);
 
-/// Waits before a process is measured again, in s: others come and go within seconds to a minute.
-const PAUSES: [u64; 5] = [1, 2, 4, 8, 16];
+/// Place of a process in the run: the round and the case.
+type Place = (u32, Identity);
+
+/// Programs that are alive together: places of cases, those that are compared side by side.
+type Group = Vec<Vec<usize>>;
+
+fn identity(case: &Case) -> Identity {
+    (case.index, case.x, case.twin, case.side)
+}
 
 impl Rounds {
     /// A run of these cases that begins now.
@@ -48,7 +64,7 @@ impl Rounds {
     /// # Errors
     /// When signals cannot be taken over.
     pub fn new(
-        programs: Programs,
+        (executables, build): (Executables, Build),
         store: Store,
         seed: u64,
         options: Options,
@@ -56,26 +72,27 @@ impl Rounds {
     ) -> anyhow::Result<Self> {
         signals::install()?;
         let machine = observe::machine::read();
-        let build = programs.build();
         let header = Run::begin(command_line(), seed, machine, build, plan(cases));
         Ok(Rounds {
-            programs,
+            executables,
             store,
             header: Arc::new(header),
+            begun: Instant::now(),
             records: Vec::new(),
             done: HashSet::new(),
             options,
-            max_stolen: None,
+            described: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            pace: None,
             turn: None,
             failure: None,
         })
     }
 
-    /// Measures a process again while the host takes more than this share of its time. Each is stored; the
-    /// last one counts.
+    /// The same as a duel of these two sides.
     #[must_use]
-    pub fn repeated_above(mut self, max_stolen: Option<f64>) -> Self {
-        self.max_stolen = max_stolen;
+    pub fn between(mut self, sides: [String; 2]) -> Self {
+        Arc::make_mut(&mut self.header).sides = Some(sides);
         self
     }
 
@@ -91,6 +108,7 @@ impl Rounds {
         origin::ensure_same(header, &self.header.machine, &self.header.build)?;
         let other = "it was made by another plan or with other options";
         ensure!(header.plan == self.header.plan && header.seed == self.header.seed, "{other}");
+        ensure!(header.sides == self.header.sides, "it is a duel of other sides");
         for record in earlier.records.iter().filter(|record| record.is_whole()) {
             let is_its = |case: &&Case| case.index == record.case && case.x == record.x;
             let Some(case) = cases.iter().find(is_its) else {
@@ -102,10 +120,15 @@ impl Rounds {
                 record.program,
                 record.args.join(" ")
             );
-            let place = (record.case, record.x, record.round, record.twin);
-            self.done.insert(place);
+            let identity = (record.case, record.x, record.twin, record.side);
+            self.done.insert((record.round, identity));
+            let size = record.slices.iter().map(|slice| slice.iterations).max();
+            self.sizes.extend(size.map(|size| (identity, size)));
         }
         self.header = header.clone();
+        let now = record::record::milliseconds(SystemTime::now());
+        let since = Duration::from_millis(now.saturating_sub(header.started));
+        self.begun = self.begun.checked_sub(since).unwrap_or(self.begun);
         self.records = earlier.records;
         Ok(self)
     }
@@ -113,16 +136,32 @@ impl Rounds {
     /// Waits until no other runner measures on this machine, which costs nothing of the budget, and keeps
     /// others from it as long as this run lives. Then runs all rounds of the cases.
     ///
-    /// Where there is a budget, rounds go on for about so long: the first one sizes the others, so that at
-    /// least [`pacing::ROUNDS`] fit, and cases that do not fit are left out and named. Each process is
-    /// stored as soon as it has ended. A signal ends it early, and it is stored as interrupted.
+    /// Where there is a budget, rounds go on for about so long: the first one sizes the others, so that enough
+    /// of them fit, and cases that do not fit are left out and named. What has run together is
+    /// stored as soon as it has ended; a signal ends it early, and then it is stored as interrupted.
     ///
     /// # Errors
     /// When nothing was measured; where something was, [`Rounds::conclude`] tells the error, when that
     /// is printed. A program that fails is a record with an error.
     pub fn run(&mut self, cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
+        let all = |_: u32, cases: &[Case], _: &mut [Record]| vec![true; cases.len()];
+        self.run_some(cases, budget, &pacing::PLAN, all)
+    }
+
+    /// The same where `wanted` says before each round which cases take part in it; without any it ends.
+    ///
+    /// # Errors
+    /// As [`Rounds::run`].
+    pub fn run_some(
+        &mut self,
+        cases: Vec<Case>,
+        budget: Option<Duration>,
+        aim: &Aim,
+        wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
+    ) -> anyhow::Result<()> {
         self.turn = Turn::take();
-        let outcome = self.run_all(cases, budget).and_then(|()| self.store.sync());
+        let outcome = self.run_all(cases, budget, aim, wanted).and_then(|()| self.store.sync());
+        quiet::settle(&mut self.records);
         if self.records.is_empty() {
             outcome?;
             bail!("nothing was measured");
@@ -131,7 +170,13 @@ impl Rounds {
         Ok(())
     }
 
-    fn run_all(&mut self, mut cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
+    fn run_all(
+        &mut self,
+        mut cases: Vec<Case>,
+        budget: Option<Duration>,
+        aim: &Aim,
+        mut wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
+    ) -> anyhow::Result<()> {
         let begun = Instant::now();
         let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
         let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
@@ -139,36 +184,63 @@ impl Rounds {
             Some(budget) => Progress::until(begun + budget),
             None => Progress::new(all.saturating_sub(self.done.len()), last),
         };
-        self.options.longest = budget.map(|budget| pacing::longest(budget, cases.len()));
+        self.describe(&cases);
+        let earlier =
+            self.records.iter().flat_map(|record| &record.slices).map(|s| s.turn + 1).max();
+        self.pace = budget.map(|_| Pace { turns: earlier.unwrap_or(aim.first) });
         for round in 0..last {
-            let walls = self.run_round(&cases, round, &mut progress)?;
+            let started = Instant::now();
+            let chosen = wanted(round, &cases, &mut self.records);
+            if !chosen.contains(&true) {
+                break;
+            }
+            let walls = self.run_round(&cases, &chosen, round, &mut progress)?;
             if signals::received().is_some() {
                 break;
             }
             let Some(budget) = budget else { continue };
-            if round == 0 {
-                self.options.longest = None;
-                self.size(&mut cases, walls, budget, begun.elapsed());
+            if round == 0 && walls.iter().any(Option::is_some) {
+                let left = budget.saturating_sub(begun.elapsed());
+                self.pace = Some(Pace::of(&cases, &walls, left, aim));
+                self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
             }
-            let is_due = round + 1 >= pacing::ROUNDS && begun.elapsed() >= budget;
-            if is_due || cases.iter().all(|case| case.rounds <= round + 1) {
+            // Half of a round too much is better than half of one too little.
+            let is_due = begun.elapsed() + started.elapsed() / 2 >= budget;
+            let is_over = cases.iter().all(|case| case.rounds <= round + 1);
+            if is_over || round + 1 >= aim.fewest && is_due {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Sizes the cases by what the first round took, and names those that do not fit.
-    fn size(
+    /// Asks the programs that can take turns what they need.
+    fn describe(&mut self, cases: &[Case]) {
+        let mut known: BTreeMap<(Option<Side>, String, Vec<String>), Option<Description>> =
+            BTreeMap::new();
+        for case in cases.iter().filter(|case| !case.is_alone()) {
+            let line = (case.side, case.program.clone(), case.flags.clone());
+            let program = self.executables.of(case);
+            let description = known.entry(line).or_insert_with(|| {
+                // What it refuses is told when it runs.
+                signals::received()
+                    .is_none()
+                    .then(|| probe::describe(program.ok()?, &case.flags).ok())?
+            });
+            self.described.insert(identity(case), description.clone());
+        }
+    }
+
+    /// Removes cases that a budget has no room for, and names them.
+    fn leave_out_what_is_too_long(
         &self,
         cases: &mut Vec<Case>,
-        walls: Vec<Option<Duration>>,
+        walls: &[Option<Wall>],
+        left: Duration,
         budget: Duration,
-        used: Duration,
+        aim: &Aim,
     ) {
-        let costs: Vec<Cost> =
-            zip(cases.iter(), walls).map(|(c, wall)| self.cost(c, wall)).collect();
-        let dropped = pacing::fit(cases, &costs, budget.saturating_sub(used));
+        let dropped = pacing::retain(cases, walls, left, aim);
         if !dropped.is_empty() {
             console::say(format_args!(
                 "left out after one round, since it would take most of {} s: {}; a larger --budget has room",
@@ -178,63 +250,124 @@ impl Rounds {
         }
     }
 
-    /// Cost of a case in the first round; `wall` is `None` where an earlier run measured it, which did not
-    /// write down how long the whole process took.
-    fn cost(&self, case: &Case, wall: Option<Duration>) -> Cost {
-        let is_its = |record: &&Record| {
-            (record.case, record.x, record.round, record.twin) == (case.index, case.x, 0, case.twin)
-        };
-        let Some(record) = self.records.iter().rfind(is_its) else {
-            return Cost::default();
-        };
-        Cost::of(record, wall.unwrap_or_else(|| pacing::least(record)))
-    }
-
-    /// Runs one round as far as no signal ends it. Returns how long each case's process took; `None` where
-    /// it was not run.
+    /// Runs one round as far as no signal ends it. Returns the time of each case; `None` where it was not
+    /// run.
     fn run_round(
         &mut self,
         cases: &[Case],
+        chosen: &[bool],
         round: u32,
         progress: &mut Progress,
-    ) -> anyhow::Result<Vec<Option<Duration>>> {
+    ) -> anyhow::Result<Vec<Option<Wall>>> {
         let mut walls = vec![None; cases.len()];
-        for (order, place) in shuffled(cases, round, self.header.seed) {
-            let case = &cases[place];
+        let mut rng =
+            fastrand::Rng::with_seed(self.header.seed.wrapping_add(u64::from(round) << 32));
+        let due: Vec<usize> = (0..cases.len())
+            .filter(|&k| {
+                chosen[k]
+                    && round < cases[k].rounds
+                    && !self.done.contains(&(round, identity(&cases[k])))
+            })
+            .collect();
+        let mut groups = self.groups(cases, &due);
+        rng.shuffle(&mut groups);
+        let mut order = 0;
+        for group in groups {
             if signals::received().is_some() {
                 break;
             }
-            if self.done.contains(&(case.index, case.x, round, case.twin)) {
-                continue;
+            let begun = Instant::now();
+            let members: Vec<usize> = group.concat();
+            let processes = self.measure(cases, &group, round, progress, &mut rng);
+            let timed: u64 =
+                processes.iter().flat_map(|process| &process.slices).map(|s| s.window).sum();
+            let fixed = begun.elapsed().saturating_sub(Duration::from_micros(timed));
+            for (&place, process) in members.iter().zip(processes) {
+                walls[place] = Some(Wall::of(&process, fixed / members.len() as u32));
+                let size = process.slices.iter().map(|slice| slice.iterations).max();
+                self.sizes.extend(size.map(|size| (identity(&cases[place]), size)));
+                self.keep(&cases[place], process, round, order)?;
+                order += 1;
+                progress.advance();
             }
-            let mut pauses = PAUSES.iter();
-            loop {
-                progress.show(round, &case.cell.name());
-                let begun = Instant::now();
-                let process = self.one(case);
-                walls[place] = Some(begun.elapsed());
-                let is_disturbed = is_disturbed(&process, self.max_stolen);
-                let pause = pauses.next().filter(|_| is_disturbed);
-                let process = Process { disturbed: pause.is_some(), ..process };
-                self.keep(case, process, round, order)?;
-                let Some(pause) = pause else { break };
-                progress.show(round, "waiting for the host, which takes CPU time");
-                signals::pause(Duration::from_secs(*pause))?;
-                if signals::received().is_some() {
-                    break;
-                }
+        }
+        if signals::received().is_some() {
+            let partial =
+                self.records.iter().filter(|record| record.round == round && record.partial);
+            let partial = partial.count();
+            if partial > 0 {
+                console::say(format_args!(
+                    "interrupted in round {}: its {partial} unfinished processes do not count",
+                    round + 1
+                ));
             }
-            progress.advance();
         }
         Ok(walls)
     }
 
-    /// Runs a case once.
-    fn one(&self, case: &Case) -> Process {
-        match self.programs.executable(&case.program) {
-            Ok(program) => execute::run(program, case, &self.options),
-            Err(why) => failed(case, format!("{why:#}")),
+    /// Groups of the cases that are due: each alone that must be, the others with all that fit.
+    fn groups(&self, cases: &[Case], due: &[usize]) -> Vec<Group> {
+        let description =
+            |k: usize| self.described.get(&identity(&cases[k])).and_then(Option::as_ref);
+        let (together, alone): (Vec<usize>, Vec<usize>) =
+            due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
+        let blocks = blocks(&together.iter().map(|&k| &cases[k]).collect::<Vec<_>>());
+        let needs = |k: usize| description(together[k]).map_or(Needs::default(), needs_of);
+        let groups = fitting(blocks, needs, &Limits::read());
+        let named = |group: Group| -> Group {
+            group
+                .into_iter()
+                .map(|block| block.into_iter().map(|k| together[k]).collect())
+                .collect()
+        };
+        let alone = alone.into_iter().map(|k| vec![vec![k]]);
+        groups.into_iter().map(named).chain(alone).collect()
+    }
+
+    /// Measures a group; processes in the order of its places.
+    fn measure(
+        &self,
+        cases: &[Case],
+        group: &Group,
+        round: u32,
+        progress: &Progress,
+        rng: &mut fastrand::Rng,
+    ) -> Vec<Process> {
+        let members: Vec<usize> = group.concat();
+        let mut seats = Vec::new();
+        // Each member's seat, or the reason why it has none.
+        let mut places: Vec<anyhow::Result<usize>> = Vec::new();
+        for &k in &members {
+            let case = &cases[k];
+            let program = self.executables.of(case);
+            places.push(program.map(|program| {
+                let iterations = self.sizes.get(&identity(case)).copied();
+                let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
+                seats.push(Seat { case, program, iterations, slices });
+                seats.len() - 1
+            }));
         }
+        let seat = |k: &usize| {
+            members
+                .iter()
+                .position(|member| member == k)
+                .and_then(|at| places[at].as_ref().ok().copied())
+        };
+        let blocks: Vec<Vec<usize>> =
+            group.iter().map(|block| block.iter().filter_map(seat).collect()).collect();
+        let name = match &members[..] {
+            [one] => cases[*one].cell.name(),
+            many => format!("{} programs take turns", many.len()),
+        };
+        progress.show(round, &name);
+        let tell = |turn, turns| progress.show(round, &format!("{name}: {turn} of {turns} turns"));
+        let measured = turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell);
+        let mut measured = measured.into_iter();
+        let process = |(&k, place): (&usize, anyhow::Result<usize>)| match place {
+            Ok(_) => measured.next().unwrap_or_else(|| failed(&cases[k], "not run".to_owned())),
+            Err(why) => failed(&cases[k], format!("{why:#}")),
+        };
+        members.iter().zip(places).map(process).collect()
     }
 
     /// Puts a process into its place in the run, and stores it.
@@ -251,7 +384,7 @@ impl Rounds {
         process.run = self.header.id;
         process.case = case.index;
         (process.round, process.order) = (round, order);
-        (process.twin, process.x) = (case.twin, case.x);
+        (process.twin, process.side, process.x) = (case.twin, case.side, case.x);
         self.store.append(&process)?;
         let record = Record::new(self.header.clone(), process).map_err(anyhow::Error::msg)?;
         self.records.push(record);
@@ -275,19 +408,7 @@ impl Rounds {
     /// # Errors
     /// When every case failed, when the file has gone, or what has ended the run before its time.
     pub fn conclude(&mut self) -> anyhow::Result<()> {
-        if signals::received().is_some() {
-            let runs = self.records.len();
-            let s = if runs == 1 { "" } else { "s" };
-            console::say(format_args!("interrupted after {runs} run{s}"));
-        }
-        let kept = self.store.ensure_kept();
-        if kept.is_ok() {
-            console::say(format_args!("records: {}", self.store.path().display()));
-        }
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
-        kept?;
+        self.conclude_any()?;
         if signals::received().is_some() {
             return Ok(());
         }
@@ -303,6 +424,26 @@ impl Rounds {
         Ok(())
     }
 
+    /// The same where failures are verdicts of their own.
+    ///
+    /// # Errors
+    /// When the file has gone, or what has ended the run before its time.
+    pub fn conclude_any(&mut self) -> anyhow::Result<()> {
+        if signals::received().is_some() {
+            let runs = self.records.len();
+            let s = if runs == 1 { "" } else { "s" };
+            console::say(format_args!("interrupted after {runs} run{s}"));
+        }
+        let kept = self.store.ensure_kept();
+        if kept.is_ok() {
+            console::say(format_args!("records: {}", self.store.path().display()));
+        }
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        kept
+    }
+
     /// The file they are in.
     pub fn store(&self) -> &Store {
         &self.store
@@ -312,15 +453,6 @@ impl Rounds {
     pub fn records(&self) -> &[Record] {
         &self.records
     }
-}
-
-/// The places of a round's cases, in the order in which they run. It depends on the seed and the round alone, so that
-/// a run that is resumed keeps it.
-fn shuffled(cases: &[Case], round: u32, seed: u64) -> Vec<(u32, usize)> {
-    let mut order: Vec<usize> = (0..cases.len()).filter(|&k| round < cases[k].rounds).collect();
-    let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(u64::from(round) << 32));
-    rng.shuffle(&mut order);
-    (0..).zip(order).collect()
 }
 
 /// The header's part about the cases, in the order of their places.
@@ -357,11 +489,6 @@ pub(crate) fn command_line() -> String {
         }
     }
     words.join(" ")
-}
-
-/// Whether the host took more of a process's time than it may.
-fn is_disturbed(process: &Process, max_stolen: Option<f64>) -> bool {
-    process.is_whole() && process.stolen().zip(max_stolen).is_some_and(|(share, max)| share > max)
 }
 
 /// A process that never ran.

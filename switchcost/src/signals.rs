@@ -9,7 +9,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -110,26 +109,6 @@ pub(crate) fn drain() {
         // Nothing to read is an error as well, and no other can come.
         while read(end, &mut bytes).is_ok_and(|n| n > 0) {}
     }
-}
-
-/// Sleeps for so long, or until a signal asks to stop.
-///
-/// # Errors
-/// Errors of poll(2).
-pub(crate) fn pause(time: Duration) -> nix::Result<()> {
-    let end = Instant::now() + time;
-    while received().is_none() && Instant::now() < end {
-        let left = end.saturating_duration_since(Instant::now());
-        let mut fds: Vec<PollFd<'_>> =
-            descriptor().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).into_iter().collect();
-        // Rounded up, so that the last wait is none of zero length.
-        let timeout = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
-        match poll(&mut fds, timeout) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
 }
 
 /// Sleeps until a descriptor can be read or its other end is closed (true), or a signal asks to stop

@@ -40,15 +40,23 @@ impl Store {
     /// # Errors
     /// When it cannot be opened for writing.
     pub fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        Store::open_or_dated(path, "switchcost")
+    }
+
+    /// The same where a new file is called otherwise.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_or_dated(path: Option<&Path>, name: &str) -> anyhow::Result<Self> {
         match path {
             Some(path) => Store::append_to(path),
-            None => Store::dated(),
+            None => Store::dated(name),
         }
     }
 
-    fn dated() -> anyhow::Result<Self> {
+    fn dated(name: &str) -> anyhow::Result<Self> {
         let now = date(SystemTime::now())?;
-        let mut path = PathBuf::from(format!("switchcost-{now}.jsonl"));
+        let mut path = PathBuf::from(format!("{name}-{now}.jsonl"));
         // Two runs may begin in the same second.
         for number in 2.. {
             let mut new = OpenOptions::new();
@@ -58,7 +66,7 @@ impl Store {
                     return Store { path, file, made }.locked();
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                    path = PathBuf::from(format!("switchcost-{now}-{number}.jsonl"));
+                    path = PathBuf::from(format!("{name}-{now}-{number}.jsonl"));
                 }
                 Err(e) => {
                     let what =

@@ -39,6 +39,8 @@ pub struct Sweep {
     pub hops: u64,
     /// How often each point is measured, each time in a fresh process.
     pub rounds: u32,
+    /// True if its programs take no turns: each may take most of the machine.
+    pub alone: bool,
 }
 
 /// The cases of a sweep, and what is left out of it.
@@ -143,6 +145,7 @@ impl Sweep {
             iters,
             warmup: iters.div_ceil(10),
             rounds: self.rounds,
+            alone: self.alone,
             x: Some(x),
             section: Arc::new(Section { title: title.clone(), metric, also }),
             cell: Arc::new(record::Case {

@@ -47,6 +47,9 @@ pub struct Description {
     /// Async runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
+    /// Whether its iterations are too long to take turns with other programs, such as a sleep of a second.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
 }
 
 impl Description {
@@ -64,6 +67,7 @@ impl Description {
             passes: vec![PassKind::main()],
             needs: Needs::default(),
             runtime: None,
+            alone: false,
         }
     }
 }

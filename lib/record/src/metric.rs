@@ -228,14 +228,14 @@ impl Metric {
             | Metric::Task
             | Metric::Iteration
             | Metric::RoundTrip
-            | Metric::Message => samples()?.mean / self.divisor(record)?,
+            | Metric::Message => record.iteration()? / self.divisor(record)?,
             Metric::Variation => samples()?.stddev / samples()?.mean,
             Metric::Memory => return None,
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
             Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
-            Metric::Rate => SECOND * record.tokens as f64 / samples()?.mean,
-            Metric::Throughput => SECOND * record.bytes? as f64 / samples()?.mean,
+            Metric::Rate => SECOND * record.tokens as f64 / record.iteration()?,
+            Metric::Throughput => SECOND * record.bytes? as f64 / record.iteration()?,
             Metric::User => per_iteration(record.usage?.user_ns)?,
             Metric::System => per_iteration(record.usage?.system_ns)?,
             Metric::CpuShare => {

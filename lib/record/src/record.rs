@@ -46,6 +46,18 @@ pub struct Run {
     pub build: Build,
     /// Cases that it was made of.
     pub plan: Plan,
+    /// Both sides, if it is a duel: what each is called and what it was built from, in a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sides: Option<[String; 2]>,
+}
+
+/// Side of a duel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Side {
+    /// The first one.
+    A,
+    /// The second one.
+    B,
 }
 
 impl Run {
@@ -62,6 +74,7 @@ impl Run {
             machine,
             build,
             plan,
+            sides: None,
         }
     }
 }
@@ -84,6 +97,9 @@ pub struct Process {
     /// Whether it is the second of two equal processes of a round, made to learn the noise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twin: bool,
+    /// Side of a duel that it is of; the twin of a duel is another process of the first side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<Side>,
     /// Value of the flag that is swept; times in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<u64>,
@@ -185,6 +201,7 @@ impl Process {
             round: 0,
             order: 0,
             twin: false,
+            side: None,
             x: None,
             started: milliseconds(SystemTime::now()),
             program: program.to_owned(),
@@ -220,13 +237,6 @@ impl Process {
     /// Whether it measured all that it should, and is a sample.
     pub fn is_whole(&self) -> bool {
         self.error.is_none() && !self.partial && !self.disturbed
-    }
-
-    /// CPU time that the hypervisor gave to others, as a share of the time of its iterations; of the whole
-    /// system, so that it can exceed 1.
-    pub fn stolen(&self) -> Option<f64> {
-        let samples = self.samples.as_ref()?;
-        Some(self.interference?.steal? as f64 / (samples.mean * samples.count as f64))
     }
 
     /// Mean time of a hop, in ns.
@@ -300,11 +310,25 @@ impl Process {
     }
 }
 
+/// Time of a process that counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Timing {
+    /// All of its iterations: it took no turns.
+    #[default]
+    Whole,
+    /// Mean iteration of the slices that count, in ns.
+    Slices(f64),
+    /// None: the machine was disturbed in each of its slices.
+    Disturbed,
+}
+
 /// A process together with the header of its run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Header, shared by all processes of the run.
     pub header: Arc<Run>,
+    /// Time that counts; whoever has read all records of a run says which.
+    pub timing: Timing,
     /// The process itself.
     pub process: Process,
 }
@@ -332,7 +356,34 @@ impl Record {
         if header.plan.get(process.case).is_none() {
             return Err(format!("case {}: the plan of its run has none", process.case));
         }
-        Ok(Record { header, process })
+        Ok(Record { header, timing: Timing::default(), process })
+    }
+
+    /// Mean iteration, in ns.
+    pub fn iteration(&self) -> Option<f64> {
+        match self.timing {
+            Timing::Whole => Some(self.samples.as_ref()?.mean),
+            Timing::Slices(mean) => Some(mean),
+            Timing::Disturbed => None,
+        }
+    }
+
+    /// CPUs that the process could use; those online where nothing tells.
+    fn cpu_count(&self) -> Option<usize> {
+        let machine = self.machine();
+        let lists = [&self.cpus, &machine.affinity, &machine.cpus_online];
+        let list = lists.into_iter().find_map(Option::as_ref)?;
+        Some(crate::machine::cpu_list(list)?.len())
+    }
+
+    /// CPU time that the hypervisor gave to others, as a share of the time of the CPUs that the process could
+    /// use while it was measured.
+    pub fn stolen(&self) -> Option<f64> {
+        let wall = match self.slices.iter().map(|slice| slice.window).sum::<u64>() {
+            0 => self.samples.as_ref()?.mean * self.samples.as_ref()?.count as f64,
+            us => us as f64 * 1e3,
+        };
+        Some(self.interference?.steal? as f64 / (wall * self.cpu_count()? as f64))
     }
 
     /// Machine of its run.

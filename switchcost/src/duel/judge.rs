@@ -6,31 +6,30 @@
 
 use std::iter::zip;
 
+use record::{Metric, Record};
 use serde::Serialize;
 use stats::Interval;
 
-/// Confidence of all intervals of a duel together. A duel may judge each change of a program: one false
+use crate::quiet::Tally;
+
+/// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge each change of a program: one false
 /// alarm in twenty would be too many.
 pub const CONFIDENCE: f64 = 0.99;
 
 /// Fewest pairs that a verdict is made of.
 pub const MIN_PAIRS: usize = 8;
 
-/// Share of a row's CPU time that the hypervisor may have given to others. Turns spread it over both
-/// sides, and the intervals show it as noise; beyond this the processes waited more than they ran.
-pub const MOST_STOLEN: f64 = 0.5;
+/// Largest change that counts as none, as a share, where nobody says another.
+pub const MARGIN: f64 = 0.05;
 
-/// Widest change, as a share, that may be called no change.
-pub const MOST_NOISE: f64 = 0.5;
+/// Change that is shown as none, as a share: a count that has rounding alone is no other count.
+const NOTHING: f64 = 0.0005;
 
-/// Four slices, A B B A or B A A B; each is the median iteration, in ns.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quad {
-    /// The first side's slices.
-    pub first: [f64; 2],
-    /// The second side's.
-    pub second: [f64; 2],
-}
+/// Share of the error that the looks before the end have together; the end has the rest.
+const EARLY: f64 = 0.4;
+
+/// Looks before the end, at most.
+const LOOKS: f64 = 6.0;
 
 /// Figures of two fresh processes that took turns, the first side's before the second's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -54,8 +53,47 @@ pub struct Times {
     pub log_ratio: f64,
 }
 
+/// A duel with its verdicts, as it is printed and written.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judged {
+    /// What the sides are called, and what they were built from.
+    pub sides: [String; 2],
+    /// Machine, kernel and runtimes.
+    pub machine: String,
+    /// Seed of all orders.
+    pub seed: u64,
+    /// Confidence of all intervals together.
+    pub confidence: f64,
+    /// Largest change that counts as none, as a share.
+    pub margin: f64,
+    /// Share of the slices that were quiet.
+    pub quiet: Option<f64>,
+    /// Rows in the plan's order.
+    pub rows: Vec<Row>,
+    /// Findings of each row.
+    pub findings: Vec<Vec<Finding>>,
+}
+
+impl Judged {
+    /// Judges the records of a duel.
+    pub fn of(records: &[Record], margin: f64) -> Self {
+        let rows = super::rows(records);
+        let header = records.first().map(|record| &record.header);
+        Judged {
+            sides: header.and_then(|run| run.sides.clone()).unwrap_or_default(),
+            machine: crate::answer::machine(records),
+            seed: header.map_or(0, |run| run.seed),
+            confidence: CONFIDENCE,
+            margin,
+            quiet: Tally::of(records).quiet(),
+            findings: judge(&rows, margin),
+            rows,
+        }
+    }
+}
+
 /// Pairs of one row.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Section of the plan.
     pub section: String,
@@ -65,10 +103,29 @@ pub struct Row {
     pub pairs: Vec<Pair>,
     /// Pairs of the first side with itself.
     pub twins: Vec<Pair>,
-    /// Share of its time that the hypervisor gave to others.
-    pub stolen: f64,
+    /// Metric of its section.
+    pub metric: Metric,
+    /// Hops or tasks of an iteration, by which times and counts are divided for a reader.
+    pub divisor: f64,
+    /// Share of its slices that were quiet; those count, or all if they are less than a quarter.
+    pub quiet: Option<f64>,
     /// Reason why there are no more pairs.
     pub fault: Option<Fault>,
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        Row {
+            section: String::new(),
+            name: String::new(),
+            pairs: Vec::new(),
+            twins: Vec::new(),
+            metric: Metric::Hop,
+            divisor: 1.0,
+            quiet: None,
+            fault: None,
+        }
+    }
 }
 
 /// Reason why a row has no verdict.
@@ -79,8 +136,6 @@ pub enum Fault {
     Failed(String),
     /// It was not tried.
     LeftOut(String),
-    /// What a verdict takes is more than the budget: so many seconds.
-    TooLong(u64),
 }
 
 /// Figure that is judged.
@@ -126,7 +181,7 @@ pub struct Finding {
     pub is_share: bool,
     /// True if every process of every twin had the same count.
     pub is_exact: bool,
-    /// Medians over the pairs, the first side's and the second's.
+    /// Medians over the pairs, the first side's and the second's: times and counts for each hop or task.
     pub figures: [f64; 2],
 }
 
@@ -138,28 +193,37 @@ pub enum Verdict {
     Less,
     /// It has more.
     More,
-    /// There is no change beyond this.
+    /// The whole interval lies within the margin; there is no change beyond this.
     Within(f64),
+    /// Nothing: the interval reaches so far from no change.
+    Open(f64),
     /// Nothing, and why.
     Inconclusive(String),
 }
 
-/// Logarithm of second ÷ first over quads: the median, which a load that comes and goes moves less than
-/// the mean. `None` without quads, or where a slice took no time.
-pub fn log_ratio(quads: &[Quad]) -> Option<f64> {
-    let of = |quad: &Quad| {
-        let logs = |slices: [f64; 2]| slices.map(f64::ln).iter().sum::<f64>() / 2.0;
-        logs(quad.second) - logs(quad.first)
-    };
-    let logs: Vec<f64> = quads.iter().map(of).collect();
+/// Logarithm of second ÷ first over turns, each the median iteration of a slice of both sides: the median,
+/// which a load that comes and goes moves less than the mean. `None` without turns, or where a slice took no
+/// time.
+pub fn log_ratio(turns: &[[f64; 2]]) -> Option<f64> {
+    let logs: Vec<f64> = turns.iter().map(|[first, second]| (second / first).ln()).collect();
     stats::median(&logs)
 }
 
-/// Half of the interval of a change that a row with so many pairs will have, as a share, where their log
-/// ratios have this standard deviation and `rows` are judged.
-pub fn smallest_change(sd: f64, pairs: usize, rows: usize) -> Option<f64> {
+/// What can be said of a row before the end: changed (true), unchanged (false) or nothing yet, of its time,
+/// or of its memory if it is a size. Each look has its own part of the error, so that all looks and the end
+/// together keep it (Bonferroni); `rows` are judged together.
+pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
+    let kind = if row.metric == Metric::Memory { Kind::Memory } else { Kind::Time };
+    let series = series_of(row, kind).filter(|series| series.finding.is_share)?;
     let tests = (rows * KINDS_OF_A_ROW) as f64;
-    stats::t_half_width(sd, pairs, 1.0 - (1.0 - CONFIDENCE) / tests).map(f64::exp_m1)
+    let level = (1.0 - CONFIDENCE) * EARLY / LOOKS / tests;
+    let interval = stats::t_interval(&series.pairs, 1.0 - level)?;
+    let limits = [(-margin).ln_1p(), margin.ln_1p()];
+    match interval.contains(0.0) {
+        false => Some(true),
+        true if interval.low >= limits[0] && interval.high <= limits[1] => Some(false),
+        true => None,
+    }
 }
 
 /// One figure of a row before it is judged, and its changes, one for each pair.
@@ -169,8 +233,9 @@ struct Series {
     twins: Vec<f64>,
 }
 
-/// Findings of each row, in order; none where it has too few pairs or a fault.
-pub fn judge(rows: &[Row]) -> Vec<Vec<Finding>> {
+/// Findings of each row, in order; none where it has too few pairs or a fault. `margin` is the largest change
+/// that counts as none.
+pub fn judge(rows: &[Row], margin: f64) -> Vec<Vec<Finding>> {
     let mut all: Vec<Vec<Series>> = rows.iter().map(series).collect();
     let flat = || all.iter().flatten();
     let pairs: Vec<&[f64]> = flat().map(|s| &s.pairs[..]).collect();
@@ -180,7 +245,7 @@ pub fn judge(rows: &[Row]) -> Vec<Vec<Finding>> {
         (series.finding.change, series.finding.twin) = (change, twin);
     }
     let findings = |(row, series): (&Row, Vec<Series>)| {
-        series.into_iter().map(|series| series.finding.judged(row)).collect()
+        series.into_iter().map(|series| series.finding.judged(row, margin)).collect()
     };
     zip(rows, all).map(findings).collect()
 }
@@ -233,7 +298,7 @@ fn series_of(row: &Row, kind: Kind) -> Option<Series> {
 /// where that rejects. `None` where there are under two values.
 fn intervals(all: &[&[f64]]) -> Vec<Option<Interval>> {
     let p: Vec<f64> = all.iter().map(|values| stats::t_p(values).unwrap_or(1.0)).collect();
-    let limit = 1.0 - CONFIDENCE;
+    let limit = (1.0 - CONFIDENCE) * (1.0 - EARLY);
     let rejected = stats::holm(&p).iter().filter(|&&adjusted| adjusted <= limit).count();
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
@@ -246,8 +311,8 @@ fn intervals(all: &[&[f64]]) -> Vec<Option<Interval>> {
 }
 
 impl Finding {
-    /// The same with its intervals as shares and its verdict.
-    fn judged(mut self, row: &Row) -> Self {
+    /// The same with its intervals as shares, its figures for each hop or task, and its verdict.
+    fn judged(mut self, row: &Row, margin: f64) -> Self {
         if self.is_share {
             for interval in self.change.iter_mut().chain(&mut self.twin) {
                 for bound in [&mut interval.estimate, &mut interval.low, &mut interval.high] {
@@ -255,29 +320,32 @@ impl Finding {
                 }
             }
         }
+        if self.kind != Kind::Memory {
+            self.figures = self.figures.map(|figure| figure / row.divisor);
+        }
         self.verdict = match self.change {
-            _ if self.twin.is_some_and(|twin| !twin.contains(0.0)) => {
+            _ if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) => {
                 Verdict::Inconclusive("A against itself differs".to_owned())
-            }
-            _ if self.kind == Kind::Time && row.stolen > MOST_STOLEN => {
-                let stolen = row.stolen * 100.0;
-                Verdict::Inconclusive(format!("others got {stolen:.0} % of the time (steal)"))
             }
             None => Verdict::Inconclusive("its figures have no interval".to_owned()),
             _ if self.kind == Kind::Memory && !self.is_share => {
                 Verdict::Inconclusive("its memory does not grow with its tasks".to_owned())
             }
+            Some(change) if self.is_nothing(&change) => Verdict::Within(0.0),
             Some(change) if change.high < 0.0 => Verdict::Less,
             Some(change) if change.low > 0.0 => Verdict::More,
             Some(change) => match change.high.max(-change.low) {
-                limit if self.is_share && limit > MOST_NOISE => Verdict::Inconclusive(format!(
-                    "the noise hides changes of up to {:.0} %",
-                    limit * 100.0
-                )),
-                limit => Verdict::Within(limit),
+                reach if self.is_share && reach > margin => Verdict::Open(reach),
+                reach => Verdict::Within(reach),
             },
         };
         self
+    }
+
+    /// True if a change would be shown as none.
+    fn is_nothing(&self, change: &Interval) -> bool {
+        let scale = if self.is_share { 1.0 } else { self.figures[0].max(1.0) };
+        change.low.abs().max(change.high.abs()) < NOTHING * scale
     }
 
     /// True if the second side is worse by more than this share of the first, as its whole interval
@@ -290,7 +358,7 @@ impl Finding {
 
     /// True if nothing can be said.
     pub fn is_inconclusive(&self) -> bool {
-        matches!(self.verdict, Verdict::Inconclusive(_))
+        matches!(self.verdict, Verdict::Inconclusive(_) | Verdict::Open(_))
     }
 }
 

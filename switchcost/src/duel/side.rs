@@ -148,7 +148,20 @@ impl Source {
     }
 }
 
+/// Whether two executables are the same file, byte by byte.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn same_bytes(a: &Executable, b: &Executable) -> std::io::Result<bool> {
+    Ok(std::fs::read(&a.path)? == std::fs::read(&b.path)?)
+}
+
 impl Programs {
+    /// Name of the side.
+    pub fn name(&self) -> String {
+        self.side.to_string()
+    }
+
     /// A program's executable.
     ///
     /// # Errors

@@ -7,7 +7,8 @@ use record::Quantity;
 
 use super::layout::wrapped;
 use super::plainly;
-use crate::duel::judge::{Fault, Finding, KINDS, Kind, Row, Verdict};
+use crate::console::plain_line;
+use crate::duel::judge::{Fault, Finding, Judged, KINDS, Kind, Row, Verdict};
 
 /// Widest line.
 const WIDTH: usize = 100;
@@ -19,25 +20,52 @@ const INTERVAL: usize = 17;
 const FIGURE: usize = 9;
 
 /// Verdicts in the order of the tally.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     "slower",
     "faster",
     "more",
     "fewer",
     "less",
     "unchanged",
+    "no verdict",
     "inconclusive",
     "failed",
     "left out",
     "unfinished",
 ];
 
-/// Writes a duel's findings for a terminal.
+/// Writes a duel's verdicts for a terminal.
 ///
 /// # Errors
 /// Errors of the writer.
-pub fn text(rows: &[Row], findings: &[Vec<Finding>], out: &mut impl Write) -> io::Result<()> {
+pub fn text(duel: &Judged, out: &mut impl Write) -> io::Result<()> {
+    let (rows, findings) = (&duel.rows, &duel.findings);
     plainly(out, |out| {
+        wrapped(&duel.machine, 0, WIDTH, out)?;
+        for (letter, side) in ["A", "B"].into_iter().zip(&duel.sides) {
+            wrapped(&format!("{letter}: {}", plain_line(side)), 3, WIDTH, out)?;
+        }
+        let confidence = duel.confidence * 100.0;
+        let quiet = duel.quiet.map_or(String::new(), |share| {
+            format!("; {:.0} % of the slices were quiet", share * 100.0)
+        });
+        wrapped(
+            &format!(
+                "intervals of {confidence} % for all rows together; unchanged: within ± {} %{quiet}\n",
+                duel.margin * 100.0
+            ),
+            0,
+            WIDTH,
+            out,
+        )?;
+        if duel.quiet.is_some_and(|share| share < 0.25) {
+            wrapped(
+                "The machine was disturbed most of the time: all slices count. Repeat it when it is quiet.",
+                0,
+                WIDTH,
+                out,
+            )?;
+        }
         for kind in KINDS {
             tally(kind, rows, findings, out)?;
         }
@@ -65,19 +93,20 @@ fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
         (Some((Kind::Memory, Verdict::Less)), _) => "less",
         (Some((_, Verdict::Less)), _) => "fewer",
         (Some((_, Verdict::Within(_))), _) => "unchanged",
+        (Some((_, Verdict::Open(_))), _) => "no verdict",
         (Some((_, Verdict::Inconclusive(_))), _) => "inconclusive",
         (None, Some(Fault::Failed(_))) => "failed",
-        (None, Some(Fault::LeftOut(_) | Fault::TooLong(_))) => "left out",
+        (None, Some(Fault::LeftOut(_))) => "left out",
         (None, None) => "unfinished",
     }
 }
 
 fn name(kind: Kind) -> &'static str {
     match kind {
-        Kind::Time => "time",
+        Kind::Time => "time per hop or task",
         Kind::Memory => "memory per task (RSS)",
-        Kind::Switches => "voluntary switches",
-        Kind::Faults => "minor page faults",
+        Kind::Switches => "voluntary switches per hop or task",
+        Kind::Faults => "minor page faults per hop or task",
     }
 }
 
@@ -105,8 +134,9 @@ fn table(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>)
             continue;
         }
         if section.is_none() {
+            writeln!(out, "\n{}", name(kind))?;
             let columns = format!("{:>CHANGE$} {:<INTERVAL$}", "A to B", "interval");
-            writeln!(out, "\n{:<VERDICT$}{columns} {:>FIGURE$}", name(kind), "A")?;
+            writeln!(out, "{:<VERDICT$}{columns} {:>FIGURE$} {:>FIGURE$}", "", "A", "B")?;
         }
         if section != Some(&row.section) {
             wrapped(&row.section, 0, WIDTH, out)?;
@@ -131,6 +161,7 @@ fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<
         Verdict::Within(limit) => {
             format!("unchanged within {}", show(*limit).trim_start_matches('+'))
         }
+        Verdict::Open(reach) => format!("no verdict: ± {}", show(*reach).trim_start_matches('+')),
         _ => word(row, Some(finding)).to_owned(),
     };
     let exact = match finding.verdict {
@@ -148,8 +179,8 @@ fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<
         Kind::Memory => Quantity::Bytes,
         Kind::Switches | Kind::Faults => Quantity::Count,
     };
-    let figure = quantity.show(finding.figures[0]);
-    let columns = format!("{change:>CHANGE$} {interval:<INTERVAL$} {figure:>FIGURE$}");
+    let [a, b] = finding.figures.map(|figure| quantity.show(figure));
+    let columns = format!("{change:>CHANGE$} {interval:<INTERVAL$} {a:>FIGURE$} {b:>FIGURE$}");
     line(&format!("{:<VERDICT$}{columns}  {}", verdict + exact, row.name), out)?;
     match (&finding.verdict, finding.twin) {
         (Verdict::Inconclusive(why), Some(t)) if !t.contains(0.0) => {
@@ -163,7 +194,6 @@ fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<
 
 fn write_fault(row: &Row, out: &mut Vec<u8>) -> io::Result<()> {
     let verdict = match &row.fault {
-        Some(Fault::TooLong(seconds)) => format!("left out, takes {seconds} s"),
         None => format!("only {} pairs", row.pairs.len()),
         _ => word(row, None).to_owned(),
     };

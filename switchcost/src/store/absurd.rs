@@ -38,6 +38,8 @@ pub(crate) fn process(process: &Process) -> Result<(), String> {
         ensure(metric.is_ok(), || format!("extra.{name}: no name"))?;
         summary(&format!("extra.{name}"), distribution)?;
     }
+    let is_empty = process.slices.iter().any(|slice| slice.iterations == 0 || slice.window == 0);
+    ensure(!is_empty, || "slices: one of no iterations or no time".to_owned())?;
     let round = process.round;
     ensure(round < MOST_ROUNDS, || format!("round: {round}"))?;
     numbers("process", &json!(process))

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::console;
+use crate::{console, quiet};
 use anyhow::{Context, bail};
 use record::{Kind, Process, Record, Run, SCHEMA};
 use serde::Deserialize;
@@ -89,6 +89,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
             contents.faults.push((number, shortened(fault)));
         }
     }
+    quiet::settle(&mut contents.records);
     Ok(contents)
 }
 

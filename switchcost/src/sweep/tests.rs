@@ -11,6 +11,7 @@ fn sweep(over: &str, points: &[u64], flags: &[&str]) -> Sweep {
         flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
         hops: 100_000,
         rounds: 5,
+        alone: false,
     }
 }
 

@@ -2,24 +2,26 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
-use std::iter;
-use std::time::{Duration, Instant};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
-use serde::Serialize;
+use record::Build;
 
 use super::run::{Selection, drawn_seed};
 use crate::args::{self, TextOrJson};
-use crate::console::{self, plain_line};
-use crate::duel::judge::{self, CONFIDENCE, Finding, Kind, Row};
+use crate::console::{self, BadUsage};
+use crate::duel::judge::{self, Finding, Judged, Kind, Row};
 use crate::duel::side::{self, Side};
-use crate::duel::{self, Forecast, LiveRow, Options};
-use crate::lock::Turn;
-use crate::placement;
+use crate::duel::{self, Decider};
+use crate::measure::turns::Options;
 use crate::plan::Case;
-use crate::{progress, render, signals};
+use crate::programs::Executables;
+use crate::rounds::Rounds;
+use crate::store::{self, Contents, Store};
+use crate::{pacing, placement, quiet, render, signals};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -38,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = args::duration)]
     budget: Duration,
 
-    /// Most pairs of a row [default: as many as the budget allows]; 8 are enough for counts
+    /// Most pairs of a row, one in each round [default: as many as the budget allows]; 8 are enough for counts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(judge::MIN_PAIRS as i64..))]
     pairs: Option<u32>,
 
@@ -51,11 +53,19 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Gate::All, requires = "fail_above")]
     fail_on: Gate,
 
+    /// Append the records to this file [default: duel-DATE.jsonl in this folder]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    out: Option<PathBuf>,
+
+    /// Go on where the duel that wrote this file was stopped; give the same options again
+    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
+    resume: Option<PathBuf>,
+
     /// Draw all orders by this number [default: drawn from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Time after which a process is ended by SIGTERM, and 10 s later by SIGKILL
+    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = args::time_limit)]
     timeout: Duration,
 
@@ -66,6 +76,9 @@ pub(crate) struct Args {
 
 /// Reason why a row has no side.
 const NO_CRATE: &str = "its program is no crate of the workspace: `switchcost compare` of two runs";
+
+/// Reason why a row is left out that nothing can have changed.
+const SAME: &str = "the same program on both sides";
 
 /// Figures that may fail a duel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -88,22 +101,6 @@ impl Gate {
     }
 }
 
-/// The answer for programs.
-#[derive(Serialize)]
-struct Report<'a> {
-    sides: [String; 2],
-    seed: u64,
-    confidence: f64,
-    rows: Vec<JudgedRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct JudgedRow<'a> {
-    #[serde(flatten)]
-    row: &'a Row,
-    findings: &'a [Finding],
-}
-
 /// No row has a verdict: status 3.
 #[derive(Debug)]
 pub(crate) struct NothingSaid;
@@ -119,131 +116,159 @@ impl fmt::Display for NothingSaid {
 impl std::error::Error for NothingSaid {}
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (mut live_rows, left_out) = args.live_rows()?;
-    if live_rows.is_empty() {
-        let why = left_out.first().and_then(|row| match &row.fault {
-            Some(judge::Fault::LeftOut(why)) => Some(why.as_str()),
-            _ => None,
-        });
-        bail!("no row can be measured: {}", why.unwrap_or("the plan is empty"));
-    }
-    let options = Options {
-        budget: args.budget,
-        most: args.pairs.map_or(usize::MAX, |pairs| pairs as usize),
-        timeout: args.timeout,
-        seed: args.seed.unwrap_or_else(drawn_seed),
+    let earlier = match &args.resume {
+        Some(path) => earlier(path)?,
+        None => Contents::default(),
     };
-    signals::install()?;
-    let _turn = Turn::take();
-    let begun = Instant::now();
-    console::say(format_args!(
-        "{} rows, {} s, seed {}; a first pair of each ...",
-        live_rows.len(),
-        args.budget.as_secs_f64(),
-        options.seed
-    ));
-    tell(&duel::begin(&mut live_rows, &options));
-    let is_terminal = io::stderr().is_terminal();
-    duel::measure(&mut live_rows, &options, begun, |row| {
-        if is_terminal {
-            let left = options.budget.saturating_sub(begun.elapsed());
-            progress::draw(&format!("{} s left: {row}", left.as_secs()));
-        }
-    });
-    if is_terminal {
-        progress::draw("");
+    let seed = earlier.runs.last().map(|run| run.seed);
+    let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
+    let Sides { cases, left_out, executables, names, build } = args.sides()?;
+    let rows: BTreeSet<u32> = cases.iter().map(|case| case.index).collect();
+    if rows.is_empty() {
+        let why = left_out.first().map_or("the plan is empty", |(_, why)| why);
+        bail!("no row can be measured: {why}");
     }
-    let mut rows: Vec<Row> = live_rows.into_iter().map(LiveRow::into_row).collect();
-    rows.extend(left_out);
-    let findings = judge::judge(&rows);
-    args.print(&rows, &findings, options.seed)?;
-    args.conclude(&rows, &findings)
+    let store = Store::open_or_dated(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
+    let path = store.path().to_owned();
+    let all: Vec<Case> =
+        cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
+    let options = Options { timeout: args.timeout, keep_samples: false, counters: false };
+    let mut rounds = Rounds::new((executables, build), store, seed, options, &all)?
+        .between(names)
+        .resume(earlier, &all)
+        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
+    for (case, why) in &left_out {
+        rounds.leave_out(case, why)?;
+    }
+    console::say(format_args!(
+        "{} rows take turns for {} s, seed {seed}",
+        rows.len(),
+        args.budget.as_secs_f64()
+    ));
+    let mut decider = Decider::new(args.margin(), rows.len());
+    let most = args.pairs.unwrap_or(u32::MAX);
+    rounds.run_some(cases, Some(args.budget), &pacing::DUEL, |round, cases, records| {
+        if round >= most {
+            return Vec::new();
+        }
+        quiet::settle(records);
+        decider.look(records);
+        let open = decider.open(cases);
+        cases.iter().map(|case| decider.wants(case, round, open)).collect()
+    })?;
+    let duel = Judged::of(rounds.records(), args.margin());
+    let printed = print(&duel, args.format);
+    if signals::received().is_some() {
+        console::say(format_args!(
+            "the same options with --resume {} go on from here",
+            path.display()
+        ));
+    }
+    // Where the records are is said also where nothing could be printed.
+    let concluded = rounds.conclude_any();
+    printed.and(concluded).and_then(|()| args.conclude(&duel.rows, &duel.findings))
 }
 
-/// Adds a row that is left out. A slope is one, however many task counts it has.
-fn leave_out(rows: &mut Vec<Row>, case: &Case, why: String) {
-    let row = duel::row(case, Some(why));
-    let is_its = |other: &Row| (&other.section, &other.name) == (&row.section, &row.name);
-    if !rows.iter().any(is_its) {
-        rows.push(row);
+/// What takes part in a duel.
+struct Sides {
+    cases: Vec<Case>,
+    left_out: Vec<(Case, String)>,
+    executables: Executables,
+    names: [String; 2],
+    build: Build,
+}
+
+/// The records of a duel that is to go on.
+fn earlier(path: &Path) -> anyhow::Result<Contents> {
+    let contents = store::read_any(path)?;
+    store::tell(path, &contents);
+    let is_duel = contents.runs.iter().all(|run| run.sides.is_some());
+    if !is_duel {
+        let what =
+            format!("--resume: {} is no duel's: `run --resume` goes on with it", path.display());
+        return Err(BadUsage::new(what));
     }
+    Ok(contents)
+}
+
+/// Prints a duel's verdicts.
+pub(super) fn print(duel: &Judged, format: TextOrJson) -> anyhow::Result<()> {
+    console::print(|out| match format {
+        TextOrJson::Text => render::duel::text(duel, out),
+        TextOrJson::Json => {
+            serde_json::to_writer(&mut *out, duel)?;
+            writeln!(out)
+        }
+    })
+    .context("cannot print the result")
 }
 
 impl Args {
-    /// Rows that are to be measured, and those that cannot be.
-    fn live_rows(&self) -> anyhow::Result<(Vec<LiveRow>, Vec<Row>)> {
+    /// Largest change that counts as none.
+    fn margin(&self) -> f64 {
+        self.fail_above.filter(|&limit| limit > 0.0).unwrap_or(judge::MARGIN)
+    }
+
+    /// Cases that are to be measured, those that cannot be, and the programs of both sides.
+    fn sides(&self) -> anyhow::Result<Sides> {
         let plan = self.selection.plan()?;
         let mut cases = plan.cases(false);
         self.selection.retain(&mut cases)?;
+        duel::thin_out(&mut cases);
         let (cases, absent) = placement::place(cases)?;
-        let mut left_out: Vec<Row> = Vec::new();
-        for (case, why) in absent {
-            leave_out(&mut left_out, &case, why);
-        }
+        let mut left_out = absent;
         let mut wanted: Vec<Case> = Vec::new();
-        for case in cases {
+        for case in cases.into_iter().filter(|case| !case.twin) {
             let is_slope = case.section.metric.is_slope();
             let is_same = |other: &Case| {
                 is_slope == other.section.metric.is_slope()
                     && (&other.program, &other.flags, other.pin, &other.setting)
                         == (&case.program, &case.flags, case.pin, &case.setting)
             };
-            if !plan.programs.contains_key(&case.program) {
+            if plan.programs.contains_key(&case.program) {
+                left_out.push((case, NO_CRATE.to_owned()));
+            } else if !wanted.iter().any(is_same) {
                 // Another table may show the same processes.
-                if !wanted.iter().any(is_same) {
-                    wanted.push(case);
-                }
-                continue;
+                wanted.push(case);
             }
-            leave_out(&mut left_out, &case, NO_CRATE.to_owned());
         }
         let programs: BTreeSet<&str> = wanted.iter().map(|case| case.program.as_str()).collect();
-        if programs.is_empty() {
-            return Ok((Vec::new(), left_out));
+        let mut executables = Executables::default();
+        let mut names = [&self.first, &self.second].map(ToString::to_string);
+        let mut build = observe::build::current();
+        if !programs.is_empty() {
+            let built = side::programs([&self.first, &self.second], &programs)?;
+            for ((side, name), programs_of) in
+                [record::Side::A, record::Side::B].into_iter().zip(&mut names).zip(&built)
+            {
+                *name = programs_of.name();
+                for program in &programs {
+                    let found = programs_of.executable(program);
+                    executables.0.insert((Some(side), (*program).to_owned()), found);
+                }
+            }
+            build = Build { git_revision: None, dirty: None, ..build };
         }
-        let [first, second] = side::programs([&self.first, &self.second], &programs)?;
-        let mut live_rows = Vec::new();
-        let mut wanted = wanted.into_iter().peekable();
-        while let Some(case) = wanted.next() {
-            let is_other = |other: &Case| {
-                case.section.metric.is_slope()
-                    && (&other.section, &other.cell) == (&case.section, &case.cell)
-            };
-            let others = iter::from_fn(|| wanted.next_if(is_other)).collect();
-            let found = first.executable(&case.program);
-            match found.and_then(|a| Ok([a, second.executable(&case.program)?])) {
-                Ok(programs) => live_rows.push(LiveRow::new(case, others, programs)),
-                Err(why) => left_out.push(duel::row(&case, Some(why))),
-            }
-        }
-        Ok((live_rows, left_out))
-    }
-
-    fn print(&self, rows: &[Row], findings: &[Vec<Finding>], seed: u64) -> anyhow::Result<()> {
-        let sides = [&self.first, &self.second].map(ToString::to_string);
-        console::print(|out| match self.format {
-            TextOrJson::Text => {
-                let [a, b] = sides.each_ref().map(|side| plain_line(side));
-                writeln!(out, "A: {a}\nB: {b}")?;
-                writeln!(
-                    out,
-                    "intervals of {} % for all rows together (Holm)\n",
-                    CONFIDENCE * 100.0
-                )?;
-                render::duel::text(rows, findings, out)
-            }
-            TextOrJson::Json => {
-                let rows = rows
-                    .iter()
-                    .zip(findings)
-                    .map(|(row, findings)| JudgedRow { row, findings })
-                    .collect();
-                let report = Report { sides, seed, confidence: CONFIDENCE, rows };
-                serde_json::to_writer(&mut *out, &report)?;
-                writeln!(out)
-            }
+        let found = |case: &Case, side| {
+            let key = (Some(side), case.program.clone());
+            executables.0.get(&key).and_then(|found| found.as_ref().err().cloned())
+        };
+        wanted.retain(|case| {
+            let missing = found(case, record::Side::A).or_else(|| found(case, record::Side::B));
+            left_out.extend(missing.iter().map(|why| (case.clone(), why.clone())));
+            missing.is_none()
+        });
+        retain_what_can_differ(&mut wanted, &mut left_out, &executables)?;
+        let left_out = left_out
+            .into_iter()
+            .map(|(case, why)| (Case { side: Some(record::Side::A), ..case }, why));
+        Ok(Sides {
+            cases: duel::sides(wanted),
+            left_out: one_a_row(left_out.collect()),
+            executables,
+            names,
+            build,
         })
-        .context("cannot print the result")
     }
 
     /// The exit status, as an error where it is not 0.
@@ -286,10 +311,42 @@ impl Args {
     }
 }
 
-/// Says what each row will be able to show.
-fn tell(forecasts: &[Forecast]) {
-    for Forecast { name, pairs, change } in forecasts {
-        let change = change.map_or("?".to_owned(), |change| format!("{:.1} %", change * 100.0));
-        console::say(format_args!("  changes from about {change:>7} on, {pairs:>3} pairs: {name}"));
+/// Leaves out the rows whose program is the same on both sides, but for one that shows the noise. If no program
+/// differs, all rows stay: then the duel is of the machine.
+fn retain_what_can_differ(
+    wanted: &mut Vec<Case>,
+    left_out: &mut Vec<(Case, String)>,
+    executables: &Executables,
+) -> anyhow::Result<()> {
+    let programs: BTreeSet<String> = wanted.iter().map(|case| case.program.clone()).collect();
+    let mut same = BTreeSet::new();
+    for program in programs {
+        let of = |side| {
+            executables.0.get(&(Some(side), program.clone())).and_then(|found| found.as_ref().ok())
+        };
+        if let (Some(a), Some(b)) = (of(record::Side::A), of(record::Side::B))
+            && side::same_bytes(a, b)?
+        {
+            same.insert(program);
+        }
     }
+    if wanted.iter().all(|case| same.contains(&case.program)) {
+        return Ok(());
+    }
+    let is_control = |case: &Case| same.contains(&case.program) && case.pin && !case.is_alone();
+    let control = wanted.iter().find(|case| is_control(case)).map(|case| case.index);
+    wanted.retain(|case| {
+        let stays = !same.contains(&case.program) || Some(case.index) == control;
+        if !stays {
+            left_out.push((case.clone(), SAME.to_owned()));
+        }
+        stays
+    });
+    Ok(())
+}
+
+/// One case of each row: a slope is one, however many task counts it has.
+fn one_a_row(cases: Vec<(Case, String)>) -> Vec<(Case, String)> {
+    let mut seen = BTreeSet::new();
+    cases.into_iter().filter(|(case, _)| seen.insert(case.index)).collect()
 }

@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use crate::analysis::{self, Analysis};
 use crate::answer::Answer;
+use crate::args::TextOrJson;
+use crate::duel::judge::{self, Judged};
 use crate::fleet::Fleet;
 use crate::{render, replace, store};
 
@@ -102,6 +104,9 @@ fn side_by_side(args: &Args, files: &[PathBuf]) -> anyhow::Result<()> {
 /// Prints or writes all of one file.
 fn report(args: &Args, file: &Path) -> anyhow::Result<()> {
     let records = read(file)?;
+    if records.iter().any(|record| record.side.is_some()) {
+        return duel(args, &records);
+    }
     let analysis = analysis::analyse(&records);
     ensure!(
         !analysis.tables.is_empty() || !analysis.curves.is_empty(),
@@ -145,6 +150,21 @@ fn report(args: &Args, file: &Path) -> anyhow::Result<()> {
         return print(&analysis, &records, Format::Text, args.full);
     }
     write(outputs)
+}
+
+/// Prints or writes the verdicts of a duel.
+fn duel(args: &Args, records: &[Record]) -> anyhow::Result<()> {
+    let judged = Judged::of(records, judge::MARGIN);
+    let other = args.outputs().find(|(flag, _)| *flag != "--export-json").map(|(flag, _)| flag);
+    if let Some(flag) = other.or(args.svg.as_ref().map(|_| "--svg")) {
+        return Err(BadUsage::new(format!(
+            "{flag}: these are the records of a duel, which has verdicts and no tables: print them, or write them by --export-json"
+        )));
+    }
+    match &args.json {
+        Some(path) => write(vec![(path, made(|out| json(&judged, out))?)]),
+        None => super::duel::print(&judged, TextOrJson::Text),
+    }
 }
 
 /// Writes what was made, each to its place.

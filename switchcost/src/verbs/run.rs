@@ -17,7 +17,7 @@ use clap::builder::{
 use record::Record;
 
 use super::report::{self, Format};
-use crate::args::{Measure, Repeats};
+use crate::args::Measure;
 use crate::placement;
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
 use crate::programs::Programs;
@@ -68,9 +68,6 @@ pub(crate) struct Args {
     full: bool,
 
     #[command(flatten)]
-    repeats: Repeats,
-
-    #[command(flatten)]
     measure: Measure,
 
     /// Output format
@@ -89,9 +86,6 @@ pub(super) struct Keep {
     /// Shuffle each round by this number [default: drawn from the clock]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub(super) seed: Option<u64>,
-
-    #[command(flatten)]
-    pub(super) repeats: Repeats,
 
     #[command(flatten)]
     pub(super) measure: Measure,
@@ -252,10 +246,10 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
     let programs =
         Programs::up_to_date(cases.iter().map(|case| case.program.as_str()), &plan.programs)?;
     let options = args.measure.options();
+    let programs = (programs.executables(), programs.build());
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
         .resume(earlier, &cases)
-        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?
-        .repeated_above(args.repeats.max_stolen);
+        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
 
     let (cases, absent) = placement::place(cases)?;
     for (case, reason) in &absent {

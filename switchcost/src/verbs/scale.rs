@@ -33,6 +33,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         flags: Vec::new(),
         hops: 1,
         rounds: 5,
+        alone: true,
     };
     sweep::carry_out(&plan, &args.keep)
 }

@@ -2,8 +2,10 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, bail};
+use contract::message::MOST_SAMPLES;
 use contract::units::Span;
 use record::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
@@ -11,8 +13,8 @@ use serde::Serialize;
 use crate::args::{Measure, ProgramArgs, TextOrJson, shortened};
 use crate::console::{self, BadUsage};
 use crate::evidence::{Evidence, Verdict};
-use crate::execute;
 use crate::lock::Turn;
+use crate::measure::turns::{self, Seat};
 use crate::notes::Note;
 use crate::plan::{Case, built_in_tables, ensure_others};
 use crate::programs::Programs;
@@ -79,7 +81,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() {
         bail!("interrupted before it began");
     }
-    let process = execute::run(executable, &case, &args.measure.options());
+    let size = iters.min(MOST_SAMPLES);
+    let seat = Seat { case: &case, program: executable, iterations: Some(size), slices: None };
+    let mut rng = fastrand::Rng::with_seed(0);
+    let (options, begun) = (args.measure.options(), Instant::now());
+    let process =
+        turns::measure(&[seat], &[vec![0]], &options, begun, &mut rng, |_, _| {}).remove(0);
     let record = record(programs.build(), &case, process)?;
     print(&record, args.format)?;
     match &record.error {

@@ -153,6 +153,7 @@ impl Args {
             flags: self.flags.clone(),
             hops: self.hops,
             rounds: self.rounds,
+            alone: false,
         })
     }
 }
@@ -191,8 +192,8 @@ pub(super) fn measure(programs: Programs, planned: &Planned, keep: &Keep) -> any
     let seed = keep.seed.unwrap_or_else(drawn_seed);
     let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
     let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
-    let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?
-        .repeated_above(keep.repeats.max_stolen);
+    let programs = (programs.executables(), programs.build());
+    let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?;
     rounds.run(planned.cases.clone(), None)?;
     for cut in &planned.cuts {
         let reason = cut.answer.reason().unwrap_or_default();

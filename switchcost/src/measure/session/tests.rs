@@ -2,15 +2,15 @@ use std::path::Path;
 
 use super::*;
 
-fn sh(script: &str, timeout: Duration) -> Running {
+fn sh(script: &str, timeout: Duration) -> Session {
     let args = ["-c".to_owned(), script.to_owned()];
-    Running::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
+    Session::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn line(running: &mut Running) -> Option<String> {
-    let line = running.line().unwrap()?;
+fn line(session: &mut Session) -> Option<String> {
+    let line = session.line().unwrap()?;
     Some(String::from_utf8(line).unwrap())
 }
 

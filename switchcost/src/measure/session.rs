@@ -1,7 +1,8 @@
-//! A program that is measured: started, asked, ended.
+//! A session: one live program of docs/CONTRACT.md, from its start to its end.
 //!
 //! It runs in a process group of its own, with the CPUs and the policy that a case asks for, and
-//! never longer than it may. Its end takes the whole group with it.
+//! never longer than it may. Its end takes the whole group with it. Between requests it waits and uses no
+//! CPU, so that many can be alive at once.
 
 #![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
 
@@ -13,6 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -36,14 +38,15 @@ const LONGEST_LINE: usize = 16 << 20;
 /// Part of a program's standard error that is told, in bytes: its end.
 const LONGEST_WORDS: u64 = 2_000;
 
-/// A program that runs.
+/// A program that is alive.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub struct Session {
     child: Child,
     /// Becomes readable when the program has ended (pidfd_open(2)).
     pidfd: OwnedFd,
     stdin: Option<ChildStdin>,
-    stdout: ChildStdout,
+    /// Its standard output; `None` if somebody else has it.
+    stdout: Option<ChildStdout>,
     stderr: File,
     /// Output that no line was made of yet, and how much of it has no newline.
     buffer: Vec<u8>,
@@ -71,72 +74,107 @@ enum Stage {
     Overdue,
 }
 
-impl Running {
-    /// Starts a program. It is ended after `timeout`.
+/// Why a session has no answer.
+#[derive(Debug)]
+pub enum Fault {
+    /// The program ended; the cause is in how it did.
+    Ended,
+    /// It says so, or it does not follow the contract.
+    Told(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Fault::Told(error.to_string())
+    }
+}
+
+/// First answer of a program.
+#[derive(Debug)]
+pub struct Ready {
+    /// The program and its children.
+    pub pids: Vec<i32>,
+    /// From the start of building until all tasks ran, in ns.
+    pub setup_ns: Option<u64>,
+    /// Its very first iteration, in ns.
+    pub first_ns: Option<u64>,
+    /// Description of its command line.
+    pub description: Description,
+}
+
+/// Answer to a request for iterations.
+#[derive(Debug)]
+pub struct Ran {
+    /// Timed iterations in order, in ns.
+    pub samples: Vec<u64>,
+    /// Usage of the process meanwhile, where it counts its own.
+    pub usage: Option<Usage>,
+    /// Other distributions that it measured.
+    pub extra: Extra,
+}
+
+impl Session {
+    /// Starts a program. It is ended if it takes longer than `timeout` to answer.
     ///
     /// # Errors
     /// When it cannot be started; names the setting that was refused.
-    pub(crate) fn start(
+    pub fn start(
         program: &Executable,
         args: &[String],
         setting: &Setting,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
+        let mut command = command(program);
+        command.args(args);
+        let applied = setting.clone();
+        // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
+        unsafe { command.pre_exec(move || applied.apply()) };
+        Session::spawn(command, Stdio::piped(), timeout)
+            .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
+                Some(what) => e.context(what),
+                None => e,
+            })
+            .with_context(|| format!("cannot start {}", program.path.display()))
+    }
+
+    /// Starts a command whose standard output goes there: to this session if it is piped.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(crate) fn spawn(
+        mut command: Command,
+        stdout: Stdio,
+        timeout: Duration,
+    ) -> anyhow::Result<Self> {
         let stderr = scratch::file()?;
-        let mut command = Command::new(&program.path);
-        if let Some(name) = program.path.file_name() {
-            // In which folder this user builds is nobody's business.
-            command.arg0(name);
-        }
-        if let Some(folder) = &program.folder {
-            command.current_dir(folder);
-        }
         command
-            .args(program.args.iter().chain(args))
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdout(stdout)
             .stderr(Stdio::from(stderr.try_clone()?))
             .process_group(0);
-        let applied = setting.clone();
-        let kills = oom::Kills::now();
         let parent = Pid::this();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                if Pid::parent() != parent {
-                    // The runner died before the call.
-                    return Err(Errno::ESRCH.into());
-                }
-                applied.apply()
+                // Otherwise the runner died before the call.
+                if Pid::parent() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
             });
         }
-        let mut child = command
-            .spawn()
-            .map_err(|e| match setting.explain(&e) {
-                Some(what) => anyhow::Error::new(e).context(what),
-                None => e.into(),
-            })
-            .with_context(|| format!("cannot start {}", program.path.display()))?;
+        let kills = oom::Kills::now();
+        let mut child = command.spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let end = match (end_of(&child), stdout) {
-            (Ok(end), Some(stdout)) => fcntl(&stdout, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
-                .map(|_| (end, stdout))
-                .map_err(io::Error::from),
-            (Err(e), _) => Err(e),
-            (_, None) => Err(io::Error::other("it has no standard output")),
-        };
-        let (end, stdout) = match end {
-            Ok(ends) => ends,
+        let pidfd = match watch(&child, stdin.as_ref(), stdout.as_ref()) {
+            Ok(pidfd) => pidfd,
             Err(e) => {
                 kill(&child, Signal::SIGKILL);
                 child.wait()?;
                 return Err(e).context("cannot watch a child: it takes Linux 5.3 (pidfd_open(2))");
             }
         };
-        Ok(Running {
+        Ok(Session {
             child,
-            pidfd: end,
+            pidfd,
             stdin,
             stdout,
             stderr,
@@ -152,17 +190,102 @@ impl Running {
         })
     }
 
-    /// Sends a line. One that has ended is found out by [`Running::line`].
+    /// Takes the first answer, and makes sure that the program follows the contract as this runner does.
+    ///
+    /// # Errors
+    /// Says what it is or does instead.
+    pub fn ready(&mut self) -> Result<Ready, Fault> {
+        match self.answer()? {
+            Answer::Ready { pids, setup_ns, first_ns, description } => match description.contract {
+                VERSION => Ok(Ready { pids, setup_ns, first_ns, description }),
+                other => Err(Fault::Told(format!(
+                    "it follows version {other} of the contract, and this runner version {VERSION}"
+                ))),
+            },
+            other => Err(unexpected("ready", &other)),
+        }
+    }
+
+    /// Has it iterate; fewer times where it was asked to end.
+    ///
+    /// # Errors
+    /// Says what it does instead.
+    pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> Result<Ran, Fault> {
+        self.send(&Request::Run(iterations, pass.cloned()).to_string())?;
+        match self.answer()? {
+            Answer::Ran { samples_ns, .. } if samples_ns.len() as u64 > iterations => {
+                Err(Fault::Told(format!(
+                    "it answered `run {iterations}` with {} samples",
+                    samples_ns.len()
+                )))
+            }
+            Answer::Ran { samples_ns, usage, extra } => {
+                Ok(Ran { samples: samples_ns, usage, extra })
+            }
+            other => Err(unexpected("ran", &other)),
+        }
+    }
+
+    /// Has it rest with all tasks alive; its processes.
+    ///
+    /// # Errors
+    /// Says what it does instead.
+    pub fn hold(&mut self) -> Result<Vec<i32>, Fault> {
+        self.send(&Request::Hold.to_string())?;
+        match self.answer()? {
+            Answer::Held { pids } => Ok(pids),
+            other => Err(unexpected("held", &other)),
+        }
+    }
+
+    /// Has it take its tasks down and verify their work: time of teardown in ns, and what else it measured.
+    ///
+    /// # Errors
+    /// Says what it does instead.
+    pub fn take_down(&mut self) -> Result<(Option<u64>, Extra), Fault> {
+        self.send(&Request::End.to_string())?;
+        match self.answer()? {
+            Answer::Ended { teardown_ns, extra } => Ok((teardown_ns, extra)),
+            other => Err(unexpected("ended", &other)),
+        }
+    }
+
+    /// Next answer.
+    fn answer(&mut self) -> Result<Answer, Fault> {
+        let line = self.line()?.ok_or(Fault::Ended)?;
+        match serde_json::from_slice(&line) {
+            Ok(Answer::Failed { error }) => Err(Fault::Told(error)),
+            Ok(answer) => Ok(answer),
+            Err(e) => {
+                let line = String::from_utf8_lossy(&line);
+                let start: String = line.chars().take(80).collect();
+                Err(Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}")))
+            }
+        }
+    }
+
+    /// Sends a line. A program that has ended is found out by its answer.
     ///
     /// # Errors
     /// Any but a closed pipe.
     pub(crate) fn send(&mut self, line: &str) -> io::Result<()> {
+        self.be_patient();
         let Some(stdin) = &mut self.stdin else {
             return Ok(());
         };
         match stdin.write_all(format!("{line}\n").as_bytes()) {
             Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                Err(io::Error::other("it does not read its requests"))
+            }
             other => other,
+        }
+    }
+
+    /// Gives it the whole time limit again: while others have their turns it waits for nobody.
+    fn be_patient(&mut self) {
+        if self.stage == Stage::Free {
+            self.deadline = Instant::now() + self.timeout;
         }
     }
 
@@ -206,7 +329,8 @@ impl Running {
         let mut bytes = [0; 1 << 16];
         loop {
             let has_ended = self.wait(true)?;
-            match self.stdout.read(&mut bytes) {
+            let Some(stdout) = &mut self.stdout else { return Ok(false) };
+            match stdout.read(&mut bytes) {
                 Ok(0) => return Ok(false),
                 Ok(n) => {
                     self.buffer.extend_from_slice(&bytes[..n]);
@@ -232,7 +356,7 @@ impl Running {
             let ms = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
             let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
             let mut fds = vec![watch(self.pidfd.as_fd())];
-            fds.extend(for_output.then(|| watch(self.stdout.as_fd())));
+            fds.extend(self.stdout.as_ref().filter(|_| for_output).map(|out| watch(out.as_fd())));
             fds.extend(signals::descriptor().map(watch));
             match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
                 Ok(_) => {}
@@ -241,7 +365,7 @@ impl Running {
             }
             let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
             let has_ended = is_ready(&fds[0]);
-            if has_ended || for_output && is_ready(&fds[1]) {
+            if has_ended || for_output && self.stdout.is_some() && is_ready(&fds[1]) {
                 return Ok(has_ended);
             }
         }
@@ -287,10 +411,12 @@ impl Running {
     /// # Errors
     /// Errors of the system.
     pub(crate) fn end(&mut self) -> io::Result<Ended> {
+        self.be_patient();
         self.close_input();
         let mut bytes = [0; 1 << 16];
         while !self.wait(true)? {
-            match self.stdout.read(&mut bytes) {
+            let Some(stdout) = &mut self.stdout else { continue };
+            match stdout.read(&mut bytes) {
                 Ok(0) => {
                     // It has closed its output and goes on.
                     self.wait(false)?;
@@ -323,7 +449,10 @@ impl Running {
     }
 
     fn fault(&self, status: ExitStatus) -> Option<String> {
-        let too_long = format!("timed out: it had not ended after {:?} (--timeout)", self.timeout);
+        let too_long = format!(
+            "timed out: it had neither answered nor ended after {:?} (--timeout)",
+            self.timeout
+        );
         match self.stage {
             Stage::Overdue if !self.is_killed => {
                 return Some(format!("{too_long}, and was ended by SIGTERM"));
@@ -358,7 +487,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Session {
     fn drop(&mut self) {
         if !self.is_over {
             // Nobody is left to be told of what fails here.
@@ -367,13 +496,52 @@ impl Drop for Running {
     }
 }
 
+/// The command that starts a program.
+pub(crate) fn command(program: &Executable) -> Command {
+    let mut command = Command::new(&program.path);
+    if let Some(name) = program.path.file_name() {
+        // In which folder this user builds is nobody's business.
+        command.arg0(name);
+    }
+    if let Some(folder) = &program.folder {
+        command.current_dir(folder);
+    }
+    command.args(&program.args);
+    command
+}
+
+/// What is wrong with an answer in the place of another.
+fn unexpected(wanted: &str, found: &Answer) -> Fault {
+    let found = match found {
+        Answer::Ready { .. } => "ready",
+        Answer::Ran { .. } => "ran",
+        Answer::Held { .. } => "held",
+        Answer::Ended { .. } => "ended",
+        Answer::Failed { .. } => "failed",
+    };
+    // An interrupted program ends without being asked to.
+    match (found, signals::received()) {
+        ("ended", Some(_)) => Fault::Ended,
+        _ => Fault::Told(format!("it answered '{found}' where '{wanted}' was due")),
+    }
+}
+
 /// Sends a signal to a child's group. It can only fail where the group has ended.
 fn kill(child: &Child, signal: Signal) {
     let _ = killpg(Pid::from_raw(child.id() as i32), signal);
 }
 
-/// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec.
-fn end_of(child: &Child) -> io::Result<OwnedFd> {
+/// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Reading its output
+/// and writing to it never block.
+fn watch(
+    child: &Child,
+    stdin: Option<&ChildStdin>,
+    stdout: Option<&ChildStdout>,
+) -> io::Result<OwnedFd> {
+    let pipes = [stdin.map(AsFd::as_fd), stdout.map(AsFd::as_fd)];
+    for pipe in pipes.into_iter().flatten() {
+        fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    }
     // SAFETY: the call takes two numbers and touches no memory.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
     let fd = Errno::result(fd)? as i32;

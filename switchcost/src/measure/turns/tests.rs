@@ -29,10 +29,19 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
     let path = folder.path().join("p");
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let options = Options { timeout, keep_samples: false, counters: false, longest: None };
+    let options = Options { timeout, keep_samples: false, counters: false };
+    let program = Executable::from(path.as_path());
     // A fork of another test may hold the script open for writing at this moment.
     for _ in 0..100 {
-        let process = run(&path.as_path().into(), case, &options);
+        let seat = Seat {
+            case,
+            program: &program,
+            iterations: Some(case.iters.min(MOST_SAMPLES)),
+            slices: None,
+        };
+        let mut rng = fastrand::Rng::with_seed(1);
+        let process =
+            measure(&[seat], &[vec![0]], &options, Instant::now(), &mut rng, |_, _| {}).remove(0);
         match &process.error {
             Some(error) if error.contains("os error 26") => {
                 std::thread::sleep(Duration::from_millis(20));
@@ -88,7 +97,7 @@ fn many_iterations_are_several_runs() {
         s=$(yes 1 | head -n $n | paste -sd,); echo '{"at":"ran","samples_ns":['$s']}'"#;
     let failing = r#"echo '{"at":"failed","error":"a task died"}'; exit 1"#;
     let process = run_script(
-        &program([READY, counting, failing, END]),
+        &program([READY, counting, HOLD, failing]),
         &Case { passes: Vec::new(), ..case(10_001) },
         LONG,
     );
@@ -104,12 +113,20 @@ fn whatever_goes_wrong_has_its_cause() {
         ([READY, "kill -SEGV $$", HOLD, END], LONG, "killed by signal 11 (SIGSEGV)"),
         ([READY, "echo no room >&2; exit 1", HOLD, END], LONG, "no room (exit status: 1)"),
         (["echo bad flag >&2; exit 2", RUN, HOLD, END], LONG, "bad flag (exit status: 2)"),
-        (["exec sleep 1000", RUN, HOLD, END], short, "timed out: it had not ended after 500ms"),
-        ([READY, RUN, "sleep 1000", END], short, "timed out: it had not ended after 500ms"),
+        (
+            ["exec sleep 1000", RUN, HOLD, END],
+            short,
+            "timed out: it had neither answered nor ended after 500ms",
+        ),
+        (
+            [READY, RUN, "sleep 1000", END],
+            short,
+            "timed out: it had neither answered nor ended after 500ms",
+        ),
         (
             [READY, RUN, "exec >&-; sleep 1000", END],
             short,
-            "timed out: it had not ended after 500ms",
+            "timed out: it had neither answered nor ended after 500ms",
         ),
         (["echo hello", RUN, HOLD, END], LONG, "is none of docs/CONTRACT.md"),
         ([HOLD, RUN, HOLD, END], LONG, "'held' where 'ready' was due"),

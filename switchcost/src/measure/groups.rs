@@ -1,0 +1,116 @@
+//! Which programs are alive together: all that fit, and the sides of a ratio in any case.
+
+use contract::message::{Description, Need, Needs};
+use observe::limits::Limits;
+
+use crate::plan::Case;
+
+/// Cases that are compared with each other, by their places: those of a section and a column that divide by
+/// or subtract one another, with their twins.
+pub(crate) fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
+    let mut blocks: Vec<Vec<usize>> = Vec::new();
+    for (place, case) in cases.iter().enumerate() {
+        let (own, others): (Vec<_>, Vec<_>) = blocks
+            .into_iter()
+            .partition(|block| block.iter().any(|&k| are_compared(case, cases[k])));
+        blocks = others;
+        let mut block = own.concat();
+        block.push(place);
+        blocks.push(block);
+    }
+    blocks.sort_by_key(|block| block[0]);
+    blocks
+}
+
+fn are_compared(one: &Case, other: &Case) -> bool {
+    let key = |case: &Case| (case.section.title.clone(), case.cell.column.clone(), case.x);
+    let names = |a: &Case, b: &Case| {
+        let cell = &a.cell;
+        cell.versus.as_ref() == Some(&b.cell.row) || cell.baseline.as_ref() == Some(&b.cell.row)
+    };
+    key(one) == key(other)
+        && (one.cell.row == other.cell.row || names(one, other) || names(other, one))
+}
+
+/// Puts blocks together as long as all that they need fits; `needs` has that of each case. A block that does
+/// not fit by itself is a group: its programs say what they lack.
+pub(crate) fn fitting(
+    blocks: Vec<Vec<usize>>,
+    needs: impl Fn(usize) -> Needs,
+    limits: &Limits,
+) -> Vec<Vec<Vec<usize>>> {
+    let mut groups: Vec<(Needs, Vec<Vec<usize>>)> = Vec::new();
+    for block in blocks {
+        let own = block.iter().map(|&case| needs(case)).fold(Needs::default(), together);
+        let room =
+            groups.iter_mut().find(|(all, _)| limits.report(&together(*all, own), 1).is_enough());
+        match room {
+            Some((all, blocks)) => {
+                *all = together(*all, own);
+                blocks.push(block);
+            }
+            None => groups.push((own, vec![block])),
+        }
+    }
+    groups.into_iter().map(|(_, blocks)| blocks).collect()
+}
+
+/// Needs of two programs at once: what the system holds adds up, what bounds a process does not.
+fn together(one: Needs, other: Needs) -> Needs {
+    let most = |a: Need, b: Need| Need::new(a.fixed.max(b.fixed), 0);
+    let sum = |a: Need, b: Need| Need::new(a.fixed + b.fixed, 0);
+    Needs {
+        descriptors: most(one.descriptors, other.descriptors),
+        threads: sum(one.threads, other.threads),
+        maps: most(one.maps, other.maps),
+        bytes: sum(one.bytes, other.bytes),
+        space: most(one.space, other.space),
+    }
+}
+
+/// Needs of a program as it is described, its first thread among them, whatever the number of tasks.
+pub(crate) fn needs_of(description: &Description) -> Needs {
+    let all = |need: Need| Need::new(need.of(description.tasks), 0);
+    let needs = description.needs;
+    Needs {
+        descriptors: all(needs.descriptors),
+        threads: Need::new(needs.threads.of(description.tasks) + 1, 0),
+        maps: all(needs.maps),
+        bytes: all(needs.bytes),
+        space: all(needs.space),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn what_is_compared_stays_together() {
+        let cases = Plan::built_in().unwrap().cases(false);
+        let timed: Vec<&Case> = cases.iter().filter(|case| case.x.is_none()).collect();
+        let blocks = blocks(&timed);
+        let places: usize = blocks.iter().map(Vec::len).sum();
+        assert_eq!(places, timed.len());
+        let names = |block: &Vec<usize>| -> Vec<String> {
+            block.iter().map(|&k| timed[k].cell.name()).collect()
+        };
+        // Both sides of the ratio, and the twin of one of them.
+        let pipes =
+            blocks.iter().map(names).find(|n| n[0] == "thread over pipes, one CPU").unwrap();
+        assert_eq!(pipes.len(), 3, "{pipes:?}");
+        assert!(pipes[1..].iter().all(|name| name == "task over pipes, one CPU"));
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_cut_between_blocks() {
+        let limits = Limits::read();
+        let needs = |case: usize| Needs {
+            bytes: Need::new(if case < 4 { 1 << 20 } else { 1 << 60 }, 0),
+            ..Needs::default()
+        };
+        let groups = fitting(vec![vec![0, 1], vec![4, 5], vec![2, 3]], needs, &limits);
+        assert_eq!(groups, [vec![vec![0, 1], vec![2, 3]], vec![vec![4, 5]]]);
+    }
+}

@@ -1,0 +1,6 @@
+//! Measuring: live programs that take turns, and what the machine does meanwhile. Records come out.
+
+pub mod groups;
+pub mod session;
+pub mod turns;
+pub(crate) mod watch;

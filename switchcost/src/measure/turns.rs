@@ -1,0 +1,555 @@
+//! A group of live programs that take turns.
+//!
+//! Each turn runs one slice of each program, in an order shuffled anew; programs that are compared lie next
+//! to each other. Never two slices at once: the others wait for their standard input.
+
+use std::time::{Duration, Instant};
+
+use contract::message::{Description, Extra, MOST_SAMPLES, Usage};
+use observe::{cache_line, interference, memory, migrations, perf, usage};
+use record::{
+    CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Slice,
+    distribution,
+};
+
+use super::session::{Ended, Fault, Ready, Session};
+use super::watch::{Look, Watch, drawn};
+use crate::executable::Executable;
+use crate::plan::Case;
+use crate::setting::{Cpus, Setting};
+use crate::{signals, store};
+
+/// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
+pub const SLICE: Duration = Duration::from_millis(10);
+
+/// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
+const MOST_THREADS: u64 = 10_000;
+
+/// Threads whose moves between CPUs are summed up, at most: the kernel writes a page for each.
+const MOST_MOVED: u64 = 100;
+
+/// Most turns whose order is drawn at once.
+const MOST_TURNS: u64 = 1 << 20;
+
+/// How programs are measured.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Time after which a program is ended.
+    pub timeout: Duration,
+    /// True if each sample is kept.
+    pub keep_samples: bool,
+    /// True if events are counted in a further run.
+    pub counters: bool,
+}
+
+/// A program of a group, and what is asked of it.
+#[derive(Clone, Debug)]
+pub struct Seat<'a> {
+    /// Its command line and setting.
+    pub case: &'a Case,
+    /// Its executable.
+    pub program: &'a Executable,
+    /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
+    pub iterations: Option<u64>,
+    /// Most slices; `None` for as many as the case has iterations.
+    pub slices: Option<u32>,
+}
+
+/// A program that is alive.
+struct Live<'a> {
+    seat: &'a Seat<'a>,
+    process: Process,
+    cpus: Vec<u32>,
+    /// `None` once it has ended.
+    session: Option<Session>,
+    pids: Vec<i32>,
+    description: Option<Description>,
+    /// Iterations of a slice, and slices.
+    size: u64,
+    slices: u32,
+    samples: Vec<u64>,
+    used: Option<Usage>,
+    interference: Interference,
+    /// Totals before the first slice.
+    before: (Option<usage::Totals>, Option<migrations::Migrations>),
+    /// Time of all its requests, settling and answers included.
+    asked: Duration,
+}
+
+/// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come
+/// in the seats' order. Whatever fails is an error of its process, and the others go on; a signal leaves what
+/// was measured marked as partial.
+pub fn measure(
+    seats: &[Seat<'_>],
+    blocks: &[Vec<usize>],
+    options: &Options,
+    begun: Instant,
+    rng: &mut fastrand::Rng,
+    mut tell: impl FnMut(u32, u32),
+) -> Vec<Process> {
+    let allowed = Cpus::allowed();
+    let mut lives: Vec<Live<'_>> =
+        seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
+    let lines = cache_lines(&lives);
+    let mut order: Vec<usize> = (0..lives.len()).collect();
+    rng.shuffle(&mut order);
+    for &k in &order {
+        if signals::received().is_none() {
+            lives[k].begin(options);
+        }
+    }
+    let mut watch = Watch::new(begun, lives.iter().flat_map(|live| live.cpus.clone()));
+    let before = interference::totals();
+    for live in &mut lives {
+        live.set_out();
+    }
+    take_turns(&mut lives, blocks, &mut watch, rng, &mut tell);
+    let since = interference::totals().since(before);
+    for live in &mut lives {
+        live.sum_up(options, since);
+    }
+    for live in &mut lives {
+        live.finish(options);
+    }
+    let lines: Vec<CacheLine> = lines
+        .into_iter()
+        .map(|mut line| {
+            cache_line::measure_again(&mut line);
+            line
+        })
+        .collect();
+    let account = watch.account();
+    lives.into_iter().map(|live| live.into_process(account, &lines)).collect()
+}
+
+/// Round trips of a cache line between CPUs in use, measured once for programs with the same CPUs.
+fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
+    let mut pairs: Vec<[usize; 2]> = Vec::new();
+    for live in lives {
+        if let [one, other, ..] = live.cpus[..]
+            && !pairs.contains(&[one as usize, other as usize])
+        {
+            pairs.push([one as usize, other as usize]);
+        }
+    }
+    pairs.iter().filter_map(|pair| cache_line::measure(pair)).collect()
+}
+
+/// Runs all slices.
+fn take_turns(
+    lives: &mut [Live<'_>],
+    blocks: &[Vec<usize>],
+    watch: &mut Watch,
+    rng: &mut fastrand::Rng,
+    tell: &mut impl FnMut(u32, u32),
+) {
+    let turns = lives.iter().map(|live| live.slices).max().unwrap_or(0);
+    let mut last: Option<Look> = None;
+    for turn in 0..turns {
+        tell(turn, turns);
+        for k in order(lives, blocks, turn, turns, rng) {
+            if signals::received().is_some() {
+                return;
+            }
+            if lives[k].session.is_none() {
+                continue;
+            }
+            let probed = drawn(&lives[k].cpus, rng);
+            let is_spread = lives[k].cpus.len() > 1;
+            // The look after one slice is that before the next, if it has all that this one needs.
+            let before = match last.take() {
+                Some(look) if look.covers(&probed, is_spread) => look,
+                _ => watch.look(&probed, is_spread),
+            };
+            last = lives[k].slice(turn, k, before, &probed, watch);
+            if let Some(after) = &last {
+                watch.close(after, |(cell, slice), others| {
+                    lives[cell].process.slices[slice].others = Some(others);
+                });
+            }
+        }
+    }
+}
+
+/// The programs of a turn in a new order: blocks shuffled, and each block in itself. One that has fewer
+/// slices than there are turns is in some, evenly spread.
+fn order(
+    lives: &[Live<'_>],
+    blocks: &[Vec<usize>],
+    turn: u32,
+    turns: u32,
+    rng: &mut fastrand::Rng,
+) -> Vec<usize> {
+    let is_due = |&k: &usize| {
+        let until = |turn: u32| u64::from(turn) * u64::from(lives[k].slices) / u64::from(turns);
+        until(turn + 1) > until(turn)
+    };
+    let mut blocks: Vec<Vec<usize>> = blocks.to_vec();
+    rng.shuffle(&mut blocks);
+    let shuffled = |mut block: Vec<usize>| {
+        rng.shuffle(&mut block);
+        block
+    };
+    blocks.into_iter().flat_map(shuffled).filter(is_due).collect()
+}
+
+impl<'a> Live<'a> {
+    fn new(seat: &'a Seat<'a>, allowed: Option<&Cpus>) -> Self {
+        let case = seat.case;
+        let mut process = Process::of(&case.program, case.args());
+        let setting = setting(case, allowed);
+        process.cpus = setting.cpus.as_ref().map(ToString::to_string);
+        process.policy = setting.policy.map(|policy| policy.name().to_owned());
+        let cpus =
+            setting.cpus.as_ref().or(allowed).map_or(Vec::new(), |cpus| cpus.list().to_vec());
+        Live {
+            seat,
+            process,
+            cpus,
+            session: None,
+            pids: Vec::new(),
+            description: None,
+            size: 1,
+            slices: 0,
+            samples: Vec::new(),
+            used: Some(Usage::default()),
+            interference: Interference::default(),
+            before: (None, None),
+            asked: Duration::ZERO,
+        }
+    }
+
+    /// Starts it, and looks at its memory before anybody else starts.
+    fn begin(&mut self, options: &Options) {
+        let case = self.seat.case;
+        self.process.memory = Some(MemoryChange { before: memory::system(), held: None });
+        let setting = setting(case, Cpus::allowed().ok().as_ref());
+        let mut args = self.process.args.clone();
+        args.push("--controlled".to_owned());
+        match Session::start(self.seat.program, &args, &setting, options.timeout) {
+            Ok(session) => self.session = Some(session),
+            Err(e) => self.process.error = Some(format!("{e:#}")),
+        }
+        self.attempt(Self::get_ready);
+    }
+
+    /// Does something with the session; one that fails ends it with its cause in the record.
+    fn attempt<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut Session) -> Result<T, Fault>,
+    ) -> Option<T> {
+        let mut session = self.session.take()?;
+        match work(self, &mut session) {
+            Ok(done) => {
+                self.session = Some(session);
+                Some(done)
+            }
+            Err(fault) => {
+                self.end(session, Some(fault));
+                None
+            }
+        }
+    }
+
+    fn get_ready(&mut self, session: &mut Session) -> Result<(), Fault> {
+        let Ready { pids, setup_ns, first_ns, description } = session.ready()?;
+        let process = &mut self.process;
+        (process.setup_ns, process.first_ns) = (setup_ns, first_ns);
+        process.version = Some(description.version.clone());
+        process.tasks = Some(description.tasks);
+        process.tokens = description.tokens;
+        process.hops = description.hops;
+        process.bytes = description.bytes;
+        process.claim = Some(description.claim);
+        process.runtime.clone_from(&description.runtime);
+        self.pids = pids;
+        self.description = Some(description);
+        if !self.seat.case.skip_hold {
+            let held = session.hold()?;
+            if let Some(change) = &mut self.process.memory {
+                change.held = Some(memory::of(&held));
+            }
+        }
+        self.size = match self.seat.iterations {
+            Some(size) => size,
+            None => self.find_size(session)?,
+        };
+        let iters = self.seat.case.iters;
+        let all = iters.div_ceil(self.size).min(MOST_TURNS) as u32;
+        self.slices = self.seat.slices.unwrap_or(all).min(all).max(1);
+        Ok(())
+    }
+
+    /// Iterations that make up a slice, by a few that are not kept.
+    fn find_size(&self, session: &mut Session) -> Result<u64, Fault> {
+        let most = self.seat.case.iters.clamp(1, MOST_SAMPLES);
+        if most == 1 {
+            return Ok(1);
+        }
+        let ran = session.run(most.min(3), None)?;
+        let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
+        Ok((SLICE.as_nanos() as u64 / shortest).clamp(1, most))
+    }
+
+    fn threads(&self) -> u64 {
+        self.description.as_ref().map_or(0, |d| d.needs.threads.of(d.tasks))
+    }
+
+    fn totals(&self) -> (Option<usage::Totals>, Option<migrations::Migrations>) {
+        let is_chain = self.process.hops.is_some() && self.threads() <= MOST_MOVED;
+        (
+            (self.threads() <= MOST_THREADS).then(|| usage::totals(&self.pids)).flatten(),
+            is_chain.then(|| migrations::totals(&self.pids)).flatten(),
+        )
+    }
+
+    /// Notes the totals before the first slice.
+    fn set_out(&mut self) {
+        if self.session.is_some() {
+            self.before = self.totals();
+        }
+    }
+
+    fn cpu_time(&self) -> Option<u64> {
+        self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum()
+    }
+
+    /// Runs a slice between two looks; returns the second.
+    fn slice(
+        &mut self,
+        turn: u32,
+        place: usize,
+        before: Look,
+        probed: &[u32],
+        watch: &mut Watch,
+    ) -> Option<Look> {
+        let left = self.seat.case.iters.saturating_sub(self.samples.len() as u64);
+        let wanted = self.size.min(left).max(1);
+        let (time, clock) = (self.cpu_time(), Instant::now());
+        let ran = self.attempt(|_, session| session.run(wanted, None))?;
+        self.asked += clock.elapsed();
+        let used = self.cpu_time().zip(time).map(|(now, then)| now.saturating_sub(then));
+        let after = watch.look(probed, self.cpus.len() > 1);
+        let at = (place, self.process.slices.len());
+        let (slice, interrupts) = watch.slice(turn, (&before, &after), &self.cpus, used, at);
+        let mut sorted = ran.samples.clone();
+        sorted.sort_unstable();
+        self.process.slices.push(Slice {
+            iterations: sorted.len() as u64,
+            total: sorted.iter().sum(),
+            median: sorted.get(sorted.len() / 2).copied().unwrap_or(0),
+            ..slice
+        });
+        self.interference.rescheduling =
+            plus(self.interference.rescheduling, interrupts.rescheduling);
+        self.interference.function_calls =
+            plus(self.interference.function_calls, interrupts.function_calls);
+        self.used = self.used.zip(ran.usage).map(|(all, more)| sum(all, more));
+        merge(&mut self.process.extra, ran.extra);
+        if (ran.samples.len() as u64) < wanted {
+            self.process.partial = true;
+        }
+        self.samples.extend(ran.samples);
+        Some(after)
+    }
+
+    /// Sums up the slices.
+    fn sum_up(&mut self, options: &Options, since: Interference) {
+        let count = self.process.slices.len() as u32;
+        self.process.partial |= self.process.error.is_none() && count < self.slices;
+        if self.samples.is_empty() {
+            return;
+        }
+        let stolen = self.process.slices.iter().map(|slice| slice.stolen);
+        self.process.interference = Some(Interference {
+            steal: stolen.sum::<Option<u64>>().map(|us| us * 1000),
+            idle: None,
+            rescheduling: self.interference.rescheduling,
+            function_calls: self.interference.function_calls,
+            ..since
+        });
+        if self.session.is_some() {
+            let (totals, moves) = self.totals();
+            // Settling is not timed, and these count it too.
+            let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
+            let share = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
+            let scaled = |count: u64| (count as f64 * share).round() as u64;
+            let (before, moves_before) = (self.before.0.take(), self.before.1.take());
+            self.process.migrations =
+                moves.zip(moves_before).and_then(|(now, then)| now.since(&then)).map(scaled);
+            // It does not count its own, or children do the work.
+            let outside = || totals.zip(before).and_then(|(now, then)| now.since(&then));
+            self.process.usage = self.used.or_else(|| outside().map(|usage| each(usage, scaled)));
+        }
+        let samples = std::mem::take(&mut self.samples);
+        self.process.samples = Samples::of(&samples)
+            .map(|summary| Samples { each: options.keep_samples.then_some(samples), ..summary });
+    }
+
+    /// Asks for what is not timed, and ends it.
+    fn finish(&mut self, options: &Options) {
+        let is_interrupted = self.process.partial || signals::received().is_some();
+        self.attempt(|live, session| {
+            if is_interrupted {
+                return Ok(());
+            }
+            live.ask_further(session, options)
+        });
+        if let Some(session) = self.session.take() {
+            self.end(session, None);
+        }
+    }
+
+    fn ask_further(&mut self, session: &mut Session, options: &Options) -> Result<(), Fault> {
+        let case = self.seat.case;
+        for pass in &case.passes {
+            let ran = session.run(case.iters.min(MOST_SAMPLES), Some(pass))?;
+            merge(&mut self.process.extra, ran.extra);
+            self.process.extra.extend(distribution(&ran.samples).map(|d| (pass.clone(), d)));
+        }
+        let peak_resident = memory::peak(&self.pids);
+        if let Some(change) = &mut self.process.memory {
+            let held = change.held.unwrap_or_default();
+            change.held = Some(Memory { peak_resident, ..held });
+        }
+        if options.counters {
+            self.count(session)?;
+        }
+        let (teardown_ns, extra) = session.take_down()?;
+        self.process.teardown_ns = teardown_ns;
+        merge(&mut self.process.extra, extra);
+        Ok(())
+    }
+
+    /// Counts events in a further run: a tenth of the iterations, but a hundred where there are as many,
+    /// since counts hardly vary.
+    fn count(&mut self, session: &mut Session) -> Result<(), Fault> {
+        let iters = self.seat.case.iters;
+        let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
+        // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
+        let scope = self.process.hops.is_none().then_some(Scope::Cpus);
+        let counting = perf::attach(&self.pids, scope);
+        let ran = session.run(iterations, None)?;
+        self.process.counters = Some(Counters {
+            iterations: ran.samples.len() as u64,
+            time: ran.samples.iter().sum(),
+            usage: ran.usage,
+            ..counting.finish()
+        });
+        Ok(())
+    }
+
+    /// Ends a session, and takes the cause of a fault or an interruption into the record.
+    fn end(&mut self, mut session: Session, fault: Option<Fault>) {
+        if let Some(Fault::Told(_)) = fault {
+            session.give_up();
+        }
+        match session.end() {
+            Ok(ended) => conclude(&ended, fault, &mut self.process),
+            Err(e) => self.process.error = Some(e.to_string()),
+        }
+    }
+
+    fn into_process(mut self, account: Option<record::Account>, lines: &[CacheLine]) -> Process {
+        if let (Some(error), Some(samples)) = (&mut self.process.error, &self.process.samples) {
+            *error += &format!("; {} iterations were timed before", samples.count);
+        }
+        self.process.account = account.filter(|_| !self.process.slices.is_empty());
+        let pair = self.cpus.get(..2);
+        self.process.cache_line = lines.iter().find(|line| Some(&line.cpus[..]) == pair).copied();
+        // In a file nobody would believe it, and its line would be lost.
+        match store::ensure_possible(&self.process) {
+            Ok(()) => self.process,
+            Err(what) => Process {
+                error: Some(format!("what it says cannot be true: {what}")),
+                ..Process::of(&self.process.program, self.process.args)
+            },
+        }
+    }
+}
+
+/// Setting of a case's process.
+fn setting(case: &Case, allowed: Option<&Cpus>) -> Setting {
+    let mut setting = case.setting.clone();
+    if case.pin {
+        setting.cpus = allowed.map(Cpus::first);
+    }
+    setting
+}
+
+fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Usage with each count changed.
+fn each(usage: Usage, change: impl Fn(u64) -> u64) -> Usage {
+    Usage {
+        user_ns: change(usage.user_ns),
+        system_ns: change(usage.system_ns),
+        voluntary_switches: change(usage.voluntary_switches),
+        involuntary_switches: change(usage.involuntary_switches),
+        minor_faults: change(usage.minor_faults),
+        major_faults: change(usage.major_faults),
+    }
+}
+
+/// Usage of two slices.
+fn sum(a: Usage, b: Usage) -> Usage {
+    let both = |count: fn(&Usage) -> u64| count(&a).saturating_add(count(&b));
+    Usage {
+        user_ns: both(|used| used.user_ns),
+        system_ns: both(|used| used.system_ns),
+        voluntary_switches: both(|used| used.voluntary_switches),
+        involuntary_switches: both(|used| used.involuntary_switches),
+        minor_faults: both(|used| used.minor_faults),
+        major_faults: both(|used| used.major_faults),
+    }
+}
+/// Adds distributions of a further slice. Count, mean, deviation and extremes are exact; a percentile
+/// is the mean of the slices', weighted by their counts.
+fn merge(all: &mut Extra, more: Extra) {
+    for (name, b) in more {
+        let Some(a) = all.get_mut(&name) else {
+            all.insert(name, b);
+            continue;
+        };
+        let (n, m) = (a.count as f64, b.count as f64);
+        let weighted = |x: f64, y: f64| (x * n + y * m) / (n + m).max(1.0);
+        let percentile = |x: u64, y: u64| weighted(x as f64, y as f64).round() as u64;
+        let mean = weighted(a.mean, b.mean);
+        let spread = |d: f64, own: f64| d.powi(2) + (own - mean).powi(2);
+        let variance = weighted(spread(a.stddev, a.mean), spread(b.stddev, b.mean));
+        *a = contract::message::Distribution {
+            count: a.count.saturating_add(b.count),
+            mean,
+            stddev: variance.sqrt(),
+            min: a.min.min(b.min),
+            p50: percentile(a.p50, b.p50),
+            p90: percentile(a.p90, b.p90),
+            p99: percentile(a.p99, b.p99),
+            max: a.max.max(b.max),
+        };
+    }
+}
+/// Takes the end of a process into its record: the cause of a fault, or an interruption.
+fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
+    let is_interrupted = signals::received().is_some() && ended.status.code().is_some();
+    process.error = match (fault, &ended.fault) {
+        (Some(Fault::Told(error)), None) => Some(error),
+        (Some(Fault::Told(error)), Some(cause)) => Some(format!("{cause}; it says: {error}")),
+        (Some(Fault::Ended), _) if is_interrupted => None,
+        (Some(Fault::Ended), _) => Some(ended.reason()),
+        (None, Some(cause)) => Some(cause.clone()),
+        (None, None) if ended.status.success() || is_interrupted => None,
+        (None, None) => Some(ended.reason()),
+    };
+    if is_interrupted && !ended.status.success() {
+        process.partial = true;
+    }
+}
+
+#[cfg(test)]
+mod tests;

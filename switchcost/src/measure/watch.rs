@@ -1,0 +1,212 @@
+//! Looks at the machine between slices: the speed of the CPUs, and who had their time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use observe::interference::{self, CpuTime};
+use observe::speed;
+use record::{Account, Interference, Probe, Slice};
+
+/// Least window in which the CPU time of others can be told: the kernel counts in ticks of 10 ms.
+const WINDOW: Duration = Duration::from_millis(250);
+
+/// Most CPUs whose speed is probed for a slice. Of more, these are drawn anew for each slice.
+const MOST_PROBED: usize = 4;
+
+/// Hidden hook for tests: `probe@TURN` or `steal@TURN`, as if the machine had been disturbed
+/// in that turn.
+const HOOK: &str = "SWITCHCOST_TEST_DISTURB";
+
+/// The machine at one moment between two slices.
+pub(crate) struct Look {
+    at: Instant,
+    times: BTreeMap<u32, CpuTime>,
+    /// CPU time of the runner, in ns.
+    own: u64,
+    probes: BTreeMap<u32, u32>,
+    interrupts: Option<Interference>,
+}
+
+/// A slice of the window that is open.
+struct Open {
+    /// The session and its slice.
+    place: (usize, usize),
+    /// Share of its CPUs that neither it nor the runner used, in parts per thousand.
+    rest: u32,
+}
+
+/// Observer of a group of sessions.
+pub(crate) struct Watch {
+    begun: Instant,
+    home: Option<CpuSet>,
+    /// CPUs in use.
+    cpus: BTreeSet<u32>,
+    hook: Option<(String, u32)>,
+    /// Start of the window that is open: the time, the CPUs and the runner's CPU time.
+    window: Option<(Instant, BTreeMap<u32, CpuTime>, u64)>,
+    /// CPU time of the programs in it, in ns.
+    own: u64,
+    open: Vec<Open>,
+    account: Option<Account>,
+}
+
+impl Look {
+    /// True if these CPUs were probed, and the interrupts between CPUs counted if they are wanted.
+    pub(crate) fn covers(&self, cpus: &[u32], interrupts: bool) -> bool {
+        cpus.iter().all(|cpu| self.probes.contains_key(cpu))
+            && (self.interrupts.is_some() || !interrupts)
+    }
+}
+
+/// CPUs to probe for a slice.
+pub(crate) fn drawn(cpus: &[u32], rng: &mut fastrand::Rng) -> Vec<u32> {
+    let mut drawn = cpus.to_vec();
+    if drawn.len() > MOST_PROBED {
+        rng.shuffle(&mut drawn);
+        drawn.truncate(MOST_PROBED);
+    }
+    drawn
+}
+
+impl Watch {
+    /// An observer of these CPUs; `begun` is the start of the run.
+    pub(crate) fn new(begun: Instant, cpus: impl IntoIterator<Item = u32>) -> Self {
+        let hook = env::var(HOOK).ok().and_then(|text| {
+            let (what, turn) = text.split_once('@')?;
+            Some((what.to_owned(), turn.parse().ok()?))
+        });
+        Watch {
+            begun,
+            home: sched_getaffinity(Pid::from_raw(0)).ok(),
+            cpus: cpus.into_iter().collect(),
+            hook,
+            window: None,
+            own: 0,
+            open: Vec::new(),
+            account: None,
+        }
+    }
+
+    /// Looks at the machine, and probes these CPUs.
+    pub(crate) fn look(&self, cpus: &[u32], interrupts: bool) -> Look {
+        let probes = cpus.iter().filter_map(|&cpu| Some((cpu, probe_on(cpu)?))).collect();
+        if let Some(home) = &self.home {
+            // The runner itself may be anywhere: only the probes are bound.
+            let _ = sched_setaffinity(Pid::from_raw(0), home);
+        }
+        let own = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
+        Look {
+            at: Instant::now(),
+            times: interference::cpu_times(),
+            own: own.map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64),
+            probes,
+            interrupts: interrupts.then(interference::interrupts),
+        }
+    }
+
+    /// What the machine did in a slice on these CPUs: its facts but for the iterations, and the interrupts
+    /// between CPUs. `used` is the CPU time of the program in ns; `place` finds the slice again.
+    pub(crate) fn slice(
+        &mut self,
+        turn: u32,
+        (before, after): (&Look, &Look),
+        cpus: &[u32],
+        used: Option<u64>,
+        place: (usize, usize),
+    ) -> (Slice, Interference) {
+        let window = after.at.duration_since(before.at);
+        let stolen = |cpu: &u32| {
+            let [then, now] = [before, after].map(|look| look.times.get(cpu));
+            Some(now?.stolen.saturating_sub(then?.stolen))
+        };
+        let probe = |(&cpu, &now): (&u32, &u32)| {
+            let then = before.probes.get(&cpu)?;
+            cpus.contains(&cpu).then_some(Probe { cpu, before: *then, after: now })
+        };
+        let mut slice = Slice {
+            turn,
+            at: micros(before.at.duration_since(self.begun)),
+            window: micros(window),
+            stolen: cpus.iter().map(stolen).sum::<Option<u64>>().map(|ns| ns / 1000),
+            probes: after.probes.iter().filter_map(probe).collect(),
+            ..Slice::default()
+        };
+        match &self.hook {
+            Some((what, at)) if *at == turn && what == "probe" => {
+                slice.probes.iter_mut().for_each(|probe| probe.after = probe.after / 2 * 3);
+            }
+            Some((what, at)) if *at == turn && what == "steal" => slice.stolen = Some(10_000),
+            _ => {}
+        }
+        self.own += used.unwrap_or(0);
+        let own = used.unwrap_or(0) + after.own.saturating_sub(before.own);
+        // Idle time, stolen time and that of others, of its own CPUs; unknown for a program that cannot be
+        // watched.
+        let all = window.as_nanos() as u64 * cpus.len().max(1) as u64;
+        let rest = all.saturating_sub(own) * 1000 / all.max(1);
+        self.open.push(Open { place, rest: if used.is_some() { rest as u32 } else { 1000 } });
+        if self.window.is_none() {
+            self.window = Some((before.at, before.times.clone(), before.own));
+        }
+        let interrupts = match (before.interrupts, after.interrupts) {
+            (Some(then), Some(now)) => now.since(then),
+            _ => Interference::default(),
+        };
+        (slice, interrupts)
+    }
+
+    /// Closes the window that is open if it is long enough. `tell` is given each slice of it with the share
+    /// of the CPU time that others used, in parts per thousand.
+    pub(crate) fn close(&mut self, now: &Look, mut tell: impl FnMut((usize, usize), u32)) {
+        let Some((begun, then, runner)) = &self.window else { return };
+        let wall = now.at.duration_since(*begun);
+        if wall < WINDOW {
+            return;
+        }
+        let both: Option<Vec<(&CpuTime, &CpuTime)>> =
+            self.cpus.iter().map(|cpu| Some((then.get(cpu)?, now.times.get(cpu)?))).collect();
+        if let Some(both) = both {
+            let sum = |of: fn(&CpuTime) -> u64| {
+                both.iter().map(|(then, now)| of(now).saturating_sub(of(then))).sum::<u64>()
+            };
+            let account = Account {
+                at: micros(begun.duration_since(self.begun)),
+                all: wall.as_nanos() as u64 * both.len() as u64,
+                idle: sum(|cpu| cpu.idle),
+                busy: sum(|cpu| cpu.busy),
+                stolen: sum(|cpu| cpu.stolen),
+                own: self.own + now.own.saturating_sub(*runner),
+            };
+            let others = account.busy.saturating_sub(account.own) * 1000 / account.all.max(1);
+            for open in &self.open {
+                // A CPU that the program itself kept busy was no others'.
+                tell(open.place, open.rest.min(others as u32));
+            }
+            self.account = Some(self.account.map_or(account, |all| all.plus(account)));
+        }
+        self.window = Some((now.at, now.times.clone(), now.own));
+        self.own = 0;
+        self.open.clear();
+    }
+
+    /// CPU time of all windows so far.
+    pub(crate) fn account(&self) -> Option<Account> {
+        self.account
+    }
+}
+
+/// Probes the speed of a CPU; `None` where this process may not use it.
+fn probe_on(cpu: u32) -> Option<u32> {
+    let mut set = CpuSet::new();
+    set.set(cpu as usize).ok()?;
+    sched_setaffinity(Pid::from_raw(0), &set).ok()?;
+    Some(speed::probe())
+}
+
+fn micros(time: Duration) -> u64 {
+    time.as_micros() as u64
+}

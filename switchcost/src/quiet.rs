@@ -1,0 +1,204 @@
+//! Which slices count: those in which the machine was quiet. The speed probe, stolen time and the CPU time
+//! of others decide, never the figure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use record::{Record, Run, Slice, Timing};
+use serde::Serialize;
+
+/// How much slower than the quick level a CPU may be, right before a slice and right after it.
+const SLOWER: f64 = 1.05;
+
+/// Largest share of its CPUs' time that the host may take in a slice.
+const STOLEN: f64 = 0.02;
+
+/// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
+const OTHERS: u32 = 50;
+
+/// Quantile of a CPU's probes that is its quick level: the quickest of thousands may be a freak.
+const QUICK: f64 = 0.1;
+
+/// Share of a case's slices that must be quiet; where fewer are, all count, and it is a doubt.
+const ENOUGH: f64 = 0.25;
+
+/// Reason why a slice does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disturbance {
+    /// One of its CPUs was slower than its quick level.
+    Slow,
+    /// The host took time from its CPUs.
+    Stolen,
+    /// Other programs used the CPUs.
+    Others,
+}
+
+/// Quick level of each CPU: a time of the speed probe, in ns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Levels(BTreeMap<u32, f64>);
+
+impl Levels {
+    /// Levels of a run, from all of its slices.
+    pub fn of<'a>(slices: impl IntoIterator<Item = &'a Slice>) -> Self {
+        let mut probes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for probe in slices.into_iter().flat_map(|slice| &slice.probes) {
+            let times = [probe.before, probe.after].map(f64::from);
+            probes.entry(probe.cpu).or_default().extend(times);
+        }
+        let level = |(cpu, times): (u32, Vec<f64>)| Some((cpu, stats::quantile(&times, QUICK)?));
+        Levels(probes.into_iter().filter_map(level).collect())
+    }
+
+    /// Reason why a slice does not count; `None` if it does.
+    pub fn disturbance(&self, slice: &Slice) -> Option<Disturbance> {
+        let is_slow = slice.probes.iter().any(|probe| {
+            let level = self.0.get(&probe.cpu).copied().unwrap_or(f64::INFINITY);
+            f64::from(probe.before.max(probe.after)) > SLOWER * level
+        });
+        let stolen = slice.stolen.unwrap_or(0) as f64;
+        if is_slow {
+            Some(Disturbance::Slow)
+        } else if stolen > STOLEN * slice.window as f64 {
+            Some(Disturbance::Stolen)
+        } else if slice.others.is_some_and(|share| share > OTHERS) {
+            Some(Disturbance::Others)
+        } else {
+            None
+        }
+    }
+}
+
+/// Sets for each process which time counts. To be called once all records of a run are there.
+pub fn settle(records: &mut [Record]) {
+    let mut runs: Vec<Arc<Run>> = Vec::new();
+    for record in &*records {
+        if !runs.iter().any(|run| Arc::ptr_eq(run, &record.header)) {
+            runs.push(record.header.clone());
+        }
+    }
+    for run in runs {
+        let of_run = |record: &&mut Record| Arc::ptr_eq(&record.header, &run);
+        let mut own: Vec<&mut Record> = records.iter_mut().filter(of_run).collect();
+        let levels = Levels::of(own.iter().flat_map(|record| &record.slices));
+        let mut shares: BTreeMap<(u32, Option<u64>), (usize, usize)> = BTreeMap::new();
+        for record in &own {
+            let (quiet, all) = shares.entry((record.case, record.x)).or_default();
+            *quiet += record.slices.iter().filter(|s| levels.disturbance(s).is_none()).count();
+            *all += record.slices.len();
+        }
+        for record in &mut own {
+            let (quiet, all) = shares[&(record.case, record.x)];
+            let is_enough = quiet as f64 >= ENOUGH * all as f64;
+            record.timing = timing(&record.slices, &levels, is_enough);
+        }
+    }
+}
+
+fn timing(slices: &[Slice], levels: &Levels, is_enough: bool) -> Timing {
+    let counted: Vec<&Slice> =
+        slices.iter().filter(|s| !is_enough || levels.disturbance(s).is_none()).collect();
+    let total: f64 = counted.iter().map(|slice| slice.total as f64).sum();
+    let iterations: f64 = counted.iter().map(|slice| slice.iterations as f64).sum();
+    match (slices.is_empty(), iterations > 0.0) {
+        (true, _) => Timing::Whole,
+        (false, true) => Timing::Slices(total / iterations),
+        (false, false) => Timing::Disturbed,
+    }
+}
+
+/// Slices of some records, and how many of them were disturbed by what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Slices.
+    pub slices: usize,
+    /// Slices that do not count.
+    pub disturbed: BTreeMap<Disturbance, usize>,
+}
+
+impl Tally {
+    /// Tally of records; the levels are those of all of them.
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record> + Clone) -> Self {
+        let levels = Levels::of(records.clone().into_iter().flat_map(|record| &record.slices));
+        let mut tally = Tally::default();
+        for slice in records.into_iter().flat_map(|record| &record.slices) {
+            tally.slices += 1;
+            if let Some(why) = levels.disturbance(slice) {
+                *tally.disturbed.entry(why).or_default() += 1;
+            }
+        }
+        tally
+    }
+
+    /// Share of the slices that are quiet; `None` if there are none.
+    pub fn quiet(&self) -> Option<f64> {
+        let disturbed: usize = self.disturbed.values().sum();
+        (self.slices > 0).then(|| 1.0 - disturbed as f64 / self.slices as f64)
+    }
+
+    /// True if too few slices are quiet to be trusted.
+    pub fn is_too_few(&self) -> bool {
+        self.quiet().is_some_and(|share| share < ENOUGH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use record::Probe;
+
+    fn slice(total: u64, before: u32, after: u32) -> Slice {
+        let probes = vec![Probe { cpu: 1, before, after }];
+        Slice { window: 10_000, iterations: 10, total, probes, ..Slice::default() }
+    }
+
+    fn run(slices: Vec<Slice>) -> Vec<Record> {
+        let mut record = testing::record("p", 9, &[100; 9]);
+        record.slices = slices;
+        let mut records = vec![record];
+        settle(&mut records);
+        records
+    }
+
+    #[test]
+    fn the_right_slices_drop_out() {
+        let stolen = Slice { stolen: Some(10_000), ..slice(9000, 800, 800) };
+        let others = Slice { others: Some(300), ..slice(9000, 800, 800) };
+        let quiet = [slice(1000, 800, 800), slice(1100, 810, 805)];
+        let disturbed = [slice(9000, 800, 1200), slice(9000, 850, 800), stolen, others];
+        let records = run([&quiet[..], &disturbed[..]].concat());
+        assert_eq!(records[0].timing, Timing::Slices(105.0));
+        let tally = Tally::of(&records);
+        let of = |why| tally.disturbed.get(&why).copied();
+        assert_eq!(of(Disturbance::Slow), Some(2));
+        assert_eq!((of(Disturbance::Stolen), of(Disturbance::Others)), (Some(1), Some(1)));
+        assert!((tally.quiet().unwrap() - 1.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn where_few_are_quiet_all_count() {
+        let mut slices = vec![slice(9000, 800, 1200); 9];
+        slices.extend([slice(1000, 800, 800), slice(1000, 800, 800)]);
+        let records = run(slices);
+        let Timing::Slices(mean) = records[0].timing else { panic!("{:?}", records[0].timing) };
+        assert!(mean > 700.0, "{mean}");
+        assert!(Tally::of(&records).is_too_few());
+    }
+
+    #[test]
+    fn a_figure_decides_nothing() {
+        let levels = Levels::of(&[slice(1, 800, 800)]);
+        assert_eq!(levels.disturbance(&slice(u64::MAX / 2, 800, 800)), None);
+    }
+
+    #[test]
+    fn a_process_without_a_quiet_slice_has_no_time() {
+        let mut records = run(vec![slice(1000, 800, 800); 9]);
+        let mut other = records[0].clone();
+        other.slices = vec![slice(9000, 900, 800)];
+        records.push(other);
+        settle(&mut records);
+        assert_eq!(records[1].timing, Timing::Disturbed);
+    }
+}
