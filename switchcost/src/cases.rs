@@ -21,7 +21,8 @@ use view::views;
 pub struct Reading {
     /// Which figure it is.
     pub metric: Metric,
-    /// The mean of the processes' figures.
+    /// The mean of the processes' figures, geometric if they are positive; of counts and shares the
+    /// arithmetic one.
     pub mean: Estimate,
     /// The processes' figures, in the order of the rounds.
     pub means: Vec<f64>,
@@ -222,7 +223,7 @@ impl<'a> Cases<'a> {
         let metric = &runs.view.metric;
         Some(Reading {
             metric: metric.clone(),
-            mean: Estimate::mean(&means, CONFIDENCE)?,
+            mean: mean(metric.quantity(), &means)?,
             median: match runs.median_of(|s| s.p50) {
                 Some(median) => median,
                 None => stats::median(&means)?,
@@ -347,6 +348,17 @@ impl<'a> Runs<'a> {
     fn median_of(&self, figure: impl Fn(&Distribution) -> u64) -> Option<f64> {
         stats::median(&self.each(figure))
     }
+}
+
+/// The mean of figures. What cannot be negative has no interval that reaches below zero.
+fn mean(quantity: Quantity, figures: &[f64]) -> Option<Estimate> {
+    let geometric = match quantity {
+        Quantity::Count | Quantity::Share => None,
+        Quantity::Time | Quantity::Rate | Quantity::Throughput | Quantity::Bytes => {
+            Estimate::geometric_mean(figures, CONFIDENCE)
+        }
+    };
+    geometric.or_else(|| Estimate::mean(figures, CONFIDENCE))
 }
 
 /// One case divided by another in the rounds that both have.

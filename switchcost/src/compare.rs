@@ -2,11 +2,11 @@
 //!
 //! The first file is the reference. A change is the ratio of the geometric means of the process
 //! means, with Welch's interval on their logarithms; in memory it is the ratio of two slopes. The
-//! interval shown stands for itself; the verdicts hold together: all cases of all files are one
-//! family, corrected by Holm's method, so that in at most 5 % of comparisons of equal runs any
-//! case is called different. A machine that has become slower meanwhile makes a true difference,
-//! which no statistics of two files can tell from one of the programs. So a time is called different
-//! only where it changed by more than each of the yardsticks: work that depends on the machine alone.
+//! verdicts hold together: all changes of all files are one family, corrected by Holm's method, so that
+//! in at most 5 % of comparisons of equal runs any case is called different. The interval shown is the
+//! one that decides. A machine that has become slower meanwhile makes a true difference, which no
+//! statistics of two files can tell from one of the programs. So a time is called different only if it
+//! changed by more than each of the yardsticks: work that depends on the machine alone.
 
 use record::{Metric, Quantity, Record, Run};
 use serde::{Serialize, Serializer};
@@ -22,8 +22,8 @@ mod beside;
 mod change;
 mod marks;
 
-pub use beside::{Beside, Moved};
-pub use change::{Change, Verdict};
+pub use beside::Moved;
+pub use change::{Change, Judged, Verdict};
 pub use marks::{Fact, Mark, Subject};
 
 /// In what share of comparisons of equal runs any case may be called different.
@@ -310,7 +310,7 @@ impl Comparison {
     pub fn worse_than(&self, limit: f64) -> Vec<(&Line, usize, &Change)> {
         self.changes()
             .filter(|(line, _, change)| {
-                let interval = change.ratio.and_then(|ratio| ratio.interval);
+                let interval = change.shown().and_then(|ratio| ratio.interval);
                 let better = interval.map(|interval| match line.metric.quantity() {
                     Quantity::Rate | Quantity::Throughput => 1.0 / interval.high,
                     _ => interval.low,
@@ -335,24 +335,16 @@ impl Comparison {
 
     /// Corrects the p of all changes for their number, and decides.
     fn judge(&mut self) {
-        let p: Vec<f64> = self.changes().filter_map(|(_, _, c)| c.p).collect();
+        let p = self.changes().filter_map(|(_, _, change)| Some(change.judged.as_ref()?.p));
+        let p: Vec<f64> = p.collect();
         self.family = p.len();
-        let mut adjusted = stats::holm(&p).into_iter();
-        let p: Vec<f64> =
-            self.changes().filter_map(|(_, _, c)| Some(c.beside.as_ref()?.p)).collect();
-        let mut adjusted_beside = stats::holm(&p).into_iter();
-        for section in &mut self.sections {
-            for line in &mut section.lines {
-                let quantity = line.metric.quantity();
-                for change in line.changes.iter_mut().flatten() {
-                    if change.p.is_some() {
-                        change.adjusted_p = adjusted.next();
-                    }
-                    if let Some(beside) = &mut change.beside {
-                        beside.adjusted_p = adjusted_beside.next();
-                    }
-                    change.verdict = change.verdict(quantity);
-                }
+        let mut steps = stats::holm_levels(&p, LEVEL).into_iter().zip(stats::holm(&p));
+        for line in self.sections.iter_mut().flat_map(|section| &mut section.lines) {
+            let quantity = line.metric.quantity();
+            let judged = line.changes.iter_mut().flatten().filter(|change| change.judged.is_some());
+            // The changes first: a zip asks its first part for one more than it needs.
+            for (change, (level, adjusted_p)) in judged.zip(&mut steps) {
+                change.judge(quantity, level, adjusted_p);
             }
         }
     }

@@ -129,6 +129,16 @@ fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
     }
 }
 
+/// Student's t on the times themselves would reach from -15 to 76 ns.
+#[test]
+fn no_interval_of_a_time_reaches_below_zero() {
+    let times = (0..).zip([3.0, 80.0, 4.0, 5.0, 60.0]);
+    let records: Vec<Record> = times.map(|(k, time)| record(0, k, time)).collect();
+    let Cell::Reading(reading) = &analyse(&records).tables[0].rows[0].cells[0] else { panic!() };
+    let interval = reading.mean.interval.unwrap();
+    assert!(interval.low > 1.7 && interval.high < 88.7, "{interval:?}");
+}
+
 /// The noise of a table is that of its own metric.
 #[test]
 fn further_columns_set_no_noise_floor() {
@@ -182,6 +192,10 @@ fn what_cannot_be_compared_says_why() {
     assert_eq!(comparison.family, 0);
 }
 
+fn set_iterations(record: &mut Record, count: u64) {
+    record.samples.as_mut().unwrap().distribution.count = count;
+}
+
 #[test]
 fn another_machine_build_or_flag_is_marked() {
     let mut old = file(2, 5);
@@ -189,23 +203,34 @@ fn another_machine_build_or_flag_is_marked() {
         edit(record, |run, _| {
             run.machine.kernel_release = Some("6.1.0".to_owned());
             run.machine.cpu_model = Some("A".to_owned());
+            run.machine.affinity = Some("0-1".to_owned());
             let on = ["x", "y"].map(|name| (name.to_owned(), "on".to_owned()));
             run.machine.mitigations = on.into();
             run.build.git_revision = Some("abc".to_owned());
         });
         record.args = ["--bytes", "100"].map(str::to_owned).into();
+        set_iterations(record, 13);
+        record.cpus = Some("0".to_owned());
     }
     assert!(pair(&old, &old).marks.is_empty());
+    // The runner's own calibration is none.
+    let mut new = old.clone();
+    new.iter_mut().for_each(|record| set_iterations(record, 25));
+    assert!(pair(&old, &new).marks.is_empty());
     let mut new = old.clone();
     for record in &mut new {
         edit(record, |run, _| {
             run.machine.kernel_release = Some("6.12.0".to_owned());
+            run.machine.affinity = Some("1".to_owned());
             let off = ("y".to_owned(), "off".to_owned());
             run.machine.mitigations.extend([off]);
             run.build.git_revision = Some("def".to_owned());
             run.build.dirty = Some(true);
         });
         record.args = ["--bytes=25".to_owned()].into();
+        set_iterations(record, 26);
+        record.cpus = Some("1".to_owned());
+        record.policy = Some("fifo".to_owned());
     }
     let comparison = pair(&old, &new);
     let subjects: Vec<Subject> = comparison.marks.iter().map(|mark| mark.subject).collect();
@@ -213,10 +238,14 @@ fn another_machine_build_or_flag_is_marked() {
     let text = text(&comparison);
     for said in [
         "kernel_release: 6.1.0 → 6.12.0",
+        "affinity: 0-1 → 1",
         "mitigations: y: on → y: off",
         "git_revision: abc → def",
         "dirty: none → yes",
         "bytes of 'case 0' and 1 more: 100 → 25",
+        "cpus of 'case 0' and 1 more: 0 → 1",
+        "iterations of 'case 0' and 1 more: 13 → 26",
+        "policy of 'case 0' and 1 more: none → fifo",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }

@@ -235,7 +235,7 @@ impl Machine {
 
     /// Names of the facts that differ in a way that voids a comparison, where both sides know them.
     ///
-    /// Load, pressure, resource limits and affinity belong to a run and are not compared.
+    /// Load, pressure and resource limits belong to a run and are not compared.
     pub fn same_machine(&self, other: &Self) -> Vec<&'static str> {
         macro_rules! differing {
             ($($fact:ident),* $(,)?) => {
@@ -246,8 +246,12 @@ impl Machine {
             architecture,
             cpu_model,
             cpus_online,
+            affinity,
             smt_active,
+            numa_nodes,
             virtualisation,
+            hardware,
+            distribution,
             kernel_release,
             kernel_version,
             preemption,
@@ -258,6 +262,9 @@ impl Machine {
             idle_driver,
             clock_source,
             thp_enabled,
+            thp_defrag,
+            sched_autogroup,
+            timer_slack_ns,
             seccomp,
             cpu_quota,
         ];
@@ -329,13 +336,20 @@ mod tests {
 
     #[test]
     fn only_what_voids_a_comparison_differs() {
-        let machine = machine();
+        let mut machine = machine();
         let mut other = machine.clone();
         other.load_average = Some([9.0; 3]);
         other.affinity = Some("0".to_owned());
+        other.timer_slack_ns = Some(1);
         other.governor = Some("powersave".to_owned());
         other.preemption_boot = Some("none".to_owned());
         assert!(machine.same_machine(&other).is_empty());
+
+        machine.affinity = Some("0-1".to_owned());
+        machine.timer_slack_ns = Some(50_000);
+        assert_eq!(machine.same_machine(&other), ["affinity", "timer_slack_ns"]);
+        machine.affinity = None;
+        machine.timer_slack_ns = None;
 
         other.preemption_mode = None;
         assert_eq!(machine.same_machine(&other), ["preemption_boot"]);

@@ -82,15 +82,34 @@ pub fn ratio_interval(
     t_interval(&paired_log_ratios(numerators, denominators)?, confidence)?.exp()
 }
 
-/// Difference with its standard error: the input of a t interval or a t test.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Contrast {
+/// Difference with its standard error: the input of a t interval at any level, or of a t test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contrast {
     /// The difference.
     pub(crate) estimate: f64,
     /// Standard error of the difference.
     pub(crate) error: f64,
     /// Degrees of freedom of the standard error.
     pub(crate) freedom: f64,
+    /// Independent values, of the smaller set.
+    pub(crate) n: usize,
+}
+
+impl Contrast {
+    /// Logarithm of the ratio of the geometric means of two sets that share no rounds.
+    pub fn log_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Self> {
+        welch(&logs(numerators)?, &logs(denominators)?)
+    }
+
+    /// Interval of the ratio whose logarithm this is.
+    pub fn ratio(self, confidence: f64) -> Option<Interval> {
+        self.interval(confidence)?.exp()
+    }
+
+    fn interval(self, confidence: f64) -> Option<Interval> {
+        let reach = t_critical(confidence, self.freedom)? * self.error;
+        Interval::around(self.estimate, reach, self.n, confidence)
+    }
 }
 
 /// mean(a) − mean(b) for two sets that share no rounds and may differ in spread and size: Welch's
@@ -107,15 +126,13 @@ pub(crate) fn welch(a: &[f64], b: &[f64]) -> Option<Contrast> {
     } else {
         n_a + n_b - 2.0
     };
-    Some(Contrast { estimate, error: sum.sqrt(), freedom })
+    Some(Contrast { estimate, error: sum.sqrt(), freedom, n: a.len().min(b.len()) })
 }
 
 /// Interval of mean(a) − mean(b) for two sets that share no rounds and may differ in spread and
 /// size: Welch's t.
 pub fn welch_difference_interval(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
-    let contrast = welch(a, b)?;
-    let reach = t_critical(confidence, contrast.freedom)? * contrast.error;
-    Interval::around(contrast.estimate, reach, a.len().min(b.len()), confidence)
+    welch(a, b)?.interval(confidence)
 }
 
 /// Interval of the ratio numerator / denominator for two sets that share no rounds: Welch's t on
@@ -125,7 +142,7 @@ pub fn welch_ratio_interval(
     denominators: &[f64],
     confidence: f64,
 ) -> Option<Interval> {
-    welch_difference_interval(&logs(numerators)?, &logs(denominators)?, confidence)?.exp()
+    Contrast::log_ratio(numerators, denominators)?.ratio(confidence)
 }
 
 /// `a[i] − b[i]`; `None` when the lengths differ.

@@ -27,10 +27,10 @@ mod tests;
 pub use describe::{Outliers, mean, median, quantile, sample_sd, tukey_outliers};
 pub use estimate::{Estimate, MIN_ROUNDS};
 pub use interval::{
-    Interval, difference_interval, ratio_interval, t_half_width, t_interval,
+    Contrast, Interval, difference_interval, ratio_interval, t_half_width, t_interval,
     welch_difference_interval, welch_ratio_interval,
 };
-pub use line::{Halves, Line, fit_line, halves, slope_ratio};
+pub use line::{Halves, Line, fit_line, halves, log_slope_ratio, slope_ratio};
 pub use modes::{Mode, modes};
-pub use significance::{holm, slope_ratio_p, t_p, welch_ratio_p};
+pub use significance::{holm, holm_levels, t_p};
 pub use theil_sen::{TheilSen, theil_sen};

@@ -103,38 +103,25 @@ pub fn halves(x: &[f64], y: &[f64], confidence: f64) -> Option<Halves> {
     Some(Halves { lower, upper, differ: lower.high < upper.low || upper.high < lower.low })
 }
 
-/// Logarithm of the ratio of two slopes, from the relative standard errors of both (the
-/// delta method); `None` unless both slopes are positive.
-pub(crate) fn log_slope_ratio(a: &Line, b: &Line) -> Option<Contrast> {
-    let (slope_a, slope_b) = (a.slope.estimate, b.slope.estimate);
-    if slope_a <= 0.0 || slope_b <= 0.0 {
+/// Logarithm of the ratio of two slopes, from lines fitted to different runs and from the relative
+/// standard errors of both (the delta method). `None` unless the lower bounds of both are positive.
+pub fn log_slope_ratio(a: &Line, b: &Line) -> Option<Contrast> {
+    if a.slope.low <= 0.0 || b.slope.low <= 0.0 {
         return None;
     }
+    let (slope_a, slope_b) = (a.slope.estimate, b.slope.estimate);
     Some(Contrast {
         estimate: finite((slope_a / slope_b).ln())?,
         error: finite((a.slope_se / slope_a).hypot(b.slope_se / slope_b))?,
         // Each line has n − 2 degrees of freedom.
         freedom: (a.n + b.n) as f64 - 4.0,
+        n: a.n.min(b.n),
     })
 }
 
-/// Ratio of two slopes, from lines fitted to different runs. The interval is computed on the
-/// logarithms from the relative standard errors of both (the delta method). `None` unless the
-/// lower bounds of both slopes are positive.
+/// Interval of the ratio of two slopes: see [`log_slope_ratio`].
 pub fn slope_ratio(a: &Line, b: &Line, confidence: f64) -> Option<Interval> {
-    if a.slope.low <= 0.0 || b.slope.low <= 0.0 {
-        return None;
-    }
-    let contrast = log_slope_ratio(a, b)?;
-    let reach = t_critical(confidence, contrast.freedom)? * contrast.error;
-    let estimate = a.slope.estimate / b.slope.estimate;
-    Some(Interval {
-        estimate,
-        low: estimate * (-reach).exp(),
-        high: estimate * reach.exp(),
-        n: a.n.min(b.n),
-        confidence,
-    })
+    log_slope_ratio(a, b)?.ratio(confidence)
 }
 
 #[cfg(test)]

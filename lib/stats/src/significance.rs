@@ -2,34 +2,25 @@
 
 use crate::describe::{mean, sample_sd};
 use crate::distribution::t_two_sided;
-use crate::interval::{Contrast, logs, welch};
-use crate::line::{Line, log_slope_ratio};
-
-/// Two-sided p of Welch's t test on the logarithms. It is under 0.05 exactly where the 95 % interval of
-/// [`crate::welch_ratio_interval`] does not contain 1.
-pub fn welch_ratio_p(numerators: &[f64], denominators: &[f64]) -> Option<f64> {
-    p(welch(&logs(numerators)?, &logs(denominators)?)?)
-}
-
-/// Two-sided p of the test that two slopes are equal, consistent with the interval of
-/// [`crate::slope_ratio`].
-pub fn slope_ratio_p(a: &Line, b: &Line) -> Option<f64> {
-    p(log_slope_ratio(a, b)?)
-}
+use crate::interval::Contrast;
 
 /// Two-sided p of the test that the mean of independent values is zero, consistent with
 /// [`crate::t_interval`].
 pub fn t_p(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let error = sample_sd(values)? / n.sqrt();
-    p(Contrast { estimate: mean(values)?, error, freedom: n - 1.0 })
+    Contrast { estimate: mean(values)?, error, freedom: n - 1.0, n: values.len() }.p()
 }
 
-fn p(contrast: Contrast) -> Option<f64> {
-    match contrast.error > 0.0 {
-        true => t_two_sided(contrast.estimate / contrast.error, contrast.freedom),
+impl Contrast {
+    /// Two-sided p of the test that the difference is zero. It is under 0.05 exactly if the 95 %
+    /// interval does not contain that.
+    pub fn p(self) -> Option<f64> {
+        if self.error > 0.0 {
+            return t_two_sided(self.estimate / self.error, self.freedom);
+        }
         // No variance: the values are equal or they are not.
-        false => Some(if contrast.estimate == 0.0 { 1.0 } else { 0.0 }),
+        Some(if self.estimate == 0.0 { 1.0 } else { 0.0 })
     }
 }
 
@@ -49,11 +40,27 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// Level at which Holm's method tests each p, so that an interval at this level excludes no effect
+/// exactly if the family's error rate `level` allows to reject it.
+pub fn holm_levels(p: &[f64], level: f64) -> Vec<f64> {
+    let adjusted = holm(p);
+    let rejected = adjusted.iter().filter(|&&adjusted| adjusted <= level).count();
+    let left = |own: &f64| {
+        let before = p.iter().filter(|&p| p < own).count();
+        p.len() - before.min(rejected)
+    };
+    p.iter().map(|own| level / left(own) as f64).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tests::{MEMORY_X, MEMORY_Y, ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
-    use crate::{fit_line, slope_ratio, t_interval, welch_ratio_interval};
+    use crate::{fit_line, log_slope_ratio, t_interval, welch_ratio_interval};
+
+    fn welch_ratio_p(numerators: &[f64], denominators: &[f64]) -> Option<f64> {
+        Contrast::log_ratio(numerators, denominators)?.p()
+    }
 
     #[test]
     fn welch_matches_scipy() {
@@ -95,10 +102,10 @@ mod tests {
         // 2 * stats.t.sf(abs(np.log(s.slope / r.slope)) / se, 24 + 15 - 4)
         let all = fit_line(&MEMORY_X, &MEMORY_Y, 0.95).unwrap();
         let some = fit_line(&MEMORY_X[..15], &MEMORY_Y[..15], 0.95).unwrap();
-        let p = slope_ratio_p(&some, &all).unwrap();
-        close(p, 0.008400090892020163, 1e-8);
-        assert!(!slope_ratio(&some, &all, 0.95).unwrap().contains(1.0));
-        assert_eq!(slope_ratio_p(&all, &all), Some(1.0));
+        let contrast = log_slope_ratio(&some, &all).unwrap();
+        close(contrast.p().unwrap(), 0.008400090892020163, 1e-8);
+        assert!(!contrast.ratio(0.95).unwrap().contains(1.0));
+        assert_eq!(log_slope_ratio(&all, &all).unwrap().p(), Some(1.0));
     }
 
     #[test]
@@ -118,5 +125,18 @@ mod tests {
         }
         assert!(holm(&[]).is_empty());
         assert_eq!(holm(&[0.3]), [0.3]);
+    }
+
+    #[test]
+    fn holm_tests_each_p_at_the_level_of_its_step() {
+        // Steps of 0.05 ÷ 5, 4, 3; the third p is not below its level, nor is any after it.
+        let p = [0.2, 0.012, 0.02, 0.001, 0.018];
+        let third = 0.05 / 3.0;
+        assert_eq!(holm_levels(&p, 0.05), [third, 0.0125, third, 0.01, third]);
+        for (p, adjusted) in [(&p[..], holm(&p)), (&[0.02; 3], holm(&[0.02; 3]))] {
+            for ((p, level), adjusted) in p.iter().zip(holm_levels(p, 0.05)).zip(adjusted) {
+                assert_eq!(*p <= level, adjusted <= 0.05);
+            }
+        }
     }
 }

@@ -7,9 +7,9 @@
 
 use record::Quantity;
 use serde::Serialize;
-use stats::Estimate;
+use stats::{Contrast, Estimate};
 
-use super::{Comparison, Line};
+use super::{Comparison, Judged, Line};
 use crate::CONFIDENCE;
 use crate::cases::{Cases, Key, Runs};
 
@@ -20,18 +20,6 @@ pub struct Moved {
     pub pinned: Option<(f64, f64)>,
     /// Of all.
     pub all: Option<(f64, f64)>,
-}
-
-/// Change of a time beside those of the yardsticks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Beside {
-    /// New divided by old, each divided by the yardstick beside which it changed least.
-    pub ratio: Estimate,
-    /// The largest of the p of all yardsticks, or 1 where it is longer beside one of them and shorter beside
-    /// another.
-    pub p: f64,
-    /// The same, corrected for how many cases are judged.
-    pub adjusted_p: Option<f64>,
 }
 
 impl Comparison {
@@ -57,10 +45,11 @@ impl Comparison {
                 let of_its_kind =
                     yardsticks.iter().filter(|(_, pinned)| !line.is_pinned || *pinned);
                 if let (Some(own), Some(change)) = (both(&line.key), change)
-                    && change.p.is_some()
+                    && let (Some(_), Some(measured)) = (change.p, change.ratio)
                 {
-                    let beside = of_its_kind.filter_map(|(key, _)| both(key));
-                    change.beside = Beside::of(own, beside, quantity);
+                    let yardsticks = of_its_kind.filter_map(|(key, _)| both(key));
+                    let judged = beside(own, yardsticks, quantity, &measured);
+                    change.judged = judged.or(change.judged.take());
                 }
             }
         }
@@ -95,37 +84,30 @@ impl Comparison {
 /// A case in the old file and in the new one.
 type Pair<'a> = (&'a Runs<'a>, &'a Runs<'a>);
 
-impl Beside {
-    /// Sets a case beside the yardsticks; `None` where none of them shares enough rounds with it.
-    fn of<'a>(
-        own: Pair<'_>,
-        yardsticks: impl Iterator<Item = Pair<'a>>,
-        quantity: Quantity,
-    ) -> Option<Self> {
-        let changes = yardsticks.filter_map(|yardstick| {
-            let old = divided(own.0, yardstick.0, quantity);
-            let new = divided(own.1, yardstick.1, quantity);
-            let ratio = Estimate::unpaired_ratio(&new, &old, CONFIDENCE)?;
-            ratio.interval?;
-            Some((ratio, stats::welch_ratio_p(&new, &old)?))
-        });
-        let changes: Vec<(Estimate, f64)> = changes.collect();
-        let far = |ratio: &Estimate| ratio.value.ln().abs();
-        let (ratio, _) = changes.iter().min_by(|a, b| far(&a.0).total_cmp(&far(&b.0)))?;
-        let agree = changes.iter().all(|(other, _)| (other.value > 1.0) == (ratio.value > 1.0));
-        let largest = changes.iter().map(|(_, p)| *p).fold(0.0, f64::max);
-        let p = if agree { largest } else { 1.0 };
-        Some(Beside { ratio: *ratio, p, adjusted_p: None })
-    }
+/// Sets a case beside the yardsticks; `None` where none of them shares enough rounds with it.
+fn beside<'a>(
+    own: Pair<'_>,
+    yardsticks: impl Iterator<Item = Pair<'a>>,
+    quantity: Quantity,
+    measured: &Estimate,
+) -> Option<Judged> {
+    let changes = yardsticks.filter_map(|yardstick| {
+        let old = divided(own.0, yardstick.0, quantity);
+        let new = divided(own.1, yardstick.1, quantity);
+        let ratio = Estimate::unpaired_ratio(&new, &old, CONFIDENCE)?;
+        ratio.interval?;
+        Some((ratio, Contrast::log_ratio(&new, &old)?))
+    });
+    Judged::of(&changes.collect::<Vec<_>>(), measured, true)
 }
 
-/// The time of a case divided by a yardstick's, in each round that both have.
+/// The time of a case divided by a yardstick's, in each round that both have; a rate multiplied by it.
 fn divided(case: &Runs<'_>, yardstick: &Runs<'_>, quantity: Quantity) -> Vec<f64> {
-    let beside = yardstick.means();
-    let time = |figure: f64| match quantity {
-        Quantity::Rate | Quantity::Throughput => 1.0 / figure,
-        _ => figure,
+    let times = yardstick.means();
+    let beside = |figure: f64, time: f64| match quantity {
+        Quantity::Rate | Quantity::Throughput => figure * time,
+        _ => figure / time,
     };
     let rounds = case.means().into_iter();
-    rounds.filter_map(|(round, figure)| Some(time(figure) / beside.get(&round)?)).collect()
+    rounds.filter_map(|(round, figure)| Some(beside(figure, *times.get(&round)?))).collect()
 }

@@ -135,7 +135,8 @@ fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
         let Some((before, after)) = params(runs).zip(params(other)) else {
             continue;
         };
-        for (name, old, new) in unequal(&before, &after) {
+        let differing = unequal(&before, &after).into_iter();
+        for (name, old, new) in differing.filter(|differing| !is_calibration(differing)) {
             found.entry(name.clone()).and_modify(|(_, _, cases)| *cases += 1).or_insert_with(
                 || {
                     let fact = Fact { name, old: shown(&old), new: shown(&new) };
@@ -154,7 +155,13 @@ fn flags(old: &Cases<'_>, new: &Cases<'_>) -> Vec<Fact> {
     found.into_values().map(described).collect()
 }
 
-/// Command line of a case.
+/// True for numbers of iterations that may be the runner's own choice: within a factor of two.
+fn is_calibration((name, old, new): &(String, Value, Value)) -> bool {
+    let counts = old.as_u64().zip(new.as_u64());
+    name == "iterations" && counts.is_some_and(|(a, b)| a.max(b) < a.min(b).saturating_mul(2))
+}
+
+/// Command line of a case, its CPUs and its scheduling policy.
 fn params(runs: &Runs<'_>) -> Option<Map<String, Value>> {
     let record: &Record = runs.all.first()?;
     let mut params = flags_of(&record.args);
@@ -167,7 +174,7 @@ fn params(runs: &Runs<'_>) -> Option<Map<String, Value>> {
         ("program", Value::from(record.program.clone())),
         ("iterations", iterations.into()),
         ("policy", record.policy.clone().into()),
-        ("pinned", record.cpus.is_some().into()),
+        ("cpus", record.cpus.clone().into()),
     ] {
         params.insert(name.to_owned(), value);
     }

@@ -75,8 +75,7 @@ fn pair_grid(section: &Section) -> Grid {
         let change = line.changes.first().cloned().flatten();
         let mut texts = vec![line.name.clone()];
         texts.push(change.as_ref().map_or_else(dash, verdict));
-        let ratio = change.and_then(|c| c.ratio);
-        texts.push(ratio.map_or_else(dash, |r| percent(&r)));
+        texts.push(change.as_ref().and_then(Change::shown).map_or_else(dash, percent));
         texts.extend(line.figures.iter().map(figure));
         texts
     };
@@ -101,7 +100,7 @@ fn side_by_side(comparison: &Comparison, section: &Section) -> Grid {
                     Verdict::OnlyInNew => format!("not in {}", label(comparison, 0)),
                     _ => verdict(change),
                 };
-                match &change.ratio {
+                match change.shown() {
                     Some(ratio) => format!("{}: {verdict}", percent(ratio)),
                     None => verdict,
                 }
@@ -171,8 +170,9 @@ fn verdict(change: &Change) -> String {
 /// How the table is to be read, and what should make a reader doubt it.
 fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = vec![format!(
-        "In brackets: {:.0} % intervals, each for itself. The verdicts hold together: of equal \
-         runs, at most one comparison in {:.0} calls any of its {} changes different (Holm).",
+        "In brackets: {:.0} % intervals; of a change the one that decides, which is wider. The verdicts \
+         hold together: of equal runs, at most one comparison in {:.0} calls any of its {} changes \
+         different (Holm).",
         CONFIDENCE * 100.0,
         1.0 / crate::compare::LEVEL,
         comparison.family
@@ -209,8 +209,8 @@ fn moved(comparison: &Comparison) -> Vec<String> {
             format!(" (pinned: {} to {} %)", points(low), points(high))
         });
         let mut text = format!(
-            "Work that depends on the machine alone changed in {} by {} to {} %{pinned}. A time is slower or \
-             faster that is so beside each of these, round by round.",
+            "Work that depends on the machine alone changed in {} by {} to {} %{pinned}. The change of any \
+             other time is the one beside each of these, round by round; old and new are as measured.",
             label(comparison, file),
             points(low),
             points(high)

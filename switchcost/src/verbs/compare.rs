@@ -81,7 +81,7 @@ fn gate(comparison: &Comparison, limit: f64) -> anyhow::Result<()> {
     ensure!(comparison.family > 0, "--fail-above: there is no case that could be compared");
     let full_name = |(line, file, change): &(&Line, usize, &Change)| {
         let mut name = format!("{}: {}", line.key.section, line.name);
-        if let Some(ratio) = &change.ratio {
+        if let Some(ratio) = change.shown() {
             name += &format!(" {}", render::percent(ratio));
         }
         match comparison.files.len() {

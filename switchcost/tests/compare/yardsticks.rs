@@ -1,8 +1,9 @@
 //! That a machine which has changed is not taken for a program that has, on files of which the truth is
 //! known.
 
-use record::Record;
-use switchcost::compare::Verdict;
+use record::{Also, Metric, Record};
+use switchcost::compare::{Comparison, Verdict};
+use switchcost::render::compare::percent;
 
 use super::synthetic::{Noise, edit, pair, record, text, verdicts};
 
@@ -33,8 +34,50 @@ fn what_the_machine_may_have_done_is_no_verdict() {
     ] {
         let compared = pair(&same, &with_yardstick(own, yardstick));
         assert_eq!(verdicts(&compared)[0], expected, "{own} beside {yardstick}");
+        assert_told(&compared);
         let way_out = text(&compared).contains("switchcost duel");
         assert_eq!(way_out, expected == Verdict::Inconclusive);
+    }
+}
+
+/// All that is judged, beside yardsticks or not, is one family, and every row shows the interval of its
+/// verdict: it excludes no change exactly if that is a difference.
+fn assert_told(comparison: &Comparison) {
+    let judged = comparison.changes().filter_map(|(_, _, change)| change.judged.as_ref());
+    let (p, adjusted): (Vec<f64>, Vec<f64>) = judged.map(|j| (j.p, j.adjusted_p)).unzip();
+    assert_eq!((comparison.family, adjusted), (p.len(), stats::holm(&p)));
+    for (line, _, change) in comparison.changes() {
+        // Once in a while chance makes two modes, and there is nothing to show.
+        let Some(shown) = change.shown() else { continue };
+        let excluded = !shown.interval.unwrap().contains(1.0);
+        assert_eq!(change.verdict.is_different(), excluded, "{} {change:?}", line.name);
+        assert!(text(comparison).contains(&percent(shown)));
+    }
+}
+
+/// The machine takes 1.5 times as long, and a case 1.65 times: 10 % longer beside it, in its rate too.
+#[test]
+fn the_change_shown_is_the_one_beside_the_yardsticks() {
+    let [old, new] = [(1.0, 1.0), (1.65, 1.5)].map(|(own, yardstick)| {
+        let mut records = with_yardstick(own, yardstick);
+        for record in &mut records {
+            let rate = Also { name: "rate".to_owned(), metric: Metric::Rate };
+            edit(record, |run, _| run.plan.sections[0].also = vec![rate]);
+        }
+        records
+    });
+    let compared = pair(&old, &new);
+    assert_told(&compared);
+    let mut changes = compared.changes();
+    for (name, measured, beside) in [("case 0", 1.65, 1.1), ("case 0, rate", 1.0 / 1.65, 1.0 / 1.1)]
+    {
+        let (_, _, change) = changes.find(|(line, ..)| line.name == name).unwrap();
+        assert_eq!(change.verdict, Verdict::Slower);
+        assert!((change.ratio.unwrap().value - measured).abs() < 1e-9, "{change:?}");
+        assert!((change.shown().unwrap().value - beside).abs() < 1e-9, "{change:?}");
+        // The gate sees the same.
+        let fails = |limit| compared.worse_than(limit).iter().any(|(line, ..)| line.name == name);
+        assert!(fails(0.09) && !fails(0.11));
     }
 }
 
@@ -63,7 +106,9 @@ fn a_machine_that_varies_hides_no_change_and_makes_none() {
         let pairs = (0..PAIRS).map(|_| {
             let old = drifting(&mut noise, 1.0, 1.0);
             let drift = noise.factor(drift);
-            verdicts(&pair(&old, &drifting(&mut noise, own, drift)))[0]
+            let compared = pair(&old, &drifting(&mut noise, own, drift));
+            assert_told(&compared);
+            verdicts(&compared)[0]
         });
         let verdicts: Vec<Verdict> = pairs.collect();
         let share = |of: fn(&Verdict) -> bool| {
