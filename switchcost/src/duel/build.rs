@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, bail, ensure};
 
-use super::side::Lock;
+use super::side::{Lock, expect_no_patch};
 use crate::checkout::Checkout;
 
 /// Sources of a side that is built, and where.
@@ -46,6 +46,7 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
 /// # Errors
 /// When cargo has no such version, or would build something else in its place.
 pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> anyhow::Result<Tree> {
+    expect_no_patch(&checkout.folder(), name)?;
     let folder = checkout.duels().join(format!("{name}-{version}"));
     let sources = folder.join("sources");
     fs::create_dir_all(&sources).with_context(|| folder.display().to_string())?;
@@ -68,7 +69,7 @@ pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> an
         }
         fs::write(&base, &own).context(lock)?;
     }
-    // A patch stands, whatever version cargo was asked for.
+    // A patch of cargo's configuration stands, whatever version cargo was asked for.
     Lock::read(&sources)?.expect_version(name, version)?;
     Ok(Tree { sources, target: folder.join("target"), ..these(checkout) })
 }
@@ -185,7 +186,7 @@ mod tests {
         };
         let included = "include!(concat!(env!(\"OUT_DIR\"), \"/f.rs\"));";
         let build = "fn main() { let out = std::env::var(\"OUT_DIR\").unwrap(); \
-                     std::fs::write(out + \"/f.rs\", \"pub fn f() { panic!() }\").unwrap() }";
+                     std::fs::write(out + \"/f.rs\", \"pub fn f() -> u32 { 7 }\").unwrap() }";
         let workspace = "[workspace]\nmembers = ['one', 'two']\nresolver = '3'\n\
                          [profile.dev]\ndebug = false\n";
         let lock = "version = 4\n[[package]]\nname = 'one'\nversion = '1.0.0'\n\
@@ -194,7 +195,7 @@ mod tests {
             ("Cargo.toml", workspace),
             ("Cargo.lock", &lock.replace('\'', "\"")),
             ("one/Cargo.toml", &package("one", "[dependencies]\ntwo.path = '../two'\n")),
-            ("one/src/main.rs", "fn main() { println!(\"{}\", file!()); two::f() }"),
+            ("one/src/main.rs", "fn main() { println!(\"{} {}\", file!(), two::f()) }"),
             ("two/Cargo.toml", &package("two", "")),
             ("two/build.rs", build),
             ("two/src/lib.rs", included),

@@ -17,7 +17,7 @@ use crate::programs::Places;
 
 mod resolved;
 
-pub(super) use resolved::Lock;
+pub(super) use resolved::{Lock, expect_no_patch};
 pub use resolved::{Package, Resolved};
 
 /// One side, as it is written.
@@ -144,8 +144,8 @@ fn refuse_mixed_features(sides: [&Side; 2], sources: &[Source; 2]) -> anyhow::Re
     };
     ensure!(
         fs::canonicalize(folder)? != fs::canonicalize(Places::find()?.beside)?,
-        "{side}: it was built together with the runner, so that dependencies have more features than \
-         those of {other}: write . for these sources"
+        "{side}: it was built together with the runner, and its dependencies have more features than \
+         those of {other} will: write . for these sources"
     );
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
 /// What a side was resolved to. Its `Display` is one line.
@@ -72,6 +72,24 @@ impl fmt::Display for Package {
     }
 }
 
+/// Checks that `[patch]` of a workspace's manifest does not name a crate: the lock file need not tell yet.
+pub(in crate::duel) fn expect_no_patch(sources: &Path, name: &str) -> anyhow::Result<()> {
+    let path = sources.join("Cargo.toml");
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let manifest: toml::Table = text.parse().with_context(|| path.display().to_string())?;
+    let registries = manifest.get("patch").and_then(toml::Value::as_table);
+    let is_patched =
+        registries.is_some_and(|all| all.values().any(|crates| crates.get(name).is_some()));
+    if is_patched { Err(replaced("[patch] of Cargo.toml")) } else { Ok(()) }
+}
+
+fn replaced(place: &str) -> anyhow::Error {
+    anyhow!(
+        "these sources take it from {place}, whatever the version: remove what replaces the registry's \
+         crate, or name a revision without it (git:REV)"
+    )
+}
+
 /// The first digits of a hash.
 fn short(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
@@ -108,11 +126,7 @@ impl Lock {
     /// Checks that a build takes this version from a registry.
     pub(in crate::duel) fn expect_version(&self, name: &str, version: &str) -> anyhow::Result<()> {
         if let Some(package) = self.named(name).find(|package| package.checksum.is_none()) {
-            bail!(
-                "[patch] replaces it by {} in these sources, and that would be built: remove the patch, \
-                 or name a revision without it (git:REV)",
-                package.source.as_deref().unwrap_or("a folder")
-            );
+            return Err(replaced(package.source.as_deref().unwrap_or("a folder")));
         }
         // Cargo adds what follows a `+`, which is no part of the order of versions.
         let is_wanted = |package: &Package| {
@@ -167,8 +181,8 @@ mod tests {
         for (name, version, words) in [
             ("tokio", "1.54.0", "resolves it to tokio 1.54.1+meta"),
             ("tokio", "1.54", "resolves it to"),
-            ("mio", "1.0.0", "by git+https://example.org/mio#abcdef"),
-            ("libc", "0.2.1", "by a folder"),
+            ("mio", "1.0.0", "from git+https://example.org/mio#abcdef"),
+            ("libc", "0.2.1", "from a folder, whatever the version"),
         ] {
             let why = lock().expect_version(name, version).unwrap_err().to_string();
             assert!(why.contains(words), "{why}");
@@ -176,6 +190,16 @@ mod tests {
         for version in ["1.54.1", "1.54.1+meta"] {
             lock().expect_version("tokio", version).unwrap();
         }
+    }
+
+    #[test]
+    fn a_patch_is_seen_in_the_manifest() {
+        let folder = tempfile::tempdir().unwrap();
+        let patch = "[patch.crates-io]\ntokio = { path = '../tokio' }\n";
+        fs::write(folder.path().join("Cargo.toml"), patch).unwrap();
+        let why = expect_no_patch(folder.path(), "tokio").unwrap_err().to_string();
+        assert!(why.contains("[patch]") && why.contains("git:REV"), "{why}");
+        expect_no_patch(folder.path(), "mio").unwrap();
     }
 
     #[test]
