@@ -70,7 +70,11 @@ pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> an
         fs::write(&base, &own).context(lock)?;
     }
     // A patch of cargo's configuration stands, whatever version cargo was asked for.
-    Lock::read(&sources)?.expect_version(name, version)?;
+    if let Err(e) = Lock::read(&sources)?.expect_version(name, version) {
+        // The lock file is made anew when the patch is gone.
+        let _ = fs::remove_file(&base);
+        return Err(e);
+    }
     Ok(Tree { sources, target: folder.join("target"), ..these(checkout) })
 }
 

@@ -144,8 +144,8 @@ fn refuse_mixed_features(sides: [&Side; 2], sources: &[Source; 2]) -> anyhow::Re
     };
     ensure!(
         fs::canonicalize(folder)? != fs::canonicalize(Places::find()?.beside)?,
-        "{side}: it was built together with the runner, and its dependencies have more features than \
-         those of {other} will: write . for these sources"
+        "{side}: it was built together with the runner, and its dependencies have other features than \
+         those of {other}: write . for these sources"
     );
     Ok(())
 }
