@@ -196,6 +196,19 @@ fn a_revision_or_a_version_that_does_not_exist_is_one_clear_line() {
     }
 }
 
+/// They were built with other features than the other side would be.
+#[test]
+fn the_runners_own_folder_beside_a_build_is_one_clear_line() {
+    let sides = Sides::of_two();
+    let beside = Path::new(RUNNER).parent().unwrap();
+    let these = Path::new(".");
+    for (first, second) in [(beside, these), (these, beside)] {
+        let run = sides.duel("").arg(first).arg(second).finish();
+        let run = run.expect_refusal(1, &["write . for these sources"]);
+        assert_eq!(run.stderr.lines().count(), 1, "{run}");
+    }
+}
+
 #[test]
 fn what_no_cargo_builds_is_left_out_by_name() {
     let sides = Sides::new(&format!(

@@ -8,10 +8,20 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, bail, ensure};
 
+use super::side::{Lock, expect_no_patch};
 use crate::checkout::Checkout;
 
-/// Sources and target folder of a revision.
-pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+/// Sources of a side that is built, and where.
+pub(super) struct Tree {
+    pub(super) sources: PathBuf,
+    pub(super) target: PathBuf,
+    /// Commit of the sources, and changes since, as far as they are known.
+    pub(super) commit: Option<String>,
+    pub(super) dirty: Option<bool>,
+}
+
+/// Sources of a revision, with its commit.
+pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tree> {
     let git = |args: &[&str]| {
         let mut git = checkout.git().context("PATH has no git: install it")?;
         output(git.args(args))
@@ -28,15 +38,15 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<(P
         git(&["worktree", "prune"])?;
         git(&["worktree", "add", "--quiet", "--force", "--force", "--detach", &path, &hash])?;
     }
-    Ok((sources, folder.join("target")))
+    Ok(Tree { sources, target: folder.join("target"), commit: Some(hash), dirty: None })
 }
 
-/// Sources and target folder of this checkout with another version of a dependency.
-pub(super) fn with_version(
-    checkout: &Checkout,
-    name: &str,
-    version: &str,
-) -> anyhow::Result<(PathBuf, PathBuf)> {
+/// These sources, with another version of a dependency.
+///
+/// # Errors
+/// When cargo has no such version, or would build something else in its place.
+pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> anyhow::Result<Tree> {
+    expect_no_patch(&checkout.folder(), name)?;
     let folder = checkout.duels().join(format!("{name}-{version}"));
     let sources = folder.join("sources");
     fs::create_dir_all(&sources).with_context(|| folder.display().to_string())?;
@@ -59,7 +69,23 @@ pub(super) fn with_version(
         }
         fs::write(&base, &own).context(lock)?;
     }
-    Ok((sources, folder.join("target")))
+    // A patch of cargo's configuration stands, whatever version cargo was asked for.
+    if let Err(e) = Lock::read(&sources)?.expect_version(name, version) {
+        // The lock file is made anew when the patch is gone.
+        let _ = fs::remove_file(&base);
+        return Err(e);
+    }
+    Ok(Tree { sources, target: folder.join("target"), ..these(checkout) })
+}
+
+/// These sources as they are.
+///
+/// Not in the usual target folder: built beside others, a program's dependencies have other features, and
+/// the sides shall have the same.
+pub(super) fn these(checkout: &Checkout) -> Tree {
+    let (commit, dirty) = checkout.revision();
+    let target = checkout.duels().join("sources");
+    Tree { sources: checkout.folder(), target, commit, dirty }
 }
 
 /// Makes `to` a tree of links to the files of `from`: cargo sees their own times, and builds again only
@@ -121,6 +147,7 @@ fn output(command: &mut Command) -> anyhow::Result<Output> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::Places;
 
     #[test]
     fn a_mirror_follows_its_sources() {
@@ -148,5 +175,47 @@ mod tests {
         assert!(fs::symlink_metadata(to.join("a/gone")).is_err());
         assert_eq!(fs::read(to.join("a/b")).unwrap(), b"now a file");
         assert_eq!(fs::read(to.join("lock")).unwrap(), b"ours");
+    }
+    /// Else a duel of equal builds would find the layout of their code.
+    #[test]
+    fn equal_sources_in_two_folders_give_equal_bytes() {
+        let Some(checkout) = Places::find().unwrap().checkout else {
+            crate::console::say(format_args!("skipped: not in a checkout's target folder"));
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("duel/x-1.0.0/sources"));
+        let package = |name: &str, needs: &str| {
+            format!("[package]\nname = '{name}'\nversion = '1.0.0'\nedition = '2024'\n{needs}")
+        };
+        let included = "include!(concat!(env!(\"OUT_DIR\"), \"/f.rs\"));";
+        let build = "fn main() { let out = std::env::var(\"OUT_DIR\").unwrap(); \
+                     std::fs::write(out + \"/f.rs\", \"pub fn f() -> u32 { 7 }\").unwrap() }";
+        let workspace = "[workspace]\nmembers = ['one', 'two']\nresolver = '3'\n\
+                         [profile.dev]\ndebug = false\n";
+        let lock = "version = 4\n[[package]]\nname = 'one'\nversion = '1.0.0'\n\
+                    dependencies = ['two']\n[[package]]\nname = 'two'\nversion = '1.0.0'\n";
+        for (path, text) in [
+            ("Cargo.toml", workspace),
+            ("Cargo.lock", &lock.replace('\'', "\"")),
+            ("one/Cargo.toml", &package("one", "[dependencies]\ntwo.path = '../two'\n")),
+            ("one/src/main.rs", "fn main() { println!(\"{} {}\", file!(), two::f()) }"),
+            ("two/Cargo.toml", &package("two", "")),
+            ("two/build.rs", build),
+            ("two/src/lib.rs", included),
+        ] {
+            let path = from.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::create_dir_all(&to).unwrap();
+        mirror(&from, &to, None).unwrap();
+        let of = |sources: &Path, target: &str| {
+            let built =
+                checkout.build_some(sources, &folder.path().join(target), &["one"]).unwrap();
+            fs::read(built.join("one")).unwrap()
+        };
+        let (first, second) = (of(&from, "duel/sources"), of(&to, "duel/x-1.0.0/target"));
+        assert!(first == second, "{} and {} bytes", first.len(), second.len());
     }
 }

@@ -234,6 +234,7 @@ impl Args {
         }
         let programs: BTreeSet<&str> = wanted.iter().map(|case| case.program.as_str()).collect();
         let mut executables = Executables::default();
+        let mut same: BTreeSet<String> = BTreeSet::new();
         let mut names = [&self.first, &self.second].map(ToString::to_string);
         let mut build = observe::build::current();
         if !programs.is_empty() {
@@ -248,6 +249,12 @@ impl Args {
                 }
             }
             build = Build { git_revision: None, dirty: None, ..build };
+            for &program in &programs {
+                if side::sameness([&built[0], &built[1]], program).is_ok_and(|same| same.is_some())
+                {
+                    same.insert(program.to_owned());
+                }
+            }
         }
         let found = |case: &Case, side| {
             let key = (Some(side), case.program.clone());
@@ -258,7 +265,7 @@ impl Args {
             left_out.extend(missing.iter().map(|why| (case.clone(), why.clone())));
             missing.is_none()
         });
-        retain_what_can_differ(&mut wanted, &mut left_out, &executables)?;
+        retain_what_can_differ(&mut wanted, &mut left_out, &same);
         let left_out = left_out
             .into_iter()
             .map(|(case, why)| (Case { side: Some(record::Side::A), ..case }, why));
@@ -316,22 +323,10 @@ impl Args {
 fn retain_what_can_differ(
     wanted: &mut Vec<Case>,
     left_out: &mut Vec<(Case, String)>,
-    executables: &Executables,
-) -> anyhow::Result<()> {
-    let programs: BTreeSet<String> = wanted.iter().map(|case| case.program.clone()).collect();
-    let mut same = BTreeSet::new();
-    for program in programs {
-        let of = |side| {
-            executables.0.get(&(Some(side), program.clone())).and_then(|found| found.as_ref().ok())
-        };
-        if let (Some(a), Some(b)) = (of(record::Side::A), of(record::Side::B))
-            && side::same_bytes(a, b)?
-        {
-            same.insert(program);
-        }
-    }
+    same: &BTreeSet<String>,
+) {
     if wanted.iter().all(|case| same.contains(&case.program)) {
-        return Ok(());
+        return;
     }
     let is_control = |case: &Case| same.contains(&case.program) && case.pin && !case.is_alone();
     let control = wanted.iter().find(|case| is_control(case)).map(|case| case.index);
@@ -342,7 +337,6 @@ fn retain_what_can_differ(
         }
         stays
     });
-    Ok(())
 }
 
 /// One case of each row: a slope is one, however many task counts it has.
