@@ -9,6 +9,7 @@ use stats::{Estimate, Interval, Mode};
 
 use crate::CONFIDENCE;
 use crate::evidence::Evidence;
+use crate::quiet;
 
 mod view;
 
@@ -211,7 +212,7 @@ impl<'a> Cases<'a> {
         let means: Vec<f64> = own.values().copied().collect();
         let net = self.net(key);
         let versus = self.versus(key);
-        let ratio = versus.as_ref().and_then(|(_, versus)| quotient(&own, &versus.means()));
+        let ratio = versus.as_ref().and_then(|(_, versus)| ratio_of(&runs.ratios(versus, false)));
         let nets = net.as_ref().zip(versus.and_then(|(versus, _)| self.net(&versus)));
         let net_ratio = nets.as_ref().and_then(|(own, other)| quotient(own, other));
         let no_net_left = nets.is_some_and(|(own, other)| {
@@ -244,7 +245,7 @@ impl<'a> Cases<'a> {
             ratio,
             net_ratio,
             no_net_left,
-            noise: ratio_of_twins(runs),
+            noise: ratio_of(&runs.ratios(runs, true)).and_then(|ratio| ratio.interval),
             evidence: Evidence::of(&runs.all, metric),
             means,
         })
@@ -296,9 +297,36 @@ impl<'a> Runs<'a> {
     /// Distance of the two equal runs of each round that has two: the logarithm of the larger figure over
     /// the smaller one.
     pub fn apart(&self) -> Vec<f64> {
-        let (own, twins) = (self.means(), self.figures(true));
-        let both = own.iter().filter_map(|(round, own)| Some((own, twins.get(round)?)));
-        both.map(|(a, b)| (a / b).ln().abs()).filter(|distance| distance.is_finite()).collect()
+        let distances = self.ratios(self, true).into_iter().map(|ratio| ratio.ln().abs());
+        distances.filter(|distance| distance.is_finite()).collect()
+    }
+
+    /// Figures divided by those of another case, or of its twins, in each round that has both. Of programs
+    /// that took turns, slices of the same turn are divided.
+    fn ratios(&self, other: &Runs<'_>, twins: bool) -> Vec<f64> {
+        let metric = &self.view.metric;
+        let others = other.whole(twins);
+        let both: Vec<(Round, &Record, &Record)> = self
+            .whole(false)
+            .into_iter()
+            .filter_map(|(round, own)| Some((round, own, *others.get(&round)?)))
+            .collect();
+        // What turns a ratio of iterations into one of figures.
+        let scale = |a: &Record, b: &Record| {
+            let is_in_turns = !a.slices.is_empty() && !b.slices.is_empty();
+            let scale = metric.factor(a)? / metric.factor(b)?;
+            is_in_turns.then_some(scale)
+        };
+        let scales: Option<BTreeMap<Round, f64>> =
+            both.iter().map(|&(round, a, b)| Some((round, scale(a, b)?))).collect();
+        if let Some(scales) = scales {
+            let sign = if metric.is_per_second() { -1.0 } else { 1.0 };
+            let logs = quiet::log_ratios(both);
+            return logs.iter().map(|(round, log)| (sign * log).exp() * scales[round]).collect();
+        }
+        let figure =
+            |(_, a, b): (Round, &Record, &Record)| Some(metric.figure(a)? / metric.figure(b)?);
+        both.into_iter().filter_map(figure).collect()
     }
 
     /// The row that is subtracted in each round.
@@ -313,6 +341,12 @@ impl<'a> Runs<'a> {
         versus.filter(|_| !self.view.further)
     }
 
+    /// The runs that measured what they should, or their twins.
+    fn whole(&self, twins: bool) -> BTreeMap<Round, &'a Record> {
+        let whole = self.runs.iter().filter(|((_, _, twin), r)| r.is_whole() && *twin == twins);
+        whole.map(|(&(round, _, _), &record)| (round, record)).collect()
+    }
+
     /// The processes' figures.
     pub fn means(&self) -> BTreeMap<Round, f64> {
         self.figures(false)
@@ -320,8 +354,8 @@ impl<'a> Runs<'a> {
 
     /// Figures of the runs, or of their twins.
     fn figures(&self, twins: bool) -> BTreeMap<Round, f64> {
-        let runs = self.runs.iter().filter(|((_, _, twin), r)| r.is_whole() && *twin == twins);
-        runs.filter_map(|(&(round, _, _), r)| Some((round, self.view.metric.figure(r)?))).collect()
+        let whole = self.whole(twins).into_iter();
+        whole.filter_map(|(round, r)| Some((round, self.view.metric.figure(r)?))).collect()
     }
 
     /// Another figure of the iterations of each process, divided as their mean is.
@@ -368,6 +402,7 @@ fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estima
     Estimate::ratio(&a, &b, CONFIDENCE)
 }
 
-fn ratio_of_twins(runs: &Runs<'_>) -> Option<Interval> {
-    quotient(&runs.means(), &runs.figures(true))?.interval
+/// Estimate of ratios, one of each round.
+fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
+    Estimate::ratio(ratios, &vec![1.0; ratios.len()], CONFIDENCE)
 }

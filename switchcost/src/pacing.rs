@@ -26,7 +26,7 @@ pub struct Aim {
 }
 
 /// Aim of a plan.
-pub const PLAN: Aim = Aim { fewest: ROUNDS, rounds: 12, first: 12, turns: [8, 60] };
+pub const PLAN: Aim = Aim { fewest: ROUNDS, rounds: 12, first: 6, turns: [6, 60] };
 
 /// Aim of a duel, whose rows have two sides and more rounds.
 pub const DUEL: Aim = Aim { fewest: crate::duel::ROUNDS, rounds: 16, first: 6, turns: [4, 30] };

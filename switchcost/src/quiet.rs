@@ -90,6 +90,7 @@ pub fn settle(records: &mut [Record]) {
         for record in &mut own {
             let (quiet, all) = shares[&(record.case, record.x)];
             let is_enough = quiet as f64 >= ENOUGH * all as f64;
+            record.quiet = record.slices.iter().map(|s| levels.disturbance(s).is_none()).collect();
             record.timing = timing(&record.slices, &levels, is_enough);
         }
     }
@@ -98,13 +99,44 @@ pub fn settle(records: &mut [Record]) {
 fn timing(slices: &[Slice], levels: &Levels, is_enough: bool) -> Timing {
     let counted: Vec<&Slice> =
         slices.iter().filter(|s| !is_enough || levels.disturbance(s).is_none()).collect();
-    let total: f64 = counted.iter().map(|slice| slice.total as f64).sum();
-    let iterations: f64 = counted.iter().map(|slice| slice.iterations as f64).sum();
-    match (slices.is_empty(), iterations > 0.0) {
+    // The median: a slice in which the speed changed, or a thread was preempted, is not two.
+    let means: Vec<f64> = counted.iter().map(|slice| slice.mean()).collect();
+    match (slices.is_empty(), stats::median(&means)) {
         (true, _) => Timing::Whole,
-        (false, true) => Timing::Slices(total / iterations),
-        (false, false) => Timing::Disturbed,
+        (false, Some(median)) => Timing::Slices(median),
+        (false, None) => Timing::Disturbed,
     }
+}
+
+/// Logarithms of the ratio of two cases, one of each round: the median over the turns, in each of which their
+/// slices lie next to each other, so that what the machine does meanwhile cancels. Turns count in which both
+/// slices were quiet; or all, if less than a quarter of them were so.
+pub fn log_ratios<'a, K>(
+    rounds: impl IntoIterator<Item = (K, &'a Record, &'a Record)>,
+) -> Vec<(K, f64)> {
+    let turns_of = |a: &Record, b: &Record| -> Vec<(bool, f64)> {
+        let others: BTreeMap<u32, (&Slice, bool)> =
+            b.slices.iter().zip(&b.quiet).map(|(s, &quiet)| (s.turn, (s, quiet))).collect();
+        let turn = |(slice, &quiet): (&Slice, &bool)| {
+            let (other, is_quiet) = others.get(&slice.turn)?;
+            Some((quiet && *is_quiet, (slice.mean() / other.mean()).ln()))
+        };
+        a.slices.iter().zip(&a.quiet).filter_map(turn).collect()
+    };
+    let rounds: Vec<(K, Vec<(bool, f64)>)> =
+        rounds.into_iter().map(|(key, a, b)| (key, turns_of(a, b))).collect();
+    let all = rounds.iter().flat_map(|(_, turns)| turns);
+    let (quiet, count) = all.fold((0, 0), |(q, n), (is, _)| (q + usize::from(*is), n + 1));
+    let is_enough = quiet as f64 >= ENOUGH * count as f64;
+    let median = |(key, turns): (K, Vec<(bool, f64)>)| {
+        let counted: Vec<f64> = turns
+            .into_iter()
+            .filter(|(quiet, _)| *quiet || !is_enough)
+            .map(|(_, log)| log)
+            .collect();
+        Some((key, stats::median(&counted)?))
+    };
+    rounds.into_iter().filter_map(median).collect()
 }
 
 /// Slices of some records, and how many of them were disturbed by what.

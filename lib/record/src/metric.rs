@@ -273,6 +273,21 @@ impl Metric {
         }
     }
 
+    /// Number by which an iteration's time is multiplied, or for what is done in a second the reverse of it, to
+    /// be the figure; `None` for any other figure.
+    pub fn factor(&self, record: &Record) -> Option<f64> {
+        match self {
+            Metric::Rate => Some(SECOND * record.tokens as f64),
+            Metric::Throughput => Some(SECOND * record.bytes? as f64),
+            _ => Some(1.0 / self.divisor(record)?),
+        }
+    }
+
+    /// Whether it is done in a second: the reverse of a time.
+    pub fn is_per_second(&self) -> bool {
+        matches!(self, Metric::Rate | Metric::Throughput)
+    }
+
     /// Kind of the quantity.
     pub fn quantity(&self) -> Quantity {
         match self {

@@ -316,7 +316,7 @@ pub enum Timing {
     /// All of its iterations: it took no turns.
     #[default]
     Whole,
-    /// Mean iteration of the slices that count, in ns.
+    /// Mean iteration of a slice, the median of those that count, in ns.
     Slices(f64),
     /// None: the machine was disturbed in each of its slices.
     Disturbed,
@@ -329,6 +329,8 @@ pub struct Record {
     pub header: Arc<Run>,
     /// Time that counts; whoever has read all records of a run says which.
     pub timing: Timing,
+    /// Which of its slices were quiet.
+    pub quiet: Vec<bool>,
     /// The process itself.
     pub process: Process,
 }
@@ -356,10 +358,10 @@ impl Record {
         if header.plan.get(process.case).is_none() {
             return Err(format!("case {}: the plan of its run has none", process.case));
         }
-        Ok(Record { header, timing: Timing::default(), process })
+        Ok(Record { header, timing: Timing::default(), quiet: Vec::new(), process })
     }
 
-    /// Mean iteration, in ns.
+    /// Iteration, in ns: the mean of a process that ran alone.
     pub fn iteration(&self) -> Option<f64> {
         match self.timing {
             Timing::Whole => Some(self.samples.as_ref()?.mean),

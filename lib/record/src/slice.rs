@@ -42,6 +42,13 @@ pub struct Probe {
 /// A [`Slice`] as it is written.
 type Packed = (u32, u64, u64, u64, u64, u64, Option<u64>, Option<u32>, Vec<(u32, u32, u32)>);
 
+impl Slice {
+    /// Mean iteration, in ns.
+    pub fn mean(&self) -> f64 {
+        self.total as f64 / self.iterations as f64
+    }
+}
+
 impl From<Packed> for Slice {
     fn from((turn, at, window, iterations, total, median, stolen, others, probes): Packed) -> Self {
         let probe = |(cpu, before, after)| Probe { cpu, before, after };
@@ -101,15 +108,20 @@ impl Account {
         }
     }
 
-    /// Share of the time that other programs used. `None` where idle, busy and stolen time do not add up to
-    /// the whole, or the programs claim more than the CPUs ran: then it is unknown.
+    /// Share of the time that other programs used; `None` if the measured programs claim more than the CPUs
+    /// ran.
     pub fn others(&self) -> Option<f64> {
-        let share = |ns: u64| ns as f64 / self.all as f64;
-        let sum = share(self.idle) + share(self.busy) + share(self.stolen);
         let others = (self.busy as f64 - self.own as f64) / self.all as f64;
-        let adds_up = (sum - 1.0).abs() <= TOLERANCE && others >= -TOLERANCE;
-        // Less than the tolerance is nothing that could be told.
-        (self.all > 0 && adds_up).then_some(others.max(0.0))
+        // Less than nothing within the tolerance is nothing.
+        (self.all > 0 && others >= -TOLERANCE).then_some(others.max(0.0))
+    }
+
+    /// Share of the time that the kernel gives to nobody, if it is more than its ticks explain: idle, busy and
+    /// stolen time do not add up to the whole. A host that stops a CPU and does not say so is one cause.
+    pub fn unaccounted(&self) -> Option<f64> {
+        let known = self.idle as f64 + self.busy as f64 + self.stolen as f64;
+        let missing = 1.0 - known / self.all as f64;
+        (self.all > 0 && missing.abs() > TOLERANCE).then_some(missing)
     }
 
     /// Share of the time that the hypervisor gave to others.
@@ -131,13 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn an_account_adds_up_or_is_unknown() {
+    fn an_account_adds_up_or_says_what_is_missing() {
         let account =
             |idle, busy, own| Account { all: 1000, idle, busy, own, ..Account::default() };
         assert_eq!(account(500, 500, 400).others(), Some(0.1));
         assert_eq!(account(500, 490, 500).others(), Some(0.0));
-        // 6 % more than there was; and programs that ran longer than their CPUs.
-        assert_eq!(account(560, 500, 400).others(), None);
+        assert_eq!(account(500, 490, 500).unaccounted(), None);
+        assert!((account(440, 500, 400).unaccounted().unwrap() - 0.06).abs() < 1e-9);
+        // Programs that ran longer than their CPUs.
         assert_eq!(account(500, 500, 560).others(), None);
         assert_eq!(Account::default().others(), None);
         assert_eq!(account(500, 500, 0).plus(account(0, 1000, 0)).others(), Some(0.75));

@@ -20,7 +20,7 @@ use crate::setting::{Cpus, Setting};
 use crate::{signals, store};
 
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
-pub const SLICE: Duration = Duration::from_millis(10);
+pub const SLICE: Duration = Duration::from_millis(8);
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
 const MOST_THREADS: u64 = 10_000;
@@ -64,6 +64,8 @@ struct Live<'a> {
     session: Option<Session>,
     pids: Vec<i32>,
     description: Option<Description>,
+    /// True if its answers tell what it used.
+    counts_usage: bool,
     /// Iterations of a slice, and slices.
     size: u64,
     slices: u32,
@@ -209,6 +211,7 @@ impl<'a> Live<'a> {
             session: None,
             pids: Vec::new(),
             description: None,
+            counts_usage: false,
             size: 1,
             slices: 0,
             samples: Vec::new(),
@@ -264,31 +267,35 @@ impl<'a> Live<'a> {
         process.runtime.clone_from(&description.runtime);
         self.pids = pids;
         self.description = Some(description);
+        // Of a slope nothing is timed. Its tasks must have worked once, if they do not do so in a hold.
+        let is_slope = self.seat.case.section.metric.is_slope();
+        if is_slope && self.process.hops.is_some() {
+            session.run(1, None)?;
+        }
+        // Before others start: the kernel's memory is that of the whole system.
         if !self.seat.case.skip_hold {
             let held = session.hold()?;
             if let Some(change) = &mut self.process.memory {
                 change.held = Some(memory::of(&held));
             }
         }
-        self.size = match self.seat.iterations {
-            Some(size) => size,
-            None => self.find_size(session)?,
-        };
+        if is_slope {
+            return Ok(());
+        }
         let iters = self.seat.case.iters;
+        // A few that are not kept: how long one takes, and whether the program counts its own usage.
+        let few = if self.seat.iterations.is_some() { 1 } else { 3 };
+        let is_long = self.description.as_ref().is_some_and(|description| description.alone);
+        if iters > 1 && !is_long {
+            let ran = session.run(few.min(iters), None)?;
+            self.counts_usage = ran.usage.is_some();
+            let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
+            self.size = (SLICE.as_nanos() as u64 / shortest).clamp(1, iters.min(MOST_SAMPLES));
+        }
+        self.size = self.seat.iterations.unwrap_or(self.size);
         let all = iters.div_ceil(self.size).min(MOST_TURNS) as u32;
         self.slices = self.seat.slices.unwrap_or(all).min(all).max(1);
         Ok(())
-    }
-
-    /// Iterations that make up a slice, by a few that are not kept.
-    fn find_size(&self, session: &mut Session) -> Result<u64, Fault> {
-        let most = self.seat.case.iters.clamp(1, MOST_SAMPLES);
-        if most == 1 {
-            return Ok(1);
-        }
-        let ran = session.run(most.min(3), None)?;
-        let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
-        Ok((SLICE.as_nanos() as u64 / shortest).clamp(1, most))
     }
 
     fn threads(&self) -> u64 {
@@ -298,14 +305,16 @@ impl<'a> Live<'a> {
     fn totals(&self) -> (Option<usage::Totals>, Option<migrations::Migrations>) {
         let is_chain = self.process.hops.is_some() && self.threads() <= MOST_MOVED;
         (
-            (self.threads() <= MOST_THREADS).then(|| usage::totals(&self.pids)).flatten(),
+            (!self.counts_usage && self.threads() <= MOST_THREADS)
+                .then(|| usage::totals(&self.pids))
+                .flatten(),
             is_chain.then(|| migrations::totals(&self.pids)).flatten(),
         )
     }
 
     /// Notes the totals before the first slice.
     fn set_out(&mut self) {
-        if self.session.is_some() {
+        if self.session.is_some() && self.slices > 0 {
             self.before = self.totals();
         }
     }

@@ -3,11 +3,11 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::{Build, Machine, Plan, Process, Run};
+use crate::{Build, Machine, Plan, Process, Run, Timing};
 
 fn of(process: Process) -> Record {
     let run = Run::begin(String::new(), 1, Machine::default(), Build::default(), Plan::default());
-    Record { header: Arc::new(run), process }
+    Record { header: Arc::new(run), timing: Timing::Whole, quiet: Vec::new(), process }
 }
 
 /// A process whose every field has a value of its own, so that no figure comes out right by chance.
