@@ -26,7 +26,13 @@ const LOOKS: [usize; 6] = [8, 12, 18, 27, 40, 60];
 
 /// Cases of a duel: each of these on both sides, and a twin of the first.
 pub fn sides(cases: Vec<Case>) -> Vec<Case> {
-    let on = |case: &Case, side, twin| Case { side: Some(side), twin, ..case.clone() };
+    let on = |case: &Case, side, twin| Case {
+        side: Some(side),
+        twin,
+        // As many as the budget allows.
+        rounds: u32::MAX,
+        ..case.clone()
+    };
     let all = cases.into_iter().filter(|case| !case.twin).flat_map(|case| {
         [on(&case, Side::A, false), on(&case, Side::B, false), on(&case, Side::A, true)]
     });

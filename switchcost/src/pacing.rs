@@ -134,7 +134,7 @@ mod tests {
         let walls = [wall(0.1, 0.01), wall(0.1, 0.01)];
         let pace = |left| Pace::of(&cases, &walls, Duration::from_secs_f64(left), &PLAN).turns;
         assert_eq!(pace(11.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
-        assert_eq!((pace(0.1), pace(1000.0)), (8, 60));
+        assert_eq!((pace(0.1), pace(1000.0)), (6, 60));
         // One that has only a few slices takes no more time with more turns.
         let few = Some(Wall { slices: 3, ..walls[0].unwrap() });
         let pace = Pace::of(

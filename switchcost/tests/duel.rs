@@ -49,6 +49,8 @@ impl Sides {
         )
         .replace('"', "\\\"");
         let text = House::fake_text(program, before);
+        // Equal programs would be left out.
+        let text = text + &format!("# of {side}\n");
         let text = text.replace("]}\" ;;", &format!("],{usage}}}\" ;;"));
         assert!(text.contains("usage"), "{text}");
         executable(&self.path(side).join(program), &text);
@@ -77,12 +79,6 @@ fn answer(run: &Outcome) -> Value {
     serde_json::from_str(run.line()).unwrap()
 }
 
-/// Expects success, or status 3 where the host of this machine took most of its time.
-fn expect_measured(run: Outcome) -> Outcome {
-    assert!(run.code == 0 || run.code == 3 && run.stdout.contains("(steal)"), "{run}");
-    run
-}
-
 #[test]
 fn two_folders_are_told_apart_by_exact_counts() {
     let sides = Sides::of_two();
@@ -90,7 +86,7 @@ fn two_folders_are_told_apart_by_exact_counts() {
         sides.fake(side, PROGRAM, if side == "b" { 2 } else { 1 }, ":");
         sides.fake(side, OTHER, 3, ":");
     }
-    let run = expect_measured(sides.duel("a b --pairs 8 --format json").finish());
+    let run = sides.duel("a b --pairs 8 --format json").finish().expect(0);
     let json = answer(&run);
     let changed = finding(&json, PROGRAM, "switches");
     assert_eq!((&changed["verdict"], &changed["is_exact"]), (&"more".into(), &true.into()));
@@ -120,7 +116,7 @@ fn a_program_that_fails_on_one_side_is_a_row_and_the_rest_goes_on() {
         sides.fake(side, PROGRAM, 1, ":");
         sides.fake(side, OTHER, 1, if side == "b" { "echo it broke >&2; exit 3" } else { ":" });
     }
-    let run = expect_measured(sides.duel("a b --pairs 8").start().finish_all());
+    let run = sides.duel("a b --pairs 8").start().finish_all().expect(0);
     for words in ["1 failed", "B: it broke", "the same, exact"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
@@ -136,7 +132,7 @@ fn a_program_that_hangs_is_ended() {
         sides.fake(side, PROGRAM, 1, ":");
         sides.fake(side, OTHER, 1, if side == "a" { "exec sleep 1000" } else { ":" });
     }
-    let run = expect_measured(sides.duel("a b --pairs 8 --timeout 2s").start().finish_all());
+    let run = sides.duel("a b --pairs 8 --timeout 2s").start().finish_all().expect(0);
     assert!(run.stdout.contains("A: timed out") && run.stdout.contains("--timeout"), "{run}");
 }
 
@@ -161,11 +157,13 @@ fn an_interrupt_prints_what_there_is_and_leaves_nothing() {
         sides.fake(side, PROGRAM, 1, ":");
         sides.fake(side, OTHER, 1, ":");
     }
-    let running = sides.duel("a b --budget 600s").start();
-    until("it says what it will show", || running.stderr_so_far().contains("pairs"));
+    let out = sides.path("out.jsonl");
+    let lines = || fs::read_to_string(&out).map_or(0, |text| text.lines().count());
+    let running = sides.duel("a b --budget 600s --out out.jsonl").start();
+    until("a round is over", || lines() > 6);
     running.signal(SIGINT);
     let run = running.finish_all().expect(130);
-    assert!(run.stdout.contains("time: 2 unfinished"), "{run}");
+    assert!(run.stdout.contains("2 unfinished"), "{run}");
 }
 
 #[test]
@@ -178,7 +176,7 @@ fn a_side_that_is_not_there_is_one_clear_line() {
     let none = sides.duel("empty empty").finish().expect_refusal(1, &["no program", PROGRAM]);
     assert_eq!(none.stderr.lines().count(), 1, "{none}");
     // The other row goes on.
-    let run = expect_measured(sides.duel("a a --pairs 8").finish());
+    let run = sides.duel("a a --pairs 8").finish().expect(0);
     assert!(run.stdout.contains("1 left out") && run.stdout.contains("no program"), "{run}");
 }
 
@@ -218,7 +216,7 @@ fn what_no_cargo_builds_is_left_out_by_name() {
         row("peer")
     ));
     sides.fake("a", PROGRAM, 1, ":");
-    let run = expect_measured(sides.duel("a a --pairs 8").finish());
+    let run = sides.duel("a a --pairs 8").finish().expect(0);
     for words in ["1 left out", "row peer", "switchcost compare"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
@@ -237,7 +235,9 @@ fn memory_of_a_task_is_a_slope() {
         return crate::support::skip("the programs are not built");
     }
     let run = sides.duel("--pairs 8 --format json").arg(beside).arg(beside);
-    let run = run.start().finish_all().expect(0);
+    // So small a line may be too noisy for a verdict.
+    let run = run.start().finish_all();
+    assert!(matches!(run.code, 0 | 3), "{run}");
     let answer = answer(&run);
     let found = finding(&answer, OTHER, "memory");
     let bytes = found["figures"][0].as_f64().unwrap();

@@ -69,15 +69,24 @@ pub struct Judged {
     /// Share of the slices that were quiet.
     pub quiet: Option<f64>,
     /// Rows in the plan's order.
-    pub rows: Vec<Row>,
-    /// Findings of each row.
-    pub findings: Vec<Vec<Finding>>,
+    pub rows: Vec<JudgedRow>,
+}
+
+/// A row with its verdicts.
+#[derive(Clone, Debug, Serialize)]
+pub struct JudgedRow {
+    /// The row.
+    #[serde(flatten)]
+    pub row: Row,
+    /// Findings about its figures; none where it has too few pairs or a fault.
+    pub findings: Vec<Finding>,
 }
 
 impl Judged {
     /// Judges the records of a duel.
     pub fn of(records: &[Record], margin: f64) -> Self {
         let rows = super::rows(records);
+        let findings = judge(&rows, margin);
         let header = records.first().map(|record| &record.header);
         Judged {
             sides: header.and_then(|run| run.sides.clone()).unwrap_or_default(),
@@ -86,8 +95,7 @@ impl Judged {
             confidence: CONFIDENCE,
             margin,
             quiet: Tally::of(records).quiet(),
-            findings: judge(&rows, margin),
-            rows,
+            rows: zip(rows, findings).map(|(row, findings)| JudgedRow { row, findings }).collect(),
         }
     }
 }

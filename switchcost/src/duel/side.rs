@@ -252,7 +252,7 @@ impl Source {
 impl Programs {
     /// Name of the side, and what it resolved to, in a line.
     pub fn name(&self) -> String {
-        format!("{}: {}", self.side, self.resolved)
+        format!("{} ({})", self.side, self.resolved)
     }
 
     /// What the side was resolved to.

@@ -1,14 +1,13 @@
 //! A duel as text: a tally, then a line for each figure of each row, its verdict first.
 
 use std::io::{self, Write};
-use std::iter::zip;
 
 use record::Quantity;
 
 use super::layout::wrapped;
 use super::plainly;
 use crate::console::plain_line;
-use crate::duel::judge::{Fault, Finding, Judged, KINDS, Kind, Row, Verdict};
+use crate::duel::judge::{Fault, Finding, Judged, JudgedRow, KINDS, Kind, Row, Verdict};
 
 /// Widest line.
 const WIDTH: usize = 100;
@@ -39,7 +38,6 @@ const WORDS: [&str; 11] = [
 /// # Errors
 /// Errors of the writer.
 pub fn text(duel: &Judged, out: &mut impl Write) -> io::Result<()> {
-    let (rows, findings) = (&duel.rows, &duel.findings);
     plainly(out, |out| {
         wrapped(&duel.machine, 0, WIDTH, out)?;
         for (letter, side) in ["A", "B"].into_iter().zip(&duel.sides) {
@@ -67,21 +65,19 @@ pub fn text(duel: &Judged, out: &mut impl Write) -> io::Result<()> {
             )?;
         }
         for kind in KINDS {
-            tally(kind, rows, findings, out)?;
+            tally(kind, &duel.rows, out)?;
         }
-        KINDS.iter().try_for_each(|&kind| table(kind, rows, findings, out))
+        KINDS.iter().try_for_each(|&kind| table(kind, &duel.rows, out))
     })
 }
 
 /// The finding about a figure of each row. What failed or was left out is told with the time.
-fn of_kind<'a>(
-    kind: Kind,
-    rows: &'a [Row],
-    findings: &'a [Vec<Finding>],
-) -> impl Iterator<Item = (&'a Row, Option<&'a Finding>)> {
-    zip(rows, findings).filter_map(move |(row, all)| {
-        let finding = all.iter().find(|finding| finding.kind == kind);
-        (finding.is_some() || kind == Kind::Time && all.is_empty()).then_some((row, finding))
+fn of_kind(kind: Kind, rows: &[JudgedRow]) -> impl Iterator<Item = (&Row, Option<&Finding>)> {
+    let of_row = move |judged: &JudgedRow| judged.findings.iter().position(|f| f.kind == kind);
+    rows.iter().filter_map(move |judged| match of_row(judged) {
+        Some(at) => Some((&judged.row, Some(&judged.findings[at]))),
+        None if judged.findings.is_empty() && kind == Kind::Time => Some((&judged.row, None)),
+        None => None,
     })
 }
 
@@ -111,8 +107,8 @@ fn name(kind: Kind) -> &'static str {
 }
 
 /// How many rows have each verdict.
-fn tally(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>) -> io::Result<()> {
-    let words: Vec<&str> = of_kind(kind, rows, findings).map(|(r, f)| word(r, f)).collect();
+fn tally(kind: Kind, rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
+    let words: Vec<&str> = of_kind(kind, rows).map(|(r, f)| word(r, f)).collect();
     let count = |wanted: &str| words.iter().filter(|&&word| word == wanted).count();
     let counts: Vec<String> = WORDS
         .iter()
@@ -125,11 +121,11 @@ fn tally(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>)
     Ok(())
 }
 
-fn table(kind: Kind, rows: &[Row], findings: &[Vec<Finding>], out: &mut Vec<u8>) -> io::Result<()> {
+fn table(kind: Kind, rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
     // Where both sides have nothing of it, the tally says enough.
     let is_shown = |finding: &Finding| !finding.kind.is_count() || finding.figures != [0.0; 2];
     let mut section = None;
-    for (row, finding) in of_kind(kind, rows, findings) {
+    for (row, finding) in of_kind(kind, rows) {
         if !finding.is_none_or(is_shown) {
             continue;
         }

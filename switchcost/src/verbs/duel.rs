@@ -13,7 +13,7 @@ use record::Build;
 use super::run::{Selection, drawn_seed};
 use crate::args::{self, TextOrJson};
 use crate::console::{self, BadUsage};
-use crate::duel::judge::{self, Finding, Judged, Kind, Row};
+use crate::duel::judge::{self, Finding, Judged, JudgedRow, Kind};
 use crate::duel::side::{self, Side};
 use crate::duel::{self, Decider};
 use crate::measure::turns::Options;
@@ -166,7 +166,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     // Where the records are is said also where nothing could be printed.
     let concluded = rounds.conclude_any();
-    printed.and(concluded).and_then(|()| args.conclude(&duel.rows, &duel.findings))
+    printed.and(concluded).and_then(|()| args.conclude(&duel.rows))
 }
 
 /// What takes part in a duel.
@@ -279,42 +279,41 @@ impl Args {
     }
 
     /// The exit status, as an error where it is not 0.
-    fn conclude(&self, rows: &[Row], findings: &[Vec<Finding>]) -> anyhow::Result<()> {
+    fn conclude(&self, rows: &[JudgedRow]) -> anyhow::Result<()> {
         if signals::received().is_some() {
             return Ok(());
         }
-        let failed: Vec<&str> = rows
-            .iter()
-            .filter(|row| matches!(row.fault, Some(judge::Fault::Failed(_))))
-            .map(|row| row.name.as_str())
-            .collect();
+        let names = |rows: Vec<&JudgedRow>| -> Vec<String> {
+            rows.into_iter().map(|judged| judged.row.name.clone()).collect()
+        };
+        let has_failed =
+            |judged: &&JudgedRow| matches!(judged.row.fault, Some(judge::Fault::Failed(_)));
+        let failed = names(rows.iter().filter(has_failed).collect());
         // Counts alone say nothing of the time.
         let is_wanted = |f: &&Finding| match self.fail_on {
             Gate::All => !f.kind.is_count(),
             _ => self.fail_on.includes(f.kind),
         };
-        let is_said = findings.iter().flatten().filter(is_wanted).any(|f| !f.is_inconclusive());
-        if findings.iter().all(Vec::is_empty) && !failed.is_empty() {
+        let mut findings = rows.iter().flat_map(|judged| &judged.findings);
+        if rows.iter().all(|judged| judged.findings.is_empty()) && !failed.is_empty() {
             bail!("no row was measured to its end: {}", failed.join("; "));
         }
-        if !is_said {
+        if !findings.any(|f| is_wanted(&f) && !f.is_inconclusive()) {
             return Err(anyhow!(NothingSaid));
         }
         let Some(limit) = self.fail_above else {
             return Ok(());
         };
-        let is_gated = |finding: &&Finding| self.fail_on.includes(finding.kind);
-        let is_worse = |findings: &Vec<Finding>| {
-            findings.iter().filter(is_gated).any(|finding| finding.is_worse_than(limit))
+        let is_worse = |judged: &&JudgedRow| {
+            let mut gated = judged.findings.iter().filter(|f| self.fail_on.includes(f.kind));
+            gated.any(|finding| finding.is_worse_than(limit))
         };
-        let worse = rows.iter().zip(findings).filter(|(_, findings)| is_worse(findings));
-        let worse: Vec<&str> = worse.map(|(row, _)| row.name.as_str()).chain(failed).collect();
-        match worse.is_empty() {
-            true => Ok(()),
-            false => {
-                bail!("failed, or worse by more than {} %: {}", limit * 100.0, worse.join("; "))
-            }
+        let worse = names(rows.iter().filter(is_worse).collect());
+        let worse: Vec<String> = worse.into_iter().chain(failed).collect();
+        if worse.is_empty() {
+            return Ok(());
         }
+        bail!("failed, or worse by more than {} %: {}", limit * 100.0, worse.join("; "))
     }
 }
 

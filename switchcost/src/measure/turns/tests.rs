@@ -134,7 +134,7 @@ fn whatever_goes_wrong_has_its_cause() {
         (
             [READY, r#"echo '{"at":"ran","samples_ns":[1,1,1,1,1,1]}'"#, HOLD, END],
             LONG,
-            "`run 4` with 6 samples",
+            "with 6 samples",
         ),
         ([READY, RUN, HOLD, "echo lost >&2; exit 1"], LONG, "lost (exit status: 1)"),
     ] {
