@@ -2,53 +2,68 @@
 //! plan that have a name in it.
 
 use record::{Metric, Quantity, Record};
+use serde::Serialize;
 use stats::Estimate;
 
-use crate::cases::{Cases, Key, Runs, case_name};
+use crate::CONFIDENCE;
+use crate::cases::{Cases, Key, Reading, Runs, case_name};
+use crate::doubt::{Conditions, Doubt};
 use crate::{memory, notes};
 
 /// The answer of one or several runs of a plan.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// Why its figures should not be trusted: the machine was busy.
-    pub busy: Option<String>,
+    /// What makes its figures less sure.
+    pub doubts: Vec<Doubt>,
     /// Machine, kernel and runtimes.
     pub machine: String,
     /// Questions with their figures.
     pub rows: Vec<Row>,
     /// When the figures matter, a sentence each.
     pub matters: Vec<String>,
-    /// How far to trust them, a sentence each.
-    pub trust: Vec<String>,
+    /// What the machine did meanwhile.
+    pub conditions: Conditions,
 }
 
 /// A thread's figure and a task's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Question.
     pub name: String,
     /// Metric of the figures.
     pub metric: Metric,
-    /// Kind and unit of the figures.
-    pub quantity: Quantity,
     /// Thread's figure.
-    pub thread: f64,
+    pub thread: Figure,
     /// Task's figure.
-    pub task: f64,
+    pub task: Figure,
     /// The one divided by the other.
     pub ratio: Estimate,
 }
 
-/// Share of the CPU time, used by others or stolen, from which a machine counts as busy.
-const BUSY: f64 = 0.05;
+/// A figure of a row, unrounded: in ns or bytes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figure {
+    /// The figure.
+    pub value: f64,
+    /// Two clusters of processes, where one figure would tell of neither.
+    pub modes: Option<[f64; 2]>,
+}
 
-/// Distance of two equal runs, as a share, from which it does too.
-const RESTLESS: f64 = 0.1;
-
-/// Distance of the equal runs of a round: the larger figure over the smaller, less one.
-struct Apart {
-    median: Option<f64>,
-    pairs: usize,
+impl Figure {
+    /// The figure with two significant digits; both if it has two modes.
+    pub fn show(&self, quantity: Quantity) -> String {
+        match self.modes {
+            Some([low, high]) => {
+                let (low, high) = (short(quantity, low), short(quantity, high));
+                let unit = high.split(' ').nth(1);
+                match low.split_once(' ') {
+                    Some((number, own)) if Some(own) == unit => format!("{number} or {high}"),
+                    _ => format!("{low} or {high}"),
+                }
+            }
+            None => short(quantity, self.value),
+        }
+    }
 }
 
 /// Count that the sentences on when it matters are about.
@@ -59,72 +74,53 @@ impl Answer {
     pub fn of(records: &[Record]) -> Option<Answer> {
         let cases = Cases::of(records);
         let rows = cases.in_order().into_iter().filter_map(|(key, runs)| row(&cases, key, runs));
-        let rows: Vec<Row> = rows.collect();
+        let (rows, doubts): (Vec<Row>, Vec<Option<Doubt>>) = rows.unzip();
         if rows.is_empty() {
             return None;
         }
-        let (used, stolen) = others(records);
-        let apart: Vec<f64> = cases.in_order().iter().flat_map(|(_, runs)| runs.apart()).collect();
-        let apart = Apart { median: stats::median(&apart).map(f64::exp_m1), pairs: apart.len() };
-        let busy = (used + stolen > BUSY || apart.median > Some(RESTLESS)).then(|| {
-            let apart = apart.median.map_or(String::new(), |apart| {
-                format!(", and two equal runs differed by {}", percent(apart))
-            });
-            format!(
-                "This machine was busy: other programs used {} of its CPU time, its host stole {}{apart}. Repeat it when it is quiet.",
-                percent(used),
-                percent(stolen)
-            )
-        });
+        let conditions = Conditions::of(records, &cases);
+        let doubts = conditions.doubts(&cases).into_iter().chain(doubts.into_iter().flatten());
         let matters = [switches(&rows), waiting(&rows)].into_iter().flatten();
         let matters = matters.chain(everyday(&cases, &rows)).collect();
-        let trust = vec![trust(records, &apart, used, stolen)];
-        Some(Answer { busy, machine: machine(records), rows, matters, trust })
+        Some(Answer {
+            doubts: doubts.collect(),
+            machine: machine(records),
+            rows,
+            matters,
+            conditions,
+        })
     }
 }
 
-fn row(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Option<Row> {
+fn row(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Option<(Row, Option<Doubt>)> {
     let name = runs.place.case.answer.as_ref()?;
+    let name = case_name(name, &key.column);
     let (other, versus) = cases.versus(key)?;
     let metric = runs.view.metric.clone();
-    let (thread, task, ratio) = match metric.is_slope() {
-        true => {
-            let slopes = memory::slopes(&runs.all, Some(&versus.all))?;
-            let ratio = slopes.ratio?;
-            let ratio = Estimate { value: ratio.estimate, n: ratio.n, interval: Some(ratio) };
-            let task = memory::slopes(&versus.all, None)?;
-            let figure = |slopes: &memory::Slopes| slopes.headline().line.slope.estimate;
-            (figure(&slopes), figure(&task), ratio)
-        }
-        false => {
-            let own = cases.reading(key)?;
-            (own.mean.value, cases.reading(&other)?.mean.value, own.ratio?)
-        }
-    };
-    let name = case_name(name, &key.column);
-    Some(Row { name, quantity: metric.quantity(), metric, thread, task, ratio })
-}
-
-/// Share of the CPU time that other programs used while something was timed, and that was stolen.
-fn others(records: &[Record]) -> (f64, f64) {
-    let (mut all, mut others, mut stolen) = (0.0, 0.0, 0.0);
-    for record in records.iter().filter(|record| record.is_whole()) {
-        let (Some(samples), Some(seen)) = (&record.samples, record.interference) else {
-            continue;
+    if metric.is_slope() {
+        let (own, task) = (memory::slopes(&runs.all, None)?, memory::slopes(&versus.all, None)?);
+        let is_alone = own.lacks_kernel() || task.lacks_kernel();
+        let fit = |slopes: &memory::Slopes| match is_alone {
+            true => slopes.user.line,
+            false => slopes.headline().line,
         };
-        let cpus =
-            record.machine().cpus_online.as_ref().and_then(|list| record::machine::cpu_list(list));
-        let time = samples.mean * samples.count as f64 * cpus.map_or(1.0, |cpus| cpus.len() as f64);
-        let own = record.usage.map_or(0, |usage| usage.user_ns + usage.system_ns) as f64;
-        let stolen_now = seen.steal.unwrap_or(0) as f64;
-        if let Some(idle) = seen.idle {
-            all += time;
-            stolen += stolen_now;
-            others += time - idle as f64 - own - stolen_now;
-        }
+        let ratio = stats::slope_ratio(&fit(&own), &fit(&task), CONFIDENCE)?;
+        let figure =
+            |slopes: &memory::Slopes| Figure { value: fit(slopes).slope.estimate, modes: None };
+        let doubt = is_alone.then(|| Doubt::NoKernelShare(name.clone()));
+        let ratio = Estimate { value: ratio.estimate, n: ratio.n, interval: Some(ratio) };
+        return Some((
+            Row { name, metric, thread: figure(&own), task: figure(&task), ratio },
+            doubt,
+        ));
     }
-    let share = |part: f64| if all > 0.0 { (part / all).clamp(0.0, 1.0) } else { 0.0 };
-    (share(others), share(stolen))
+    let (own, task) = (cases.reading(key)?, cases.reading(&other)?);
+    let figure = |reading: &Reading| Figure {
+        value: reading.mean.value,
+        modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
+    };
+    let row = Row { name, metric, thread: figure(&own), task: figure(&task), ratio: own.ratio? };
+    Some((row, None))
 }
 
 fn switches(rows: &[Row]) -> Option<String> {
@@ -143,8 +139,7 @@ fn waiting(rows: &[Row]) -> Option<String> {
     Some(format!("10,000 waiting threads hold {}, tasks {}.", show(threads), show(tasks)))
 }
 
-/// What programs do every day, a sentence for the first such work, in switches and creations, and one for
-/// the others.
+/// What programs do every day, a sentence for the first such work, in switches, and one for the others.
 fn everyday(cases: &Cases<'_>, rows: &[Row]) -> Vec<String> {
     let all = cases.in_order().into_iter().filter(|(_, runs)| runs.place.case.everyday);
     let works = all.filter_map(|(key, runs)| {
@@ -154,12 +149,10 @@ fn everyday(cases: &Cases<'_>, rows: &[Row]) -> Vec<String> {
     let Some((&(first, ns), others)) = works.split_first() else {
         return Vec::new();
     };
-    let of = |metric| rows.iter().find(|row| row.metric == metric);
-    let units = of(Metric::Hop).zip(of(Metric::Task)).map_or(String::new(), |(hop, task)| {
-        let pair =
-            |hop, task| format!("{} switches or {} creations", number(ns / hop), number(ns / task));
-        let (thread, task) = (pair(hop.thread, task.thread), pair(hop.task, task.task));
-        format!(", as {thread} of a thread, {task} of a task")
+    let hop = rows.iter().find(|row| row.metric == Metric::Hop);
+    let units = hop.map_or(String::new(), |hop| {
+        let [threads, tasks] = [hop.thread, hop.task].map(|figure| number(ns / figure.value));
+        format!(": the time of {threads} thread switches or {tasks} task switches")
     });
     let took = |name, ns| format!("{name} {}", short(Quantity::Time, ns));
     let mut lines = vec![took(format!("{} takes", capitalised(first)), ns) + &units + "."];
@@ -172,7 +165,7 @@ fn everyday(cases: &Cases<'_>, rows: &[Row]) -> Vec<String> {
 }
 
 /// Text with a capital letter first.
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
@@ -193,26 +186,7 @@ fn range(rows: &[Row], factor: impl Fn(&Row) -> Option<f64>) -> Option<((f64, f6
             Some(range.map_or((x, x), |(low, high)| (low.min(x), high.max(x))))
         })
     };
-    Some((figures(|row| row.thread)?, figures(|row| row.task)?))
-}
-
-fn trust(records: &[Record], apart: &Apart, used: f64, stolen: f64) -> String {
-    let apart = match apart.median {
-        Some(median) => {
-            format!("two equal runs differed by {} (median of {})", percent(median), apart.pairs)
-        }
-        None => "two equal runs were not made (--a-a makes them)".to_owned(),
-    };
-    let rounds = records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1);
-    let again = match records.iter().filter(|record| record.disturbed).count() {
-        0 => String::new(),
-        disturbed => format!(", {disturbed} of {} processes measured again", records.len()),
-    };
-    format!(
-        "Others used {} of the CPU time, {} was stolen; {apart}; {rounds} rounds{again}.",
-        percent(used),
-        percent(stolen)
-    )
+    Some((figures(|row| row.thread.value)?, figures(|row| row.task.value)?))
 }
 
 /// Machine, kernel and runtimes in a line.

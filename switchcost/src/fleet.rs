@@ -78,13 +78,14 @@ impl Fleet {
         let machines = machines.map(|(k, ((name, (path, records)), answer))| {
             let absent = rows.iter().filter(|row| row.figures[k].is_none());
             let mut warnings = pooled(&notes::runs(records));
-            warnings.extend(answer.as_ref().and_then(|answer| answer.busy.clone()));
+            let doubts = answer.iter().flat_map(|answer| &answer.doubts);
+            warnings.extend(doubts.map(ToString::to_string));
             Machine {
                 name,
                 file: path.display().to_string(),
                 facts: answer::machine(records),
                 warnings,
-                trust: answer.as_ref().map_or_else(Vec::new, |answer| answer.trust.clone()),
+                trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
                 absent: absent.map(|row| row.name.clone()).collect(),
             }
         });
@@ -98,8 +99,11 @@ fn rows(answers: &[Option<Answer>]) -> Vec<Row> {
     for (k, answer) in answers.iter().enumerate() {
         for found in answer.iter().flat_map(|answer| &answer.rows) {
             let is_its = |row: &&mut Row| (&row.name, &row.metric) == (&found.name, &found.metric);
-            let figures =
-                Some(Figures { thread: found.thread, task: found.task, ratio: found.ratio });
+            let figures = Some(Figures {
+                thread: found.thread.value,
+                task: found.task.value,
+                ratio: found.ratio,
+            });
             match rows.iter_mut().find(is_its) {
                 Some(row) => row.figures[k] = figures,
                 None => {

@@ -13,6 +13,7 @@ pub mod console;
 pub mod course;
 pub mod crossings;
 pub mod doctor;
+pub mod doubt;
 pub mod duel;
 pub mod evidence;
 pub mod executable;

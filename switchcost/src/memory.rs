@@ -117,6 +117,15 @@ impl Slopes {
         }
     }
 
+    /// True if the kernel's share cannot be told from what the system did meanwhile, and may be as large as the
+    /// process's own: then the process alone is all that is known.
+    pub fn lacks_kernel(&self) -> bool {
+        let is_noise = |kernel: &Fit| {
+            !kernel.is_seen() && kernel.line.slope.high > self.user.line.slope.estimate
+        };
+        self.kernel.as_ref().is_none_or(is_noise)
+    }
+
     /// Tasks that the machine's memory would hold, if they were all that it held.
     pub fn most(&self) -> Option<f64> {
         let line = &self.headline().line;

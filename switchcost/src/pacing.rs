@@ -23,13 +23,17 @@ pub struct Aim {
     pub first: u32,
     /// Fewest and most turns of a round.
     pub turns: [u32; 2],
+    /// Whether a case that takes most of the time is left out.
+    pub leaves_out: bool,
 }
 
 /// Aim of a plan.
-pub const PLAN: Aim = Aim { fewest: ROUNDS, rounds: 12, first: 6, turns: [6, 60] };
+pub const PLAN: Aim =
+    Aim { fewest: ROUNDS, rounds: 12, first: 6, turns: [6, 60], leaves_out: true };
 
 /// Aim of a duel, whose rows have two sides and more rounds.
-pub const DUEL: Aim = Aim { fewest: crate::duel::ROUNDS, rounds: 16, first: 6, turns: [4, 30] };
+pub const DUEL: Aim =
+    Aim { fewest: crate::duel::ROUNDS, rounds: 16, first: 6, turns: [4, 30], leaves_out: false };
 
 /// Share of the time that is left which a single case may take.
 const LARGEST_SHARE: f64 = 0.5;

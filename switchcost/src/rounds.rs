@@ -202,7 +202,9 @@ impl Rounds {
             if round == 0 && walls.iter().any(Option::is_some) {
                 let left = budget.saturating_sub(begun.elapsed());
                 self.pace = Some(Pace::of(&cases, &walls, left, aim));
-                self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
+                if aim.leaves_out {
+                    self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
+                }
             }
             // Half of a round too much is better than half of one too little.
             let is_due = begun.elapsed() + started.elapsed() / 2 >= budget;

@@ -191,7 +191,7 @@ fn several_files_stand_side_by_side() {
         assert_eq!(row["name"], expected.name.as_str());
         let figures = &row["figures"];
         assert_eq!(figures[0]["ratio"]["value"].as_f64(), Some(expected.ratio.value));
-        assert_eq!(figures[0]["task"].as_f64(), Some(expected.task));
+        assert_eq!(figures[0]["task"].as_f64(), Some(expected.task.value));
         let has = expected.name != "cost of a thread";
         assert_eq!(figures[1] == figures[0], has, "{row}");
         assert_eq!((figures[1].is_null(), figures[2].is_null()), (!has, true), "{row}");

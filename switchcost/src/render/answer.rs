@@ -7,7 +7,7 @@ use stats::Estimate;
 use super::Grid;
 use super::layout::wrapped;
 use super::markdown::escaped;
-use crate::answer::{Answer, number, short};
+use crate::answer::{Answer, number};
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;
@@ -15,7 +15,8 @@ const WIDTH: usize = 80;
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
     let row = |row: &crate::answer::Row| {
-        let [thread, task] = [row.thread, row.task].map(|figure| short(row.quantity, figure));
+        let [thread, task] =
+            [row.thread, row.task].map(|figure| figure.show(row.metric.quantity()));
         vec![row.name.clone(), thread, task, ratio(&row.ratio)]
     };
     Grid {
@@ -29,15 +30,18 @@ pub fn grid(answer: &Answer) -> Grid {
 /// # Errors
 /// Errors of the writer.
 pub fn text(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
-    if let Some(busy) = &answer.busy {
-        wrapped(busy, 0, WIDTH, out)?;
+    for doubt in &answer.doubts {
+        wrapped(&doubt.to_string(), 0, WIDTH, out)?;
+    }
+    if !answer.doubts.is_empty() {
         writeln!(out)?;
     }
     wrapped(&answer.machine, 0, WIDTH, out)?;
     writeln!(out)?;
     grid(answer).write_text(u16::MAX, out)?;
     writeln!(out)?;
-    answer.matters.iter().chain(&answer.trust).try_for_each(|line| wrapped(line, 0, WIDTH, out))
+    let last = answer.conditions.to_string();
+    answer.matters.iter().chain([&last]).try_for_each(|line| wrapped(line, 0, WIDTH, out))
 }
 
 /// Writes the answer as Markdown.
@@ -45,13 +49,13 @@ pub fn text(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
 /// # Errors
 /// Errors of the writer.
 pub fn markdown(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
-    if let Some(busy) = &answer.busy {
-        writeln!(out, "**{}**\n", escaped(busy))?;
+    for doubt in &answer.doubts {
+        writeln!(out, "**{}**\n", escaped(&doubt.to_string()))?;
     }
     writeln!(out, "{}\n", escaped(&answer.machine))?;
     grid(answer).write_markdown(out)?;
-    let lines: Vec<&str> = answer.matters.iter().chain(&answer.trust).map(String::as_str).collect();
-    writeln!(out, "\n{}", escaped(&lines.join(" ")))
+    let lines = answer.matters.iter().cloned().chain([answer.conditions.to_string()]);
+    writeln!(out, "\n{}", escaped(&lines.collect::<Vec<_>>().join(" ")))
 }
 
 /// A ratio with its interval.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use record::{Metric, Quantity};
 
-use crate::answer::{Answer, Row, percent, short};
+use crate::answer::{Answer, Figure, Row, percent, short};
 use crate::console::{self, BadUsage, plain_line};
 use crate::store;
 
@@ -86,7 +86,7 @@ fn sentences(args: &Args, answer: &Answer, memory: Option<u64>) -> Vec<String> {
         lines.push(format!("{rate} switches a second take of one CPU:"));
         let mut most: f64 = 0.0;
         for row in rows(|row| row.metric == Metric::Hop) {
-            let share = |figure: f64| rate * figure / 1e9;
+            let share = |figure: Figure| rate * figure.value / 1e9;
             most = most.max(share(row.thread));
             lines.push(line(&row.name, percent(share(row.thread)), percent(share(row.task))));
         }
@@ -96,7 +96,7 @@ fn sentences(args: &Args, answer: &Answer, memory: Option<u64>) -> Vec<String> {
         lines.push(format!("{tasks} tasks that wait hold:"));
         let mut most: f64 = 0.0;
         for row in rows(|row| row.metric.is_slope()) {
-            let held = |figure: f64| figure * tasks as f64;
+            let held = |figure: Figure| figure.value * tasks as f64;
             most = most.max(held(row.thread) / memory.map_or(f64::INFINITY, |bytes| bytes as f64));
             let [thread, task] = [row.thread, row.task].map(|f| short(Quantity::Bytes, held(f)));
             lines.push(line(&row.name, thread, task));
@@ -129,22 +129,23 @@ mod tests {
     use nix::unistd::mkfifo;
 
     use super::*;
+    use crate::doubt::Conditions;
     use stats::Estimate;
 
     fn row(metric: Metric, thread: f64, task: f64) -> Row {
         let ratio = Estimate { value: thread / task, n: 1, interval: None };
-        let quantity = metric.quantity();
-        Row { name: "row".to_owned(), quantity, metric, thread, task, ratio }
+        let [thread, task] = [thread, task].map(|value| Figure { value, modes: None });
+        Row { name: "row".to_owned(), metric, thread, task, ratio }
     }
 
     #[test]
     fn costs_are_scaled_and_judged() {
         let answer = Answer {
-            busy: None,
+            doubts: Vec::new(),
             machine: String::new(),
             rows: vec![row(Metric::Hop, 5000.0, 100.0), row(Metric::Memory, 40_960.0, 1024.0)],
             matters: Vec::new(),
-            trust: Vec::new(),
+            conditions: Conditions::default(),
         };
         let args = |switches, tasks| Args { switches, tasks, results: None };
         let text = |args| sentences(&args, &answer, Some(1 << 30)).join("\n");

@@ -66,6 +66,14 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Everything that a file says, for programs.
+#[derive(Serialize)]
+struct All<'a> {
+    #[serde(flatten)]
+    analysis: &'a Analysis,
+    answer: Option<&'a Answer>,
+}
+
 const BEGIN: &str = "<!-- switchcost:begin -->\n";
 const END: &str = "<!-- switchcost:end -->";
 
@@ -127,7 +135,8 @@ fn report(args: &Args, file: &Path) -> anyhow::Result<()> {
         outputs.push((path, made(|out| render::csv(&records, out))?));
     }
     if let Some(path) = &args.json {
-        outputs.push((path, made(|out| json(&analysis, out))?));
+        let all = All { analysis: &analysis, answer: answer.as_ref() };
+        outputs.push((path, made(|out| json(&all, out))?));
     }
     if let Some(path) = &args.splice {
         let shown = picture.as_ref().zip(answer.as_ref());
@@ -290,14 +299,14 @@ pub(crate) fn print(
     format: Format,
     full: bool,
 ) -> anyhow::Result<()> {
-    let answer = Answer::of(records).filter(|_| !full);
+    let answer = Answer::of(records);
     console::print(|out| match format {
-        Format::Text => match &answer {
+        Format::Text => match answer.as_ref().filter(|_| !full) {
             Some(answer) => render::answer_text(answer, out),
             None => render::document(analysis, records).text(out),
         },
         Format::Markdown => render::document(analysis, records).markdown(out),
-        Format::Json => json(analysis, out),
+        Format::Json => json(&All { analysis, answer: answer.as_ref() }, out),
     })
     .context("cannot print the tables")
 }

@@ -104,11 +104,12 @@ fn head(answer: Option<&Answer>, records: &[Record]) -> Markup {
     let (pooled, from) = origin(records);
     let started = records.iter().map(|record| record.started).min();
     let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
-    let busy = answer.and_then(|answer| answer.busy.clone());
+    let doubts = answer.map_or(&[][..], |answer| &answer.doubts);
+    let doubts: Vec<String> = doubts.iter().map(ToString::to_string).collect();
     html! {
         header {
             h1 { (TITLE) }
-            @for warning in pooled.iter().chain(&busy) { p.banner role="alert" { (warning) } }
+            @for warning in pooled.iter().chain(&doubts) { p.banner role="alert" { (warning) } }
             @if let Some(answer) = answer { (answered(answer)) }
             @if answer.is_none() { @for line in from { p.where { (line) } } }
             @if let Some(at) = at { p.where { "Measured " (at) "." } }
@@ -125,7 +126,8 @@ fn answered(answer: &Answer) -> Markup {
     html! {
         p.where { (answer.machine) }
         (scrolled(&super::answer::grid(answer), "The answer", false))
-        @for line in answer.matters.iter().chain(&answer.trust) { p { (line) } }
+        @for line in &answer.matters { p { (line) } }
+        p { (answer.conditions.to_string()) }
         (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios."))
     }
 }
