@@ -48,7 +48,7 @@ impl fmt::Display for Doubt {
         match self {
             Doubt::FewQuiet { share, cause } => write!(
                 f,
-                "Do not trust these figures: the machine was undisturbed in {} of the time only. {}",
+                "Do not trust these figures: the machine was quiet in {} of the slices only. {}",
                 percent(*share),
                 match cause {
                     Disturbance::Slow => {
@@ -160,11 +160,9 @@ impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some(quiet) = self.slices.quiet() {
-            let which = if self.slices.is_too_few() { "all count" } else { "they alone count" };
+            let which = if self.slices.is_too_few() { " (all count)" } else { "" };
             let (share, all) = (percent(quiet), self.slices.slices);
-            parts.push(format!(
-                "the machine was undisturbed in {share} of {all} slices of time ({which})"
-            ));
+            parts.push(format!("the machine was quiet in {share} of {all} slices{which}"));
         }
         if let Some(account) = &self.account {
             let others = account.others().map_or("an unknown share".to_owned(), percent);
@@ -176,14 +174,10 @@ impl fmt::Display for Conditions {
                     if share > 0.0 { "little" } else { "much" }
                 )
             });
-            parts.push(format!(
-                "others used {others} of the CPU time, the host took {stolen}{missing}"
-            ));
+            parts.push(format!("others used {others} of the CPU time, the host {stolen}{missing}"));
         }
         parts.push(match self.apart {
-            Some((apart, pairs)) => {
-                format!("two equal runs differed by {} (median of {pairs})", percent(apart))
-            }
+            Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),
             None => "two equal runs were not made (--a-a makes them)".to_owned(),
         });
         parts.push(format!("{} rounds", self.rounds));

@@ -121,7 +121,12 @@ fn the_verb_writes_what_it_is_asked_for() {
     assert_eq!((status, err.as_str()), (0, ""));
     let records = records();
     let analysis = analyse(&records);
-    assert_eq!(out, format!("{}\n", serde_json::to_string(&analysis).unwrap()));
+    let written: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let expected = serde_json::to_value(&analysis).unwrap();
+    assert!(["tables", "curves", "warnings"].iter().all(|part| written[part] == expected[part]));
+    // All that the text says.
+    let answer = serde_json::to_value(Answer::of(&records)).unwrap();
+    assert!(answer["rows"].is_array() && written["answer"] == answer);
     let page = made(|out| render::html(&analysis, &records, out));
     assert!(fs::read_to_string(&html).unwrap() == page);
     assert_eq!(fs::read_to_string(&csv).unwrap(), made(|out| render::csv(&records, out)));
