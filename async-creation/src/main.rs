@@ -72,6 +72,7 @@ impl Program for Cli {
         };
         let tasks = Description {
             passes: self.sleep.passes(),
+            alone: self.sleep.sleep.is_some(),
             needs: Needs { bytes: Need::new(FIXED_BYTES, TASK_BYTES), ..Needs::default() },
             ..Description::new("async-creation", &self.flags, claim)
         };

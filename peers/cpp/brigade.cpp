@@ -250,7 +250,7 @@ string description() {  // Threads have the C library's usual stacks of 8 MiB, a
         R"("threads":{"fixed":0,"each":1},"maps":{"fixed":64,"each":2},"space":{"fixed":1073741824,"each":8388608})";
   return R"("contract":1,"program":"cpp-brigade","version":"0.2.0")" + field("tasks", tasks) +
          (is_chain ? field("hops", tasks + 1) : "") + R"(,"passes":[{"name":"main")" + field("settle", settle()) +
-         R"(}],"runtime":{"name":"C++")" + field("workers", are_coroutines ? 1 : std::thread::hardware_concurrency()) +
+         R"(}],"alone":)" + (settle() == 0 ? "true" : "false") + R"(,"runtime":{"name":"C++")" + field("workers", are_coroutines ? 1 : std::thread::hardware_concurrency()) +
          R"(,"version":")" __VERSION__ R"(","flavor":")" + own + R"(,"descriptors":{"fixed":3,"each":0}})";
 }
 

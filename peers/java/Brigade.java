@@ -266,10 +266,10 @@ public final class Brigade {
         int cpus = jvm.availableProcessors(), own = isVirtual ? 0 : 1, pipe = kind.equals("pipe") ? 1 : 0;
         // Garbage fills the heap that there is at first; the heap that there may be is reserved.
         return String.format("'contract':1,'program':'java-brigade','version':'0.2.0','tasks':%d%s%s,"
-            + "'claim':'%s-switch','passes':[{'name':'main','settle':%d}],'needs':{%s,%s,%s,%s,%s},"
+            + "'claim':'%s-switch','passes':[{'name':'main','settle':%d}],'alone':%b,'needs':{%s,%s,%s,%s,%s},"
             + "'runtime':{'name':'Java','version':'%s','flavor':'%s threads','workers':%d}", tasks,
             pipe > 0 ? ",'bytes':1" : "", isChain ? ",'hops':" + (tasks + 1) : "", isVirtual ? "user" : "kernel",
-            settle, need("descriptors", 16, 2 * pipe), need("threads", 24 + 3 * cpus, own), need("maps", 300, 2 * own),
+            settle, settle == 0, need("descriptors", 16, 2 * pipe), need("threads", 24 + 3 * cpus, own), need("maps", 300, 2 * own),
             need("space", jvm.maxMemory() + (3L << 30), own * (1032 << 10)),
             need("bytes", jvm.totalMemory() + (64 << 20), (isVirtual ? 5 << 10 : 64 << 10) + pipe * (12 << 10)),
             System.getProperty("java.version"), flags.get("--tasks-are"), isVirtual ? cpus : tasks);

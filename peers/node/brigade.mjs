@@ -252,7 +252,7 @@ function describe({ kind, isChain, tasks, sleep }) {
   const bytes = { hop: 4 << 10, queue: 40 << 10, creation: 2 << 10, sleepers: 2 << 10 }[kind];
   return {
     contract: 1, program: 'node-brigade', version: '0.2.0', tasks, ...(isChain && { hops: tasks + 1 }),
-    claim: 'user-switch', passes: [{ name: 'main', settle }],
+    claim: 'user-switch', passes: [{ name: 'main', settle }], alone: sleep > 0,
     needs: { descriptors: { fixed: 32 }, threads: { fixed: 12 }, bytes: { fixed: 128 << 20, each: bytes } },
     runtime: { name: 'Node.js', version: process.versions.node, flavor: 'async functions', workers: 1 },
   };

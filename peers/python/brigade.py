@@ -321,7 +321,7 @@ def describe(flags):
         "needs": {name: {"fixed": fixed, "each": each} for name, (fixed, each) in needs.items()},
         **({"hops": n + 1} if kind in CHAINS else {}), **({"bytes": 1} if kind == "pipe" else {}),
         "claim": "user-switch" if is_async else "kernel-switch",
-        "passes": [{"name": "main", "settle": 0 if kind == "sleepers" else 3}],
+        "passes": [{"name": "main", "settle": 0 if kind == "sleepers" else 3}], "alone": kind == "sleepers",
         "runtime": {"name": "Python", "version": platform.python_version(), "workers": os.cpu_count() if is_free and not is_async else 1,
                     "flavor": flags["--tasks-are"] + ", free-threaded" * is_free},
     }

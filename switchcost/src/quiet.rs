@@ -233,4 +233,53 @@ mod tests {
         settle(&mut records);
         assert_eq!(records[1].timing, Timing::Disturbed);
     }
+
+    /// A machine whose speed flips by 40 % for some turns at a time, of which the probe tells; programs with a
+    /// bias of their own of 2 %, and slices with heavy tails.
+    fn simulated(rng: &mut fastrand::Rng, rounds: u32, turns: u32) -> [Vec<Record>; 2] {
+        let normal = |rng: &mut fastrand::Rng| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
+        let mut sides = [Vec::new(), Vec::new()];
+        let mut is_slow = false;
+        for round in 0..rounds {
+            let bias = [normal(rng), normal(rng)].map(|x| (0.02 * x).exp());
+            let mut slices = [Vec::new(), Vec::new()];
+            for turn in 0..turns {
+                is_slow ^= rng.f64() < 0.1;
+                let speed = if is_slow { 1.4 } else { 1.0 };
+                for side in [0, 1] {
+                    let tail = if rng.f64() < 0.05 { 1.3 } else { 1.0 };
+                    let noise = (0.05 * normal(rng)).exp();
+                    let total = (1e6 * speed * bias[side] * tail * noise) as u64;
+                    let probe = (800.0 * speed) as u32;
+                    slices[side].push(Slice { turn, ..slice(total, probe, probe) });
+                }
+            }
+            for (side, slices) in slices.into_iter().enumerate() {
+                let mut record = testing::record("p", 9, &[100; 9]);
+                (record.round, record.slices) = (round, slices);
+                sides[side].push(record);
+            }
+        }
+        sides
+    }
+
+    #[test]
+    fn intervals_of_equal_programs_hold_the_truth_as_often_as_they_say() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let (mut held, mut width) = (0, 0.0);
+        for _ in 0..400 {
+            let [mut a, mut b] = simulated(&mut rng, 12, 8);
+            settle(&mut a);
+            settle(&mut b);
+            let rounds = a.iter().zip(&b).map(|(a, b)| (a.round, a, b));
+            let logs: Vec<f64> = log_ratios(rounds).into_iter().map(|(_, log)| log).collect();
+            let interval = stats::t_interval(&logs, crate::CONFIDENCE).unwrap();
+            held += u32::from(interval.contains(0.0));
+            width += (interval.high - interval.low) / 2.0 / 400.0;
+        }
+        // 95 % of 400, give or take two standard errors and a half.
+        assert!((370..=391).contains(&held), "{held}");
+        // Speed that flips by 40 % is no part of it.
+        assert!(width < 0.04, "{width}");
+    }
 }

@@ -50,6 +50,7 @@ impl Program for Cli {
         }
         Ok(Description {
             passes: self.sleep.passes(),
+            alone: self.sleep.sleep.is_some(),
             needs,
             ..Description::new("thread-creation", &self.flags, Claim::KernelSwitch)
         })

@@ -60,6 +60,8 @@ type Description struct {
 	Passes   []map[string]any `json:"passes"`
 	Needs    map[string]Need  `json:"needs"`
 	Runtime  map[string]any   `json:"runtime"`
+	// Alone is for iterations that are too long to take turns with other programs.
+	Alone bool `json:"alone,omitempty"`
 	// Settle is how many iterations after a wait are not timed, at most.
 	Settle uint64 `json:"-"`
 	// CreatesForHold has Next ask for tasks with IsHold, and the program call Held.

@@ -40,7 +40,7 @@ func describe(d *contract.Description) error {
 		return errors.New("--sleep: write a time such as 50us or 1s, 24h at most")
 	case *sleep > 0:
 		// An iteration takes as long as a sleep: none is spent untimed.
-		d.Settle = 0
+		d.Settle, d.Alone = 0, true
 	case *depth > 0 && *sleep > 0:
 		return errors.New("--stack-depth: for goroutines that are held: drop --sleep")
 	case *isGated:

@@ -5,6 +5,7 @@ mod ends;
 mod machine;
 mod plans;
 mod real;
+mod slices;
 mod turns;
 
 use crate::support::RUNNER;
