@@ -200,7 +200,7 @@ impl Decider {
         let is_done = self.changed.contains(&place)
             || self.failed.contains(&place)
             || open > 0 && self.unchanged.contains(&place);
-        !is_done && (!case.twin || round % 2 == 0)
+        !is_done && (!case.twin || round.is_multiple_of(2))
     }
 
     /// Number of rows that are neither decided nor failed.

@@ -12,7 +12,7 @@ use record::{Build, Plan, Process, Record, Run, Side};
 
 use crate::NOT_RUN;
 use crate::lock::Turn;
-use crate::measure::groups::{blocks, fitting, needs_of};
+use crate::measure::groups::{blocks, fitting, most_alive, needs_of};
 use crate::measure::turns::{self, Options, Seat};
 use crate::origin;
 use crate::pacing::{self, Aim, Pace, Wall};
@@ -315,7 +315,7 @@ impl Rounds {
             due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
         let blocks = blocks(&together.iter().map(|&k| &cases[k]).collect::<Vec<_>>());
         let needs = |k: usize| description(together[k]).map_or(Needs::default(), needs_of);
-        let groups = fitting(blocks, needs, &Limits::read());
+        let groups = fitting(blocks, needs, &Limits::read(), most_alive());
         let named = |group: Group| -> Group {
             group
                 .into_iter()

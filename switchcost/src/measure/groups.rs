@@ -1,6 +1,7 @@
 //! Which programs are alive together: all that fit, and the sides of a ratio in any case.
 
 use contract::message::{Description, Need, Needs};
+use nix::sys::resource::{Resource, getrlimit};
 use observe::limits::Limits;
 
 use crate::plan::Case;
@@ -32,18 +33,31 @@ fn are_compared(one: &Case, other: &Case) -> bool {
         && (one.cell.row == other.cell.row || names(one, other) || names(other, one))
 }
 
-/// Puts blocks together as long as all that they need fits; `needs` has that of each case. A block that does
-/// not fit by itself is a group: its programs say what they lack.
+/// Descriptors of the runner besides those of its sessions, and those of a session: two pipes, its end and
+/// what it says to people.
+const DESCRIPTORS: (u64, u64) = (32, 4);
+
+/// Most programs that this process can have alive at once.
+pub(crate) fn most_alive() -> usize {
+    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
+    usize::try_from(soft.saturating_sub(DESCRIPTORS.0) / DESCRIPTORS.1).unwrap_or(usize::MAX)
+}
+
+/// Puts blocks together as long as all that they need fits, and they are no more programs than `most`; `needs`
+/// has that of each case. A block that does not fit by itself is a group: its programs say what they lack.
 pub(crate) fn fitting(
     blocks: Vec<Vec<usize>>,
     needs: impl Fn(usize) -> Needs,
     limits: &Limits,
+    most: usize,
 ) -> Vec<Vec<Vec<usize>>> {
     let mut groups: Vec<(Needs, Vec<Vec<usize>>)> = Vec::new();
     for block in blocks {
         let own = block.iter().map(|&case| needs(case)).fold(Needs::default(), together);
-        let room =
-            groups.iter_mut().find(|(all, _)| limits.report(&together(*all, own), 1).is_enough());
+        let room = groups.iter_mut().find(|(all, blocks)| {
+            let programs: usize = blocks.iter().map(Vec::len).sum();
+            programs + block.len() <= most && limits.report(&together(*all, own), 1).is_enough()
+        });
         match room {
             Some((all, blocks)) => {
                 *all = together(*all, own);
@@ -110,7 +124,9 @@ mod tests {
             bytes: Need::new(if case < 4 { 1 << 20 } else { 1 << 60 }, 0),
             ..Needs::default()
         };
-        let groups = fitting(vec![vec![0, 1], vec![4, 5], vec![2, 3]], needs, &limits);
+        let groups = fitting(vec![vec![0, 1], vec![4, 5], vec![2, 3]], needs, &limits, 99);
         assert_eq!(groups, [vec![vec![0, 1], vec![2, 3]], vec![vec![4, 5]]]);
+        let groups = fitting(vec![vec![0, 1], vec![2, 3]], needs, &limits, 3);
+        assert_eq!(groups, [[[0, 1]], [[2, 3]]]);
     }
 }

@@ -364,6 +364,10 @@ impl<'a> Live<'a> {
 
     /// Sums up the slices.
     fn sum_up(&mut self, options: &Options, since: Interference) {
+        if self.description.is_none() && self.process.error.is_none() {
+            // A signal came before it was started.
+            self.process.partial = true;
+        }
         let count = self.process.slices.len() as u32;
         self.process.partial |= self.process.error.is_none() && count < self.slices;
         if self.samples.is_empty() {

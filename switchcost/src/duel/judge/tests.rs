@@ -170,7 +170,7 @@ fn looks_before_the_end_keep_the_error_and_find_what_is_large() {
             let at = |n: usize| Row { pairs: row.pairs[..n].to_vec(), ..row.clone() };
             let early =
                 [8, 12, 18, 27].into_iter().any(|n| interim(&at(n), 5, MARGIN) == Some(true));
-            let verdict = time(&judge(&[row.clone()], MARGIN)[0]).verdict.clone();
+            let verdict = time(&judge(std::slice::from_ref(&row), MARGIN)[0]).verdict.clone();
             *count += usize::from(early || verdict == Verdict::More || verdict == Verdict::Less);
         }
     }
