@@ -26,7 +26,6 @@ fn all_take_part_in_each_turn_and_every_slice_is_kept() {
         assert_eq!(turns, [0, 1, 2, 3, 4], "{process}");
         let iterations: u64 = slices.iter().map(|slice| slice[3].as_u64().unwrap()).sum();
         assert_eq!((iterations, process["samples"]["count"].as_u64()), (40_000, Some(40_000)));
-        assert!(process["account"]["all"].as_u64() > Some(0), "{process}");
     }
 }
 
@@ -39,7 +38,7 @@ fn the_slices_of_a_disturbed_turn_do_not_count() {
         run.finish().expect(0);
         let records = store::read(&house.out()).unwrap().records;
         let levels = Levels::of(records.iter().flat_map(|record| &record.slices));
-        let turn = hook[hook.len() - 1..].parse().unwrap();
+        let turn: u32 = hook[hook.len() - 1..].parse().unwrap();
         let mut found = BTreeSet::new();
         for record in &records {
             for (slice, quiet) in record.slices.iter().zip(&record.quiet) {
