@@ -304,29 +304,49 @@ impl<'a> Runs<'a> {
     /// Figures divided by those of another case, or of its twins, in each round that has both. Of programs
     /// that took turns, slices of the same turn are divided.
     fn ratios(&self, other: &Runs<'_>, twins: bool) -> Vec<f64> {
-        let metric = &self.view.metric;
+        self.against(other, twins, |own, other| own / other)
+    }
+
+    /// Figures beside a yardstick's, in each round that has both: a time divided by its time, a rate
+    /// multiplied by it.
+    pub fn beside(&self, yardstick: &Runs<'_>) -> Vec<f64> {
+        let is_rate = self.view.metric.is_per_second();
+        self.against(yardstick, false, |own, time| if is_rate { own * time } else { own / time })
+    }
+
+    /// Figures and those of another case, or of its twins, put together in each round that has both. Of
+    /// programs that took turns the time of the other is 1, and the own time that beside it in the same turns.
+    fn against(
+        &self,
+        other: &Runs<'_>,
+        twins: bool,
+        together: impl Fn(f64, f64) -> f64,
+    ) -> Vec<f64> {
+        let (metric, metric_of_other) = (&self.view.metric, &other.view.metric);
         let others = other.whole(twins);
         let both: Vec<(Round, &Record, &Record)> = self
             .whole(false)
             .into_iter()
             .filter_map(|(round, own)| Some((round, own, *others.get(&round)?)))
             .collect();
-        // What turns a ratio of iterations into one of figures.
-        let scale = |a: &Record, b: &Record| {
+        let factors = |a: &Record, b: &Record| {
             let is_in_turns = !a.slices.is_empty() && !b.slices.is_empty();
-            let scale = metric.factor(a)? / metric.factor(b)?;
-            is_in_turns.then_some(scale)
+            let factors = (metric.factor(a)?, metric_of_other.factor(b)?);
+            is_in_turns.then_some(factors)
         };
-        let scales: Option<BTreeMap<Round, f64>> =
-            both.iter().map(|&(round, a, b)| Some((round, scale(a, b)?))).collect();
-        if let Some(scales) = scales {
+        let all: Option<BTreeMap<Round, (f64, f64)>> =
+            both.iter().map(|&(round, a, b)| Some((round, factors(a, b)?))).collect();
+        if let Some(all) = all {
             let sign = if metric.is_per_second() { -1.0 } else { 1.0 };
-            let logs = quiet::log_ratios(both);
-            return logs.iter().map(|(round, log)| (sign * log).exp() * scales[round]).collect();
+            let figure = |(round, log): (Round, f64)| {
+                together((sign * log).exp() * all[&round].0, all[&round].1)
+            };
+            return quiet::log_ratios(both).into_iter().map(figure).collect();
         }
-        let figure =
-            |(_, a, b): (Round, &Record, &Record)| Some(metric.figure(a)? / metric.figure(b)?);
-        both.into_iter().filter_map(figure).collect()
+        let figures = |(_, a, b): (Round, &Record, &Record)| {
+            Some(together(metric.figure(a)?, metric_of_other.figure(b)?))
+        };
+        both.into_iter().filter_map(figures).collect()
     }
 
     /// The row that is subtracted in each round.

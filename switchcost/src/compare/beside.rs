@@ -48,7 +48,7 @@ impl Comparison {
                     && let (Some(_), Some(measured)) = (change.p, change.ratio)
                 {
                     let yardsticks = of_its_kind.filter_map(|(key, _)| both(key));
-                    let judged = beside(own, yardsticks, quantity, &measured);
+                    let judged = beside(own, yardsticks, &measured);
                     change.judged = judged.or(change.judged.take());
                 }
             }
@@ -88,26 +88,14 @@ type Pair<'a> = (&'a Runs<'a>, &'a Runs<'a>);
 fn beside<'a>(
     own: Pair<'_>,
     yardsticks: impl Iterator<Item = Pair<'a>>,
-    quantity: Quantity,
     measured: &Estimate,
 ) -> Option<Judged> {
     let changes = yardsticks.filter_map(|yardstick| {
-        let old = divided(own.0, yardstick.0, quantity);
-        let new = divided(own.1, yardstick.1, quantity);
+        let old = own.0.beside(yardstick.0);
+        let new = own.1.beside(yardstick.1);
         let ratio = Estimate::unpaired_ratio(&new, &old, CONFIDENCE)?;
         ratio.interval?;
         Some((ratio, Contrast::log_ratio(&new, &old)?))
     });
     Judged::of(&changes.collect::<Vec<_>>(), measured, true)
-}
-
-/// The time of a case divided by a yardstick's, in each round that both have; a rate multiplied by it.
-fn divided(case: &Runs<'_>, yardstick: &Runs<'_>, quantity: Quantity) -> Vec<f64> {
-    let times = yardstick.means();
-    let beside = |figure: f64, time: f64| match quantity {
-        Quantity::Rate | Quantity::Throughput => figure * time,
-        _ => figure / time,
-    };
-    let rounds = case.means().into_iter();
-    rounds.filter_map(|(round, figure)| Some(beside(figure, *times.get(&round)?))).collect()
 }

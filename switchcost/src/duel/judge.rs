@@ -25,6 +25,9 @@ pub const MARGIN: f64 = 0.05;
 /// Change that is shown as none, as a share: a count that has rounding alone is no other count.
 const NOTHING: f64 = 0.0005;
 
+/// Count per hop or task below which there is next to none.
+const SCARCE: f64 = 0.001;
+
 /// Share of the error that the looks before the end have together; the end has the rest.
 const EARLY: f64 = 0.4;
 
@@ -350,8 +353,11 @@ impl Finding {
         self
     }
 
-    /// True if a change would be shown as none.
+    /// True if a change would be shown as none, or is one of next to none: a timer's switch in a thousand hops.
     fn is_nothing(&self, change: &Interval) -> bool {
+        if self.kind.is_count() && self.figures.iter().all(|&figure| figure < SCARCE) {
+            return true;
+        }
         let scale = if self.is_share { 1.0 } else { self.figures[0].max(1.0) };
         change.low.abs().max(change.high.abs()) < NOTHING * scale
     }

@@ -1,4 +1,4 @@
-//! A duel as text: a tally, then a line for each figure of each row, its verdict first.
+//! A duel as text: a tally, then a line for each figure of each row, those that changed first.
 
 use std::io::{self, Write};
 
@@ -12,11 +12,12 @@ use crate::duel::judge::{Fault, Finding, Judged, JudgedRow, KINDS, Kind, Row, Ve
 /// Widest line.
 const WIDTH: usize = 100;
 
-/// Widths of the verdict and of the figures before a row's name.
+/// Widths of a row's name, which may be longer, of its verdict and of its figures.
+const NAME: usize = 32;
 const VERDICT: usize = 23;
-const CHANGE: usize = 9;
-const INTERVAL: usize = 17;
-const FIGURE: usize = 9;
+const CHANGE: usize = 8;
+const INTERVAL: usize = 15;
+const FIGURE: usize = 8;
 
 /// Verdicts in the order of the tally.
 const WORDS: [&str; 11] = [
@@ -123,16 +124,22 @@ fn tally(kind: Kind, rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
 
 fn table(kind: Kind, rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
     // Where both sides have nothing of it, the tally says enough.
-    let is_shown = |finding: &Finding| !finding.kind.is_count() || finding.figures != [0.0; 2];
+    let is_shown = |finding: &Finding| {
+        !finding.kind.is_count() || finding.figures.iter().any(|&figure| figure >= 0.0005)
+    };
+    let has_changed = |finding: &Option<&Finding>| {
+        finding.is_some_and(|f| matches!(f.verdict, Verdict::More | Verdict::Less))
+    };
+    let mut shown: Vec<(&Row, Option<&Finding>)> =
+        of_kind(kind, rows).filter(|(_, finding)| finding.is_none_or(is_shown)).collect();
+    shown.sort_by_key(|(_, finding)| !has_changed(finding));
     let mut section = None;
-    for (row, finding) in of_kind(kind, rows) {
-        if !finding.is_none_or(is_shown) {
-            continue;
-        }
+    for (row, finding) in shown {
         if section.is_none() {
-            writeln!(out, "\n{}", name(kind))?;
+            writeln!(out)?;
             let columns = format!("{:>CHANGE$} {:<INTERVAL$}", "A to B", "interval");
-            writeln!(out, "{:<VERDICT$}{columns} {:>FIGURE$} {:>FIGURE$}", "", "A", "B")?;
+            let figures = format!("{:>FIGURE$} {:>FIGURE$}", "A", "B");
+            writeln!(out, "{:<NAME$} {:<VERDICT$}{columns} {figures}", name(kind), "")?;
         }
         if section != Some(&row.section) {
             wrapped(&row.section, 0, WIDTH, out)?;
@@ -177,7 +184,7 @@ fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<
     };
     let [a, b] = finding.figures.map(|figure| quantity.show(figure));
     let columns = format!("{change:>CHANGE$} {interval:<INTERVAL$} {a:>FIGURE$} {b:>FIGURE$}");
-    line(&format!("{:<VERDICT$}{columns}  {}", verdict + exact, row.name), out)?;
+    line(&format!("  {:<1$} {2:<VERDICT$}{columns}", row.name, NAME - 2, verdict + exact), out)?;
     match (&finding.verdict, finding.twin) {
         (Verdict::Inconclusive(why), Some(t)) if !t.contains(0.0) => {
             let differs = format!("{why} by {} {}", show(t.estimate), brackets(t.low, t.high));
@@ -193,7 +200,7 @@ fn write_fault(row: &Row, out: &mut Vec<u8>) -> io::Result<()> {
         None => format!("only {} pairs", row.pairs.len()),
         _ => word(row, None).to_owned(),
     };
-    line(&format!("{verdict:<VERDICT$} {}", row.name), out)?;
+    line(&format!("  {:<1$} {verdict}", row.name, NAME - 2), out)?;
     match &row.fault {
         Some(Fault::Failed(why) | Fault::LeftOut(why)) => reason(why, out),
         _ => Ok(()),
