@@ -1,7 +1,7 @@
 //! The answer: what a thread costs, what a task costs, and how many times as much. Made from the rows of a
 //! plan that have a name in it.
 
-use record::{Metric, Quantity, Record};
+use record::{Metric, Quantity, Record, Timing};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -38,6 +38,8 @@ pub struct Row {
     pub task: Figure,
     /// The one divided by the other.
     pub ratio: Estimate,
+    /// True if too few slices of either were quiet, so that all count.
+    pub is_disturbed: bool,
 }
 
 /// A figure of a row, unrounded: in ns or bytes.
@@ -79,7 +81,10 @@ impl Answer {
             return None;
         }
         let conditions = Conditions::of(records, &cases);
-        let doubts = conditions.doubts(&cases).into_iter().chain(doubts.into_iter().flatten());
+        let timed = rows.iter().filter(|row| !row.metric.is_slope());
+        let disturbed = timed.clone().filter(|row| row.is_disturbed).map(|row| row.name.clone());
+        let of_all = conditions.doubts(&cases, timed.clone().count(), disturbed.collect());
+        let doubts = of_all.into_iter().chain(doubts.into_iter().flatten());
         let matters = [switches(&rows), waiting(&rows)].into_iter().flatten();
         let matters = matters.chain(everyday(&cases, &rows)).collect();
         Some(Answer {
@@ -110,7 +115,14 @@ fn row(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Option<(Row, Option<Dou
         let doubt = is_alone.then(|| Doubt::NoKernelShare(name.clone()));
         let ratio = Estimate { value: ratio.estimate, n: ratio.n, interval: Some(ratio) };
         return Some((
-            Row { name, metric, thread: figure(&own), task: figure(&task), ratio },
+            Row {
+                name,
+                metric,
+                thread: figure(&own),
+                task: figure(&task),
+                ratio,
+                is_disturbed: false,
+            },
             doubt,
         ));
     }
@@ -119,7 +131,15 @@ fn row(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Option<(Row, Option<Dou
         value: reading.mean.value,
         modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
     };
-    let row = Row { name, metric, thread: figure(&own), task: figure(&task), ratio: own.ratio? };
+    let mut both = runs.all.iter().chain(&versus.all);
+    let row = Row {
+        name,
+        metric,
+        thread: figure(&own),
+        task: figure(&task),
+        ratio: own.ratio?,
+        is_disturbed: both.any(|record| matches!(record.timing, Timing::AllSlices(_))),
+    };
     Some((row, None))
 }
 

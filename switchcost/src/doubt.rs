@@ -24,9 +24,11 @@ const DRIFT: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
-    /// Less than a quarter of the slices of rows of the answer were quiet: all of them count.
+    /// Too few slices of rows of the answer were quiet: all of them count.
     FewQuiet {
-        /// Share that was quiet.
+        /// The rows; none for all.
+        rows: Vec<String>,
+        /// Share that was quiet, of all slices.
         share: f64,
         /// What disturbed most of the others.
         cause: Disturbance,
@@ -46,18 +48,27 @@ pub enum Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Doubt::FewQuiet { share, cause } => write!(
-                f,
-                "Do not trust these figures: the machine was quiet in {} of the slices only. {}",
-                percent(*share),
-                match cause {
-                    Disturbance::Slow => {
-                        "Its CPUs were slower than they can be: a busy neighbour on the same core, or a changed clock."
-                    }
-                    Disturbance::Stolen => "Its host took CPU time.",
-                    Disturbance::Others => "Other programs used its CPUs.",
+            Doubt::FewQuiet { rows, share, cause } => {
+                match rows.is_empty() {
+                    true => write!(
+                        f,
+                        "Do not trust these figures: the machine was quiet in {} of the slices only. ",
+                        percent(*share)
+                    )?,
+                    false => write!(
+                        f,
+                        "Do not trust '{}': too few slices were quiet. ",
+                        rows.join("', '")
+                    )?,
                 }
-            ),
+                f.write_str(match cause {
+                    Disturbance::Slow => {
+                        "The CPUs were slower than they can be: a busy neighbour on the same core, or a changed clock."
+                    }
+                    Disturbance::Stolen => "The host took CPU time.",
+                    Disturbance::Others => "Other programs used the CPUs.",
+                })
+            }
             Doubt::Busy(share) => {
                 write!(
                     f,
@@ -119,14 +130,16 @@ impl Conditions {
         }
     }
 
-    /// Doubts about all figures.
-    pub fn doubts(&self, cases: &Cases<'_>) -> Vec<Doubt> {
+    /// Doubts about an answer whose rows of times are `all` in number; `disturbed` names those of which too few
+    /// slices were quiet.
+    pub fn doubts(&self, cases: &Cases<'_>, all: usize, disturbed: Vec<String>) -> Vec<Doubt> {
         let mut doubts = Vec::new();
         let most = self.slices.disturbed.iter().max_by_key(|(_, count)| **count);
-        if let (true, Some(share), Some((&cause, _))) =
-            (self.slices.is_too_few(), self.slices.quiet(), most)
+        if let (false, Some(share), Some((&cause, _))) =
+            (disturbed.is_empty(), self.slices.quiet(), most)
         {
-            doubts.push(Doubt::FewQuiet { share, cause });
+            let rows = if disturbed.len() < all { disturbed } else { Vec::new() };
+            doubts.push(Doubt::FewQuiet { rows, share, cause });
         }
         let account = self.account.as_ref();
         let above = |share: Option<f64>| share.filter(|&share| share > BUSY);

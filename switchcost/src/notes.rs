@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use contract::units::{Bytes, Nanos};
-use record::{Memory, Record, Run};
+use record::{Memory, Record, Run, Timing};
 
 use crate::compare::pooled;
 
@@ -25,6 +25,7 @@ impl Note {
     /// Notes of one process.
     pub fn of(record: &Record) -> Vec<Note> {
         [
+            few_quiet(record),
             not_steady(record),
             short_samples(record),
             preempted(record),
@@ -38,6 +39,13 @@ impl Note {
         .chain(unreadable(record))
         .collect()
     }
+}
+
+fn few_quiet(record: &Record) -> Option<Note> {
+    let quiet = record.quiet.iter().filter(|quiet| **quiet).count();
+    let text = format!("{quiet} of {} slices were quiet: all count", record.quiet.len());
+    let summary = "few slices were quiet: all count";
+    matches!(record.timing, Timing::AllSlices(_)).then(|| Note::new(summary, text))
 }
 
 fn not_steady(record: &Record) -> Option<Note> {

@@ -19,7 +19,8 @@ const OTHERS: u32 = 50;
 /// Quantile of a CPU's probes that is its quick level: the quickest of thousands may be a freak.
 const QUICK: f64 = 0.1;
 
-/// Share of a case's slices that must be quiet; where fewer are, all count, and it is a doubt.
+/// Share of a case's slices that must be quiet, in half of its rounds at least; if fewer are, all count, and it
+/// is a doubt.
 const ENOUGH: f64 = 0.25;
 
 /// Reason why a slice does not count.
@@ -81,29 +82,36 @@ pub fn settle(records: &mut [Record]) {
         let of_run = |record: &&mut Record| Arc::ptr_eq(&record.header, &run);
         let mut own: Vec<&mut Record> = records.iter_mut().filter(of_run).collect();
         let levels = Levels::of(own.iter().flat_map(|record| &record.slices));
-        let mut shares: BTreeMap<(u32, Option<u64>), (usize, usize)> = BTreeMap::new();
-        for record in &own {
-            let (quiet, all) = shares.entry((record.case, record.x)).or_default();
-            *quiet += record.slices.iter().filter(|s| levels.disturbance(s).is_none()).count();
-            *all += record.slices.len();
+        let mut cases: BTreeMap<(u32, Option<u64>), Vec<Vec<bool>>> = BTreeMap::new();
+        for record in &mut own {
+            record.quiet = record.slices.iter().map(|s| levels.disturbance(s).is_none()).collect();
+            cases.entry((record.case, record.x)).or_default().push(record.quiet.clone());
         }
         for record in &mut own {
-            let (quiet, all) = shares[&(record.case, record.x)];
-            let is_enough = quiet as f64 >= ENOUGH * all as f64;
-            record.quiet = record.slices.iter().map(|s| levels.disturbance(s).is_none()).collect();
-            record.timing = timing(&record.slices, &levels, is_enough);
+            let is_enough = are_enough(&cases[&(record.case, record.x)]);
+            record.timing = timing(&record.slices, &record.quiet, is_enough);
         }
     }
 }
 
-fn timing(slices: &[Slice], levels: &Levels, is_enough: bool) -> Timing {
-    let counted: Vec<&Slice> =
-        slices.iter().filter(|s| !is_enough || levels.disturbance(s).is_none()).collect();
+/// Whether enough slices were quiet; each item is a round.
+fn are_enough(rounds: &[Vec<bool>]) -> bool {
+    let taken = rounds.iter().filter(|round| !round.is_empty());
+    let with = taken.clone().filter(|round| round.contains(&true)).count();
+    let all: usize = rounds.iter().map(Vec::len).sum();
+    let quiet = rounds.iter().flatten().filter(|quiet| **quiet).count();
+    let taken = taken.count();
+    quiet as f64 >= ENOUGH * all as f64 && 2 * with >= taken && with >= taken.min(stats::MIN_ROUNDS)
+}
+
+fn timing(slices: &[Slice], quiet: &[bool], is_enough: bool) -> Timing {
+    let counted = slices.iter().zip(quiet).filter(|(_, quiet)| **quiet || !is_enough);
     // The median: a slice in which the speed changed, or a thread was preempted, is not two.
-    let means: Vec<f64> = counted.iter().map(|slice| slice.mean()).collect();
+    let means: Vec<f64> = counted.map(|(slice, _)| slice.mean()).collect();
     match (slices.is_empty(), stats::median(&means)) {
         (true, _) => Timing::Whole,
-        (false, Some(median)) => Timing::Slices(median),
+        (false, Some(median)) if is_enough => Timing::Slices(median),
+        (false, Some(median)) => Timing::AllSlices(median),
         (false, None) => Timing::Disturbed,
     }
 }
@@ -125,9 +133,8 @@ pub fn log_ratios<'a, K>(
     };
     let rounds: Vec<(K, Vec<(bool, f64)>)> =
         rounds.into_iter().map(|(key, a, b)| (key, turns_of(a, b))).collect();
-    let all = rounds.iter().flat_map(|(_, turns)| turns);
-    let (quiet, count) = all.fold((0, 0), |(q, n), (is, _)| (q + usize::from(*is), n + 1));
-    let is_enough = quiet as f64 >= ENOUGH * count as f64;
+    let quiet = rounds.iter().map(|(_, turns)| turns.iter().map(|(quiet, _)| *quiet).collect());
+    let is_enough = are_enough(&quiet.collect::<Vec<_>>());
     let median = |(key, turns): (K, Vec<(bool, f64)>)| {
         let counted: Vec<f64> = turns
             .into_iter()
@@ -213,7 +220,7 @@ mod tests {
         let mut slices = vec![slice(9000, 800, 1200); 9];
         slices.extend([slice(1000, 800, 800), slice(1000, 800, 800)]);
         let records = run(slices);
-        let Timing::Slices(mean) = records[0].timing else { panic!("{:?}", records[0].timing) };
+        let Timing::AllSlices(mean) = records[0].timing else { panic!("{:?}", records[0].timing) };
         assert!(mean > 700.0, "{mean}");
         assert!(Tally::of(&records).is_too_few());
     }
@@ -226,12 +233,18 @@ mod tests {
 
     #[test]
     fn a_process_without_a_quiet_slice_has_no_time() {
-        let mut records = run(vec![slice(1000, 800, 800); 9]);
-        let mut other = records[0].clone();
-        other.slices = vec![slice(9000, 900, 800)];
-        records.push(other);
+        let quiet = run(vec![slice(1000, 800, 800); 9]).remove(0);
+        let mut records = vec![quiet.clone(); 6];
+        records[3].slices = vec![slice(9000, 900, 800)];
         settle(&mut records);
-        assert_eq!(records[1].timing, Timing::Disturbed);
+        assert_eq!(records[3].timing, Timing::Disturbed);
+        // With quiet slices in less than half of the rounds all count.
+        for record in &mut records[2..] {
+            record.slices = vec![slice(2000, 900, 800); 2];
+        }
+        settle(&mut records);
+        assert_eq!(records[0].timing, Timing::AllSlices(100.0));
+        assert_eq!(records[3].timing, Timing::AllSlices(200.0));
     }
 
     /// A machine whose speed flips by 40 % for some turns at a time, of which the probe tells; programs with a

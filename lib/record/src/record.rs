@@ -316,8 +316,10 @@ pub enum Timing {
     /// All of its iterations: it took no turns.
     #[default]
     Whole,
-    /// Mean iteration of a slice, the median of those that count, in ns.
+    /// Mean iteration of a slice, the median of those that were quiet, in ns.
     Slices(f64),
+    /// The same of all of its slices: too few of its case's were quiet.
+    AllSlices(f64),
     /// None: the machine was disturbed in each of its slices.
     Disturbed,
 }
@@ -365,7 +367,7 @@ impl Record {
     pub fn iteration(&self) -> Option<f64> {
         match self.timing {
             Timing::Whole => Some(self.samples.as_ref()?.mean),
-            Timing::Slices(mean) => Some(mean),
+            Timing::Slices(mean) | Timing::AllSlices(mean) => Some(mean),
             Timing::Disturbed => None,
         }
     }

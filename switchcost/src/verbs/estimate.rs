@@ -135,7 +135,7 @@ mod tests {
     fn row(metric: Metric, thread: f64, task: f64) -> Row {
         let ratio = Estimate { value: thread / task, n: 1, interval: None };
         let [thread, task] = [thread, task].map(|value| Figure { value, modes: None });
-        Row { name: "row".to_owned(), metric, thread, task, ratio }
+        Row { name: "row".to_owned(), metric, thread, task, ratio, is_disturbed: false }
     }
 
     #[test]
