@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use self::candidate::TASKS;
 pub use self::candidate::{Candidate, Level, Start};
-pub use self::live::{Exit, Live, threads};
+pub use self::run::{Exit, Live, threads};
 
 mod alone;
 mod answers;
 mod candidate;
 mod ends;
-mod live;
 mod refusals;
 mod rest;
+mod run;
 
 /// Reason why a check cannot be made.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use contract::message::{Answer, Claim, Distribution, Extra, MOST_SAMPLES, Usage,
 use nix::sys::resource::{Resource, setrlimit};
 
 use super::candidate::{Candidate, TASKS};
-use super::live::Live;
+use super::run::Live;
 use super::skipped;
 
 /// CPU time beyond the elapsed time that rounding explains, in ns: clocks of 10 ms per CPU.

@@ -10,16 +10,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use contract::message::Description;
-use nix::errno::Errno;
-use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{self, SigHandler, Signal};
-use nix::unistd::Pid;
 use serde::Serialize;
 
-use super::live::{Exit, Live, MARK, until};
+use super::run::{Exit, Live, MARK, until};
 use crate::args::shortened;
 use crate::executable::Executable;
-use crate::scratch;
+use crate::measure::session::{self, Session};
 
 /// Time after which a program that gives no answer hangs, if nobody says another.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -100,23 +97,10 @@ impl Candidate {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{count}", std::process::id());
-        let mut command = Command::new(&self.executable.path);
-        if let Some(folder) = &self.executable.folder {
-            command.current_dir(folder);
-        }
-        command
-            .args(&self.executable.args)
-            .args(flags.split_whitespace())
-            .env(MARK, &mark)
-            .env_remove("RUST_BACKTRACE")
-            .process_group(0);
+        let mut command = session::command(&self.executable);
+        command.args(flags.split_whitespace()).env(MARK, &mark).env_remove("RUST_BACKTRACE");
         let start = Start { command, mark, patience: self.patience, stdout: None };
-        let parent = Pid::this();
-        start.prepared(heed_signals).prepared(move || {
-            // A runner that is killed leaves nothing running.
-            set_pdeathsig(Signal::SIGKILL)?;
-            if Pid::parent() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
-        })
+        start.prepared(heed_signals)
     }
 
     /// A run of so many tasks.
@@ -186,15 +170,14 @@ impl Start {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(mut self) -> anyhow::Result<Live> {
+    pub fn start(self) -> anyhow::Result<Live> {
         let words = [self.command.get_program()].into_iter().chain(self.command.get_args());
         let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
         let label = shortened(&words.join(" "));
-        let stderr = scratch::file()?;
         let stdout = self.stdout.map_or(Stdio::piped(), Stdio::from);
-        self.command.stdin(Stdio::piped()).stdout(stdout).stderr(stderr.try_clone()?);
-        let child = self.command.spawn().with_context(|| format!("cannot start {label}"))?;
-        Live::new(child, stderr, self.mark, label, self.patience)
+        let session = Session::spawn(self.command, stdout, self.patience)
+            .with_context(|| format!("cannot start {label}"))?;
+        Ok(Live::new(session, self.mark, label, self.patience))
     }
 
     /// Runs it to its end; it finds nothing on its standard input.

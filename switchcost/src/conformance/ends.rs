@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 
 use super::answers::mean;
 use super::candidate::{Candidate, TASKS};
-use super::live::{Exit, Live};
+use super::run::{Exit, Live};
 use super::skipped;
 
 /// Moment of a session.

@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use contract::message::Answer;
 
 use super::candidate::Candidate;
-use super::live::{Live, threads};
+use super::run::{Live, threads};
 use super::skipped;
 
 /// Tasks of a hold whose needs are counted.

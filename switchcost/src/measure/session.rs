@@ -7,8 +7,9 @@
 #![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -269,21 +270,67 @@ impl Session {
     /// # Errors
     /// Any but a closed pipe.
     pub(crate) fn send(&mut self, line: &str) -> io::Result<()> {
+        self.write(format!("{line}\n").as_bytes())
+    }
+
+    /// Sends bytes that need not be lines.
+    ///
+    /// # Errors
+    /// As [`Session::send`]; and when it does not read them in time.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         self.be_patient();
-        let Some(stdin) = &mut self.stdin else {
-            return Ok(());
-        };
-        match stdin.write_all(format!("{line}\n").as_bytes()) {
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                Err(io::Error::other("it does not read its requests"))
+        while let Some(stdin) = &mut self.stdin
+            && !bytes.is_empty()
+        {
+            match stdin.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(e) if e.kind() == ErrorKind::BrokenPipe => break,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    let left = self.deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() || signals::received().is_some() {
+                        return Err(io::Error::other("it does not read its input"));
+                    }
+                    let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLOUT)];
+                    poll(&mut fds, 100_u8)
+                        .or_else(|e| if e == Errno::EINTR { Ok(0) } else { Err(e) })?;
+                }
+                Err(e) => return Err(e),
             }
-            other => other,
         }
+        Ok(())
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Whether it has ended; what it left behind goes on.
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut fds = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Whether it took longer than it may, and was asked to end.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.stage == Stage::Overdue
+    }
+
+    /// Closes the reading end of its standard output.
+    pub(crate) fn drop_stdout(&mut self) {
+        self.stdout = None;
+    }
+
+    /// Whether it has printed something that nobody has read.
+    pub(crate) fn has_printed(&self) -> bool {
+        let Some(stdout) = &self.stdout else { return false };
+        let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
     /// Gives it the whole time limit again: while others have their turns it waits for nobody.
-    fn be_patient(&mut self) {
+    pub(crate) fn be_patient(&mut self) {
         if self.stage == Stage::Free {
             self.deadline = Instant::now() + self.timeout;
         }
@@ -299,13 +346,21 @@ impl Session {
     /// # Errors
     /// A line that is too long, and what the system reports.
     pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.line_and_end()?.map(|(line, _)| line))
+    }
+
+    /// The same, and whether the line had its newline.
+    ///
+    /// # Errors
+    /// As [`Session::line`].
+    pub(crate) fn line_and_end(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
         loop {
             let fresh = &self.buffer[self.searched..];
             if let Some(end) = fresh.iter().position(|&b| b == b'\n') {
                 let mut line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
                 self.searched = 0;
                 line.pop();
-                return Ok(Some(line));
+                return Ok(Some((line, true)));
             }
             self.searched = self.buffer.len();
             if self.searched > LONGEST_LINE {
@@ -319,7 +374,7 @@ impl Session {
                 // A last line may lack its newline.
                 self.searched = 0;
                 let rest = std::mem::take(&mut self.buffer);
-                return Ok((!rest.is_empty()).then_some(rest));
+                return Ok((!rest.is_empty()).then_some((rest, false)));
             }
         }
     }
@@ -428,7 +483,11 @@ impl Session {
             }
         }
         let status = self.reap()?;
-        Ok(Ended { status, fault: self.fault(status), words: self.words()? })
+        Ok(Ended {
+            status,
+            fault: self.fault(status),
+            words: self.words(LONGEST_WORDS)?.trim().to_owned(),
+        })
     }
 
     /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
@@ -442,7 +501,7 @@ impl Session {
 
     /// Ends the group and takes the status. Until that is taken, the number of the group is nobody
     /// else's.
-    fn reap(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) fn reap(&mut self) -> io::Result<ExitStatus> {
         kill(&self.child, Signal::SIGKILL);
         self.is_over = true;
         self.child.wait()
@@ -476,14 +535,16 @@ impl Session {
         })
     }
 
-    fn words(&mut self) -> io::Result<String> {
-        let length = self.stderr.seek(SeekFrom::End(0))?;
-        let start = length.saturating_sub(LONGEST_WORDS);
-        self.stderr.seek(SeekFrom::Start(start))?;
-        let mut bytes = Vec::new();
-        // Others that it has started may still write to it.
-        Read::by_ref(&mut self.stderr).take(LONGEST_WORDS).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    /// The last bytes of its standard error.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(crate) fn words(&self, most: u64) -> io::Result<String> {
+        let length = self.stderr.metadata()?.len();
+        let mut bytes = vec![0; length.min(most) as usize];
+        // Not by a read, which would move the place that the program writes to.
+        self.stderr.read_exact_at(&mut bytes, length.saturating_sub(most))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 

@@ -1,25 +1,19 @@
-//! A program that runs, and how it ended.
+//! A run of a program that is checked: a session whose every wait is bounded, and how it ended.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use contract::message::Answer;
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::measure::session::Session;
 use crate::signals;
 
 /// Variable that marks the processes of a run: children inherit it.
@@ -34,21 +28,13 @@ const MOST_QUOTED: usize = 20;
 /// Part of standard error that is read, in bytes.
 const LONGEST_WORDS: u64 = 1 << 16;
 
-/// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
-const LONGEST_LINE: usize = 1 << 20;
-
 /// Most lines that a program prints before it ends.
 const MOST_LINES: usize = 10_000;
 
-/// A program that runs, in a process group of its own.
+/// A program that runs.
 #[derive(Debug)]
 pub struct Live {
-    child: Child,
-    /// Its standard input; `None` once it is closed.
-    stdin: Option<ChildStdin>,
-    stdout: Option<ChildStdout>,
-    stderr: File,
-    received: Vec<u8>,
+    session: Session,
     mark: String,
     label: String,
     patience: Duration,
@@ -64,32 +50,18 @@ pub struct Exit {
     pub(crate) signal: Option<i32>,
     /// Lines of standard output that nobody had read.
     pub(crate) stdout: Vec<String>,
-    /// Beginning of standard error.
+    /// End of standard error.
     pub(crate) stderr: String,
 }
 
 impl Live {
-    pub(super) fn new(
-        mut child: Child,
-        stderr: File,
-        mark: String,
-        label: String,
-        patience: Duration,
-    ) -> anyhow::Result<Self> {
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let received = Vec::new();
-        let live =
-            Live { child, stdin, stdout, stderr, received, mark, label, patience, is_over: false };
-        if let Some(stdin) = &live.stdin {
-            // A program that reads nothing leaves no room in the pipe.
-            fcntl(stdin, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-        }
-        Ok(live)
+    pub(super) fn new(session: Session, mark: String, label: String, patience: Duration) -> Self {
+        Live { session, mark, label, patience, is_over: false }
     }
 
     /// Process of the program.
     pub(crate) fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id() as i32)
+        self.session.pid()
     }
 
     /// Writes to its standard input. One that has ended is found out by what it does not answer.
@@ -97,53 +69,18 @@ impl Live {
     /// # Errors
     /// When it takes nothing in time.
     pub fn send(&mut self, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
-        let deadline = Instant::now() + self.patience;
-        let mut stdin = self.stdin.as_ref().context("its input is closed")?;
-        let mut rest = text.as_ref();
-        while !rest.is_empty() {
-            match stdin.write(rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(e) if e.kind() == ErrorKind::BrokenPipe => break,
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.await_pipe(stdin.as_fd(), PollFlags::POLLOUT, deadline)
-                        .context("it does not read its input")?;
-                }
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits until a pipe is ready, or its other end is closed.
-    fn await_pipe(
-        &self,
-        pipe: BorrowedFd<'_>,
-        flags: PollFlags,
-        deadline: Instant,
-    ) -> anyhow::Result<()> {
-        loop {
-            ensure_uninterrupted()?;
-            let left = deadline.saturating_duration_since(Instant::now());
-            ensure!(!left.is_zero(), "no answer within {:?}: {}", self.patience, self.label);
-            let mut fds = vec![PollFd::new(pipe, flags)];
-            fds.extend(signals::descriptor().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-            match poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)) {
-                Ok(_) if fds[0].any().unwrap_or(false) => return Ok(()),
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
+        ensure_uninterrupted()?;
+        Ok(self.session.write(text.as_ref())?)
     }
 
     /// Whether the program has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
-        self.child.try_wait().is_ok_and(|status| status.is_some())
+        self.session.has_ended()
     }
 
     /// Closes the reading end of its standard output.
     pub(crate) fn drop_stdout(&mut self) {
-        self.stdout = None;
+        self.session.drop_stdout();
     }
 
     /// Sends the program a signal.
@@ -161,47 +98,28 @@ impl Live {
             let mask = |name| field(name).and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
             let has = |name| mask(name).is_some_and(|mask| mask & bit != 0);
             let is_over = || field("State:").is_some_and(|state| state.trim().starts_with('Z'));
-            has("SigCgt:") || has("SigBlk:") || is_over() || self.has_printed()
+            has("SigCgt:") || has("SigBlk:") || is_over() || self.session.has_printed()
         })
     }
 
-    fn has_printed(&self) -> bool {
-        let Some(stdout) = &self.stdout else { return false };
-        let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
-        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
-    }
-
     /// Next line; `None` at the end of its output.
-    fn line(&mut self, deadline: Instant) -> anyhow::Result<Option<String>> {
-        loop {
-            if let Some(end) = self.received.iter().position(|&b| b == b'\n') {
-                let line = self.received.drain(..=end).take(end).collect();
-                return Ok(Some(String::from_utf8(line)?));
-            }
-            ensure!(
-                self.received.len() <= LONGEST_LINE,
-                "a line of more than {LONGEST_LINE} bytes"
-            );
-            let Some(stdout) = &self.stdout else {
-                return Ok(None);
-            };
-            self.await_pipe(stdout.as_fd(), PollFlags::POLLIN, deadline)?;
-            let mut bytes = vec![0; 1 << 16];
-            let read = nix::unistd::read(stdout, &mut bytes)?;
-            if read == 0 {
-                let rest = String::from_utf8(std::mem::take(&mut self.received))?;
-                ensure!(rest.is_empty(), "a line without its end: '{rest}'");
-                return Ok(None);
-            }
-            self.received.extend(&bytes[..read]);
+    fn line(&mut self) -> anyhow::Result<Option<String>> {
+        let line = self.session.line_and_end()?;
+        ensure_uninterrupted()?;
+        ensure!(!self.session.is_overdue(), "no answer within {:?}: {}", self.patience, self.label);
+        match line {
+            Some((line, true)) => Ok(Some(String::from_utf8(line)?)),
+            Some((rest, false)) => bail!("a line without its end: '{}'", String::from_utf8(rest)?),
+            None => Ok(None),
         }
     }
 
     /// Next line as it is, and as an answer.
     pub(crate) fn answer_and_value(&mut self) -> anyhow::Result<(Answer, Value)> {
-        let line = match self.line(Instant::now() + self.patience)? {
+        self.session.be_patient();
+        let line = match self.line()? {
             Some(line) => line,
-            None => bail!("it ended without an answer: {}", self.stderr()?),
+            None => bail!("it ended without an answer: {}", self.session.words(LONGEST_WORDS)?),
         };
         let read = || Ok((serde_json::from_str(&line)?, serde_json::from_str(&line)?));
         read().map_err(|e: serde_json::Error| anyhow::anyhow!("no answer: {e}: {line}"))
@@ -235,53 +153,40 @@ impl Live {
         }
     }
 
-    /// Beginning of its standard error.
-    fn stderr(&self) -> anyhow::Result<String> {
-        let length = self.stderr.metadata()?.len().min(LONGEST_WORDS);
-        let mut bytes = vec![0; length as usize];
-        // Not by a read, which would move the place that the program writes to.
-        self.stderr.read_exact_at(&mut bytes, 0)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
     /// Closes its input, reads the rest of its output, and waits for its end, and that of all that it
     /// has started.
     ///
     /// # Errors
     /// When it or another process goes on, or it crashed.
     pub fn finish(mut self) -> anyhow::Result<Exit> {
-        self.stdin = None;
+        self.session.close_input();
         self.wait()
     }
 
     /// The same with its input left open.
     pub(crate) fn wait(&mut self) -> anyhow::Result<Exit> {
-        let deadline = Instant::now() + self.patience;
+        self.session.be_patient();
         let mut stdout = Vec::new();
-        while let Some(line) = self.line(deadline)? {
+        while let Some(line) = self.line()? {
             ensure!(stdout.len() < MOST_LINES, "it prints more than {MOST_LINES} lines");
             stdout.push(line);
         }
-        let mut status = None;
-        until(self.patience, "it ends", || {
-            status = self.child.try_wait().ok().flatten();
-            status.is_some()
+        // Before anything is killed: what it leaves behind is a fault.
+        let (own, mut left) = (self.pid().as_raw(), Vec::new());
+        until(self.patience, "no process is left", || {
+            left = marked(&self.mark);
+            left.retain(|&pid| pid != own);
+            left.is_empty()
         })
-        .with_context(|| self.label.clone())?;
-        let status = status.context("it has no status")?;
-        let exit =
-            Exit { code: status.code(), signal: status.signal(), stdout, stderr: self.stderr()? };
+        .with_context(|| format!("{left:?} of {}", self.label))?;
+        let status = self.session.reap()?;
+        self.is_over = true;
+        let stderr = self.session.words(LONGEST_WORDS)?;
+        let exit = Exit { code: status.code(), signal: status.signal(), stdout, stderr };
         ensure!(
             exit.code != Some(101) && !matches!(exit.signal, Some(4 | 6 | 7 | 8 | 11)),
             "it crashed: {exit:?}"
         );
-        let mut left = Vec::new();
-        until(self.patience, "no process is left", || {
-            left = marked(&self.mark);
-            left.is_empty()
-        })
-        .with_context(|| format!("{left:?} of {}", self.label))?;
-        self.is_over = true;
         Ok(exit)
     }
 }
@@ -292,12 +197,8 @@ impl Drop for Live {
         if self.is_over {
             return;
         }
-        // Once its status is taken, its number may be another group's.
-        if !self.has_ended() {
-            // It may end by itself before the signal.
-            let _ = killpg(self.pid(), Signal::SIGKILL);
-            let _ = self.child.wait();
-        }
+        // Its status may have been taken; nobody is left to be told of what fails here.
+        let _ = self.session.reap();
         // Those that have left the group, or begin while others end.
         for _ in 0..100 {
             let left = marked(&self.mark);
