@@ -32,7 +32,7 @@ cd "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
 
 touch -- "$file"
 for version in "${versions[@]}"; do
-    if ! jq -en --arg side "tokio@$version" 'any(inputs; .sides[1] == $side)' "$file" >/dev/null; then
+    if ! jq -en --arg side "tokio@$version" 'any(inputs; (.sides[1] | split(" ")[0]) == $side)' "$file" >/dev/null; then
         # 3: nothing can be said, which the table shows.
         cargo run --release --quiet -- duel "tokio@$base" "tokio@$version" --plan "$plan" \
             --budget "$budget" --format json >>"$file" || [ $? = 3 ]

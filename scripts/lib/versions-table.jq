@@ -2,7 +2,7 @@ include "versions";
 
 def cell:
     if . == null then "left out"
-    elif word == "inconclusive" then "?"
+    elif word == "inconclusive" or word == "open" then "?"
     elif word == "within" then "± " + (.verdict.within | percent | ltrimstr("+"))
     else "**" + (.change.estimate | percent) + "** [" + ([.change.low, .change.high | percent | rtrimstr(" %")] | join(", ")) + "]"
     end;

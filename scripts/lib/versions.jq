@@ -1,7 +1,7 @@
 # Results of duels with one first side: a figure of a row is a series over the second sides.
 
 # The version that a duel's second side names.
-def version: .sides[1] | split("@")[1];
+def version: .sides[1] | split(" ")[0] | split("@")[1];
 
 # Each figure: what it is called, and its finding in each duel (null where it has none).
 def series:

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Metric, Quantity, Record, Side};
+use contract::message::Usage;
+use record::{Metric, Quantity, Record, Side, Slice};
 
 use crate::NOT_RUN;
 use crate::plan::Case;
-use crate::quiet::Levels;
+use crate::quiet::{self, Levels};
 
 mod build;
 pub mod judge;
@@ -67,7 +68,6 @@ fn row(records: &[&Record], levels: &Levels) -> Option<Row> {
     let place = records.first()?.place()?;
     let slices = || records.iter().flat_map(|record| &record.slices);
     let quiet = slices().filter(|slice| levels.disturbance(slice).is_none()).count();
-    let is_quiet = quiet * 4 >= slices().count();
     let mut row = Row {
         section: place.section.title.clone(),
         name: place.case.name(),
@@ -80,20 +80,13 @@ fn row(records: &[&Record], levels: &Levels) -> Option<Row> {
     for &record in records.iter().filter(|record| record.is_whole()) {
         let place = match (record.side, record.twin) {
             (Some(Side::B), _) => 1,
-            (_, twin) => {
-                if twin {
-                    2
-                } else {
-                    0
-                }
-            }
+            (_, false) => 0,
+            (_, true) => 2,
         };
         rounds.entry(record.round).or_default()[place].push(record);
     }
-    for [a, b, twin] in rounds.values() {
-        row.pairs.extend(pair(a, b, levels, is_quiet));
-        row.twins.extend(pair(a, twin, levels, is_quiet));
-    }
+    row.pairs = pairs(rounds.values().map(|[a, b, _]| [&a[..], &b[..]]), levels);
+    row.twins = pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]]), levels);
     let divisor = |record: &&&Record| match row.metric.quantity() {
         Quantity::Time => record.repeats().map(|(repeats, _)| repeats as f64),
         _ => None,
@@ -111,35 +104,56 @@ fn fault(record: &Record) -> Option<Fault> {
     })
 }
 
-/// Figures of two sides in a round; several processes of each for a slope.
-fn pair(first: &[&Record], second: &[&Record], levels: &Levels, is_quiet: bool) -> Option<Pair> {
+/// Figures of two sides in each round that has both; several processes of each for a slope.
+fn pairs<'a>(rounds: impl Iterator<Item = [&'a [&'a Record]; 2]>, levels: &Levels) -> Vec<Pair> {
+    let rounds: Vec<[&[&Record]; 2]> =
+        rounds.filter(|[a, b]| !a.is_empty() && !b.is_empty()).collect();
+    let turns: Vec<Vec<Turn>> = rounds.iter().map(|[a, b]| turns(a[0], b[0], levels)).collect();
+    let quiet: Vec<Vec<bool>> =
+        turns.iter().map(|turns| turns.iter().map(|turn| turn.is_quiet).collect()).collect();
+    let is_enough = quiet::are_enough(&quiet);
+    let counted = turns.into_iter().map(|turns| -> Vec<[f64; 2]> {
+        let counted = turns.into_iter().filter(|turn| turn.is_quiet || !is_enough);
+        counted.map(|turn| turn.medians).collect()
+    });
+    rounds.iter().zip(counted).filter_map(|(&[a, b], turns)| pair(a, b, &turns)).collect()
+}
+
+/// Slices of both sides in the same turn, next to each other.
+struct Turn {
+    /// Median iterations.
+    medians: [f64; 2],
+    is_quiet: bool,
+}
+
+fn turns(a: &Record, b: &Record, levels: &Levels) -> Vec<Turn> {
+    let others: BTreeMap<u32, &Slice> = b.slices.iter().map(|s| (s.turn, s)).collect();
+    let turn = |slice: &Slice| {
+        let other = *others.get(&slice.turn)?;
+        let is_quiet = [slice, other].iter().all(|slice| levels.disturbance(slice).is_none());
+        Some(Turn { medians: [slice.median as f64, other.median as f64], is_quiet })
+    };
+    a.slices.iter().filter_map(turn).collect()
+}
+
+fn pair(first: &[&Record], second: &[&Record], turns: &[[f64; 2]]) -> Option<Pair> {
     let (a, b) = (first.first()?, second.first()?);
     if a.place()?.section.metric == Metric::Memory {
         return Some(Pair { memory: Some([slope(first)?, slope(second)?]), ..Pair::default() });
     }
-    let counts = |count: fn(&contract::message::Usage) -> u64| {
+    let counts = |count: fn(&Usage) -> u64| {
         let each = |record: &Record| {
             let timed = record.samples.as_ref()?.count as f64;
             Some(count(record.usage.as_ref()?) as f64 / timed)
         };
         Some([each(a)?, each(b)?])
     };
-    // Slices of the same turn, next to each other.
-    let others: BTreeMap<u32, &record::Slice> = b.slices.iter().map(|s| (s.turn, s)).collect();
-    let counts_here = |slice: &record::Slice| !is_quiet || levels.disturbance(slice).is_none();
-    let turns: Vec<[f64; 2]> = a
-        .slices
-        .iter()
-        .filter_map(|slice| Some((slice, *others.get(&slice.turn)?)))
-        .filter(|(a, b)| counts_here(a) && counts_here(b))
-        .map(|(a, b)| [a.median as f64, b.median as f64])
-        .collect();
     let side = |k: usize| {
         let medians: Vec<f64> = turns.iter().map(|turn| turn[k]).collect();
         stats::median(&medians)
     };
     Some(Pair {
-        time: Some(Times { medians: [side(0)?, side(1)?], log_ratio: judge::log_ratio(&turns)? }),
+        time: Some(Times { medians: [side(0)?, side(1)?], log_ratio: judge::log_ratio(turns)? }),
         switches: counts(|used| used.voluntary_switches),
         faults: counts(|used| used.minor_faults),
         ..Pair::default()

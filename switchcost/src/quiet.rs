@@ -10,7 +10,7 @@ use serde::Serialize;
 /// How much slower than the quick level a CPU may be, right before a slice and right after it.
 const SLOWER: f64 = 1.05;
 
-/// Largest share of its CPUs' time that the host may take in a slice.
+/// Largest time that the host may take from its CPUs together in a slice, as a share of its length.
 const STOLEN: f64 = 0.02;
 
 /// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
@@ -95,7 +95,7 @@ pub fn settle(records: &mut [Record]) {
 }
 
 /// Whether enough slices were quiet; each item is a round.
-fn are_enough(rounds: &[Vec<bool>]) -> bool {
+pub(crate) fn are_enough(rounds: &[Vec<bool>]) -> bool {
     let taken = rounds.iter().filter(|round| !round.is_empty());
     let with = taken.clone().filter(|round| round.contains(&true)).count();
     let all: usize = rounds.iter().map(Vec::len).sum();

@@ -252,7 +252,8 @@ impl Source {
 impl Programs {
     /// Name of the side, and what it resolved to, in a line.
     pub fn name(&self) -> String {
-        format!("{} ({})", self.side, self.resolved)
+        let (side, resolved) = (self.side.to_string(), self.resolved.to_string());
+        if resolved.ends_with(&side) { resolved } else { format!("{side} ({resolved})") }
     }
 
     /// What the side was resolved to.
