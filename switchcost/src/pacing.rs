@@ -17,8 +17,8 @@ pub const ROUNDS: u32 = stats::MIN_ROUNDS as u32;
 pub struct Aim {
     /// Rounds that there are in any case.
     pub fewest: u32,
-    /// Rounds that are aimed at: fresh processes are worth more than further turns of the same ones.
-    pub rounds: u32,
+    /// Fewest and most rounds that are aimed at: as many as leave half of the time for turns.
+    pub rounds: [u32; 2],
     /// Turns of the first round.
     pub first: u32,
     /// Fewest and most turns of a round.
@@ -29,11 +29,16 @@ pub struct Aim {
 
 /// Aim of a plan.
 pub const PLAN: Aim =
-    Aim { fewest: ROUNDS, rounds: 12, first: 6, turns: [6, 60], leaves_out: true };
+    Aim { fewest: ROUNDS, rounds: [10, 16], first: 6, turns: [6, 60], leaves_out: true };
 
 /// Aim of a duel, whose rows have two sides and more rounds.
-pub const DUEL: Aim =
-    Aim { fewest: crate::duel::ROUNDS, rounds: 16, first: 6, turns: [4, 30], leaves_out: false };
+pub const DUEL: Aim = Aim {
+    fewest: crate::duel::ROUNDS,
+    rounds: [8, 16],
+    first: 6,
+    turns: [4, 30],
+    leaves_out: false,
+};
 
 /// Share of the time that is left which a single case may take.
 const LARGEST_SHARE: f64 = 0.5;
@@ -75,19 +80,22 @@ impl Wall {
 }
 
 impl Pace {
-    /// Most turns with which all rounds that are aimed at fit into the time that is left after the first one.
+    /// Turns that fill the time which is left after the first round.
     pub fn of(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> Self {
-        let needed = |turns: f64| -> f64 {
+        let left = left.as_secs_f64();
+        let needed = |turns: f64, rounds: u32| -> f64 {
             let each = cases.iter().zip(walls).filter_map(|(case, wall)| {
-                let rounds = case.rounds.clamp(1, aim.rounds) - 1;
+                let rounds = case.rounds.clamp(1, rounds) - 1;
                 Some(f64::from(rounds) * wall.as_ref()?.within(turns, case, aim))
             });
             each.sum()
         };
-        let (none, one) = (needed(0.0), needed(1.0));
-        let turns = (left.as_secs_f64() - none) / (one - none).max(1e-9);
+        let [least, most] = aim.rounds;
+        let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;
+        let rounds = (least..=most).rev().find(is_half).unwrap_or(least);
+        let (none, one) = (needed(0.0, rounds), needed(1.0, rounds));
         let [fewest, most] = aim.turns.map(f64::from);
-        Pace { turns: turns.clamp(fewest, most) as u32 }
+        Pace { turns: ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32 }
     }
 }
 
@@ -134,20 +142,17 @@ mod tests {
     #[test]
     fn turns_fill_the_time_that_is_left() {
         let cases = vec![case(), case()];
-        // Eleven more rounds of 0.2 s besides the turns, and 20 ms for each of these.
+        // Each round takes 0.2 s besides its turns, and 20 ms for each of these.
         let walls = [wall(0.1, 0.01), wall(0.1, 0.01)];
-        let pace = |left| Pace::of(&cases, &walls, Duration::from_secs_f64(left), &PLAN).turns;
-        assert_eq!(pace(11.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
+        let pace = |left: f64| Pace::of(&cases, &walls, Duration::from_secs_f64(left), &PLAN).turns;
+        // Sixteen rounds in all; and eleven, with half of the time for turns.
+        assert_eq!(pace(15.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
+        assert_eq!(pace(10.0 * (0.2 + 10.0 * 0.02) + 0.01), 10);
         assert_eq!((pace(0.1), pace(1000.0)), (6, 60));
         // One that has only a few slices takes no more time with more turns.
         let few = Some(Wall { slices: 3, ..walls[0].unwrap() });
-        let pace = Pace::of(
-            &cases,
-            &[few, walls[1]],
-            Duration::from_secs_f64(11.0 * (0.23 + 0.2) + 0.01),
-            &PLAN,
-        );
-        assert_eq!(pace.turns, 20);
+        let left = Duration::from_secs_f64(15.0 * (0.23 + 0.4) + 0.01);
+        assert_eq!(Pace::of(&cases, &[few, walls[1]], left, &PLAN).turns, 40);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::duel::judge::{Fault, Finding, Judged, JudgedRow, KINDS, Kind, Row, Ve
 const WIDTH: usize = 100;
 
 /// Widths of a row's name, which may be longer, of its verdict and of its figures.
-const NAME: usize = 32;
+const NAME: usize = 34;
 const VERDICT: usize = 23;
 const CHANGE: usize = 8;
 const INTERVAL: usize = 15;
@@ -68,7 +68,8 @@ pub fn text(duel: &Judged, out: &mut impl Write) -> io::Result<()> {
         for kind in KINDS {
             tally(kind, &duel.rows, out)?;
         }
-        KINDS.iter().try_for_each(|&kind| table(kind, &duel.rows, out))
+        KINDS.iter().try_for_each(|&kind| table(kind, &duel.rows, out))?;
+        left_out(&duel.rows, out)
     })
 }
 
@@ -130,8 +131,13 @@ fn table(kind: Kind, rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
     let has_changed = |finding: &Option<&Finding>| {
         finding.is_some_and(|f| matches!(f.verdict, Verdict::More | Verdict::Less))
     };
-    let mut shown: Vec<(&Row, Option<&Finding>)> =
-        of_kind(kind, rows).filter(|(_, finding)| finding.is_none_or(is_shown)).collect();
+    // What was left out has no line of its own.
+    let mut shown: Vec<(&Row, Option<&Finding>)> = of_kind(kind, rows)
+        .filter(|(row, finding)| match finding {
+            Some(finding) => is_shown(finding),
+            None => !matches!(row.fault, Some(Fault::LeftOut(_))),
+        })
+        .collect();
     shown.sort_by_key(|(_, finding)| !has_changed(finding));
     let mut section = None;
     for (row, finding) in shown {
@@ -149,6 +155,22 @@ fn table(kind: Kind, rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
             Some(finding) => write_finding(row, finding, out)?,
             None => write_fault(row, out)?,
         }
+    }
+    Ok(())
+}
+
+/// Names the rows that were left out, by their reasons.
+fn left_out(rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for judged in rows {
+        let Some(Fault::LeftOut(why)) = &judged.row.fault else { continue };
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, names)) => names.push(&judged.row.name),
+            None => reasons.push((why, vec![&judged.row.name])),
+        }
+    }
+    for (why, names) in reasons {
+        wrapped(&format!("\nLeft out, {why}: {}", names.join("; ")), 2, WIDTH, out)?;
     }
     Ok(())
 }
@@ -202,7 +224,7 @@ fn write_fault(row: &Row, out: &mut Vec<u8>) -> io::Result<()> {
     };
     line(&format!("  {:<1$} {verdict}", row.name, NAME - 2), out)?;
     match &row.fault {
-        Some(Fault::Failed(why) | Fault::LeftOut(why)) => reason(why, out),
+        Some(Fault::Failed(why)) => reason(why, out),
         _ => Ok(()),
     }
 }
