@@ -13,11 +13,11 @@ use crate::duel::judge::{Fault, Finding, Judged, JudgedRow, KINDS, Kind, Row, Ve
 const WIDTH: usize = 100;
 
 /// Widths of a row's name, which may be longer, of its verdict and of its figures.
-const NAME: usize = 34;
+const NAME: usize = 32;
 const VERDICT: usize = 23;
 const CHANGE: usize = 8;
 const INTERVAL: usize = 15;
-const FIGURE: usize = 8;
+const FIGURE: usize = 9;
 
 /// Verdicts in the order of the tally.
 const WORDS: [&str; 11] = [
@@ -104,7 +104,7 @@ fn name(kind: Kind) -> &'static str {
         Kind::Time => "time per hop or task",
         Kind::Memory => "memory per task (RSS)",
         Kind::Switches => "voluntary switches per hop or task",
-        Kind::Faults => "minor page faults per hop or task",
+        Kind::Faults => "minor faults per hop or task",
     }
 }
 
@@ -170,7 +170,8 @@ fn left_out(rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
         }
     }
     for (why, names) in reasons {
-        wrapped(&format!("\nLeft out, {why}: {}", names.join("; ")), 2, WIDTH, out)?;
+        writeln!(out)?;
+        wrapped(&format!("Left out, {why}: {}", names.join("; ")), 2, WIDTH, out)?;
     }
     Ok(())
 }
