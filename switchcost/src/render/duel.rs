@@ -101,10 +101,10 @@ fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
 
 fn name(kind: Kind) -> &'static str {
     match kind {
-        Kind::Time => "time per hop or task",
+        Kind::Time => "time per hop/task",
         Kind::Memory => "memory per task (RSS)",
-        Kind::Switches => "voluntary switches per hop or task",
-        Kind::Faults => "minor faults per hop or task",
+        Kind::Switches => "voluntary switches per hop/task",
+        Kind::Faults => "minor faults per hop/task",
     }
 }
 

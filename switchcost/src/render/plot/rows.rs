@@ -59,8 +59,8 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
             true => (row.task, row.thread),
             false => (row.thread, row.task),
         };
-        plot.text(&left.show(row.metric.quantity()), (task.min(low), -10), y, "end", "");
-        plot.text(&right.show(row.metric.quantity()), (task.max(high), 10), y, "start", "");
+        plot.text(&short(row.metric.quantity(), left.value), (task.min(low), -10), y, "end", "");
+        plot.text(&short(row.metric.quantity(), right.value), (task.max(high), 10), y, "start", "");
     }
     plot.foot(&axis, place, top, "thread ÷ task");
     plot
