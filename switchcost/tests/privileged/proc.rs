@@ -40,7 +40,7 @@ const OF_PROC: [&str; 7] = [
     "/process/usage",
     "/process/memory/held/resident",
     "/process/memory/before/system_slab",
-    "/process/interference/idle",
+    "/process/interference/steal",
     "/process/counters/reads",
 ];
 
