@@ -7,23 +7,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::message::Usage;
-use record::{Metric, Quantity, Record, Side, Slice};
+use record::{Metric, Quantity, Record, Side};
 
 use crate::NOT_RUN;
 use crate::plan::Case;
-use crate::quiet::{self, Levels};
+use crate::quiet;
 
 mod build;
 pub mod judge;
 pub mod side;
 
-use judge::{Fault, MIN_PAIRS, Pair, Row, Times};
+use judge::{Fault, LOOKS, MIN_PAIRS, Pair, Row, Times};
 
 /// Task counts of a line. More pairs are worth more than more counts.
 const COUNTS: usize = 3;
-
-/// Numbers of pairs after which a row may be decided before the end.
-const LOOKS: [usize; 6] = [8, 12, 18, 27, 40, 60];
 
 /// Cases of a duel: each of these on both sides, and a twin of the first.
 pub fn sides(cases: Vec<Case>) -> Vec<Case> {
@@ -54,25 +51,25 @@ pub fn thin_out(cases: &mut Vec<Case>) {
     });
 }
 
-/// Rows of a duel's records, in the plan's order; none if they are no duel's.
+/// Rows of a duel's records, in the plan's order; none if they are no duel's. Which slices are quiet is known.
 pub fn rows(records: &[Record]) -> Vec<Row> {
     let mut cases: BTreeMap<u32, Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.side.is_some()) {
         cases.entry(record.case).or_default().push(record);
     }
-    let levels = Levels::of(records.iter().flat_map(|record| &record.slices));
-    cases.into_values().filter_map(|own| row(&own, &levels)).collect()
+    cases.into_values().filter_map(|own| row(&own)).collect()
 }
 
-fn row(records: &[&Record], levels: &Levels) -> Option<Row> {
+fn row(records: &[&Record]) -> Option<Row> {
     let place = records.first()?.place()?;
-    let slices = || records.iter().flat_map(|record| &record.slices);
-    let quiet = slices().filter(|slice| levels.disturbance(slice).is_none()).count();
+    let slices: Vec<bool> = records.iter().flat_map(|record| record.quiet.clone()).collect();
+    let quiet = slices.iter().filter(|quiet| **quiet).count();
     let mut row = Row {
+        case: place.index,
         section: place.section.title.clone(),
         name: place.case.name(),
         metric: place.section.metric.clone(),
-        quiet: (slices().count() > 0).then(|| quiet as f64 / slices().count() as f64),
+        quiet: (!slices.is_empty()).then(|| quiet as f64 / slices.len() as f64),
         fault: records.iter().find_map(|record| fault(record)),
         ..Row::default()
     };
@@ -85,8 +82,8 @@ fn row(records: &[&Record], levels: &Levels) -> Option<Row> {
         };
         rounds.entry(record.round).or_default()[place].push(record);
     }
-    row.pairs = pairs(rounds.values().map(|[a, b, _]| [&a[..], &b[..]]), levels);
-    row.twins = pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]]), levels);
+    row.pairs = pairs(rounds.values().map(|[a, b, _]| [&a[..], &b[..]]));
+    row.twins = pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]]));
     let divisor = |record: &&&Record| match row.metric.quantity() {
         Quantity::Time => record.repeats().map(|(repeats, _)| repeats as f64),
         _ => None,
@@ -105,35 +102,10 @@ fn fault(record: &Record) -> Option<Fault> {
 }
 
 /// Figures of two sides in each round that has both; several processes of each for a slope.
-fn pairs<'a>(rounds: impl Iterator<Item = [&'a [&'a Record]; 2]>, levels: &Levels) -> Vec<Pair> {
-    let rounds: Vec<[&[&Record]; 2]> =
-        rounds.filter(|[a, b]| !a.is_empty() && !b.is_empty()).collect();
-    let turns: Vec<Vec<Turn>> = rounds.iter().map(|[a, b]| turns(a[0], b[0], levels)).collect();
-    let quiet: Vec<Vec<bool>> =
-        turns.iter().map(|turns| turns.iter().map(|turn| turn.is_quiet).collect()).collect();
-    let is_enough = quiet::are_enough(&quiet);
-    let counted = turns.into_iter().map(|turns| -> Vec<[f64; 2]> {
-        let counted = turns.into_iter().filter(|turn| turn.is_quiet || !is_enough);
-        counted.map(|turn| turn.medians).collect()
-    });
-    rounds.iter().zip(counted).filter_map(|(&[a, b], turns)| pair(a, b, &turns)).collect()
-}
-
-/// Slices of both sides in the same turn, next to each other.
-struct Turn {
-    /// Median iterations.
-    medians: [f64; 2],
-    is_quiet: bool,
-}
-
-fn turns(a: &Record, b: &Record, levels: &Levels) -> Vec<Turn> {
-    let others: BTreeMap<u32, &Slice> = b.slices.iter().map(|s| (s.turn, s)).collect();
-    let turn = |slice: &Slice| {
-        let other = *others.get(&slice.turn)?;
-        let is_quiet = [slice, other].iter().all(|slice| levels.disturbance(slice).is_none());
-        Some(Turn { medians: [slice.median as f64, other.median as f64], is_quiet })
-    };
-    a.slices.iter().filter_map(turn).collect()
+fn pairs<'a>(rounds: impl Iterator<Item = [&'a [&'a Record]; 2]>) -> Vec<Pair> {
+    let rounds = rounds.filter_map(|sides| Some((sides, *sides[0].first()?, *sides[1].first()?)));
+    let turns = quiet::turns(rounds, |slice| slice.median as f64).into_iter();
+    turns.filter_map(|([a, b], turns)| pair(a, b, &turns)).collect()
 }
 
 fn pair(first: &[&Record], second: &[&Record], turns: &[[f64; 2]]) -> Option<Pair> {
@@ -153,7 +125,7 @@ fn pair(first: &[&Record], second: &[&Record], turns: &[[f64; 2]]) -> Option<Pai
         stats::median(&medians)
     };
     Some(Pair {
-        time: Some(Times { medians: [side(0)?, side(1)?], log_ratio: judge::log_ratio(turns)? }),
+        time: Some(Times { medians: [side(0)?, side(1)?], log_ratio: -quiet::log_ratio(turns)? }),
         switches: counts(|used| used.voluntary_switches),
         faults: counts(|used| used.minor_faults),
         ..Pair::default()
@@ -190,9 +162,8 @@ impl Decider {
 
     /// Looks at what there is, at the numbers of pairs that are laid down beforehand.
     pub fn look(&mut self, records: &[Record]) {
-        let mut places: BTreeSet<u32> =
-            records.iter().filter(|r| r.side.is_some()).map(|r| r.case).collect();
-        for (row, place) in rows(records).into_iter().zip(std::mem::take(&mut places)) {
+        for row in rows(records) {
+            let place = row.case;
             if matches!(row.fault, Some(Fault::Failed(_))) {
                 self.failed.insert(place);
             }

@@ -95,7 +95,7 @@ pub fn settle(records: &mut [Record]) {
 }
 
 /// Whether enough slices were quiet; each item is a round.
-pub(crate) fn are_enough(rounds: &[Vec<bool>]) -> bool {
+fn are_enough(rounds: &[Vec<bool>]) -> bool {
     let taken = rounds.iter().filter(|round| !round.is_empty());
     let with = taken.clone().filter(|round| round.contains(&true)).count();
     let all: usize = rounds.iter().map(Vec::len).sum();
@@ -116,34 +116,49 @@ fn timing(slices: &[Slice], quiet: &[bool], is_enough: bool) -> Timing {
     }
 }
 
-/// Logarithms of the ratio of two cases, one of each round: the median over the turns, in each of which their
-/// slices lie next to each other, so that what the machine does meanwhile cancels. Turns count in which both
-/// slices were quiet; or all, if less than a quarter of them were so.
-pub fn log_ratios<'a, K>(
+/// Whether both slices of a turn were quiet, and their figures.
+type Turn = (bool, [f64; 2]);
+
+/// Figures of the slices of two cases in the turns that count, by round: slices of one turn lie next to each
+/// other, so that what the machine does meanwhile cancels. Turns count in which both slices were quiet; or all,
+/// if too few were so.
+pub(crate) fn turns<'a, K>(
     rounds: impl IntoIterator<Item = (K, &'a Record, &'a Record)>,
-) -> Vec<(K, f64)> {
-    let turns_of = |a: &Record, b: &Record| -> Vec<(bool, f64)> {
+    figure: impl Fn(&Slice) -> f64,
+) -> Vec<(K, Vec<[f64; 2]>)> {
+    let turns_of = |a: &Record, b: &Record| -> Vec<Turn> {
         let others: BTreeMap<u32, (&Slice, bool)> =
             b.slices.iter().zip(&b.quiet).map(|(s, &quiet)| (s.turn, (s, quiet))).collect();
         let turn = |(slice, &quiet): (&Slice, &bool)| {
             let (other, is_quiet) = others.get(&slice.turn)?;
-            Some((quiet && *is_quiet, (slice.mean() / other.mean()).ln()))
+            Some((quiet && *is_quiet, [figure(slice), figure(other)]))
         };
         a.slices.iter().zip(&a.quiet).filter_map(turn).collect()
     };
-    let rounds: Vec<(K, Vec<(bool, f64)>)> =
+    let rounds: Vec<(K, Vec<Turn>)> =
         rounds.into_iter().map(|(key, a, b)| (key, turns_of(a, b))).collect();
     let quiet = rounds.iter().map(|(_, turns)| turns.iter().map(|(quiet, _)| *quiet).collect());
     let is_enough = are_enough(&quiet.collect::<Vec<_>>());
-    let median = |(key, turns): (K, Vec<(bool, f64)>)| {
-        let counted: Vec<f64> = turns
-            .into_iter()
-            .filter(|(quiet, _)| *quiet || !is_enough)
-            .map(|(_, log)| log)
-            .collect();
-        Some((key, stats::median(&counted)?))
+    let counted = |(key, turns): (K, Vec<Turn>)| {
+        let counted = turns.into_iter().filter(|(quiet, _)| *quiet || !is_enough);
+        (key, counted.map(|(_, figures)| figures).collect())
     };
-    rounds.into_iter().filter_map(median).collect()
+    rounds.into_iter().map(counted).collect()
+}
+
+/// Logarithm of first ÷ second over turns: the median, which a load that comes and goes moves less than the
+/// mean. `None` without turns, or if a figure is nothing.
+pub(crate) fn log_ratio(turns: &[[f64; 2]]) -> Option<f64> {
+    let logs: Vec<f64> = turns.iter().map(|[first, second]| (first / second).ln()).collect();
+    stats::median(&logs)
+}
+
+/// Logarithms of the ratio of two cases, one of each round: the median over its turns.
+pub fn log_ratios<'a, K>(
+    rounds: impl IntoIterator<Item = (K, &'a Record, &'a Record)>,
+) -> Vec<(K, f64)> {
+    let rounds = turns(rounds, Slice::mean).into_iter();
+    rounds.filter_map(|(key, turns)| Some((key, log_ratio(&turns)?))).collect()
 }
 
 /// Slices of some records, and how many of them were disturbed by what.

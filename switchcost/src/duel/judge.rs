@@ -31,8 +31,8 @@ const SCARCE: f64 = 0.001;
 /// Share of the error that the looks before the end have together; the end has the rest.
 const EARLY: f64 = 0.4;
 
-/// Looks before the end, at most.
-const LOOKS: f64 = 6.0;
+/// Numbers of pairs after which a row may be decided before the end.
+pub const LOOKS: [usize; 6] = [MIN_PAIRS, 12, 18, 27, 40, 60];
 
 /// Figures of two fresh processes that took turns, the first side's before the second's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -52,7 +52,7 @@ pub struct Pair {
 pub struct Times {
     /// Median iterations, in ns.
     pub medians: [f64; 2],
-    /// Logarithm of second ÷ first, by [`log_ratio`].
+    /// Logarithm of second ÷ first: the median over the turns.
     pub log_ratio: f64,
 }
 
@@ -106,6 +106,9 @@ impl Judged {
 /// Pairs of one row.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// Place in the plan.
+    #[serde(skip)]
+    pub case: u32,
     /// Section of the plan.
     pub section: String,
     /// Name, with its column.
@@ -127,6 +130,7 @@ pub struct Row {
 impl Default for Row {
     fn default() -> Self {
         Row {
+            case: 0,
             section: String::new(),
             name: String::new(),
             pairs: Vec::new(),
@@ -212,14 +216,6 @@ pub enum Verdict {
     Inconclusive(String),
 }
 
-/// Logarithm of second ÷ first over turns, each the median iteration of a slice of both sides: the median,
-/// which a load that comes and goes moves less than the mean. `None` without turns, or where a slice took no
-/// time.
-pub fn log_ratio(turns: &[[f64; 2]]) -> Option<f64> {
-    let logs: Vec<f64> = turns.iter().map(|[first, second]| (second / first).ln()).collect();
-    stats::median(&logs)
-}
-
 /// What can be said of a row before the end: changed (true), unchanged (false) or nothing yet, of its time,
 /// or of its memory if it is a size. Each look has its own part of the error, so that all looks and the end
 /// together keep it (Bonferroni); `rows` are judged together.
@@ -227,7 +223,7 @@ pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
     let kind = if row.metric == Metric::Memory { Kind::Memory } else { Kind::Time };
     let series = series_of(row, kind).filter(|series| series.finding.is_share)?;
     let tests = (rows * KINDS_OF_A_ROW) as f64;
-    let level = (1.0 - CONFIDENCE) * EARLY / LOOKS / tests;
+    let level = (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / tests;
     let interval = stats::t_interval(&series.pairs, 1.0 - level)?;
     let limits = [(-margin).ln_1p(), margin.ln_1p()];
     match interval.contains(0.0) {

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, ensure};
-use serde::Serialize;
 
 use super::build::{self, Tree};
 use crate::checkout::{Checkout, is_crate};
@@ -101,8 +100,7 @@ enum Source {
 }
 
 /// Reason why a program cannot differ between two sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sameness {
     /// The two executables are equal, byte by byte.
     Bytes,

@@ -337,6 +337,11 @@ impl<'a> Live<'a> {
         let (time, clock) = (self.cpu_time(), Instant::now());
         let ran = self.attempt(|_, session| session.run(wanted, None))?;
         self.asked += clock.elapsed();
+        // Fewer, or none, if it was asked to end.
+        self.process.partial |= (ran.samples.len() as u64) < wanted;
+        if ran.samples.is_empty() {
+            return None;
+        }
         let used = self.cpu_time().zip(time).map(|(now, then)| now.saturating_sub(then));
         let after = watch.look(probed, self.cpus.len() > 1);
         let at = (place, self.process.slices.len());
@@ -355,9 +360,6 @@ impl<'a> Live<'a> {
             plus(self.interference.function_calls, interrupts.function_calls);
         self.used = self.used.zip(ran.usage).map(|(all, more)| sum(all, more));
         merge(&mut self.process.extra, ran.extra);
-        if (ran.samples.len() as u64) < wanted {
-            self.process.partial = true;
-        }
         self.samples.extend(ran.samples);
         Some(after)
     }
@@ -521,6 +523,7 @@ fn sum(a: Usage, b: Usage) -> Usage {
         major_faults: both(|used| used.major_faults),
     }
 }
+
 /// Adds distributions of a further slice. Count, mean, deviation and extremes are exact; a percentile
 /// is the mean of the slices', weighted by their counts.
 fn merge(all: &mut Extra, more: Extra) {
@@ -547,6 +550,7 @@ fn merge(all: &mut Extra, more: Extra) {
         };
     }
 }
+
 /// Takes the end of a process into its record: the cause of a fault, or an interruption.
 fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
     let is_interrupted = signals::received().is_some() && ended.status.code().is_some();

@@ -250,8 +250,8 @@ impl Args {
             }
             build = Build { git_revision: None, dirty: None, ..build };
             for &program in &programs {
-                if side::sameness([&built[0], &built[1]], program).is_ok_and(|same| same.is_some())
-                {
+                let sameness = side::sameness([&built[0], &built[1]], program);
+                if sameness.with_context(|| format!("cannot read {program}"))?.is_some() {
                     same.insert(program.to_owned());
                 }
             }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::quiet::log_ratio;
 
 /// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, and slices with heavy
 /// tails.
@@ -23,7 +24,7 @@ impl Machine {
         let second = 1e6 * (1.0 + change) * (0.025 * self.normal()).exp();
         let turns: Vec<[f64; 2]> = (0..6).map(|_| [self.slice(1e6), self.slice(second)]).collect();
         Pair {
-            time: Some(Times { medians: [1e6, second], log_ratio: log_ratio(&turns).unwrap() }),
+            time: Some(Times { medians: [1e6, second], log_ratio: -log_ratio(&turns).unwrap() }),
             switches: Some(switches),
             faults: Some([0.0, 0.0]),
             ..Pair::default()
@@ -155,7 +156,7 @@ fn a_row_with_few_pairs_or_a_fault_has_no_finding() {
 #[test]
 fn slices_are_paired_inside_a_turn() {
     // The machine is twice as slow in the second turn.
-    assert!((log_ratio(&[[1.0, 1.1], [2.0, 2.2]]).unwrap() - 1.1_f64.ln()).abs() < 1e-12);
+    assert!((log_ratio(&[[1.1, 1.0], [2.2, 2.0]]).unwrap() - 1.1_f64.ln()).abs() < 1e-12);
     assert_eq!(log_ratio(&[]), None);
     assert_eq!(log_ratio(&[[0.0, 1.0]]), None);
 }

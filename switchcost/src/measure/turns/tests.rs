@@ -92,6 +92,15 @@ fn a_program_is_asked_for_all_that_is_wanted() {
 }
 
 #[test]
+fn a_slice_without_a_sample_is_none() {
+    // The first run is not kept; a signal comes before the first iteration of the next.
+    let none = r#"k=$((k + 1)); s=7; [ $k -lt 2 ] || s=; echo '{"at":"ran","samples_ns":['$s']}'"#;
+    let process = run_script(&program([READY, none, HOLD, END]), &case(9), LONG);
+    assert_eq!((process.error.as_ref(), process.partial), (None, true));
+    assert!(process.slices.is_empty() && process.samples.is_none(), "{process:?}");
+}
+
+#[test]
 fn many_iterations_are_several_runs() {
     let counting = r#"n=${line#run }; echo $n >&2
         s=$(yes 1 | head -n $n | paste -sd,); echo '{"at":"ran","samples_ns":['$s']}'"#;
