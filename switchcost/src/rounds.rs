@@ -336,27 +336,19 @@ impl Rounds {
         rng: &mut fastrand::Rng,
     ) -> Vec<Process> {
         let members: Vec<usize> = group.concat();
-        let mut seats = Vec::new();
-        // Each member's seat, or the reason why it has none.
-        let mut places: Vec<anyhow::Result<usize>> = Vec::new();
-        for &k in &members {
-            let case = &cases[k];
-            let program = self.executables.of(case);
-            places.push(program.map(|program| {
-                let iterations = self.sizes.get(&identity(case)).copied();
-                let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
-                seats.push(Seat { case, program, iterations, slices });
-                seats.len() - 1
-            }));
-        }
-        let seat = |k: &usize| {
-            members
-                .iter()
-                .position(|member| member == k)
-                .and_then(|at| places[at].as_ref().ok().copied())
+        // A case whose program is not there has no seat.
+        let has_seat = |k: &usize| self.executables.of(&cases[*k]).is_ok();
+        let seated: Vec<usize> = members.iter().copied().filter(has_seat).collect();
+        let seat = |&k: &usize| {
+            let (case, program) = (&cases[k], self.executables.of(&cases[k]).ok()?);
+            let iterations = self.sizes.get(&identity(case)).copied();
+            let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
+            Some(Seat { case, program, iterations, slices })
         };
+        let seats: Vec<Seat<'_>> = seated.iter().filter_map(seat).collect();
+        let place = |k: &usize| seated.iter().position(|other| other == k);
         let blocks: Vec<Vec<usize>> =
-            group.iter().map(|block| block.iter().filter_map(seat).collect()).collect();
+            group.iter().map(|block| block.iter().filter_map(place).collect()).collect();
         let name = match &members[..] {
             [one] => cases[*one].cell.name(),
             many => format!("{} programs take turns", many.len()),
@@ -365,11 +357,11 @@ impl Rounds {
         let tell = |turn, turns| progress.show(round, &format!("{name}: {turn} of {turns} turns"));
         let measured = turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell);
         let mut measured = measured.into_iter();
-        let process = |(&k, place): (&usize, anyhow::Result<usize>)| match place {
+        let process = |&k: &usize| match self.executables.of(&cases[k]) {
             Ok(_) => measured.next().unwrap_or_else(|| failed(&cases[k], "not run".to_owned())),
             Err(why) => failed(&cases[k], format!("{why:#}")),
         };
-        members.iter().zip(places).map(process).collect()
+        members.iter().map(process).collect()
     }
 
     /// Puts a process into its place in the run, and stores it.

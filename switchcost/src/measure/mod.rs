@@ -2,5 +2,6 @@
 
 pub mod groups;
 pub mod session;
+mod sums;
 pub mod turns;
 pub(crate) mod watch;

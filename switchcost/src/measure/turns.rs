@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use contract::message::{Description, Extra, MOST_SAMPLES, Usage};
+use contract::message::{Description, MOST_SAMPLES, Usage};
 use observe::{cache_line, interference, memory, migrations, perf, usage};
 use record::{
     CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Slice,
@@ -13,6 +13,7 @@ use record::{
 };
 
 use super::session::{Ended, Fault, Ready, Session};
+use super::sums::{each, merge, plus, sum};
 use super::watch::{Look, Watch, drawn};
 use crate::executable::Executable;
 use crate::plan::Case;
@@ -490,65 +491,6 @@ fn setting(case: &Case, allowed: Option<&Cpus>) -> Setting {
         setting.cpus = allowed.map(Cpus::first);
     }
     setting
-}
-
-fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    }
-}
-
-/// Usage with each count changed.
-fn each(usage: Usage, change: impl Fn(u64) -> u64) -> Usage {
-    Usage {
-        user_ns: change(usage.user_ns),
-        system_ns: change(usage.system_ns),
-        voluntary_switches: change(usage.voluntary_switches),
-        involuntary_switches: change(usage.involuntary_switches),
-        minor_faults: change(usage.minor_faults),
-        major_faults: change(usage.major_faults),
-    }
-}
-
-/// Usage of two slices.
-fn sum(a: Usage, b: Usage) -> Usage {
-    let both = |count: fn(&Usage) -> u64| count(&a).saturating_add(count(&b));
-    Usage {
-        user_ns: both(|used| used.user_ns),
-        system_ns: both(|used| used.system_ns),
-        voluntary_switches: both(|used| used.voluntary_switches),
-        involuntary_switches: both(|used| used.involuntary_switches),
-        minor_faults: both(|used| used.minor_faults),
-        major_faults: both(|used| used.major_faults),
-    }
-}
-
-/// Adds distributions of a further slice. Count, mean, deviation and extremes are exact; a percentile
-/// is the mean of the slices', weighted by their counts.
-fn merge(all: &mut Extra, more: Extra) {
-    for (name, b) in more {
-        let Some(a) = all.get_mut(&name) else {
-            all.insert(name, b);
-            continue;
-        };
-        let (n, m) = (a.count as f64, b.count as f64);
-        let weighted = |x: f64, y: f64| (x * n + y * m) / (n + m).max(1.0);
-        let percentile = |x: u64, y: u64| weighted(x as f64, y as f64).round() as u64;
-        let mean = weighted(a.mean, b.mean);
-        let spread = |d: f64, own: f64| d.powi(2) + (own - mean).powi(2);
-        let variance = weighted(spread(a.stddev, a.mean), spread(b.stddev, b.mean));
-        *a = contract::message::Distribution {
-            count: a.count.saturating_add(b.count),
-            mean,
-            stddev: variance.sqrt(),
-            min: a.min.min(b.min),
-            p50: percentile(a.p50, b.p50),
-            p90: percentile(a.p90, b.p90),
-            p99: percentile(a.p99, b.p99),
-            max: a.max.max(b.max),
-        };
-    }
 }
 
 /// Takes the end of a process into its record: the cause of a fault, or an interruption.

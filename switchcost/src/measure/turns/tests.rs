@@ -182,19 +182,3 @@ fn a_pinned_case_runs_on_one_cpu() {
     assert!(error.ends_with(&format!("Cpus_allowed_list:\t{cpu}")), "{error}");
     assert!(process.cache_line.is_none());
 }
-
-#[test]
-fn slices_of_a_distribution_add_up() {
-    let samples = [[1_u64, 2, 3, 4], [5, 6, 7, 100]];
-    let mut all = Extra::new();
-    for slice in samples {
-        let extra = [("a".to_owned(), distribution(&slice).unwrap())];
-        merge(&mut all, extra.into());
-    }
-    let whole = distribution(&samples.concat()).unwrap();
-    let found = all["a"];
-    assert_eq!((found.count, found.min, found.max), (8, 1, 100));
-    assert!((found.mean - whole.mean).abs() < 1e-9);
-    assert!((found.stddev - whole.stddev).abs() < 1e-9);
-    assert_eq!(found.p50, 4);
-}
