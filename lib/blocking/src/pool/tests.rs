@@ -47,16 +47,22 @@ fn a_task_awaits_the_room_in_a_bounded_queue() {
     let queue = pool.queue();
     let gate = Arc::new(Barrier::new(2));
     runtime().block_on(async {
+        let (begin, begun) = oneshot::channel();
         let first = tokio::spawn({
             let (queue, gate) = (queue.clone(), Arc::clone(&gate));
-            async move { queue.dispatch(move || gate.wait().is_leader()).await }
+            let operation = move || {
+                begin.send(()).unwrap();
+                gate.wait();
+            };
+            async move { queue.dispatch(operation).await }
         });
+        // The only thread is busy, and the queue is empty.
+        begun.await.unwrap();
         let others = [1, 2].map(|k| {
             let queue = queue.clone();
             tokio::spawn(async move { queue.dispatch(move || k).await })
         });
-        // The first is taken out of the queue by its thread, and the second fills it.
-        while queue.room() != Some(0) || queue.jobs.len() != 1 {
+        while queue.jobs.is_empty() {
             yield_now().await;
         }
         for _ in 0..100 {
