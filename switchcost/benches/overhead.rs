@@ -16,10 +16,10 @@ use contract::message::MOST_SAMPLES;
 use anyhow::{Context, ensure};
 use contract::units::Nanos;
 use stats::Estimate;
-use switchcost::CONFIDENCE;
+use switchcost::figures::CONFIDENCE;
 use switchcost::measure::turns::{self, Options, Seat};
+use switchcost::plan::programs::Programs;
 use switchcost::plan::{Case, ProgramTables};
-use switchcost::programs::Programs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 

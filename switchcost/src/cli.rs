@@ -9,9 +9,9 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
-use crate::args::shortened;
-use crate::console::{self, BadUsage};
-use crate::signals;
+use crate::system::console::shortened;
+use crate::system::console::{self, BadUsage};
+use crate::system::signals;
 use crate::verbs::{
     check, compare, duel, estimate, limits, machine, memory, report, run, scale, shell, stat, sweep,
 };

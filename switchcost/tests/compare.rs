@@ -15,10 +15,10 @@ use std::process::{Command, Output};
 
 use contract::message::Usage;
 use record::{Also, Memory, MemoryChange, Metric, Record, distribution};
-use switchcost::analysis::{Cell, analyse};
-use switchcost::compare::{Line, Source, Subject, Verdict, compare};
+use switchcost::figures::analysis::{Cell, analyse};
+use switchcost::measure::store::Store;
 use switchcost::render;
-use switchcost::store::Store;
+use switchcost::views::compare::{Line, Source, Subject, Verdict, compare};
 
 use synthetic::{Noise, centre, draw, edit, file, pair, record, text, verdicts};
 

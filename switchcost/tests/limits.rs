@@ -7,8 +7,8 @@ use std::fs;
 
 use contract::message::{Need, Needs};
 use observe::limits::{LimitState, Limits};
-use switchcost::doctor::{self, Asked, Checkup};
 use switchcost::render;
+use switchcost::views::doctor::{self, Asked, Checkup};
 use tempfile::TempDir;
 
 /// A system, unpacked from one text: `=== path` before each file.

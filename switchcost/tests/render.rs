@@ -8,9 +8,10 @@ use std::process::Command;
 use std::{fs, io};
 
 use record::Record;
-use switchcost::analysis::{Analysis, analyse};
-use switchcost::answer::Answer;
-use switchcost::{render, store};
+use switchcost::figures::analysis::{Analysis, analyse};
+use switchcost::measure::store;
+use switchcost::render;
+use switchcost::views::answer::Answer;
 
 mod browser;
 #[path = "fixtures/generate.rs"]

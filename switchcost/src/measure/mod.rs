@@ -1,7 +1,13 @@
 //! Measuring: live programs that take turns, and what the machine does meanwhile. Records come out.
 
 pub mod groups;
+pub(crate) mod origin;
+pub mod pacing;
+pub mod probe;
+pub mod quiet;
+pub mod rounds;
 pub mod session;
+pub mod store;
 mod sums;
 pub mod turns;
 pub(crate) mod watch;

@@ -22,9 +22,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::executable::Executable;
-use crate::setting::Setting;
-use crate::{oom, scratch, signals};
+use crate::plan::setting::Setting;
+use crate::system::executable::Executable;
+use crate::system::oom;
+use crate::system::scratch;
+use crate::system::signals;
 
 mod ended;
 

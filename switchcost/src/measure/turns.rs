@@ -15,10 +15,11 @@ use record::{
 use super::session::{Ended, Fault, Ready, Session};
 use super::sums::{each, merge, plus, sum};
 use super::watch::{Look, Watch, drawn};
-use crate::executable::Executable;
+use crate::measure::store;
 use crate::plan::Case;
-use crate::setting::{Cpus, Setting};
-use crate::{signals, store};
+use crate::plan::setting::{Cpus, Setting};
+use crate::system::executable::Executable;
+use crate::system::signals;
 
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
 pub const SLICE: Duration = Duration::from_millis(8);

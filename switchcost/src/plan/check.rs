@@ -6,7 +6,7 @@ use anyhow::{Context, bail, ensure};
 use record::Metric;
 
 use super::{COUNTS_OF_A_SLOPE, Section};
-use crate::console::{is_command, plain_line};
+use crate::system::console::{is_command, plain_line};
 
 /// Longest name of a pass.
 const LONGEST_PASS: usize = 100;

@@ -7,14 +7,14 @@ use stats::Estimate;
 use super::Grid;
 use super::layout::wrapped;
 use super::markdown::escaped;
-use crate::answer::{Answer, number};
+use crate::views::answer::{Answer, number};
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
-    let row = |row: &crate::answer::Row| {
+    let row = |row: &crate::views::answer::Row| {
         let [thread, task] =
             [row.thread, row.task].map(|figure| figure.show(row.metric.quantity()));
         vec![row.name.clone(), thread, task, ratio(&row.ratio)]

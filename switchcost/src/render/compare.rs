@@ -5,8 +5,8 @@ use stats::{Estimate, MIN_ROUNDS};
 
 use super::figures::{bracketed, first_line, headline};
 use super::{Document, Grid};
-use crate::CONFIDENCE;
-use crate::compare::{Change, Comparison, Figure, File, Line, Section, Subject, Verdict};
+use crate::figures::CONFIDENCE;
+use crate::views::compare::{Change, Comparison, Figure, File, Line, Section, Subject, Verdict};
 
 /// A comparison in full.
 pub fn document(comparison: &Comparison) -> Document {
@@ -49,7 +49,7 @@ fn provenance(comparison: &Comparison) -> Vec<String> {
 
 /// What sets the files apart, loudly.
 fn marks(comparison: &Comparison) -> Vec<String> {
-    let line = |mark: &crate::compare::Mark| {
+    let line = |mark: &crate::views::compare::Mark| {
         let what = match mark.subject {
             Subject::Machine => "DIFFERENT MACHINE OR SETTINGS",
             Subject::Build => "DIFFERENT BUILD",
@@ -174,7 +174,7 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
          hold together: of equal runs, at most one comparison in {:.0} calls any of its {} changes \
          different (Holm).",
         CONFIDENCE * 100.0,
-        1.0 / crate::compare::LEVEL,
+        1.0 / crate::views::compare::LEVEL,
         comparison.family
     )];
     let have = |verdict: Verdict| {

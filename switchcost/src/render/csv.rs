@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use stats::Interval;
 
 use super::plainly;
-use crate::analysis::{self, Cell};
-use crate::cases::{Cases, Runs};
-use crate::memory::Slopes;
+use crate::figures::analysis::{self, Cell};
+use crate::figures::cases::{Cases, Runs};
+use crate::figures::memory::Slopes;
 
 /// The columns behind the name, and where each is in a figure as JSON has it. Times are in ns, sizes in
 /// bytes, rates and throughputs per second, and counts of the evidence per hop; what is unknown is left

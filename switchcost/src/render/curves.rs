@@ -6,9 +6,9 @@ use record::Quantity;
 use super::figures::{first_line, headline};
 use super::{Grid, Section, evidence};
 use crate::NOT_RUN;
-use crate::analysis::{Cell, Curve, Series};
-use crate::answer::short;
-use crate::course::{FEWEST, Held, Overtaking, TOLERANCE};
+use crate::figures::analysis::{Cell, Curve, Series};
+use crate::figures::change_point::{FEWEST, Held, Overtaking, TOLERANCE};
+use crate::views::answer::short;
 
 /// Bars of rising height.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -6,8 +6,8 @@ use record::Quantity;
 
 use super::layout::wrapped;
 use super::plainly;
-use crate::console::plain_line;
-use crate::duel::judge::{Fault, Finding, Judged, JudgedRow, KINDS, Kind, Row, Verdict};
+use crate::figures::duel::judge::{Fault, Finding, Judged, JudgedRow, KINDS, Kind, Row, Verdict};
+use crate::system::console::plain_line;
 
 /// Widest line.
 const WIDTH: usize = 100;

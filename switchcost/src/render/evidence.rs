@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{Cell, Curve, Table};
-use crate::cases::case_name;
-use crate::evidence::{Evidence, Verdict};
+use crate::figures::analysis::{Cell, Curve, Table};
+use crate::figures::cases::case_name;
+use crate::figures::evidence::{Evidence, Verdict};
 
 /// Beside a figure that its counters contradict.
 pub(super) const MARK: &str = "(!)";
@@ -144,7 +144,9 @@ mod tests {
     use record::{Build, Case, Interference, Machine, Metric, Plan, Record, Run, Section};
     use std::sync::Arc;
 
-    use crate::{analysis, render, testing};
+    use crate::figures::analysis;
+    use crate::render;
+    use crate::testing;
 
     fn header() -> Arc<Run> {
         let mut plan = Plan::default();

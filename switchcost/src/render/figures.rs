@@ -6,7 +6,7 @@ use stats::{Estimate, Interval, MIN_ROUNDS, Mode};
 
 use super::evidence;
 use crate::NOT_RUN;
-use crate::cases::Reading;
+use crate::figures::cases::Reading;
 
 /// A figure, or two where it has two modes, with what is to be said of its runs.
 pub fn headline(reading: &Reading) -> String {

@@ -3,8 +3,8 @@
 use super::answer::ratio;
 use super::document::Section;
 use super::{ABSENT, Document, Grid};
-use crate::answer::short;
-use crate::fleet::{Figures, Fleet, Machine, Row};
+use crate::views::answer::short;
+use crate::views::fleet::{Figures, Fleet, Machine, Row};
 
 /// The files with their facts, and the two tables.
 pub fn document(fleet: &Fleet) -> Document {

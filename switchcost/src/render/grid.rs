@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::console::plain_line;
+use crate::system::console::plain_line;
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };

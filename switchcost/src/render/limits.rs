@@ -8,7 +8,7 @@ use terminal_size::{Width, terminal_size_of};
 
 use super::grid::Grid;
 use super::layout::wrapped;
-use crate::doctor::{Checkup, Line, Verdict};
+use crate::views::doctor::{Checkup, Line, Verdict};
 
 /// Widest text where the terminal's width is not known.
 const WIDEST: usize = 100;

@@ -7,9 +7,9 @@ use record::Quantity;
 
 use super::layout::{named, wrapped};
 use super::{ABSENT, Grid, plainly};
-use crate::answer::short;
-use crate::crossings::{Class, Crossings};
-use crate::setting::Cpus;
+use crate::plan::setting::Cpus;
+use crate::views::answer::short;
+use crate::views::crossings::{Class, Crossings};
 
 /// Widest line.
 const WIDTH: usize = 99;
@@ -154,7 +154,7 @@ mod tests {
     use record::Machine;
 
     use super::*;
-    use crate::crossings::Crossing;
+    use crate::views::crossings::Crossing;
 
     /// 128 CPUs: two sockets, caches of four cores, two threads a core.
     fn large() -> CpuMap {

@@ -4,10 +4,10 @@ use contract::units::{Bytes, bytes, bytes_like};
 
 use super::Grid;
 use super::figures::{bracketed, factor_in, unmeasured};
-use crate::analysis::{Cell, Table};
-use crate::answer::number;
-use crate::cases::case_name;
-use crate::memory::{Fit, Slopes};
+use crate::figures::analysis::{Cell, Table};
+use crate::figures::cases::case_name;
+use crate::figures::memory::{Fit, Slopes};
+use crate::views::answer::number;
 
 /// Cell where huge pages make a slope mean nothing.
 const VOID: &str = "void (huge pages)";

@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-use crate::console::plain;
+use crate::system::console::plain;
 use record::Build;
 use record::{Metric, Record, Run};
 
-use crate::analysis::{Analysis, Cell, Row, Table};
-use crate::answer::Answer;
-use crate::cases::Reading;
-use crate::compare as comparison;
-use crate::notes;
+use crate::figures::analysis::{Analysis, Cell, Row, Table};
+use crate::figures::cases::Reading;
+use crate::figures::notes;
+use crate::views::answer::Answer;
+use crate::views::compare as comparison;
 
 pub mod answer;
 pub mod compare;

@@ -7,8 +7,8 @@ use record::{Memory, Record};
 
 use super::layout::named;
 use super::{evidence, plainly};
-use crate::evidence::Verdict;
-use crate::notes::Note;
+use crate::figures::evidence::Verdict;
+use crate::figures::notes::Note;
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;

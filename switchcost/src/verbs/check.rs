@@ -6,13 +6,15 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 
-use crate::args::{ProgramArgs, TextOrJson, shortened, time_limit};
-use crate::conformance::{self, Candidate, Checked, Conformity, Level};
-use crate::console::{self, BadUsage};
-use crate::lock::Turn;
+use crate::check::{self, Candidate, Checked, Conformity, Level};
+use crate::plan::programs::Programs;
+use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_others};
-use crate::programs::Programs;
-use crate::signals;
+use crate::system::console::shortened;
+use crate::system::console::{self, BadUsage};
+use crate::system::lock::Turn;
+use crate::system::signals;
+use crate::verbs::args::{ProgramArgs, TextOrJson};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -51,7 +53,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let mut report =
         Report { program, level: args.level, passed: 0, failed: 0, skipped: 0, checks: Vec::new() };
     // A check is made when its turn comes.
-    let mut checks = conformance::check(&candidate);
+    let mut checks = check::check(&candidate);
     while signals::received().is_none()
         && let Some(checked) = checks.next()
     {

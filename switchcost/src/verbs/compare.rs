@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::console;
+use crate::plan::values;
+use crate::system::console;
 use anyhow::{Context, bail, ensure};
 
 use super::report::Format;
-use crate::args;
-use crate::compare::{self, Change, Comparison, Line, Source, Verdict};
+use crate::measure::store;
 use crate::render::compare as render;
-use crate::store;
+use crate::views::compare::{self, Change, Comparison, Line, Source, Verdict};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
     /// End with status 1 where a verdict is slower or larger and the whole interval of the change lies
     /// above this. 5% and 5 are the same
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = args::percent)]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
     fail_above: Option<f64>,
 }
 

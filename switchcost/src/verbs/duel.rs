@@ -11,17 +11,22 @@ use clap::ValueEnum;
 use record::Build;
 
 use super::run::{Selection, drawn_seed};
-use crate::args::{self, TextOrJson};
-use crate::console::{self, BadUsage};
-use crate::duel::judge::{self, Finding, Judged, JudgedRow, Kind};
-use crate::duel::side::{self, Side};
-use crate::duel::{self, Decider};
+use crate::figures::duel::Decider;
+use crate::figures::duel::judge::{self, Finding, Judged, JudgedRow, Kind};
+use crate::measure::pacing;
+use crate::measure::quiet;
+use crate::measure::rounds::Rounds;
+use crate::measure::store::{self, Contents, Store};
 use crate::measure::turns::Options;
 use crate::plan::Case;
-use crate::programs::Executables;
-use crate::rounds::Rounds;
-use crate::store::{self, Contents, Store};
-use crate::{pacing, placement, quiet, render, signals};
+use crate::plan::placement;
+use crate::plan::programs::Executables;
+use crate::plan::side::{self, Side};
+use crate::plan::{self, values};
+use crate::render;
+use crate::system::console::{self, BadUsage};
+use crate::system::signals;
+use crate::verbs::args::TextOrJson;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -37,7 +42,7 @@ pub(crate) struct Args {
     selection: Selection,
 
     /// Time for all rows together, builds apart
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = args::duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = values::duration)]
     budget: Duration,
 
     /// Most pairs of a row, one in each round [default: as many as the budget allows]; 8 are enough for counts
@@ -46,7 +51,7 @@ pub(crate) struct Args {
 
     /// End with status 1 if the whole interval of a change for the worse lies above this, or a row fails.
     /// 5% and 5 are the same
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = args::percent)]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
     fail_above: Option<f64>,
 
     /// Figures that --fail-above looks at
@@ -66,7 +71,7 @@ pub(crate) struct Args {
     seed: Option<u64>,
 
     /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = args::time_limit)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = values::time_limit)]
     timeout: Duration,
 
     /// Output format
@@ -214,7 +219,7 @@ impl Args {
         let plan = self.selection.plan()?;
         let mut cases = plan.cases(false);
         self.selection.retain(&mut cases)?;
-        duel::thin_out(&mut cases);
+        plan::duel::thin_out(&mut cases);
         let (cases, absent) = placement::place(cases)?;
         let mut left_out = absent;
         let mut wanted: Vec<Case> = Vec::new();
@@ -270,7 +275,7 @@ impl Args {
             .into_iter()
             .map(|(case, why)| (Case { side: Some(record::Side::A), ..case }, why));
         Ok(Sides {
-            cases: duel::sides(wanted),
+            cases: plan::duel::sides(wanted),
             left_out: one_a_row(left_out.collect()),
             executables,
             names,

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use record::{Metric, Quantity};
 
-use crate::answer::{Answer, Figure, Row, percent, short};
-use crate::console::{self, BadUsage, plain_line};
-use crate::store;
+use crate::measure::store;
+use crate::system::console::{self, BadUsage, plain_line};
+use crate::views::answer::{Answer, Figure, Row, percent, short};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -129,7 +129,7 @@ mod tests {
     use nix::unistd::mkfifo;
 
     use super::*;
-    use crate::doubt::Conditions;
+    use crate::figures::doubt::Conditions;
     use stats::Estimate;
 
     fn row(metric: Metric, thread: f64, task: f64) -> Row {

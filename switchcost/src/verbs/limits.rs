@@ -8,13 +8,13 @@ use contract::message::Description;
 use observe::limits::{Limits, Raised, Refused, Shortage};
 use serde::Serialize;
 
-use crate::args::TextOrJson;
-use crate::console;
-use crate::doctor::{self, Asked};
+use crate::measure::probe;
+use crate::plan::programs::Programs;
 use crate::plan::{BUILT_IN, built_in_tables};
-use crate::probe;
-use crate::programs::Programs;
 use crate::render;
+use crate::system::console;
+use crate::verbs::args::TextOrJson;
+use crate::views::doctor::{self, Asked};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -8,12 +8,13 @@ use anyhow::{Context, bail};
 use observe::cache_line;
 use observe::machine::cpu_map::CpuMap;
 
-use crate::args::TextOrJson;
-use crate::console::{self, BadUsage};
-use crate::crossings::{Crossing, Crossings, MOST_CPUS};
-use crate::lock::Turn;
-use crate::setting::Cpus;
-use crate::{render, signals};
+use crate::plan::setting::Cpus;
+use crate::render;
+use crate::system::console::{self, BadUsage};
+use crate::system::lock::Turn;
+use crate::system::signals;
+use crate::verbs::args::TextOrJson;
+use crate::views::crossings::{Crossing, Crossings, MOST_CPUS};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -3,8 +3,8 @@
 use super::run::Keep;
 use super::sweep;
 use crate::plan::Plan;
-use crate::programs::Programs;
-use crate::sweep::Planned;
+use crate::plan::programs::Programs;
+use crate::plan::sweep::Planned;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

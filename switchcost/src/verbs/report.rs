@@ -4,18 +4,20 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::console::{self, BadUsage};
+use crate::system::console::{self, BadUsage};
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use record::Record;
 use serde::Serialize;
 
-use crate::analysis::{self, Analysis};
-use crate::answer::Answer;
-use crate::args::TextOrJson;
-use crate::duel::judge::{self, Judged};
-use crate::fleet::Fleet;
-use crate::{render, replace, store};
+use crate::figures::analysis::{self, Analysis};
+use crate::figures::duel::judge::{self, Judged};
+use crate::measure::store;
+use crate::render;
+use crate::system::replace;
+use crate::verbs::args::TextOrJson;
+use crate::views::answer::Answer;
+use crate::views::fleet::Fleet;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -6,8 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::console::{self, BadUsage, plain_line};
-use crate::signals;
+use crate::plan::values;
+use crate::system::console::{self, BadUsage, plain_line};
+use crate::system::signals;
 use anyhow::Context;
 use clap::Parser;
 use clap::builder::{
@@ -17,13 +18,13 @@ use clap::builder::{
 use record::Record;
 
 use super::report::{self, Format};
-use crate::args::Measure;
-use crate::placement;
+use crate::figures::analysis;
+use crate::measure::rounds::Rounds;
+use crate::measure::store::{self, Contents, Store};
+use crate::plan::placement;
+use crate::plan::programs::Programs;
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
-use crate::programs::Programs;
-use crate::rounds::Rounds;
-use crate::store::{self, Contents, Store};
-use crate::{analysis, args};
+use crate::verbs::args::Measure;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -60,7 +61,7 @@ pub(crate) struct Args {
 
     /// Time for the whole run, builds apart: rounds go on until it is used [default: the plan's, 60s for
     /// the default plan, or 15s with --quick]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = args::time_limit, conflicts_with = "rounds", help_heading = "Plan")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = values::time_limit, conflicts_with = "rounds", help_heading = "Plan")]
     budget: Option<Duration>,
 
     /// Print all tables, not the answer alone

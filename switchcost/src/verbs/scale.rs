@@ -3,7 +3,10 @@
 use record::Metric;
 
 use super::{run::Keep, sweep};
-use crate::{console::BadUsage, range::Range, subject::Subject, sweep::Sweep};
+use crate::plan::range::Range;
+use crate::plan::subject::Subject;
+use crate::plan::sweep::Sweep;
+use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::console;
+use crate::system::console;
 use anyhow::Context;
 use clap::Command;
 use clap_complete::Shell;
 
-use crate::replace;
+use crate::system::replace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionArgs {

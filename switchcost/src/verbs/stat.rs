@@ -10,16 +10,18 @@ use contract::units::Span;
 use record::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
-use crate::args::{Measure, ProgramArgs, TextOrJson, shortened};
-use crate::console::{self, BadUsage};
-use crate::evidence::{Evidence, Verdict};
-use crate::lock::Turn;
+use crate::figures::evidence::{Evidence, Verdict};
+use crate::figures::notes::Note;
 use crate::measure::turns::{self, Seat};
-use crate::notes::Note;
+use crate::plan::programs::Programs;
+use crate::plan::setting::{self, Cpus, Policy, Setting};
 use crate::plan::{Case, built_in_tables, ensure_others};
-use crate::programs::Programs;
-use crate::setting::{self, Cpus, Policy, Setting};
-use crate::{render, signals};
+use crate::render;
+use crate::system::console::shortened;
+use crate::system::console::{self, BadUsage};
+use crate::system::lock::Turn;
+use crate::system::signals;
+use crate::verbs::args::{Measure, ProgramArgs, TextOrJson};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -137,7 +139,7 @@ fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Rec
     let mut plan = Plan::default();
     plan.put(&section, &cell);
     let machine = observe::machine::read();
-    let run = Run::begin(crate::rounds::command_line(), 0, machine, build, plan);
+    let run = Run::begin(crate::measure::rounds::command_line(), 0, machine, build, plan);
     process.run = run.id;
     Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)
 }

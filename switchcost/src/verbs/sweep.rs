@@ -1,21 +1,21 @@
 //! `switchcost sweep`: one flag over a range.
 
-use crate::console::{self, BadUsage};
+use crate::system::console::{self, BadUsage};
 use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
 use record::Metric;
 
 use super::report;
 use super::run::{Keep, drawn_seed};
-use crate::analysis;
+use crate::figures::analysis;
+use crate::measure::probe::Answer;
+use crate::measure::rounds::Rounds;
+use crate::measure::store::Store;
+use crate::plan::programs::Programs;
+use crate::plan::range::Range;
+use crate::plan::subject::Subject;
+use crate::plan::sweep::{self, Cut, Planned, Sweep};
 use crate::plan::{Case, built_in_tables, ensure_others};
-use crate::probe::Answer;
-use crate::programs::Programs;
-use crate::range::Range;
-use crate::rounds::Rounds;
-use crate::store::Store;
-use crate::subject::Subject;
-use crate::sweep::{self, Cut, Planned, Sweep};
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use contract::message::Distribution;
 use record::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
-use switchcost::compare::{Comparison, Source, Verdict, compare};
 use switchcost::render;
+use switchcost::views::compare::{Comparison, Source, Verdict, compare};
 
 /// Log-normal noise from a seed.
 pub(crate) struct Noise(fastrand::Rng);

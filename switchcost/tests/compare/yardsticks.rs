@@ -2,8 +2,8 @@
 //! known.
 
 use record::{Also, Metric, Record};
-use switchcost::compare::{Comparison, Verdict};
 use switchcost::render::compare::percent;
+use switchcost::views::compare::{Comparison, Verdict};
 
 use super::synthetic::{Noise, edit, pair, record, text, verdicts};
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use contract::message::Answer;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use switchcost::conformance::{Candidate, Conformity, Level, check, threads};
+use switchcost::check::{Candidate, Conformity, Level, check, threads};
 
 use crate::support::process::Run;
 use crate::support::{build, is_installed, skip, until};

@@ -4,7 +4,7 @@ use contract::message::Answer;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use switchcost::conformance::{Candidate, Level, Live, threads};
+use switchcost::check::{Candidate, Level, Live, threads};
 
 use crate::support::house::House;
 use crate::support::{build, is_installed, skip};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use contract::units::{self, Bytes, Nanos};
 use proptest::prelude::*;
-use switchcost::range::Range;
-use switchcost::setting::Cpus;
+use switchcost::plan::range::Range;
+use switchcost::plan::setting::Cpus;
 
 use super::{inputs, number};
 

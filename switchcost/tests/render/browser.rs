@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use switchcost::analysis::analyse;
+use switchcost::figures::analysis::analyse;
 
 use super::{page, records};
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
+use switchcost::measure::probe;
 use switchcost::plan::BUILT_IN;
-use switchcost::probe;
 
 use crate::conformance::programs;
 use crate::support::build;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use switchcost::quiet::{Disturbance, Levels};
-use switchcost::store;
+use switchcost::measure::quiet::{Disturbance, Levels};
+use switchcost::measure::store;
 
 use crate::support::house::House;
 

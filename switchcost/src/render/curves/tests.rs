@@ -1,6 +1,6 @@
 use super::*;
-use crate::cases::Reading;
-use crate::course::{Course, FullCache, Overtaking};
+use crate::figures::cases::Reading;
+use crate::figures::change_point::{Course, FullCache, Overtaking};
 use record::Metric;
 use stats::{Estimate, Interval};
 

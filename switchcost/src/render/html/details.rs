@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use record::{Record, Run};
 
 use super::tables::scrolled;
-use crate::cases::{Cases, Key, Reading, Runs};
-use crate::notes;
+use crate::figures::cases::{Cases, Key, Reading, Runs};
+use crate::figures::notes;
 use crate::render::Grid;
 
 /// Columns of the table of cases, after the names.

@@ -13,11 +13,11 @@ mod tables;
 
 use super::plot::{self, Plot};
 use super::{Document, curves, notes_of, provenance, table_section};
-use crate::analysis::{Analysis, Curve, Table};
-use crate::answer::Answer;
-use crate::console::plain;
-use crate::fleet::Fleet;
-use crate::store::utc;
+use crate::figures::analysis::{Analysis, Curve, Table};
+use crate::measure::store::utc;
+use crate::system::console::plain;
+use crate::views::answer::Answer;
+use crate::views::fleet::Fleet;
 use tables::scrolled;
 
 const CSS: &str = include_str!("page.css");

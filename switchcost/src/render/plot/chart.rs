@@ -6,8 +6,8 @@ use record::{Quantity, Record};
 
 use super::Plot;
 use super::axis::Axis;
-use crate::analysis::{Cell, Curve};
-use crate::notes;
+use crate::figures::analysis::{Cell, Curve};
+use crate::figures::notes;
 
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::analysis::Analysis;
-use crate::answer::Answer;
-use crate::console::{plain, plain_line};
+use crate::figures::analysis::Analysis;
+use crate::system::console::{plain, plain_line};
+use crate::views::answer::Answer;
 
 mod axis;
 mod chart;

@@ -4,10 +4,10 @@ use record::{Metric, Quantity};
 
 use super::axis::Axis;
 use super::{Plot, color};
-use crate::analysis::{Cell, Table};
-use crate::answer::{Answer, number, short};
-use crate::cases::{Reading, case_name};
-use crate::memory::{Fit, Slopes};
+use crate::figures::analysis::{Cell, Table};
+use crate::figures::cases::{Reading, case_name};
+use crate::figures::memory::{Fit, Slopes};
+use crate::views::answer::{Answer, number, short};
 
 /// Height of a row in pixels, of which its name and its figure take the upper half.
 const ROW: u32 = 46;
@@ -36,7 +36,7 @@ impl Plot {
 pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's");
     plot.legend(["async task = 1x", "OS thread"].into_iter(), Plot::mark);
-    let interval = |row: &crate::answer::Row| row.ratio.interval.map(|i| (i.low, i.high));
+    let interval = |row: &crate::views::answer::Row| row.ratio.interval.map(|i| (i.low, i.high));
     let values = answer.rows.iter().flat_map(|row| {
         let (low, high) = interval(row).unwrap_or((row.ratio.value, row.ratio.value));
         [low, high, row.ratio.value]

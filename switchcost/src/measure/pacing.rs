@@ -1,0 +1,169 @@
+//! A budget of time: how many turns a round has, so that enough rounds fit.
+//!
+//! The first round alone decides, by what its programs took, and then the clock how many rounds there are.
+//! The spread between processes decides nothing: an interval that decides when to stop is too narrow.
+
+use std::time::Duration;
+
+use record::Process;
+
+use crate::plan::Case;
+
+/// Rounds that must fit: an interval needs as many.
+pub const ROUNDS: u32 = stats::MIN_ROUNDS as u32;
+
+/// Aim of a budget.
+#[derive(Clone, Copy, Debug)]
+pub struct Aim {
+    /// Rounds that there are in any case.
+    pub fewest: u32,
+    /// Fewest and most rounds that are aimed at: as many as leave half of the time for turns.
+    pub rounds: [u32; 2],
+    /// Turns of the first round.
+    pub first: u32,
+    /// Fewest and most turns of a round.
+    pub turns: [u32; 2],
+    /// Whether a case that takes most of the time is left out.
+    pub leaves_out: bool,
+}
+
+/// Aim of a plan.
+pub const PLAN: Aim =
+    Aim { fewest: ROUNDS, rounds: [10, 16], first: 6, turns: [6, 60], leaves_out: true };
+
+/// Aim of a duel, whose rows have two sides and more rounds.
+pub const DUEL: Aim = Aim {
+    fewest: crate::figures::duel::ROUNDS,
+    rounds: [8, 16],
+    first: 6,
+    turns: [4, 30],
+    leaves_out: false,
+};
+
+/// Share of the time that is left which a single case may take.
+const LARGEST_SHARE: f64 = 0.5;
+
+/// Turns of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Slices of each program.
+    pub turns: u32,
+}
+
+/// Time of a case in one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wall {
+    /// Starting and ending its process, in s.
+    fixed: f64,
+    /// A slice, in s, with the looks at the machine.
+    slice: f64,
+    /// Slices that it had.
+    slices: u32,
+}
+
+impl Wall {
+    /// Time of a process; `fixed` is all besides its slices.
+    pub fn of(process: &Process, fixed: Duration) -> Self {
+        let all: u64 = process.slices.iter().map(|slice| slice.window).sum();
+        let slices = process.slices.len() as u32;
+        let slice = all as f64 / 1e6 / f64::from(slices.max(1));
+        Wall { fixed: fixed.as_secs_f64(), slice, slices }
+    }
+
+    /// Time of so many turns at most, in s.
+    fn within(&self, turns: f64, case: &Case, aim: &Aim) -> f64 {
+        // Less than the turns of the first round were all that it has.
+        let is_all = self.slices < aim.first || case.is_alone();
+        let slices = if is_all { f64::from(self.slices) } else { turns };
+        self.fixed + self.slice * slices
+    }
+}
+
+impl Pace {
+    /// Turns that fill the time which is left after the first round.
+    pub fn of(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> Self {
+        let left = left.as_secs_f64();
+        let needed = |turns: f64, rounds: u32| -> f64 {
+            let each = cases.iter().zip(walls).filter_map(|(case, wall)| {
+                let rounds = case.rounds.clamp(1, rounds) - 1;
+                Some(f64::from(rounds) * wall.as_ref()?.within(turns, case, aim))
+            });
+            each.sum()
+        };
+        let [least, most] = aim.rounds;
+        let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;
+        let rounds = (least..=most).rev().find(is_half).unwrap_or(least);
+        let (none, one) = (needed(0.0, rounds), needed(1.0, rounds));
+        let [fewest, most] = aim.turns.map(f64::from);
+        Pace { turns: ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32 }
+    }
+}
+
+/// Removes the cases of which a single one would take most of the time that is left, and returns their names.
+/// All others stay, even where the sum is too much: a host that was busy in the first round seldom stays so.
+pub fn retain(
+    cases: &mut Vec<Case>,
+    walls: &[Option<Wall>],
+    left: Duration,
+    aim: &Aim,
+) -> Vec<String> {
+    let left = left.as_secs_f64();
+    let cost = |case: &Case, wall: &Option<Wall>| {
+        let rounds = f64::from(case.rounds.clamp(1, aim.fewest) - 1);
+        wall.as_ref().map_or(0.0, |wall| rounds * wall.within(f64::from(aim.turns[0]), case, aim))
+    };
+    let mut costs: Vec<f64> =
+        cases.iter().zip(walls).map(|(case, wall)| cost(case, wall)).collect();
+    let mut dropped = Vec::new();
+    while costs.iter().sum::<f64>() > left && cases.len() > 1 {
+        let most = (0..costs.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]));
+        let Some(most) = most.filter(|&most| costs[most] > LARGEST_SHARE * left) else { break };
+        costs.remove(most);
+        let name = cases.remove(most).cell.name();
+        if !dropped.contains(&name) {
+            dropped.push(name);
+        }
+    }
+    dropped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case() -> Case {
+        Case { rounds: u32::MAX, ..Case::default() }
+    }
+
+    fn wall(fixed: f64, slice: f64) -> Option<Wall> {
+        Some(Wall { fixed, slice, slices: PLAN.first })
+    }
+
+    #[test]
+    fn turns_fill_the_time_that_is_left() {
+        let cases = vec![case(), case()];
+        // Each round takes 0.2 s besides its turns, and 20 ms for each of these.
+        let walls = [wall(0.1, 0.01), wall(0.1, 0.01)];
+        let pace = |left: f64| Pace::of(&cases, &walls, Duration::from_secs_f64(left), &PLAN).turns;
+        // Sixteen rounds in all; and eleven, with half of the time for turns.
+        assert_eq!(pace(15.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
+        assert_eq!(pace(10.0 * (0.2 + 10.0 * 0.02) + 0.01), 10);
+        assert_eq!((pace(0.1), pace(1000.0)), (6, 60));
+        // One that has only a few slices takes no more time with more turns.
+        let few = Some(Wall { slices: 3, ..walls[0].unwrap() });
+        let left = Duration::from_secs_f64(15.0 * (0.23 + 0.4) + 0.01);
+        assert_eq!(Pace::of(&cases, &[few, walls[1]], left, &PLAN).turns, 40);
+    }
+
+    #[test]
+    fn what_cannot_fit_is_left_out() {
+        let mut cases = vec![case(), case()];
+        let dropped =
+            retain(&mut cases, &[wall(1.0, 0.0), wall(10.0, 0.0)], Duration::from_secs(6), &PLAN);
+        assert_eq!((dropped.len(), cases.len()), (1, 1));
+        // No single one is to blame.
+        let mut many = vec![case(); 20];
+        let dropped = retain(&mut many, &[wall(1.0, 0.0); 20], Duration::from_secs(20), &PLAN);
+        assert_eq!((dropped.len(), many.len()), (0, 20));
+    }
+}

@@ -1,0 +1,200 @@
+//! What a program says of a command line before it is run.
+
+use std::mem;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use contract::message::Description;
+use observe::limits::Limits;
+
+use crate::measure::session::Session;
+use crate::plan::setting::Setting;
+use crate::system::executable::Executable;
+
+/// Exit status of a program that was given flags it cannot follow.
+const BAD_USAGE: i32 = 2;
+
+/// Time that a program may take to describe itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a program answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The limits of this system allow it.
+    Fits(Box<Description>),
+    /// They do not.
+    TooMuch {
+        /// What it would be.
+        description: Box<Description>,
+        /// How many tasks they allow.
+        largest: u64,
+        /// Names of the limits that are too low.
+        limits: Vec<String>,
+        /// True if memory is among them.
+        memory: bool,
+    },
+    /// The program has no such flag.
+    NoFlag(String),
+    /// The program does not take the flags for another reason.
+    Refused(String),
+}
+
+/// Output of a program that was called.
+struct Output {
+    status: Option<i32>,
+    stdout: Vec<u8>,
+    words: String,
+}
+
+/// Answer of a program to the question if it could run with these flags. Nothing is measured.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Answer> {
+    let output = call(program, flags)?;
+    Ok(understand(&output, &Limits::read()))
+}
+
+/// True if limits allow what a description needs.
+fn within(limits: &Limits, description: Box<Description>) -> Answer {
+    let report = limits.report(&description.needs, description.tasks);
+    if report.is_enough() {
+        return Answer::Fits(description);
+    }
+    let short = || report.shortages.iter().map(|short| &short.limit);
+    Answer::TooMuch {
+        description,
+        largest: report.most.unwrap_or(0),
+        limits: short().map(|limit| limit.name.clone()).collect(),
+        memory: short().any(|limit| limit.resource.is_bytes()),
+    }
+}
+
+/// Describes a command line of a program that follows the contract.
+///
+/// # Errors
+/// When it cannot be started, or refuses the flags.
+pub fn describe(program: &Executable, flags: &[String]) -> anyhow::Result<Description> {
+    let output = call(program, flags)?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| anyhow!("{} --describe: {}", program.path.display(), output.complaint()))
+}
+
+fn call(program: &Executable, flags: &[String]) -> anyhow::Result<Output> {
+    let args = [flags, &["--describe".to_owned()]].concat();
+    let mut running = Session::start(program, &args, &Setting::default(), PATIENCE)?;
+    running.close_input();
+    let mut stdout = Vec::new();
+    let cannot = || format!("cannot read from {}", program.path.display());
+    if let Some(line) = running.line().with_context(cannot)? {
+        stdout = line;
+    }
+    let ended = running.end().with_context(cannot)?;
+    Ok(Output {
+        status: ended.status.code(),
+        stdout,
+        words: ended.fault.clone().unwrap_or(ended.words),
+    })
+}
+
+impl Output {
+    /// The first line of what it said.
+    fn complaint(&self) -> String {
+        let mut lines = self.words.lines().map(str::trim);
+        let first = lines.find(|line| !line.is_empty());
+        first.unwrap_or("it does not say why").to_owned()
+    }
+}
+
+fn understand(output: &Output, limits: &Limits) -> Answer {
+    match serde_json::from_slice::<Description>(&output.stdout) {
+        Ok(description) => within(limits, Box::new(description)),
+        Err(_) => refusal(output),
+    }
+}
+
+fn refusal(output: &Output) -> Answer {
+    match unknown_flag(&output.words) {
+        Some(flag) if output.status == Some(BAD_USAGE) => Answer::NoFlag(flag.to_owned()),
+        _ => Answer::Refused(output.complaint()),
+    }
+}
+
+/// The flag that a command-line parser complains of, as clap and Go's flag package word it.
+fn unknown_flag(stderr: &str) -> Option<&str> {
+    if let Some((_, rest)) = stderr.split_once("unexpected argument '") {
+        return rest.split('\'').next();
+    }
+    let (_, rest) = stderr.split_once("flag provided but not defined: ")?;
+    rest.split_whitespace().next()
+}
+
+impl Answer {
+    /// True if two answers are of one kind. To a reader they are one then, and the answer for the
+    /// smallest number is it: of limits, it names the one that binds first.
+    pub fn alike(&self, other: &Answer) -> bool {
+        mem::discriminant(self) == mem::discriminant(other)
+    }
+
+    /// Description of the program; `None` where it does not take the flags.
+    pub fn description(&self) -> Option<&Description> {
+        match self {
+            Answer::Fits(description) | Answer::TooMuch { description, .. } => Some(description),
+            Answer::NoFlag(_) | Answer::Refused(_) => None,
+        }
+    }
+
+    /// Why the command line would not run, in a line; `None` where it would.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Answer::Fits(_) => None,
+            Answer::TooMuch { largest: 0, limits, .. } => {
+                Some(format!("this system does not allow that ({})", limits.join("; ")))
+            }
+            Answer::TooMuch { largest, limits, .. } => {
+                Some(format!("this system allows at most {largest} tasks ({})", limits.join("; ")))
+            }
+            Answer::NoFlag(flag) => Some(format!("it has no flag {flag}")),
+            Answer::Refused(reason) => Some(reason.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Answer {
+        let output = Output { status, stdout: stdout.to_owned(), words: words.to_owned() };
+        understand(&output, &Limits::read())
+    }
+
+    #[test]
+    fn answers_are_understood() {
+        let describe = |tasks: u64, bytes: u64| {
+            let description = serde_json::json!({
+                "contract": 1, "program": "p", "version": "3", "tasks": tasks, "hops": 5,
+                "claim": "no-switch", "passes": [{"name": "main"}],
+                "needs": {"bytes": {"fixed": 0, "each": bytes}}
+            });
+            description.to_string().into_bytes()
+        };
+        assert!(matches!(understood(Some(0), &describe(1, 1), ""), Answer::Fits(_)));
+        let much = understood(Some(0), &describe(1 << 40, 1 << 20), "");
+        let reason = much.reason().unwrap();
+        assert!(reason.starts_with("this system allows at most "), "{reason}");
+        let reason = understood(Some(0), &describe(1, 1 << 60), "").reason().unwrap();
+        assert!(reason.starts_with("this system does not allow that ("), "{reason}");
+        let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
+        let no_flag = |flag: &str| Answer::NoFlag(flag.to_owned());
+        assert_eq!(understood(Some(2), b"", clap), no_flag("--capacity"));
+        let go = "flag provided but not defined: -capacity\nUsage of b:\n";
+        assert_eq!(understood(Some(2), b"", go), no_flag("-capacity"));
+        assert_eq!(
+            understood(Some(2), b"", "\nb: --placement: no\n more").reason(),
+            Some("b: --placement: no".to_owned())
+        );
+        let silent = Answer::Refused("it does not say why".to_owned());
+        assert_eq!(understood(None, b"", ""), silent);
+    }
+}

@@ -1,0 +1,313 @@
+//! Which slices count: those in which the machine was quiet. The speed probe, stolen time and the CPU time
+//! of others decide, never the figure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use record::{Record, Run, Slice, Timing};
+use serde::Serialize;
+
+/// How much slower than the quick level a CPU may be, right before a slice and right after it.
+const SLOWER: f64 = 1.05;
+
+/// Largest time that the host may take from its CPUs together in a slice, as a share of its length.
+const STOLEN: f64 = 0.02;
+
+/// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
+const OTHERS: u32 = 50;
+
+/// Quantile of a CPU's probes that is its quick level: the quickest of thousands may be a freak.
+const QUICK: f64 = 0.1;
+
+/// Share of a case's slices that must be quiet, in half of its rounds at least; if fewer are, all count, and it
+/// is a doubt.
+const ENOUGH: f64 = 0.25;
+
+/// Reason why a slice does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disturbance {
+    /// One of its CPUs was slower than its quick level.
+    Slow,
+    /// The host took time from its CPUs.
+    Stolen,
+    /// Other programs used the CPUs.
+    Others,
+}
+
+/// Quick level of each CPU: a time of the speed probe, in ns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Levels(BTreeMap<u32, f64>);
+
+impl Levels {
+    /// Levels of a run, from all of its slices.
+    pub fn of<'a>(slices: impl IntoIterator<Item = &'a Slice>) -> Self {
+        let mut probes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for probe in slices.into_iter().flat_map(|slice| &slice.probes) {
+            let times = [probe.before, probe.after].map(f64::from);
+            probes.entry(probe.cpu).or_default().extend(times);
+        }
+        let level = |(cpu, times): (u32, Vec<f64>)| Some((cpu, stats::quantile(&times, QUICK)?));
+        Levels(probes.into_iter().filter_map(level).collect())
+    }
+
+    /// Reason why a slice does not count; `None` if it does.
+    pub fn disturbance(&self, slice: &Slice) -> Option<Disturbance> {
+        let is_slow = slice.probes.iter().any(|probe| {
+            let level = self.0.get(&probe.cpu).copied().unwrap_or(f64::INFINITY);
+            f64::from(probe.before.max(probe.after)) > SLOWER * level
+        });
+        let stolen = slice.stolen.unwrap_or(0) as f64;
+        if is_slow {
+            Some(Disturbance::Slow)
+        } else if stolen > STOLEN * slice.window as f64 {
+            Some(Disturbance::Stolen)
+        } else if slice.others.is_some_and(|share| share > OTHERS) {
+            Some(Disturbance::Others)
+        } else {
+            None
+        }
+    }
+}
+
+/// Sets for each process which time counts. To be called once all records of a run are there.
+pub fn settle(records: &mut [Record]) {
+    let mut runs: Vec<Arc<Run>> = Vec::new();
+    for record in &*records {
+        if !runs.iter().any(|run| Arc::ptr_eq(run, &record.header)) {
+            runs.push(record.header.clone());
+        }
+    }
+    for run in runs {
+        let of_run = |record: &&mut Record| Arc::ptr_eq(&record.header, &run);
+        let mut own: Vec<&mut Record> = records.iter_mut().filter(of_run).collect();
+        let levels = Levels::of(own.iter().flat_map(|record| &record.slices));
+        let mut cases: BTreeMap<(u32, Option<u64>), Vec<Vec<bool>>> = BTreeMap::new();
+        for record in &mut own {
+            record.quiet = record.slices.iter().map(|s| levels.disturbance(s).is_none()).collect();
+            cases.entry((record.case, record.x)).or_default().push(record.quiet.clone());
+        }
+        for record in &mut own {
+            let is_enough = are_enough(&cases[&(record.case, record.x)]);
+            record.timing = timing(&record.slices, &record.quiet, is_enough);
+        }
+    }
+}
+
+/// Whether enough slices were quiet; each item is a round.
+fn are_enough(rounds: &[Vec<bool>]) -> bool {
+    let taken = rounds.iter().filter(|round| !round.is_empty());
+    let with = taken.clone().filter(|round| round.contains(&true)).count();
+    let all: usize = rounds.iter().map(Vec::len).sum();
+    let quiet = rounds.iter().flatten().filter(|quiet| **quiet).count();
+    let taken = taken.count();
+    quiet as f64 >= ENOUGH * all as f64 && 2 * with >= taken && with >= taken.min(stats::MIN_ROUNDS)
+}
+
+fn timing(slices: &[Slice], quiet: &[bool], is_enough: bool) -> Timing {
+    let counted = slices.iter().zip(quiet).filter(|(_, quiet)| **quiet || !is_enough);
+    // The median: a slice in which the speed changed, or a thread was preempted, is not two.
+    let means: Vec<f64> = counted.map(|(slice, _)| slice.mean()).collect();
+    match (slices.is_empty(), stats::median(&means)) {
+        (true, _) => Timing::Whole,
+        (false, Some(median)) if is_enough => Timing::Slices(median),
+        (false, Some(median)) => Timing::AllSlices(median),
+        (false, None) => Timing::Disturbed,
+    }
+}
+
+/// Whether both slices of a turn were quiet, and their figures.
+type Turn = (bool, [f64; 2]);
+
+/// Figures of the slices of two cases in the turns that count, by round: slices of one turn lie next to each
+/// other, so that what the machine does meanwhile cancels. Turns count in which both slices were quiet; or all,
+/// if too few were so.
+pub(crate) fn turns<'a, K>(
+    rounds: impl IntoIterator<Item = (K, &'a Record, &'a Record)>,
+    figure: impl Fn(&Slice) -> f64,
+) -> Vec<(K, Vec<[f64; 2]>)> {
+    let turns_of = |a: &Record, b: &Record| -> Vec<Turn> {
+        let others: BTreeMap<u32, (&Slice, bool)> =
+            b.slices.iter().zip(&b.quiet).map(|(s, &quiet)| (s.turn, (s, quiet))).collect();
+        let turn = |(slice, &quiet): (&Slice, &bool)| {
+            let (other, is_quiet) = others.get(&slice.turn)?;
+            Some((quiet && *is_quiet, [figure(slice), figure(other)]))
+        };
+        a.slices.iter().zip(&a.quiet).filter_map(turn).collect()
+    };
+    let rounds: Vec<(K, Vec<Turn>)> =
+        rounds.into_iter().map(|(key, a, b)| (key, turns_of(a, b))).collect();
+    let quiet = rounds.iter().map(|(_, turns)| turns.iter().map(|(quiet, _)| *quiet).collect());
+    let is_enough = are_enough(&quiet.collect::<Vec<_>>());
+    let counted = |(key, turns): (K, Vec<Turn>)| {
+        let counted = turns.into_iter().filter(|(quiet, _)| *quiet || !is_enough);
+        (key, counted.map(|(_, figures)| figures).collect())
+    };
+    rounds.into_iter().map(counted).collect()
+}
+
+/// Logarithm of first ÷ second over turns: the median, which a load that comes and goes moves less than the
+/// mean. `None` without turns, or if a figure is nothing.
+pub(crate) fn log_ratio(turns: &[[f64; 2]]) -> Option<f64> {
+    let logs: Vec<f64> = turns.iter().map(|[first, second]| (first / second).ln()).collect();
+    stats::median(&logs)
+}
+
+/// Logarithms of the ratio of two cases, one of each round: the median over its turns.
+pub fn log_ratios<'a, K>(
+    rounds: impl IntoIterator<Item = (K, &'a Record, &'a Record)>,
+) -> Vec<(K, f64)> {
+    let rounds = turns(rounds, Slice::mean).into_iter();
+    rounds.filter_map(|(key, turns)| Some((key, log_ratio(&turns)?))).collect()
+}
+
+/// Slices of some records, and how many of them were disturbed by what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Slices.
+    pub slices: usize,
+    /// Slices that do not count.
+    pub disturbed: BTreeMap<Disturbance, usize>,
+}
+
+impl Tally {
+    /// Tally of records; the levels are those of all of them.
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record> + Clone) -> Self {
+        let levels = Levels::of(records.clone().into_iter().flat_map(|record| &record.slices));
+        let mut tally = Tally::default();
+        for slice in records.into_iter().flat_map(|record| &record.slices) {
+            tally.slices += 1;
+            if let Some(why) = levels.disturbance(slice) {
+                *tally.disturbed.entry(why).or_default() += 1;
+            }
+        }
+        tally
+    }
+
+    /// Share of the slices that are quiet; `None` if there are none.
+    pub fn quiet(&self) -> Option<f64> {
+        let disturbed: usize = self.disturbed.values().sum();
+        (self.slices > 0).then(|| 1.0 - disturbed as f64 / self.slices as f64)
+    }
+
+    /// True if too few slices are quiet to be trusted.
+    pub fn is_too_few(&self) -> bool {
+        self.quiet().is_some_and(|share| share < ENOUGH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use record::Probe;
+
+    fn slice(total: u64, before: u32, after: u32) -> Slice {
+        let probes = vec![Probe { cpu: 1, before, after }];
+        Slice { window: 10_000, iterations: 10, total, probes, ..Slice::default() }
+    }
+
+    fn run(slices: Vec<Slice>) -> Vec<Record> {
+        let mut record = testing::record("p", 9, &[100; 9]);
+        record.slices = slices;
+        let mut records = vec![record];
+        settle(&mut records);
+        records
+    }
+
+    #[test]
+    fn the_right_slices_drop_out() {
+        let stolen = Slice { stolen: Some(10_000), ..slice(9000, 800, 800) };
+        let others = Slice { others: Some(300), ..slice(9000, 800, 800) };
+        let quiet = [slice(1000, 800, 800), slice(1100, 810, 805)];
+        let disturbed = [slice(9000, 800, 1200), slice(9000, 850, 800), stolen, others];
+        let records = run([&quiet[..], &disturbed[..]].concat());
+        assert_eq!(records[0].timing, Timing::Slices(105.0));
+        let tally = Tally::of(&records);
+        let of = |why| tally.disturbed.get(&why).copied();
+        assert_eq!(of(Disturbance::Slow), Some(2));
+        assert_eq!((of(Disturbance::Stolen), of(Disturbance::Others)), (Some(1), Some(1)));
+        assert!((tally.quiet().unwrap() - 1.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn where_few_are_quiet_all_count() {
+        let mut slices = vec![slice(9000, 800, 1200); 9];
+        slices.extend([slice(1000, 800, 800), slice(1000, 800, 800)]);
+        let records = run(slices);
+        let Timing::AllSlices(mean) = records[0].timing else { panic!("{:?}", records[0].timing) };
+        assert!(mean > 700.0, "{mean}");
+        assert!(Tally::of(&records).is_too_few());
+    }
+
+    #[test]
+    fn a_figure_decides_nothing() {
+        let levels = Levels::of(&[slice(1, 800, 800)]);
+        assert_eq!(levels.disturbance(&slice(u64::MAX / 2, 800, 800)), None);
+    }
+
+    #[test]
+    fn a_process_without_a_quiet_slice_has_no_time() {
+        let quiet = run(vec![slice(1000, 800, 800); 9]).remove(0);
+        let mut records = vec![quiet.clone(); 6];
+        records[3].slices = vec![slice(9000, 900, 800)];
+        settle(&mut records);
+        assert_eq!(records[3].timing, Timing::Disturbed);
+        // With quiet slices in less than half of the rounds all count.
+        for record in &mut records[2..] {
+            record.slices = vec![slice(2000, 900, 800); 2];
+        }
+        settle(&mut records);
+        assert_eq!(records[0].timing, Timing::AllSlices(100.0));
+        assert_eq!(records[3].timing, Timing::AllSlices(200.0));
+    }
+
+    /// A machine whose speed flips by 40 % for some turns at a time, of which the probe tells; programs with a
+    /// bias of their own of 2 %, and slices with heavy tails.
+    fn simulated(rng: &mut fastrand::Rng, rounds: u32, turns: u32) -> [Vec<Record>; 2] {
+        let normal = |rng: &mut fastrand::Rng| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
+        let mut sides = [Vec::new(), Vec::new()];
+        let mut is_slow = false;
+        for round in 0..rounds {
+            let bias = [normal(rng), normal(rng)].map(|x| (0.02 * x).exp());
+            let mut slices = [Vec::new(), Vec::new()];
+            for turn in 0..turns {
+                is_slow ^= rng.f64() < 0.1;
+                let speed = if is_slow { 1.4 } else { 1.0 };
+                for side in [0, 1] {
+                    let tail = if rng.f64() < 0.05 { 1.3 } else { 1.0 };
+                    let noise = (0.05 * normal(rng)).exp();
+                    let total = (1e6 * speed * bias[side] * tail * noise) as u64;
+                    let probe = (800.0 * speed) as u32;
+                    slices[side].push(Slice { turn, ..slice(total, probe, probe) });
+                }
+            }
+            for (side, slices) in slices.into_iter().enumerate() {
+                let mut record = testing::record("p", 9, &[100; 9]);
+                (record.round, record.slices) = (round, slices);
+                sides[side].push(record);
+            }
+        }
+        sides
+    }
+
+    #[test]
+    fn intervals_of_equal_programs_hold_the_truth_as_often_as_they_say() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let (mut held, mut width) = (0, 0.0);
+        for _ in 0..400 {
+            let [mut a, mut b] = simulated(&mut rng, 12, 8);
+            settle(&mut a);
+            settle(&mut b);
+            let rounds = a.iter().zip(&b).map(|(a, b)| (a.round, a, b));
+            let logs: Vec<f64> = log_ratios(rounds).into_iter().map(|(_, log)| log).collect();
+            let interval = stats::t_interval(&logs, crate::figures::CONFIDENCE).unwrap();
+            held += u32::from(interval.contains(0.0));
+            width += (interval.high - interval.low) / 2.0 / 400.0;
+        }
+        // 95 % of 400, give or take two standard errors and a half.
+        assert!((370..=391).contains(&held), "{held}");
+        // Speed that flips by 40 % is no part of it.
+        assert!(width < 0.04, "{width}");
+    }
+}

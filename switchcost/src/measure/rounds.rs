@@ -1,0 +1,496 @@
+//! Rounds: every case once, each in a fresh process. All that fit are alive together and take turns; what
+//! cannot, such as a size, runs alone.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{bail, ensure};
+use contract::message::{Description, Needs};
+use observe::limits::Limits;
+use record::{Build, Plan, Process, Record, Run, Side};
+
+use crate::NOT_RUN;
+use crate::measure::groups::{blocks, fitting, most_alive, needs_of};
+use crate::measure::origin;
+use crate::measure::pacing::{self, Aim, Pace, Wall};
+use crate::measure::probe;
+use crate::measure::quiet;
+use crate::measure::store::{Contents, Store};
+use crate::measure::turns::{self, Options, Seat};
+use crate::plan::Case;
+use crate::plan::programs::Executables;
+use crate::system::console;
+use crate::system::lock::Turn;
+use crate::system::progress::Progress;
+use crate::system::signals;
+
+/// A run of a plan: what it writes to, and what it has so far.
+#[derive(Debug)]
+pub struct Rounds {
+    executables: Executables,
+    store: Store,
+    header: Arc<Run>,
+    begun: Instant,
+    records: Vec<Record>,
+    done: HashSet<Place>,
+    options: Options,
+    /// Descriptions by case.
+    described: BTreeMap<Identity, Option<Description>>,
+    /// Iterations of a slice by case, as the first round found them.
+    sizes: BTreeMap<Identity, u64>,
+    pace: Option<Pace>,
+    /// Kept, and not looked at.
+    turn: Option<Turn>,
+    /// Error that ended it early.
+    failure: Option<anyhow::Error>,
+}
+
+/// A case among those of a run: its place in the plan, the swept value, whether it is a twin, and the side of a duel.
+type Identity = (u32, Option<u64>, bool, Option<Side>);
+
+/// Place of a process in the run: the round and the case.
+type Place = (u32, Identity);
+
+/// Programs that are alive together: places of cases, those that are compared side by side.
+type Group = Vec<Vec<usize>>;
+
+fn identity(case: &Case) -> Identity {
+    (case.index, case.x, case.twin, case.side)
+}
+
+impl Rounds {
+    /// A run of these cases that begins now.
+    ///
+    /// # Errors
+    /// When signals cannot be taken over.
+    pub fn new(
+        (executables, build): (Executables, Build),
+        store: Store,
+        seed: u64,
+        options: Options,
+        cases: &[Case],
+    ) -> anyhow::Result<Self> {
+        signals::install()?;
+        let machine = observe::machine::read();
+        let header = Run::begin(command_line(), seed, machine, build, plan(cases));
+        Ok(Rounds {
+            executables,
+            store,
+            header: Arc::new(header),
+            begun: Instant::now(),
+            records: Vec::new(),
+            done: HashSet::new(),
+            options,
+            described: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            pace: None,
+            turn: None,
+            failure: None,
+        })
+    }
+
+    /// The same as a duel of these two sides.
+    #[must_use]
+    pub fn between(mut self, sides: [String; 2]) -> Self {
+        Arc::make_mut(&mut self.header).sides = Some(sides);
+        self
+    }
+
+    /// A run that goes on where a file ends. Processes that were interrupted or failed are run again.
+    ///
+    /// # Errors
+    /// When it was made by another plan or with other options, on another machine or by another build.
+    pub fn resume(mut self, earlier: Contents, cases: &[Case]) -> anyhow::Result<Self> {
+        let Some(header) = earlier.runs.last() else {
+            return Ok(self);
+        };
+        ensure!(earlier.runs.len() == 1, "it holds several runs");
+        origin::ensure_same(header, &self.header.machine, &self.header.build)?;
+        let other = "it was made by another plan or with other options";
+        ensure!(header.plan == self.header.plan && header.seed == self.header.seed, "{other}");
+        ensure!(header.sides == self.header.sides, "it is a duel of other sides");
+        for record in earlier.records.iter().filter(|record| record.is_whole()) {
+            let is_its = |case: &&Case| case.index == record.case && case.x == record.x;
+            let Some(case) = cases.iter().find(is_its) else {
+                bail!("{other}: {}", record.args.join(" "));
+            };
+            ensure!(
+                case.args() == record.args,
+                "{other}: {} {}",
+                record.program,
+                record.args.join(" ")
+            );
+            let identity = (record.case, record.x, record.twin, record.side);
+            self.done.insert((record.round, identity));
+            let size = record.slices.iter().map(|slice| slice.iterations).max();
+            self.sizes.extend(size.map(|size| (identity, size)));
+        }
+        self.header = header.clone();
+        let now = record::record::milliseconds(SystemTime::now());
+        let since = Duration::from_millis(now.saturating_sub(header.started));
+        self.begun = self.begun.checked_sub(since).unwrap_or(self.begun);
+        self.records = earlier.records;
+        Ok(self)
+    }
+
+    /// Waits until no other runner measures on this machine, which costs nothing of the budget, and keeps
+    /// others from it as long as this run lives. Then runs all rounds of the cases.
+    ///
+    /// Where there is a budget, rounds go on for about so long: the first one sizes the others, so that enough
+    /// of them fit, and cases that do not fit are left out and named. What has run together is
+    /// stored as soon as it has ended; a signal ends it early, and then it is stored as interrupted.
+    ///
+    /// # Errors
+    /// When nothing was measured; where something was, [`Rounds::conclude`] tells the error, when that
+    /// is printed. A program that fails is a record with an error.
+    pub fn run(&mut self, cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
+        let all = |_: u32, cases: &[Case], _: &mut [Record]| vec![true; cases.len()];
+        self.run_some(cases, budget, &pacing::PLAN, all)
+    }
+
+    /// The same where `wanted` says before each round which cases take part in it; without any it ends.
+    ///
+    /// # Errors
+    /// As [`Rounds::run`].
+    pub fn run_some(
+        &mut self,
+        cases: Vec<Case>,
+        budget: Option<Duration>,
+        aim: &Aim,
+        wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
+    ) -> anyhow::Result<()> {
+        self.turn = Turn::take();
+        let outcome = self.run_all(cases, budget, aim, wanted).and_then(|()| self.store.sync());
+        quiet::settle(&mut self.records);
+        if self.records.is_empty() {
+            outcome?;
+            bail!("nothing was measured");
+        }
+        self.failure = outcome.err();
+        Ok(())
+    }
+
+    fn run_all(
+        &mut self,
+        mut cases: Vec<Case>,
+        budget: Option<Duration>,
+        aim: &Aim,
+        mut wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
+    ) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
+        let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
+        let mut progress = match budget {
+            Some(budget) => Progress::until(begun + budget),
+            None => Progress::new(all.saturating_sub(self.done.len()), last),
+        };
+        self.describe(&cases);
+        let earlier =
+            self.records.iter().flat_map(|record| &record.slices).map(|s| s.turn + 1).max();
+        self.pace = budget.map(|_| Pace { turns: earlier.unwrap_or(aim.first) });
+        for round in 0..last {
+            let started = Instant::now();
+            let chosen = wanted(round, &cases, &mut self.records);
+            if !chosen.contains(&true) {
+                break;
+            }
+            let walls = self.run_round(&cases, &chosen, round, &mut progress)?;
+            if signals::received().is_some() {
+                break;
+            }
+            let Some(budget) = budget else { continue };
+            if round == 0 && walls.iter().any(Option::is_some) {
+                let left = budget.saturating_sub(begun.elapsed());
+                self.pace = Some(Pace::of(&cases, &walls, left, aim));
+                if aim.leaves_out {
+                    self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
+                }
+            }
+            // Half of a round too much is better than half of one too little.
+            let is_due = begun.elapsed() + started.elapsed() / 2 >= budget;
+            let is_over = cases.iter().all(|case| case.rounds <= round + 1);
+            if is_over || round + 1 >= aim.fewest && is_due {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the programs that can take turns what they need.
+    fn describe(&mut self, cases: &[Case]) {
+        let mut known: BTreeMap<(Option<Side>, String, Vec<String>), Option<Description>> =
+            BTreeMap::new();
+        for case in cases.iter().filter(|case| !case.is_alone()) {
+            let line = (case.side, case.program.clone(), case.flags.clone());
+            let program = self.executables.of(case);
+            let description = known.entry(line).or_insert_with(|| {
+                // What it refuses is told when it runs.
+                signals::received()
+                    .is_none()
+                    .then(|| probe::describe(program.ok()?, &case.flags).ok())?
+            });
+            self.described.insert(identity(case), description.clone());
+        }
+    }
+
+    /// Removes cases that a budget has no room for, and names them.
+    fn leave_out_what_is_too_long(
+        &self,
+        cases: &mut Vec<Case>,
+        walls: &[Option<Wall>],
+        left: Duration,
+        budget: Duration,
+        aim: &Aim,
+    ) {
+        let dropped = pacing::retain(cases, walls, left, aim);
+        if !dropped.is_empty() {
+            console::say(format_args!(
+                "left out after one round, since it would take most of {} s: {}; a larger --budget has room",
+                budget.as_secs(),
+                dropped.join("; ")
+            ));
+        }
+    }
+
+    /// Runs one round as far as no signal ends it. Returns the time of each case; `None` where it was not
+    /// run.
+    fn run_round(
+        &mut self,
+        cases: &[Case],
+        chosen: &[bool],
+        round: u32,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Vec<Option<Wall>>> {
+        let mut walls = vec![None; cases.len()];
+        let mut rng =
+            fastrand::Rng::with_seed(self.header.seed.wrapping_add(u64::from(round) << 32));
+        let due: Vec<usize> = (0..cases.len())
+            .filter(|&k| {
+                chosen[k]
+                    && round < cases[k].rounds
+                    && !self.done.contains(&(round, identity(&cases[k])))
+            })
+            .collect();
+        let mut groups = self.groups(cases, &due);
+        rng.shuffle(&mut groups);
+        let mut order = 0;
+        for group in groups {
+            if signals::received().is_some() {
+                break;
+            }
+            let begun = Instant::now();
+            let members: Vec<usize> = group.concat();
+            let processes = self.measure(cases, &group, round, progress, &mut rng);
+            let timed: u64 =
+                processes.iter().flat_map(|process| &process.slices).map(|s| s.window).sum();
+            let fixed = begun.elapsed().saturating_sub(Duration::from_micros(timed));
+            for (&place, process) in members.iter().zip(processes) {
+                walls[place] = Some(Wall::of(&process, fixed / members.len() as u32));
+                let size = process.slices.iter().map(|slice| slice.iterations).max();
+                self.sizes.extend(size.map(|size| (identity(&cases[place]), size)));
+                self.keep(&cases[place], process, round, order)?;
+                order += 1;
+                progress.advance();
+            }
+        }
+        if signals::received().is_some() {
+            let partial =
+                self.records.iter().filter(|record| record.round == round && record.partial);
+            let partial = partial.count();
+            if partial > 0 {
+                console::say(format_args!(
+                    "interrupted in round {}: its {partial} unfinished processes do not count",
+                    round + 1
+                ));
+            }
+        }
+        Ok(walls)
+    }
+
+    /// Groups of the cases that are due: each alone that must be, the others with all that fit.
+    fn groups(&self, cases: &[Case], due: &[usize]) -> Vec<Group> {
+        let description =
+            |k: usize| self.described.get(&identity(&cases[k])).and_then(Option::as_ref);
+        let (together, alone): (Vec<usize>, Vec<usize>) =
+            due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
+        let blocks = blocks(&together.iter().map(|&k| &cases[k]).collect::<Vec<_>>());
+        let needs = |k: usize| description(together[k]).map_or(Needs::default(), needs_of);
+        let groups = fitting(blocks, needs, &Limits::read(), most_alive());
+        let named = |group: Group| -> Group {
+            group
+                .into_iter()
+                .map(|block| block.into_iter().map(|k| together[k]).collect())
+                .collect()
+        };
+        let alone = alone.into_iter().map(|k| vec![vec![k]]);
+        groups.into_iter().map(named).chain(alone).collect()
+    }
+
+    /// Measures a group; processes in the order of its places.
+    fn measure(
+        &self,
+        cases: &[Case],
+        group: &Group,
+        round: u32,
+        progress: &Progress,
+        rng: &mut fastrand::Rng,
+    ) -> Vec<Process> {
+        let members: Vec<usize> = group.concat();
+        // A case whose program is not there has no seat.
+        let has_seat = |k: &usize| self.executables.of(&cases[*k]).is_ok();
+        let seated: Vec<usize> = members.iter().copied().filter(has_seat).collect();
+        let seat = |&k: &usize| {
+            let (case, program) = (&cases[k], self.executables.of(&cases[k]).ok()?);
+            let iterations = self.sizes.get(&identity(case)).copied();
+            let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
+            Some(Seat { case, program, iterations, slices })
+        };
+        let seats: Vec<Seat<'_>> = seated.iter().filter_map(seat).collect();
+        let place = |k: &usize| seated.iter().position(|other| other == k);
+        let blocks: Vec<Vec<usize>> =
+            group.iter().map(|block| block.iter().filter_map(place).collect()).collect();
+        let name = match &members[..] {
+            [one] => cases[*one].cell.name(),
+            many => format!("{} programs take turns", many.len()),
+        };
+        progress.show(round, &name);
+        let tell = |turn, turns| progress.show(round, &format!("{name}: {turn} of {turns} turns"));
+        let measured = turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell);
+        let mut measured = measured.into_iter();
+        let process = |&k: &usize| match self.executables.of(&cases[k]) {
+            Ok(_) => measured.next().unwrap_or_else(|| failed(&cases[k], "not run".to_owned())),
+            Err(why) => failed(&cases[k], format!("{why:#}")),
+        };
+        members.iter().map(process).collect()
+    }
+
+    /// Puts a process into its place in the run, and stores it.
+    fn keep(
+        &mut self,
+        case: &Case,
+        mut process: Process,
+        round: u32,
+        order: u32,
+    ) -> anyhow::Result<()> {
+        if self.records.is_empty() {
+            self.store.begin(&self.header)?;
+        }
+        process.run = self.header.id;
+        process.case = case.index;
+        (process.round, process.order) = (round, order);
+        (process.twin, process.side, process.x) = (case.twin, case.side, case.x);
+        self.store.append(&process)?;
+        let record = Record::new(self.header.clone(), process).map_err(anyhow::Error::msg)?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Stores that a case is not run, and why, so that the file tells what is missing.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    pub fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        let process = failed(case, format!("{NOT_RUN}{reason}"));
+        self.keep(case, process, 0, 0)
+    }
+
+    /// Says where the records are, and whether there should have been more.
+    ///
+    /// # Errors
+    /// When every case failed, when the file has gone, or what has ended the run before its time.
+    pub fn conclude(&mut self) -> anyhow::Result<()> {
+        self.conclude_any()?;
+        if signals::received().is_some() {
+            return Ok(());
+        }
+        let is_missing = |record: &Record| {
+            let error = record.error.as_deref();
+            error.is_some_and(|why| why.starts_with(NOT_RUN))
+        };
+        let mut tried = self.records.iter().filter(|r| !is_missing(r)).peekable();
+        ensure!(
+            tried.peek().is_none()
+                || tried.any(|record| record.samples.is_some() || record.error.is_none()),
+            "every case failed; the records say why"
+        );
+        Ok(())
+    }
+
+    /// The same where failures are verdicts of their own.
+    ///
+    /// # Errors
+    /// When the file has gone, or what has ended the run before its time.
+    pub fn conclude_any(&mut self) -> anyhow::Result<()> {
+        if signals::received().is_some() {
+            let runs = self.records.len();
+            let s = if runs == 1 { "" } else { "s" };
+            console::say(format_args!("interrupted after {runs} run{s}"));
+        }
+        let kept = self.store.ensure_kept();
+        if kept.is_ok() {
+            console::say(format_args!("records: {}", self.store.path().display()));
+        }
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        kept
+    }
+
+    /// The file they are in.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The records so far.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+}
+
+/// The header's part about the cases, in the order of their places.
+fn plan(cases: &[Case]) -> Plan {
+    let mut in_order: Vec<&Case> = cases.iter().collect();
+    in_order.sort_by_key(|case| case.index);
+    let mut plan = Plan::default();
+    for case in in_order {
+        // A filter leaves gaps.
+        while plan.cases.len() < case.index as usize {
+            plan.cases.push(record::Case {
+                section: case.section.title.clone(),
+                ..record::Case::default()
+            });
+        }
+        if plan.cases.len() == case.index as usize {
+            plan.put(&case.section, &case.cell);
+        }
+    }
+    plan
+}
+
+/// Words typed behind the runner's name, without the files that it writes to.
+pub(crate) fn command_line() -> String {
+    let mut words = Vec::new();
+    let mut args = std::env::args_os().skip(1);
+    while let Some(arg) = args.next() {
+        let arg = arg.to_string_lossy().into_owned();
+        match arg.as_str() {
+            "--out" | "--resume" => drop(args.next()),
+            _ if arg.starts_with("--out=") || arg.starts_with("--resume=") => {}
+            _ if arg.contains([' ', '\'', '"', '\n']) => words.push(format!("{arg:?}")),
+            _ => words.push(arg),
+        }
+    }
+    words.join(" ")
+}
+
+/// A process that never ran.
+fn failed(case: &Case, reason: String) -> Process {
+    Process { error: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,306 @@
+//! A file of records, one JSON line each, appended to as they come.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use record::{Process, Run};
+
+use crate::system::signals;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, poll};
+
+use crate::system::lock;
+
+mod absurd;
+mod read;
+
+pub(crate) use absurd::process as ensure_possible;
+pub use read::{Contents, parse, read, read_any, tell};
+
+/// A file that records are appended to.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    file: File,
+    /// True if the file was not there before.
+    made: bool,
+}
+
+impl Store {
+    /// Opens a file for appending; where none is named, makes a new one in this folder, called by
+    /// the date.
+    ///
+    /// # Errors
+    /// When it cannot be opened for writing.
+    pub fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        Store::open_or_dated(path, "switchcost")
+    }
+
+    /// The same where a new file is called otherwise.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_or_dated(path: Option<&Path>, name: &str) -> anyhow::Result<Self> {
+        match path {
+            Some(path) => Store::append_to(path),
+            None => Store::dated(name),
+        }
+    }
+
+    fn dated(name: &str) -> anyhow::Result<Self> {
+        let now = date(SystemTime::now())?;
+        let mut path = PathBuf::from(format!("{name}-{now}.jsonl"));
+        // Two runs may begin in the same second.
+        for number in 2.. {
+            let mut new = OpenOptions::new();
+            match new.append(true).create_new(true).open(&path) {
+                Ok(file) => {
+                    let made = true;
+                    return Store { path, file, made }.locked();
+                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                    path = PathBuf::from(format!("{name}-{now}-{number}.jsonl"));
+                }
+                Err(e) => {
+                    let what =
+                        format!("cannot make {}: name another file by --out", path.display());
+                    return Err(e).context(what);
+                }
+            }
+        }
+        bail!("every name for a file of records is taken: name one by --out")
+    }
+
+    /// Opens a file for appending, and makes it where it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be opened for writing.
+    pub fn append_to(path: &Path) -> anyhow::Result<Self> {
+        let made = !path.exists();
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .custom_flags(OFlag::O_NONBLOCK.bits())
+            .open(path)
+            .with_context(|| cannot_write(path))?;
+        let path = path.to_owned();
+        let mut store = Store { path, file, made }.locked()?;
+        end_last_line(&mut store.file).with_context(|| cannot_write(&store.path))?;
+        Ok(store)
+    }
+
+    /// Keeps other runners from writing to the file: their records would be of one run with these.
+    fn locked(mut self) -> anyhow::Result<Self> {
+        if self.length().is_none() {
+            return Ok(self);
+        }
+        match self.file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                // The other one has made it, if it is new, and may not have written yet.
+                self.made = false;
+                bail!(
+                    "{} is being written to by {}: name another file by --out, or wait for its end",
+                    self.path.display(),
+                    lock::holder(&self.file)
+                )
+            }
+            // Some file systems over a network have no locks.
+            Err(TryLockError::Error(_)) | Ok(()) => Ok(self),
+        }
+    }
+
+    /// Makes sure that the records are still in the file of that name.
+    ///
+    /// # Errors
+    /// When it was removed, or another file has taken its name.
+    pub fn ensure_kept(&self) -> anyhow::Result<()> {
+        let Ok(ours) = self.file.metadata() else {
+            return Ok(());
+        };
+        let kept = fs::metadata(&self.path)
+            .is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino()));
+        ensure!(
+            kept || !ours.is_file(),
+            "{} was removed or replaced during the run: its records are lost",
+            self.path.display()
+        );
+        Ok(())
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends a process in one write, so that a reader never sees a part of it unless the machine
+    /// stops. Where the disk is full, what fitted is taken back.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn append(&mut self, process: &Process) -> anyhow::Result<()> {
+        self.write(serde_json::to_vec(process)?)
+    }
+
+    /// Appends the header of a run, as [`Store::append`] does a process.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn begin(&mut self, run: &Run) -> anyhow::Result<()> {
+        self.write(serde_json::to_vec(run)?)
+    }
+
+    fn write(&mut self, mut line: Vec<u8>) -> anyhow::Result<()> {
+        line.push(b'\n');
+        let before = self.length();
+        let written = match before {
+            Some(_) => self.file.write_all(&line),
+            None => write_to_reader(&self.file, &line),
+        };
+        if let (Err(_), Some(before)) = (&written, before) {
+            // Where this fails too, whoever opens the file next ends the line.
+            let _ = self.file.set_len(before);
+        }
+        written.with_context(|| {
+            format!(
+                "cannot append to {} (the records before are in it; go on by --resume when there is room)",
+                self.path.display()
+            )
+        })
+    }
+
+    /// Waits until the records are on the disk. A crash of this process loses no record that was
+    /// appended; one of the machine may lose those since the last call. Not after each record: the
+    /// next case must not begin beside a disk at work.
+    ///
+    /// # Errors
+    /// What the system reports, a disk that turns out to be full among it.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        match self.length() {
+            // A device or a pipe has nothing to wait for.
+            None => Ok(()),
+            Some(_) => self
+                .file
+                .sync_data()
+                .with_context(|| format!("cannot write {} to the disk", self.path.display())),
+        }
+    }
+
+    /// The length of a plain file.
+    fn length(&self) -> Option<u64> {
+        let metadata = self.file.metadata().ok()?;
+        metadata.is_file().then_some(metadata.len())
+    }
+}
+
+impl Drop for Store {
+    /// Removes a file again that was made for nothing.
+    fn drop(&mut self) {
+        let is_empty = |file: &File| file.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
+        if self.made && is_empty(&self.file) {
+            // An empty file is a small nuisance; whatever ended the run is told already.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// How often a full pipe is looked at after a signal, 100 ms apart.
+const LAST_LOOKS: u32 = 10;
+
+/// Writes to a pipe or a device opened with O_NONBLOCK. Its reader may never read, so a signal ends
+/// the wait.
+fn write_to_reader(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    let mut looks = 0;
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                looks += u32::from(signals::received().is_some());
+                if looks > LAST_LOOKS {
+                    return Err(io::Error::other("interrupted, and nobody reads it"));
+                }
+                let mut fds = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
+                match poll(&mut fds, 100_u8) {
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(e) => return Err(e.into()),
+                }
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// A time as RFC 3339 writes it, in whole seconds of UTC; `None` outside the years 1970 to 9999.
+pub(crate) fn utc(time: SystemTime) -> Option<String> {
+    time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let mut text = String::new();
+    fmt::Write::write_fmt(&mut text, format_args!("{}", humantime::format_rfc3339_seconds(time)))
+        .ok()?;
+    Some(text)
+}
+
+/// The time as a part of a file's name.
+fn date(now: SystemTime) -> anyhow::Result<String> {
+    let date = utc(now).ok_or_else(|| {
+        anyhow!("the system clock is past the year 9999: set it, or name a file by --out")
+    })?;
+    Ok(date.replace(':', "-"))
+}
+
+/// Ends a line that a full disk or a stopped machine has cut short, so that the next record does
+/// not continue it.
+fn end_last_line(file: &mut File) -> io::Result<()> {
+    let mut last = [b'\n'];
+    // A device or a pipe cannot be read backwards, and has no last line.
+    if file.metadata()?.len() > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    if last != [b'\n'] {
+        file.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}: name another file by --out", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_no_date_can_show_is_named() {
+        let at = |seconds| date(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(1_700_000_000).unwrap(), "2023-11-14T22-13-20Z");
+        let error = at(400_000_000_000).unwrap_err().to_string();
+        assert!(error.contains("clock") && error.contains("--out"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_removed_or_replaced_is_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.jsonl");
+        let store = Store::append_to(&path).unwrap();
+        store.ensure_kept().unwrap();
+        fs::remove_file(&path).unwrap();
+        let error = store.ensure_kept().unwrap_err().to_string();
+        assert!(error.contains("out.jsonl was removed"), "{error}");
+        fs::write(&path, "another").unwrap();
+        assert!(store.ensure_kept().is_err());
+        Store::append_to(Path::new("/dev/null")).unwrap().ensure_kept().unwrap();
+    }
+}

@@ -1,0 +1,197 @@
+//! Reading a file of records, none of whose lines is believed before it is looked at.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::measure::quiet;
+use crate::system::console;
+use anyhow::{Context, bail};
+use record::{Kind, Process, Record, Run, SCHEMA};
+use serde::Deserialize;
+
+use super::absurd;
+
+/// No line is longer than this: with 10,000 samples one takes some 200 KB. A file that is no results
+/// file must not take the memory of its longest line.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// How much of a fault is told: it may quote the line.
+const LONGEST_FAULT: usize = 200;
+
+/// Contents of a file.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// Headers in the file's order.
+    pub runs: Vec<Arc<Run>>,
+    /// Processes in the file's order.
+    pub records: Vec<Record>,
+    /// Lines that are no record, or one that cannot be true: their number, from 1, and what is
+    /// wrong.
+    pub faults: Vec<(usize, String)>,
+}
+
+/// Reads a file of records; `-` is standard input.
+///
+/// # Errors
+/// When it cannot be read, or holds no record at all. A faulty line is no error: it is skipped
+/// and told.
+pub fn read(path: &Path) -> anyhow::Result<Contents> {
+    let contents = read_any(path)?;
+    if contents.records.is_empty() {
+        match contents.faults.first() {
+            Some((line, fault)) => {
+                bail!("{} holds no record; line {line}: {fault}", path.display())
+            }
+            None if contents.runs.is_empty() => bail!("{} is empty", path.display()),
+            None => bail!("{} holds no record: its run ended before the first", path.display()),
+        }
+    }
+    Ok(contents)
+}
+
+/// Reads a file of records that may not have any yet; `-` is standard input.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_any(path: &Path) -> anyhow::Result<Contents> {
+    let contents = if path == Path::new("-") {
+        parse(io::stdin().lock())
+    } else {
+        File::open(path).and_then(|file| parse(BufReader::new(file)))
+    };
+    contents.with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Reads lines of records.
+///
+/// # Errors
+/// Errors of the reader.
+pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
+    let mut contents = Contents::default();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            break;
+        }
+        let is_whole = line.last() == Some(&b'\n');
+        let parsed = match line.len() as u64 {
+            LONGEST_LINE if !is_whole => {
+                lines.skip_until(b'\n')?;
+                Err(format!("it is longer than {} MiB", LONGEST_LINE >> 20))
+            }
+            _ if line.trim_ascii().is_empty() => continue,
+            _ => take(line.trim_ascii(), is_whole, &mut contents),
+        };
+        if let Err(fault) = parsed {
+            contents.faults.push((number, shortened(fault)));
+        }
+    }
+    quiet::settle(&mut contents.records);
+    Ok(contents)
+}
+
+/// Takes a line, or says what is wrong with it.
+fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), String> {
+    let head: Head = parsed(line, is_whole)?;
+    match (head.schema, head.kind) {
+        (SCHEMA, Some(Kind::Run)) => {
+            let run: Run = parsed(line, is_whole)?;
+            absurd::run(&run).map_err(|what| format!("it cannot be true: {what}"))?;
+            contents.runs.push(Arc::new(run));
+        }
+        (SCHEMA, Some(Kind::Process)) => {
+            let process: Process = parsed(line, is_whole)?;
+            absurd::process(&process).map_err(|what| format!("it cannot be true: {what}"))?;
+            let run = contents.runs.iter().rfind(|run| run.id == process.run);
+            let run = run.ok_or("the header of its run is not above it")?;
+            contents.records.push(Record::new(run.clone(), process)?);
+        }
+        (SCHEMA, None) => return Err("it has no kind: run or process".to_owned()),
+        (1, _) => return Err("measured by the first edition: measure again".to_owned()),
+        (other, _) => {
+            return Err(format!("it has schema {other}, and this program reads {SCHEMA}"));
+        }
+    }
+    Ok(())
+}
+
+/// The part that tells what a line is.
+#[derive(Deserialize)]
+struct Head {
+    schema: u32,
+    #[serde(default)]
+    kind: Option<Kind>,
+}
+
+fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8], is_whole: bool) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|e| {
+        // Each line is a text of its own to the parser, so that its line number is always 1.
+        let place = format!(" at line {} column {}", e.line(), e.column());
+        let what = e.to_string().replace(&place, "");
+        match e.is_eof() && !is_whole {
+            true => "it is cut short: the disk was full, or the writer was stopped".to_owned(),
+            false => format!("{what} (column {})", e.column()),
+        }
+    })
+}
+
+fn shortened(mut fault: String) -> String {
+    if let Some((end, _)) = fault.char_indices().nth(LONGEST_FAULT) {
+        fault.truncate(end);
+        fault.push('…');
+    }
+    fault
+}
+
+/// Tells which lines of a file were skipped, and why.
+pub fn tell(path: &Path, contents: &Contents) {
+    for (line, fault) in &contents.faults {
+        console::say(format_args!(
+            "switchcost: {} line {line} is skipped: {fault}",
+            path.display()
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(bytes: &[u8]) -> Vec<(usize, String)> {
+        let contents = parse(bytes).unwrap();
+        assert!(contents.records.is_empty());
+        contents.faults
+    }
+
+    #[test]
+    fn a_line_that_is_no_record_is_told_by_its_number() {
+        let faults =
+            faults(b"\n{\"schema\":2,\"kind\":\"process\"}\nnonsense\n\xff\xfe\n \t \n{\"schema\"");
+        let lines: Vec<_> = faults.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [2, 3, 4, 6]);
+        assert!(faults[0].1.contains("missing field"), "{faults:?}");
+        assert!(faults[1].1.ends_with("(column 2)"), "{faults:?}");
+        assert!(faults[3].1.contains("cut short"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_line_without_end_takes_no_more_memory_than_a_long_one() {
+        let endless = io::repeat(b'x').take(2 * LONGEST_LINE);
+        let bytes = endless.chain(&b"\nshort\n"[..]);
+        let faults = parse(BufReader::new(bytes)).unwrap().faults;
+        assert_eq!(faults[0], (1, "it is longer than 64 MiB".to_owned()));
+        assert_eq!(faults[1].0, 2);
+    }
+
+    #[test]
+    fn a_fault_that_quotes_the_line_is_shortened() {
+        let kind = "\u{1b}é".repeat(400);
+        let line = format!("{{\"schema\":{kind:?}}}");
+        let faults = faults(line.as_bytes());
+        assert!(faults[0].1.chars().count() <= LONGEST_FAULT + 1);
+    }
+}

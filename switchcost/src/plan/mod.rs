@@ -1,0 +1,401 @@
+//! Plans: sections of rows and columns, read from TOML.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use observe::machine::cpu_map::Relation;
+use record::{Also, Metric};
+use serde::Deserialize;
+
+use crate::plan::setting::{Policy, Setting};
+
+mod built_in;
+mod check;
+pub(crate) mod checkout;
+pub mod duel;
+pub mod placement;
+pub mod programs;
+pub mod range;
+pub mod setting;
+pub mod side;
+pub mod subject;
+pub mod sweep;
+mod table;
+pub(crate) mod values;
+
+pub use built_in::{BUILT_IN, BuiltIn};
+use check::printable;
+
+pub(crate) use check::ensure_others;
+pub use table::{ProgramTable, ProgramTables, built_in_tables};
+
+/// Sections to measure, in rounds.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Number of rounds; each case runs once in a round, in a fresh process.
+    pub rounds: Option<u32>,
+    /// Time for all rounds, in place of their number.
+    #[serde(default, deserialize_with = "span")]
+    pub budget: Option<Duration>,
+    /// Programs that are no crate of the workspace.
+    #[serde(rename = "program", default)]
+    pub programs: ProgramTables,
+    /// The tables, in order.
+    #[serde(rename = "section")]
+    pub sections: Vec<Section>,
+}
+
+/// One table.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// Metric of its figures.
+    pub metric: Metric,
+    /// Further metrics of the same record, as columns beside each of its own.
+    #[serde(default)]
+    pub also: Vec<Also>,
+    /// Number of rounds in place of the plan's; for a slope, of each task count.
+    pub rounds: Option<u32>,
+    /// Variants of every row.
+    #[serde(rename = "column", default)]
+    pub columns: Vec<Column>,
+    /// Rows to compare.
+    #[serde(rename = "row")]
+    pub rows: Vec<Row>,
+}
+
+/// A variant of every row of a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its heading.
+    pub name: String,
+    /// The benchmark program, where it is the columns that differ in it, and not the rows.
+    pub program: Option<String>,
+    /// Flags that make the variant.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// True if it is pinned to one CPU.
+    #[serde(default)]
+    pub pin: bool,
+    /// Relation of the two CPUs that it may use.
+    pub cpus: Option<Relation>,
+    /// Scheduling policy.
+    pub policy: Option<Policy>,
+    /// True if its tasks are not held for a look at their memory.
+    #[serde(default)]
+    pub skip_hold: bool,
+}
+
+/// One thing to measure.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its name in the table.
+    pub name: String,
+    /// The benchmark program; empty where the columns name theirs.
+    #[serde(default)]
+    pub program: String,
+    /// Its flags, besides those below.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// True if it is pinned to one CPU.
+    #[serde(default)]
+    pub pin: bool,
+    /// Relation of the two CPUs that it may use.
+    pub cpus: Option<Relation>,
+    /// Scheduling policy.
+    pub policy: Option<Policy>,
+    /// Timed iterations in each process.
+    pub iters: u64,
+    /// Untimed iterations before them.
+    pub warmup: u64,
+    /// Further passes of the program that are run once, each a distribution of that name.
+    #[serde(default)]
+    pub passes: Vec<String>,
+    /// Task counts, for a slope over them; each is run three times.
+    #[serde(default)]
+    pub tasks: Vec<u32>,
+    /// The row to subtract in each round.
+    pub baseline: Option<String>,
+    /// The row to divide by in each round.
+    pub versus: Option<String>,
+    /// Name in the answer, which sets this row, a thread's, against the one it is divided by.
+    pub answer: Option<String>,
+    /// True for work that depends on the machine alone.
+    #[serde(default)]
+    pub yardstick: bool,
+    /// True for work that programs do every day, which the answer sets against a switch.
+    #[serde(default)]
+    pub everyday: bool,
+    /// True if each round has a second, equal process: how far two equal runs are apart.
+    #[serde(default)]
+    pub twin: bool,
+}
+
+/// Reads a span of time such as `60s`.
+fn span<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    values::duration(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+/// A process to run in some rounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Case {
+    /// The program.
+    pub program: String,
+    /// Its flags, but for those of the runner.
+    pub flags: Vec<String>,
+    /// Timed iterations.
+    pub iters: u64,
+    /// Untimed iterations before them.
+    pub warmup: u64,
+    /// Further passes.
+    pub passes: Vec<String>,
+    /// True if it is pinned to the first CPU that the runner may use.
+    pub pin: bool,
+    /// Relation of the two CPUs that it may use: [`crate::plan::placement`] finds them.
+    pub relation: Option<Relation>,
+    /// Setting of its process.
+    pub setting: Setting,
+    /// True if its tasks are not held.
+    pub skip_hold: bool,
+    /// Number of rounds.
+    pub rounds: u32,
+    /// Place in the plan.
+    pub index: u32,
+    /// True if it is the second of two equal processes in a round.
+    pub twin: bool,
+    /// Side of a duel.
+    pub side: Option<record::Side>,
+    /// True if it takes no turns: its figure is no time of iterations, or it takes most of the machine.
+    pub alone: bool,
+    /// Value of the flag that a curve or a slope runs over.
+    pub x: Option<u64>,
+    /// Table that it belongs to.
+    pub section: Arc<record::Section>,
+    /// Cell of the table.
+    pub cell: Arc<record::Case>,
+}
+
+/// Longest budget of a short run.
+const QUICK: Duration = Duration::from_secs(15);
+
+/// How often each task count of a slope is run.
+const REPEATS_OF_A_COUNT: u32 = 3;
+
+/// How many task counts a slope needs.
+pub const COUNTS_OF_A_SLOPE: usize = 8;
+
+impl Plan {
+    /// The plan that runs when no other is named.
+    ///
+    /// # Errors
+    /// None but for a fault in the built-in text, which a test excludes.
+    pub fn built_in() -> anyhow::Result<Self> {
+        built_in::DEFAULT.plan()
+    }
+
+    /// The plan of the memory that tasks hold, which is built in too.
+    ///
+    /// # Errors
+    /// As [`Plan::built_in`].
+    pub fn memory() -> anyhow::Result<Self> {
+        built_in::MEMORY.plan()
+    }
+
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// Says which line or which name is wrong.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let plan: Plan = toml::from_str(text)?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.rounds != Some(0), "rounds: at least one");
+        ensure!(
+            self.rounds.is_some() != self.budget.is_some(),
+            "write either rounds, their number, or budget, a time for them such as \"60s\""
+        );
+        ensure!(!self.sections.is_empty(), "there is no [[section]]");
+        for (name, table) in &self.programs {
+            table.check(name)?;
+        }
+        let mut titles = HashSet::new();
+        for section in &self.sections {
+            printable("a title", &section.title)?;
+            ensure!(
+                titles.insert(&section.title),
+                "two sections have the title '{}'",
+                section.title
+            );
+            section.check().with_context(|| format!("section '{}'", section.title))?;
+        }
+        Ok(())
+    }
+
+    /// The same plan in a quarter of the time: fewer rounds, shorter ones, one run for each task count.
+    /// Its intervals are wider.
+    pub fn quickened(mut self) -> Self {
+        self.budget = self.budget.map(|budget| budget.min(QUICK));
+        self.rounds = self.rounds.map(|rounds| rounds.min(5));
+        for rounds in self.sections.iter_mut().filter_map(|s| s.rounds.as_mut()) {
+            *rounds = (*rounds).min(5);
+        }
+        for row in self.sections.iter_mut().flat_map(|s| &mut s.rows) {
+            if row.tasks.is_empty() {
+                row.iters = row.iters.div_ceil(4);
+                row.warmup = row.warmup.div_ceil(4);
+            }
+        }
+        self
+    }
+
+    /// The same plan in so much time; a section's own rounds stand.
+    pub fn within(mut self, budget: Duration) -> Self {
+        self.rounds = None;
+        self.budget = Some(budget);
+        self
+    }
+
+    /// The same plan with so many rounds of every section.
+    pub fn with_rounds(mut self, rounds: u32) -> Self {
+        self.rounds = Some(rounds);
+        self.budget = None;
+        for section in &mut self.sections {
+            section.rounds = None;
+        }
+        self
+    }
+
+    /// The cases in the plan's order.
+    pub fn cases(&self, quick: bool) -> Vec<Case> {
+        let mut cases = Vec::new();
+        let mut index = 0;
+        for section in &self.sections {
+            let plain = [Column::default()];
+            let columns = match section.columns.is_empty() {
+                true => &plain[..],
+                false => &section.columns[..],
+            };
+            let table = Arc::new(record::Section {
+                title: section.title.clone(),
+                metric: section.metric.clone(),
+                also: section.also.clone(),
+            });
+            for row in &section.rows {
+                for column in columns {
+                    let case = Case {
+                        rounds: section.rounds.or(self.rounds).unwrap_or(u32::MAX),
+                        index,
+                        section: table.clone(),
+                        ..row.case(&section.title, column)
+                    };
+                    index += 1;
+                    if row.tasks.is_empty() {
+                        cases.extend(row.twin.then(|| case.twin()).flatten());
+                        cases.push(case);
+                        continue;
+                    }
+                    let rounds = match quick {
+                        true => 1,
+                        false => section.rounds.unwrap_or(REPEATS_OF_A_COUNT),
+                    };
+                    cases.extend(row.tasks.iter().map(|&tasks| {
+                        let mut case = case.clone();
+                        case.flags.extend(["--tasks".to_owned(), tasks.to_string()]);
+                        case.x = Some(tasks.into());
+                        Case { rounds, ..case }
+                    }));
+                }
+            }
+        }
+        cases
+    }
+}
+
+impl Case {
+    /// True if its section, row or column contains `text`, case-insensitively.
+    pub fn matches(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        [&self.section.title, &self.cell.row, &self.cell.column]
+            .iter()
+            .any(|name| name.to_lowercase().contains(&text))
+    }
+
+    /// The same case again, to learn the noise; slopes have their own.
+    pub fn twin(&self) -> Option<Case> {
+        let twin = Case { twin: true, ..self.clone() };
+        (!self.section.metric.is_slope()).then_some(twin)
+    }
+
+    /// True if it runs alone.
+    pub fn is_alone(&self) -> bool {
+        self.alone || self.section.metric.is_slope()
+    }
+
+    /// Arguments of its process.
+    pub fn args(&self) -> Vec<String> {
+        let mut args = self.flags.clone();
+        args.extend(["--warmup".to_owned(), self.warmup.to_string()]);
+        args
+    }
+
+    /// What is printed of it where it is not run: its program, its flags and how it is started.
+    pub fn command(&self) -> String {
+        let mut words = vec![self.program.clone()];
+        words.extend(self.flags.iter().cloned());
+        words.push(format!("--iters {} --warmup {}", self.iters, self.warmup));
+        if self.pin {
+            words.push("(pinned)".to_owned());
+        }
+        if let Some(relation) = self.relation {
+            words.push(format!("(two CPUs: {})", relation.name()));
+        }
+        if let Some(policy) = self.setting.policy {
+            words.push(format!("(policy {})", policy.name()));
+        }
+        words.join(" ")
+    }
+}
+
+impl Row {
+    /// Its case in a column.
+    fn case(&self, section: &str, column: &Column) -> Case {
+        Case {
+            // One of them has it: see `Section::check`.
+            program: column.program.as_ref().unwrap_or(&self.program).clone(),
+            flags: self.flags.iter().chain(&column.flags).cloned().collect(),
+            iters: self.iters,
+            warmup: self.warmup,
+            passes: self.passes.clone(),
+            pin: self.pin || column.pin,
+            relation: column.cpus.or(self.cpus),
+            setting: Setting { policy: column.policy.or(self.policy), ..Setting::default() },
+            skip_hold: column.skip_hold,
+            cell: Arc::new(record::Case {
+                section: section.to_owned(),
+                row: self.name.clone(),
+                column: column.name.clone(),
+                baseline: self.baseline.clone(),
+                versus: self.versus.clone(),
+                answer: self.answer.clone(),
+                yardstick: self.yardstick,
+                everyday: self.everyday,
+                over: None,
+            }),
+            ..Case::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Values of flags and plans: shares and spans of time.
+
+use std::time::Duration;
+
+/// A share such as `2%`, `0.5%` or `2`, all in per cent, from 0 up.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value / 100.0),
+        _ => Err(format!("'{text}' is not a share: write one such as 2%")),
+    }
+}
+
+/// Longest span of time: a clock can be asked for a time so far away.
+const LONGEST: Duration = Duration::from_secs(10_000 * 24 * 3600);
+
+/// A span of time such as `90s` or `2m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(span) if span <= LONGEST => Ok(span),
+        Ok(_) => Err(format!("'{text}' is too long: 10000days at most")),
+        Err(_) => Err(format!("'{text}' is not a span of time: write one such as 90s or 2m")),
+    }
+}
+
+/// A span of time that is not nothing.
+pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("no time is too little: write a span such as 10m".to_owned()),
+        span => Ok(span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, RngSeed};
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(Config {
+            failure_persistence: None,
+            rng_seed: RngSeed::Fixed(1),
+            ..Config::default()
+        })]
+
+        #[test]
+        fn any_text_is_a_share_or_a_span_or_is_refused(text in "[-+0-9.e]{0,12} ?[%a-z]{0,3}|\\PC*") {
+            if let Ok(share) = percent(&text) {
+                prop_assert!(share.is_finite() && share >= 0.0);
+            }
+            let _ = duration(&text);
+        }
+    }
+
+    #[test]
+    fn shares_and_spans_are_read() {
+        assert_eq!(percent("2%"), Ok(0.02));
+        assert_eq!(percent("0.5 %"), Ok(0.005));
+        assert_eq!(percent("150"), Ok(1.5));
+        assert_eq!(percent("0"), Ok(0.0));
+        for text in ["", "%", "-1%", "inf", "nan", "two"] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(time_limit("10m"), Ok(Duration::from_secs(600)));
+        assert!(time_limit("0s").is_err());
+        assert_eq!(duration("10000days"), Ok(LONGEST));
+        for text in ["", "90", "-5s", "soon", "10001days", "500000000000years"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Standard output, standard error, and text that a terminal only shows.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+
+pub use contract::BadUsage;
+
+/// Writes to standard output in one go. A reader that has gone away is no error, a closed output is.
+pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    contract::console::show(&String::from_utf8_lossy(&text))
+}
+
+/// Writes a line to standard error, as [`plain`] text: messages quote files and other programs.
+pub(crate) fn say(text: fmt::Arguments<'_>) {
+    let text = text.to_string();
+    // Where nobody listens, nothing is left to be done.
+    let _ = writeln!(io::stderr(), "{}", plain(&text));
+}
+
+/// The text with every character that would move, colour or hide something written as Rust writes it
+/// in a literal, such as `\u{1b}`. Newlines and tabs stay.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// The same for what must stay on one line: newlines and tabs are escaped, too.
+pub fn plain_line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_command)
+}
+
+/// True if a terminal obeys a character instead of showing it: the control characters of ASCII and of
+/// ISO 6429 (C1), and those of Unicode that turn the direction of what follows.
+pub(crate) fn is_command(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_unwanted) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_unwanted(c) {
+            true => write!(plain, "{}", c.escape_default()).unwrap_or_default(),
+            false => plain.push(c),
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// Characters of a line that are printed before and behind a gap.
+const ENDS: [usize; 2] = [400, 100];
+
+/// A message with the middle of each long line left out: it may quote an argument of any length.
+pub(crate) fn shortened(text: &str) -> String {
+    let [front, back] = ENDS;
+    let line = |line: &str| {
+        let length = line.chars().count();
+        if length <= front + back {
+            return line.to_owned();
+        }
+        let begin: String = line.chars().take(front).collect();
+        let end: String = line.chars().skip(length - back).collect();
+        format!("{begin} … {end}")
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_lose_their_middle() {
+        let short = "a\n\u{436}\n".repeat(1000);
+        assert_eq!(shortened(&short), short);
+        let long = shortened(&format!("begin {} end\nnext", "ж".repeat(100_000)));
+        assert!(long.starts_with("begin жж") && long.ends_with("жж end\nnext"));
+        assert!(long.chars().count() < 520, "{long}");
+    }
+
+    #[test]
+    fn characters_that_a_terminal_obeys_are_escaped() {
+        for (text, shown, line) in [
+            ("thread, ÷ 2 µs", "thread, ÷ 2 µs", "thread, ÷ 2 µs"),
+            ("a\x1b[2Jb", "a\\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("a\tb\n", "a\tb\n", "a\\tb\\n"),
+            ("\u{202e}x\u{9b}", "\\u{202e}x\\u{9b}", "\\u{202e}x\\u{9b}"),
+        ] {
+            assert_eq!((&*plain(text), &*plain_line(text)), (shown, line));
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! What every stage may use: the terminal, signals, locks and files.
+
+pub mod console;
+pub mod executable;
+pub(crate) mod lock;
+pub(crate) mod oom;
+pub(crate) mod progress;
+pub mod replace;
+pub mod scratch;
+pub mod signals;
+pub(crate) mod tools;

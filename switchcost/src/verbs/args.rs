@@ -1,0 +1,62 @@
+//! Values of flags that more than one verb takes.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::ValueEnum;
+
+use crate::measure::turns::Options;
+use crate::plan::values::time_limit;
+
+/// Output of a verb whose answer is no table of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextOrJson {
+    /// for a terminal
+    Text,
+    /// for programs
+    Json,
+}
+
+/// A program and its own flags, which end the command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProgramArgs {
+    /// The program, by its name or its path, and its flags
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<String>,
+}
+
+impl ProgramArgs {
+    /// The program and its flags.
+    pub(crate) fn split(&self) -> anyhow::Result<(&str, &[String])> {
+        let (program, flags) = self.program.split_first().context("no program is named")?;
+        Ok((program, flags))
+    }
+}
+
+/// How each process is measured.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Measure {
+    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit, help_heading = "Advanced")]
+    timeout: Duration,
+
+    /// Keep each sample in the results, not only their summary
+    #[arg(long, help_heading = "Results")]
+    keep_samples: bool,
+
+    /// Count events (perf_event_open(2)) in a further run of each process that is not timed
+    #[arg(long, help_heading = "Results")]
+    counters: bool,
+}
+
+impl Measure {
+    /// The same for whatever runs a process.
+    pub(crate) fn options(self) -> Options {
+        Options { timeout: self.timeout, keep_samples: self.keep_samples, counters: self.counters }
+    }
+}

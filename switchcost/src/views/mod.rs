@@ -1,0 +1,7 @@
+//! What a person asks for, as data: an answer, a comparison, machines side by side.
+
+pub mod answer;
+pub mod compare;
+pub mod crossings;
+pub mod doctor;
+pub mod fleet;
