@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::figures::CONFIDENCE;
 use crate::figures::cases::{Cases, case_name};
+use crate::figures::number::{capitalised, percent};
 use crate::measure::quiet::{Disturbance, Tally};
-use crate::views::answer::percent;
 
 /// Share of the CPU time, used by others or stolen, from which it is a doubt.
 const BUSY: f64 = 0.05;
@@ -195,6 +195,6 @@ impl fmt::Display for Conditions {
         });
         parts.push(format!("{} rounds", self.rounds));
         let line = parts.join("; ") + ".";
-        f.write_str(&crate::views::answer::capitalised(&line))
+        f.write_str(&capitalised(&line))
     }
 }

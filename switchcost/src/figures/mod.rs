@@ -8,6 +8,7 @@ pub mod duel;
 pub mod evidence;
 pub mod memory;
 pub mod notes;
+pub mod number;
 
 /// Confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;

@@ -7,7 +7,8 @@ use stats::Estimate;
 use super::Grid;
 use super::layout::wrapped;
 use super::markdown::escaped;
-use crate::views::answer::{Answer, number};
+use crate::figures::number::number;
+use crate::views::answer::Answer;
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;

@@ -1,11 +1,12 @@
 //! A comparison as tables.
 
 use contract::units;
-use stats::{Estimate, MIN_ROUNDS};
+use stats::MIN_ROUNDS;
 
-use super::figures::{bracketed, first_line, headline};
+use super::figures::{first_line, headline};
 use super::{Document, Grid};
 use crate::figures::CONFIDENCE;
+use crate::figures::number::{self, bracketed, change_in_percent};
 use crate::views::compare::{Change, Comparison, Figure, File, Line, Section, Subject, Verdict};
 
 /// A comparison in full.
@@ -75,7 +76,7 @@ fn pair_grid(section: &Section) -> Grid {
         let change = line.changes.first().cloned().flatten();
         let mut texts = vec![line.name.clone()];
         texts.push(change.as_ref().map_or_else(dash, verdict));
-        texts.push(change.as_ref().and_then(Change::shown).map_or_else(dash, percent));
+        texts.push(change.as_ref().and_then(Change::shown).map_or_else(dash, number::change));
         texts.extend(line.figures.iter().map(figure));
         texts
     };
@@ -101,7 +102,7 @@ fn side_by_side(comparison: &Comparison, section: &Section) -> Grid {
                     _ => verdict(change),
                 };
                 match change.shown() {
-                    Some(ratio) => format!("{}: {verdict}", percent(ratio)),
+                    Some(ratio) => format!("{}: {verdict}", number::change(ratio)),
                     None => verdict,
                 }
             }
@@ -128,23 +129,6 @@ fn figure(figure: &Figure) -> String {
                 bracketed(slope, |v| units::bytes_like(v, slope.estimate))
             )
         }
-    }
-}
-
-/// A ratio as a change in per cent, without the sign.
-fn points(ratio: f64) -> String {
-    let text = format!("{:+.1}", (ratio - 1.0) * 100.0);
-    match text.as_str() {
-        "+0.0" | "-0.0" => "0.0".to_owned(),
-        _ => text,
-    }
-}
-
-/// A ratio as a change in per cent, with its interval.
-pub fn percent(ratio: &Estimate) -> String {
-    match &ratio.interval {
-        Some(interval) => format!("{} % {}", points(ratio.value), bracketed(interval, points)),
-        None => format!("{} %", points(ratio.value)),
     }
 }
 
@@ -206,14 +190,14 @@ fn moved(comparison: &Comparison) -> Vec<String> {
     for (file, moved) in (1..).zip(&comparison.moved) {
         let Some((low, high)) = moved.all else { continue };
         let pinned = moved.pinned.map_or(String::new(), |(low, high)| {
-            format!(" (pinned: {} to {} %)", points(low), points(high))
+            format!(" (pinned: {} to {} %)", change_in_percent(low), change_in_percent(high))
         });
         let mut text = format!(
             "Work that depends on the machine alone changed in {} by {} to {} %{pinned}. The change of any \
              other time is the one beside each of these, round by round; old and new are as measured.",
             label(comparison, file),
-            points(low),
-            points(high)
+            change_in_percent(low),
+            change_in_percent(high)
         );
         let mut changes = comparison.changes();
         if changes.any(|(_, at, c)| at == file && c.verdict == Verdict::Inconclusive) {

@@ -8,7 +8,7 @@ use super::{Grid, Section, evidence};
 use crate::NOT_RUN;
 use crate::figures::analysis::{Cell, Curve, Series};
 use crate::figures::change_point::{FEWEST, Held, Overtaking, TOLERANCE};
-use crate::views::answer::short;
+use crate::figures::number::short;
 
 /// Bars of rising height.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

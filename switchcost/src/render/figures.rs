@@ -1,12 +1,11 @@
 //! Estimates as people read them.
 
-use contract::units;
-use record::Quantity;
-use stats::{Estimate, Interval, MIN_ROUNDS, Mode};
+use stats::Mode;
 
 use super::evidence;
 use crate::NOT_RUN;
 use crate::figures::cases::Reading;
+use crate::figures::number::value;
 
 /// A figure, or two where it has two modes, with what is to be said of its runs.
 pub fn headline(reading: &Reading) -> String {
@@ -34,47 +33,6 @@ pub fn figure(reading: &Reading) -> String {
         }
         None => value(quantity, &reading.mean),
     }
-}
-
-/// An estimate with its interval.
-pub fn value(quantity: Quantity, estimate: &Estimate) -> String {
-    let value = quantity.show(estimate.value);
-    match &estimate.interval {
-        Some(interval) => {
-            let bounds = bracketed(interval, |bound| quantity.like(bound, estimate.value));
-            format!("{value} {bounds}")
-        }
-        None => format!("{value} (n = {}, no interval under {MIN_ROUNDS})", estimate.n),
-    }
-}
-
-/// A difference: nothing is clamped, and one that may be nothing says so.
-pub fn net(quantity: Quantity, estimate: &Estimate) -> String {
-    let difference = value(quantity, estimate);
-    match &estimate.interval {
-        Some(interval) if interval.contains(0.0) => format!("{difference}, not distinguishable"),
-        _ => difference,
-    }
-}
-
-/// A ratio with its interval.
-pub fn factor(estimate: &Estimate) -> String {
-    factor_in(estimate.value, estimate.interval.as_ref())
-}
-
-/// A ratio with an interval that was made elsewhere.
-pub fn factor_in(value: f64, interval: Option<&Interval>) -> String {
-    let decimals = units::significant(value).saturating_sub(1);
-    let number = |v: f64| format!("{v:.decimals$}");
-    match interval {
-        Some(interval) => format!("{}x {}", number(value), bracketed(interval, number)),
-        None => format!("{}x", number(value)),
-    }
-}
-
-/// The bounds of an interval.
-pub fn bracketed(interval: &Interval, show: impl Fn(f64) -> String) -> String {
-    format!("[{}, {}]", show(interval.low), show(interval.high))
 }
 
 /// What stands in the place of a figure where there is none: that the runs failed, or that nothing

@@ -3,7 +3,7 @@
 use super::answer::ratio;
 use super::document::Section;
 use super::{ABSENT, Document, Grid};
-use crate::views::answer::short;
+use crate::figures::number::short;
 use crate::views::fleet::{Figures, Fleet, Machine, Row};
 
 /// The files with their facts, and the two tables.

@@ -7,8 +7,8 @@ use record::Quantity;
 
 use super::layout::{named, wrapped};
 use super::{ABSENT, Grid, plainly};
+use crate::figures::number::short;
 use crate::plan::setting::Cpus;
-use crate::views::answer::short;
 use crate::views::crossings::{Class, Crossings};
 
 /// Widest line.

@@ -3,11 +3,11 @@
 use contract::units::{Bytes, bytes, bytes_like};
 
 use super::Grid;
-use super::figures::{bracketed, factor_in, unmeasured};
+use super::figures::unmeasured;
 use crate::figures::analysis::{Cell, Table};
 use crate::figures::cases::case_name;
 use crate::figures::memory::{Fit, Slopes};
-use crate::views::answer::number;
+use crate::figures::number::{bracketed, factor_in, number};
 
 /// Cell where huge pages make a slope mean nothing.
 const VOID: &str = "void (huge pages)";

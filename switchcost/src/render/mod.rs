@@ -35,8 +35,10 @@ pub use csv::csv;
 pub use document::Document;
 pub use html::{fleet_page, html};
 
+use crate::figures::number::factor;
+use crate::figures::number::net;
 use document::Section;
-use figures::{factor, figure, headline, net, unmeasured};
+use figures::{figure, headline, unmeasured};
 pub use grid::Grid;
 
 /// Writes the answer for a terminal, and how to see more.

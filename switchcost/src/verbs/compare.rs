@@ -8,6 +8,7 @@ use crate::system::console;
 use anyhow::{Context, bail, ensure};
 
 use super::report::Format;
+use crate::figures::number;
 use crate::measure::store;
 use crate::render::compare as render;
 use crate::views::compare::{self, Change, Comparison, Line, Source, Verdict};
@@ -82,7 +83,7 @@ fn gate(comparison: &Comparison, limit: f64) -> anyhow::Result<()> {
     let full_name = |(line, file, change): &(&Line, usize, &Change)| {
         let mut name = format!("{}: {}", line.key.section, line.name);
         if let Some(ratio) = change.shown() {
-            name += &format!(" {}", render::percent(ratio));
+            name += &format!(" {}", number::change(ratio));
         }
         match comparison.files.len() {
             2 => name,

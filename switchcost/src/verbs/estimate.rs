@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use record::{Metric, Quantity};
 
+use crate::figures::number::{percent, short};
 use crate::measure::store;
 use crate::system::console::{self, BadUsage, plain_line};
-use crate::views::answer::{Answer, Figure, Row, percent, short};
+use crate::views::answer::{Answer, Figure, Row};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -10,6 +10,7 @@ use crate::figures::cases::{Cases, Key, Reading, Runs, case_name};
 use crate::figures::doubt::{Conditions, Doubt};
 use crate::figures::memory;
 use crate::figures::notes;
+use crate::figures::number::{capitalised, number, short};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
@@ -185,12 +186,6 @@ fn everyday(cases: &Cases<'_>, rows: &[Row]) -> Vec<String> {
     lines
 }
 
-/// Text with a capital letter first.
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// A range as text, or one figure where both ends read the same.
 fn span((low, high): (f64, f64), show: impl Fn(f64) -> String) -> String {
     match (show(low), show(high)) {
@@ -242,63 +237,4 @@ pub fn machine(records: &[Record]) -> String {
     runtimes.sort_unstable();
     runtimes.dedup();
     format!("{cpu}{cpus}{host}, Linux {kernel}{}", runtimes.concat())
-}
-
-/// Figure with two significant digits.
-pub fn short(quantity: Quantity, figure: f64) -> String {
-    let (step, units): (f64, &[&str]) = match quantity {
-        Quantity::Time => (1000.0, &["ns", "µs", "ms", "s"]),
-        Quantity::Bytes => (1024.0, &["B", "KiB", "MiB", "GiB", "TiB"]),
-        _ => return number(figure),
-    };
-    let mut scaled = figure;
-    let mut unit = 0;
-    // What would be rounded up to the next unit is shown in it.
-    while scaled.abs() >= step * 0.9995 && unit + 1 < units.len() {
-        scaled /= step;
-        unit += 1;
-    }
-    format!("{} {}", number(scaled), units[unit])
-}
-
-/// Share in per cent with two significant digits.
-pub fn percent(share: f64) -> String {
-    format!("{} %", number(share * 100.0))
-}
-
-/// Number with two significant digits, and all digits before its point.
-pub fn number(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return "0".to_owned();
-    }
-    let digits = value.abs().log10().floor() as i32;
-    let unit = 10f64.powi(digits - 1);
-    let rounded = (value / unit).round() * unit;
-    let decimals = (1 - rounded.abs().log10().floor() as i32).clamp(0, 9) as usize;
-    format!("{rounded:.decimals$}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_digits_are_significant() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.123, "0.12"),
-            (1.26, "1.3"),
-            (9.96, "10"),
-            (12.6, "13"),
-            (126.0, "130"),
-            (2_849.0, "2800"),
-        ] {
-            assert_eq!(number(value), text);
-        }
-        assert_eq!(short(Quantity::Time, 999.9), "1.0 µs");
-        assert_eq!(short(Quantity::Time, 126.3), "130 ns");
-        assert_eq!(short(Quantity::Bytes, 43_224.0), "42 KiB");
-        assert_eq!(short(Quantity::Bytes, 395.0), "400 B");
-        assert_eq!(percent(0.0034), "0.34 %");
-    }
 }

@@ -7,7 +7,8 @@ use super::{Plot, color};
 use crate::figures::analysis::{Cell, Table};
 use crate::figures::cases::{Reading, case_name};
 use crate::figures::memory::{Fit, Slopes};
-use crate::views::answer::{Answer, number, short};
+use crate::figures::number::{number, short};
+use crate::views::answer::Answer;
 
 /// Height of a row in pixels, of which its name and its figure take the upper half.
 const ROW: u32 = 46;
