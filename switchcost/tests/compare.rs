@@ -15,10 +15,9 @@ use std::process::{Command, Output};
 
 use contract::message::Usage;
 use record::{Also, Memory, MemoryChange, Metric, Record, distribution};
-use switchcost::figures::analysis::{Cell, analyse};
+use switchcost::figures::Figures;
 use switchcost::measure::store::Store;
-use switchcost::render;
-use switchcost::views::compare::{Line, Source, Subject, Verdict, compare};
+use switchcost::views::compare::Verdict;
 
 use synthetic::{Noise, centre, draw, edit, file, pair, record, text, verdicts};
 
@@ -83,7 +82,7 @@ fn what_is_better_depends_on_the_quantity() {
     // A rate that falls to two thirds takes half as much time again: the gate sees one and the same.
     let worse = |limit: f64| -> Vec<&str> {
         let worse = comparison.worse_than(limit);
-        worse.iter().map(|(line, _, _)| line.name.as_str()).collect()
+        worse.iter().map(|case| case.name.as_str()).collect()
     };
     assert_eq!(worse(0.45), ["case 0", "case 0, rate", "case 0, throughput"]);
     assert!(worse(0.55).is_empty());
@@ -108,21 +107,20 @@ fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
         record.args.push("--tokens=1".to_owned());
     }
     let comparison = pair(&old, &new);
-    let is_yardstick = |line: &&Line| line.is_yardstick;
-    let lines = || comparison.sections.iter().flat_map(|s| &s.lines);
-    let yardsticks: Vec<&str> = lines().filter(is_yardstick).map(|l| l.name.as_str()).collect();
-    assert_eq!(yardsticks, ["case 1"]);
-    let [mark] = &comparison.marks[..] else { panic!("{:?}", comparison.marks) };
-    assert_eq!(mark.facts[0].name, "tokens of 'case 0' and 1 more");
+    let yardsticks = comparison.cases.iter().filter(|case| case.is_yardstick);
+    assert_eq!(yardsticks.map(|case| case.name.as_str()).collect::<Vec<_>>(), ["case 1"]);
+    let [machine, build, commands] = &comparison.marks;
+    assert!(machine.is_empty() && build.is_empty());
+    assert_eq!(commands[0].name, "'case 0' and 1 more");
+    assert!(commands[0].new.ends_with("--tokens=1"), "{commands:?}");
     // A round of its own is told by the section's metric alone.
-    let table = &analyse(&old).tables[0];
-    let [row, _] = &table.rows[..] else { panic!() };
-    for (column, cell) in row.cells.iter().enumerate() {
-        let Cell::Reading(reading) = cell else {
-            assert_eq!(table.columns[column], "late");
+    let figures = Figures::of(&old);
+    for figure in figures.iter().filter(|figure| figure.key.row == "case 0") {
+        let Some(reading) = figure.reading() else {
+            assert_eq!(figure.key.column, "late");
             continue;
         };
-        let own = !table.is_further(column);
+        let own = !figure.runs.is_further();
         assert_eq!(reading.net.is_some(), own);
         assert_eq!(reading.ratio.is_some(), own);
         assert_eq!(reading.iterations.is_some(), own);
@@ -134,8 +132,8 @@ fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
 fn no_interval_of_a_time_reaches_below_zero() {
     let times = (0..).zip([3.0, 80.0, 4.0, 5.0, 60.0]);
     let records: Vec<Record> = times.map(|(k, time)| record(0, k, time)).collect();
-    let Cell::Reading(reading) = &analyse(&records).tables[0].rows[0].cells[0] else { panic!() };
-    let interval = reading.mean.interval.unwrap();
+    let figures = Figures::of(&records);
+    let interval = figures.iter().next().unwrap().reading().unwrap().mean.interval.unwrap();
     assert!(interval.low > 1.7 && interval.high < 88.7, "{interval:?}");
 }
 
@@ -154,7 +152,7 @@ fn further_columns_set_no_noise_floor() {
     });
     let twins: Vec<Record> = twins.collect();
     let with_twins = [records.clone(), twins].concat();
-    let (name, floor) = analyse(&with_twins).noise_floor().unwrap();
+    let (name, floor) = Figures::of(&with_twins).noise_floor().unwrap();
     assert_eq!((name.as_str(), floor < 0.01), ("case 0", true));
 }
 
@@ -192,10 +190,6 @@ fn what_cannot_be_compared_says_why() {
     assert_eq!(comparison.family, 0);
 }
 
-fn set_iterations(record: &mut Record, count: u64) {
-    record.samples.as_mut().unwrap().distribution.count = count;
-}
-
 #[test]
 fn another_machine_build_or_flag_is_marked() {
     let mut old = file(2, 5);
@@ -203,88 +197,37 @@ fn another_machine_build_or_flag_is_marked() {
         edit(record, |run, _| {
             run.machine.kernel_release = Some("6.1.0".to_owned());
             run.machine.cpu_model = Some("A".to_owned());
-            run.machine.affinity = Some("0-1".to_owned());
             let on = ["x", "y"].map(|name| (name.to_owned(), "on".to_owned()));
             run.machine.mitigations = on.into();
             run.build.git_revision = Some("abc".to_owned());
         });
-        record.args = ["--bytes", "100"].map(str::to_owned).into();
-        set_iterations(record, 13);
         record.cpus = Some("0".to_owned());
     }
-    assert!(pair(&old, &old).marks.is_empty());
-    // The runner's own calibration is none.
-    let mut new = old.clone();
-    new.iter_mut().for_each(|record| set_iterations(record, 25));
-    assert!(pair(&old, &new).marks.is_empty());
+    assert!(pair(&old, &old).marks.iter().all(Vec::is_empty));
     let mut new = old.clone();
     for record in &mut new {
         edit(record, |run, _| {
             run.machine.kernel_release = Some("6.12.0".to_owned());
-            run.machine.affinity = Some("1".to_owned());
-            let off = ("y".to_owned(), "off".to_owned());
-            run.machine.mitigations.extend([off]);
+            run.machine.mitigations.extend([("y".to_owned(), "off".to_owned())]);
             run.build.git_revision = Some("def".to_owned());
             run.build.dirty = Some(true);
         });
         record.args = ["--bytes=25".to_owned()].into();
-        set_iterations(record, 26);
         record.cpus = Some("1".to_owned());
         record.policy = Some("fifo".to_owned());
     }
-    let comparison = pair(&old, &new);
-    let subjects: Vec<Subject> = comparison.marks.iter().map(|mark| mark.subject).collect();
-    assert_eq!(subjects, [Subject::Machine, Subject::Build, Subject::Flags]);
-    let text = text(&comparison);
+    // Lines break anywhere.
+    let text = text(&pair(&old, &new)).replace("\n  ", " ");
     for said in [
-        "kernel_release: 6.1.0 → 6.12.0",
-        "affinity: 0-1 → 1",
-        "mitigations: y: on → y: off",
-        "git_revision: abc → def",
+        "!! DIFFERENT MACHINE OR SETTINGS: kernel_release: 6.1.0 → 6.12.0",
+        "mitigations: y on → y off",
+        "!! DIFFERENT BUILD: git_revision: abc → def",
         "dirty: none → yes",
-        "bytes of 'case 0' and 1 more: 100 → 25",
-        "cpus of 'case 0' and 1 more: 0 → 1",
-        "iterations of 'case 0' and 1 more: 13 → 26",
-        "policy of 'case 0' and 1 more: none → fifo",
+        "!! DIFFERENT FLAGS: 'case 0' and 1 more: synthetic , CPUs 0 → synthetic --bytes=25, CPUs 1, policy fifo",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
     assert!(!text.contains("cpu_model"), "{text}");
-}
-
-#[test]
-fn files_stand_side_by_side() {
-    let mut noise = Noise::of(3);
-    let mut files = [file(2, 10), file(2, 10), file(1, 10)];
-    for (file, factor) in files.iter_mut().zip([1.0, 1.2, 0.8]) {
-        draw(file, |case| centre(case) * factor * noise.factor(0.01));
-    }
-    for (file, cpu) in files.iter_mut().zip(["A", "B", "C"]) {
-        for record in file {
-            edit(record, |run, _| run.machine.cpu_model = Some(cpu.to_owned()));
-        }
-    }
-    let names = ["a.jsonl", "b.jsonl", "c.jsonl"];
-    let sources: Vec<Source<'_>> =
-        names.iter().zip(&files).map(|(name, records)| Source { name, records }).collect();
-    let comparison = compare(&sources);
-    assert_eq!(comparison.family, 3);
-    assert_eq!(
-        verdicts(&comparison),
-        [Verdict::Slower, Verdict::Faster, Verdict::Slower, Verdict::OnlyInOld]
-    );
-    let mut markdown = Vec::new();
-    render::compare::document(&comparison).markdown(&mut markdown).unwrap();
-    let markdown = String::from_utf8(markdown).unwrap();
-    for said in [
-        "|  | a.jsonl | b.jsonl | c.jsonl |",
-        "a.jsonl: 20 runs on A",
-        "c.jsonl: 10 runs on C",
-        "cpu_model: A → C",
-        "not in this file",
-    ] {
-        assert!(markdown.contains(said), "{said}\n{markdown}");
-    }
 }
 
 fn write(path: PathBuf, records: &[Record]) -> PathBuf {
@@ -362,10 +305,10 @@ fn json_holds_the_estimates_unrounded() {
     let old = write(folder.path().join("old.jsonl"), &file(2, 6));
     let output = switchcost(&["--format", "json"], &[&old, &old]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let line = &json["sections"][0]["lines"][1];
-    assert_eq!(line["row"], "case 1");
-    assert_eq!(line["figures"][0]["time"]["mean"]["value"], 1000.0);
-    assert_eq!(line["changes"][0]["verdict"], "no-difference");
-    assert_eq!(line["changes"][0]["ratio"]["value"], 1.0);
+    let case = &json["cases"][1];
+    assert_eq!(case["row"], "case 1");
+    assert_eq!(case["sides"][0]["figure"]["mean"]["value"], 1000.0);
+    assert_eq!(case["change"]["verdict"], "no-difference");
+    assert_eq!(case["change"]["measured"]["value"], 1.0);
     assert_eq!(json["family"], 2);
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::{fs, io};
 
 use record::Record;
-use switchcost::figures::analysis::{Analysis, analyse};
+use switchcost::figures::Figures;
 use switchcost::measure::store;
 use switchcost::render;
 use switchcost::views::answer::Answer;
@@ -33,8 +33,8 @@ fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     String::from_utf8(bytes).expect("text")
 }
 
-fn page(analysis: &Analysis, records: &[Record]) -> String {
-    made(|out| render::html(analysis, records, out))
+fn page(records: &[Record]) -> String {
+    made(|out| render::html(&Figures::of(records), out))
 }
 
 /// Compares with the snapshot of that name beside the fixture, wherever this module stands.
@@ -82,12 +82,12 @@ fn rewrite_the_fixture() {
 #[test]
 fn every_format_is_stable() {
     let records = records();
-    let analysis = analyse(&records);
-    let answer = Answer::of(&records).expect("the fixture has one");
-    compare("answer", &made(|out| render::answer_text(&answer, out)));
-    compare("text", &made(|out| render::document(&analysis, &records).text(out)));
-    compare("markdown", &made(|out| render::document(&analysis, &records).markdown(out)));
-    compare("csv", &rounded(&made(|out| render::csv(&records, out))));
+    let figures = Figures::of(&records);
+    let answer = Answer::of(&figures).expect("the fixture has one");
+    compare("answer", &made(|out| render::answer::text(&answer, 80, out)));
+    compare("text", &made(|out| render::document(&figures).text(120, out)));
+    compare("markdown", &made(|out| render::document(&figures).markdown(out)));
+    compare("csv", &rounded(&made(|out| render::csv(&figures, out))));
 }
 
 fn report(arguments: &[&str]) -> (i32, String, String) {
@@ -121,18 +121,16 @@ fn the_verb_writes_what_it_is_asked_for() {
     ]);
     assert_eq!((status, err.as_str()), (0, ""));
     let records = records();
-    let analysis = analyse(&records);
+    let figures = Figures::of(&records);
     let written: serde_json::Value = serde_json::from_str(&out).unwrap();
-    let expected = serde_json::to_value(&analysis).unwrap();
-    assert!(["tables", "curves", "warnings"].iter().all(|part| written[part] == expected[part]));
+    let expected: Vec<_> = figures.iter().map(|f| serde_json::to_value(f).unwrap()).collect();
+    assert!(written["figures"].as_array() == Some(&expected) && written["curves"].is_array());
     // All that the text says.
-    let answer = serde_json::to_value(Answer::of(&records)).unwrap();
-    assert!(answer["rows"].is_array() && written["answer"] == answer);
-    let page = made(|out| render::html(&analysis, &records, out));
-    assert!(fs::read_to_string(&html).unwrap() == page);
-    assert_eq!(fs::read_to_string(&csv).unwrap(), made(|out| render::csv(&records, out)));
-    let answer = Answer::of(&records).expect("the fixture has one");
-    let markdown = made(|out| render::answer_markdown(&answer, out));
+    let answer = Answer::of(&figures).expect("the fixture has one");
+    assert_eq!(written["answer"], serde_json::to_value(&answer).unwrap());
+    assert!(fs::read_to_string(&html).unwrap() == page(&records));
+    assert_eq!(fs::read_to_string(&csv).unwrap(), made(|out| render::csv(&figures, out)));
+    let markdown = made(|out| render::answer::markdown(&answer, out));
     let spliced = fs::read_to_string(&readme).unwrap();
     assert!(spliced.starts_with("before\n<!-- switchcost:begin -->\n"));
     assert!(spliced.contains(&markdown) && !spliced.contains("\nold\n"));
@@ -190,17 +188,14 @@ fn several_files_stand_side_by_side() {
     let (status, json, err) = report(&[&[a.as_str(), &b, &c][..], &flags].concat());
     assert_eq!((status, err.as_str()), (0, ""));
     let fleet: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let answer = Answer::of(&records()).expect("the fixture has one");
+    let answer = Answer::of(&Figures::of(&records())).expect("the fixture has one");
     let rows = fleet["rows"].as_array().unwrap();
     assert_eq!(rows.len(), answer.rows.len());
     for (row, expected) in rows.iter().zip(&answer.rows) {
-        assert_eq!(row["name"], expected.name.as_str());
-        let figures = &row["figures"];
-        assert_eq!(figures[0]["ratio"]["value"].as_f64(), Some(expected.ratio.value));
-        assert_eq!(figures[0]["task"].as_f64(), Some(expected.task.value));
+        assert_eq!(row[0], serde_json::to_value(expected).unwrap());
         let has = expected.name != "cost of a thread";
-        assert_eq!(figures[1] == figures[0], has, "{row}");
-        assert_eq!((figures[1].is_null(), figures[2].is_null()), (!has, true), "{row}");
+        assert_eq!(row[1] == row[0], has, "{row}");
+        assert_eq!((row[1].is_null(), row[2].is_null()), (!has, true), "{row}");
     }
     for page in [html, markdown] {
         let page = fs::read_to_string(page).unwrap();
@@ -234,7 +229,7 @@ fn the_verb_refuses_what_would_lose_something() {
     let records = records.display().to_string();
     for (arguments, status, reason) in [
         (vec!["--html", &records], 2, "--html"),
-        (vec!["--export-csv", "-", "--export-json", "-"], 2, "taken by --export-csv"),
+        (vec!["--export-csv", "-", "--export-json", "-"], 2, "output of --export-csv"),
         (vec!["--html", "/nonexistent/a.html"], 1, "/nonexistent/a.html"),
         (vec!["--splice", "/nonexistent/b.md"], 1, "/nonexistent/b.md"),
     ] {
@@ -291,9 +286,9 @@ fn a_record_cannot_bring_markup_into_the_page() {
         record
     });
     let attacked: Vec<Record> = attacked.collect();
-    let html = page(&analyse(&attacked), &attacked);
+    let html = page(&attacked);
     assert!(html.contains("&lt;script&gt;"));
-    let plain = page(&analyse(&records_of()), &records_of());
+    let plain = page(&records_of());
     let known: std::collections::BTreeSet<&str> = tags(&plain).into_iter().collect();
     for tag in tags(&html) {
         assert!(known.contains(tag), "<{tag}> came from a record");
@@ -305,7 +300,7 @@ fn a_record_cannot_bring_markup_into_the_page() {
 
 #[test]
 fn every_colour_follows_the_theme() {
-    let html = page(&analyse(&records()), &records());
+    let html = page(&records());
     let (_, body) = html.split_once("</style>").unwrap();
     for attribute in [" fill=", " stroke=", " style=", " color="] {
         assert!(!body.contains(attribute), "{attribute}: a colour that no theme changes");
@@ -314,7 +309,7 @@ fn every_colour_follows_the_theme() {
 
 #[test]
 fn the_page_is_folded_below_the_answer() {
-    let html = page(&analyse(&records()), &records());
+    let html = page(&records());
     let (top, folded) = html.split_once("<nav").unwrap();
     assert!(top.contains("thread ÷ task") && top.contains("<svg"), "{top}");
     let links = folded.matches("<a href=\"#part-").count();
@@ -329,6 +324,6 @@ fn the_page_is_folded_below_the_answer() {
     header.plan.cases.iter_mut().for_each(|case| case.answer = None);
     let header = std::sync::Arc::new(header);
     bare.iter_mut().for_each(|record| record.header = header.clone());
-    let html = page(&analyse(&bare), &bare);
+    let html = page(&bare);
     assert_eq!(html.matches("<details open>").count(), 1);
 }

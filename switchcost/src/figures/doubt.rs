@@ -1,29 +1,29 @@
 //! Doubts: what makes figures less sure, each with its sentence. Every view says them in these words.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::fmt;
+use std::mem::discriminant;
 
-use record::{Account, Record};
+use contract::units::{Bytes, Nanos};
+use record::{Memory, Record, Timing};
 use serde::Serialize;
+use stats::MIN_ROUNDS;
 
-use crate::figures::CONFIDENCE;
-use crate::figures::cases::{Cases, case_name};
-use crate::figures::number::{capitalised, percent};
-use crate::measure::quiet::{Disturbance, Tally};
+use super::evidence::Verdict;
+use super::number::percent;
+use super::provenance::{self, Fact};
+use super::runs::Runs;
+use super::{Figure, Figures, Outcome, grouped};
+use crate::measure::quiet::Disturbance;
 
-/// Share of the CPU time, used by others or stolen, from which it is a doubt.
-const BUSY: f64 = 0.05;
-
-/// Distance of two equal runs, as a share, from which it is one.
-const RESTLESS: f64 = 0.1;
-
-/// Change of a yardstick over the rounds, as a share, from which it is one.
-const DRIFT: f64 = 0.1;
-
-/// Something that makes figures less sure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Something that makes figures less sure. The greater of two of a kind is the worse one.
+#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
+    /// Records of different machines are taken for one set: facts that differ.
+    OtherMachine(Vec<Fact>),
+    /// Records of different builds are.
+    OtherBuild(Vec<Fact>),
     /// Too few slices of rows of the answer were quiet: all of them count.
     FewQuiet {
         /// The rows; none for all.
@@ -43,23 +43,68 @@ pub enum Doubt {
     Drift(String, f64),
     /// The kernel's share of a row's memory could not be told from what others did; the row.
     NoKernelShare(String),
+    /// The sources had changes since their revision.
+    ChangedSources,
+    /// The programs were built without optimisation.
+    Unoptimised,
+    /// So many processes were measured again.
+    MeasuredAgain(usize),
+    /// An event was not counted, and why.
+    NotCounted(String),
+    /// The counters contradict what a figure is called.
+    Contradicted(Verdict),
+    /// The processes fall into two groups.
+    TwoModes,
+    /// There are too few processes for an interval; so many fewer than it takes.
+    FewRounds(usize),
+    /// Too few slices of a case were quiet, so that all count; the share that was not quiet.
+    AllSlices(f64),
+    /// The last third of the iterations differs from the first by this share.
+    NotSteady(f64),
+    /// A sample is shorter than a thousand steps of the clock, in ns; the sample, in ns.
+    ShortSamples(u64, u64),
+    /// Involuntary switches per creation.
+    Preempted(f64),
+    /// The host took this share of a measurement.
+    HostTook(f64),
+    /// A CPU quota stopped a process for so long, in ns.
+    Throttled(u64),
+    /// So many bytes are in transparent huge pages.
+    HugePages(u64),
+    /// A cache line's round trip before and after a run, in ns.
+    CacheLineMoved(f64, f64),
+    /// A file of the kernel's could not be read.
+    Unreadable(&'static str),
+}
+
+impl Doubt {
+    /// True if it is about records that should not have been put together: it precedes every figure.
+    pub fn is_loud(&self) -> bool {
+        matches!(self, Doubt::OtherMachine(_) | Doubt::OtherBuild(_))
+    }
 }
 
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let facts =
+            |facts: &[Fact]| facts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         match self {
+            Doubt::OtherMachine(differ) => {
+                write!(f, "!! DIFFERENT MACHINES OR SETTINGS ARE POOLED HERE: {}", facts(differ))
+            }
+            Doubt::OtherBuild(differ) => {
+                write!(f, "!! DIFFERENT BUILDS ARE POOLED HERE: {}", facts(differ))
+            }
             Doubt::FewQuiet { rows, share, cause } => {
-                match rows.is_empty() {
-                    true => write!(
+                if rows.is_empty() {
+                    let quiet = percent(*share);
+                    write!(
                         f,
-                        "Do not trust these figures: the machine was quiet in {} of the slices only. ",
-                        percent(*share)
-                    )?,
-                    false => write!(
-                        f,
-                        "Do not trust '{}': too few slices were quiet. ",
-                        rows.join("', '")
-                    )?,
+                        "Do not trust these figures: the machine was quiet in {quiet} of the slices only. "
+                    )?;
+                } else {
+                    let rows = rows.join("', '");
+                    write!(f, "Do not trust '{rows}': too few slices were quiet. ")?;
                 }
                 f.write_str(match cause {
                     Disturbance::Slow => {
@@ -69,16 +114,12 @@ impl fmt::Display for Doubt {
                     Disturbance::Others => "Other programs used the CPUs.",
                 })
             }
-            Doubt::Busy(share) => {
-                write!(
-                    f,
-                    "This machine was busy: other programs used {} of its CPU time.",
-                    percent(*share)
-                )
-            }
-            Doubt::Stolen(share) => {
-                write!(f, "The host took {} of the CPU time.", percent(*share))
-            }
+            Doubt::Busy(share) => write!(
+                f,
+                "This machine was busy: other programs used {} of its CPU time.",
+                percent(*share)
+            ),
+            Doubt::Stolen(share) => write!(f, "The host took {} of the CPU time.", percent(*share)),
             Doubt::Unsteady(apart) => {
                 write!(
                     f,
@@ -90,111 +131,204 @@ impl fmt::Display for Doubt {
                 f,
                 "This machine changed: {name} took {} {} in the last round than in the first.",
                 percent(change.abs()),
-                if *change > 0.0 { "longer" } else { "shorter" }
+                longer(*change)
             ),
             Doubt::NoKernelShare(row) => write!(
                 f,
                 "'{row}' is the memory of the process alone: others changed the kernel's too much meanwhile."
             ),
+            Doubt::ChangedSources => f.write_str("The sources were changed since their revision."),
+            Doubt::Unoptimised => f.write_str("The programs were built without optimisation."),
+            Doubt::MeasuredAgain(1) => {
+                f.write_str("One process was measured again, since the host took CPU time.")
+            }
+            Doubt::MeasuredAgain(n) => {
+                write!(f, "{n} processes were measured again, since the host took CPU time.")
+            }
+            Doubt::NotCounted(what) => write!(f, "Not counted: {what}."),
+            Doubt::Contradicted(verdict) => write!(f, "{verdict}."),
+            Doubt::TwoModes => f.write_str(
+                "The processes fall into two groups: both are shown, since no mean describes them.",
+            ),
+            Doubt::FewRounds(missing) => write!(
+                f,
+                "{} rounds are too few for an interval, which takes {MIN_ROUNDS}.",
+                MIN_ROUNDS - missing
+            ),
+            Doubt::AllSlices(share) => {
+                write!(f, "{} of the slices were disturbed, so all count.", percent(*share))
+            }
+            Doubt::NotSteady(change) => write!(
+                f,
+                "Not steady: the last third of the iterations took {} {} than the first; repeat it, or try a larger --warmup.",
+                percent(change.abs()),
+                longer(*change)
+            ),
+            Doubt::ShortSamples(step, shortest) => write!(
+                f,
+                "Short samples: {} is less than 1000 steps of the clock, {}; more --tasks make them longer.",
+                Nanos(*shortest as f64),
+                Nanos(*step as f64)
+            ),
+            Doubt::Preempted(each) => {
+                write!(f, "Preempted: {each:.2} involuntary switches per creation.")
+            }
+            Doubt::HostTook(share) => {
+                write!(f, "The hypervisor gave {} of the measurement to others.", percent(*share))
+            }
+            Doubt::Throttled(ns) => {
+                write!(f, "A CPU quota (cpu.max) stopped the process for {}.", Nanos(*ns as f64))
+            }
+            Doubt::HugePages(bytes) => write!(
+                f,
+                "{} are in transparent huge pages: memory per task means little.",
+                Bytes(*bytes)
+            ),
+            Doubt::CacheLineMoved(before, after) => write!(
+                f,
+                "A cache line took {} to another CPU and back before the run, and {} after it: the host moves virtual CPUs; repeat it.",
+                Nanos(*before),
+                Nanos(*after)
+            ),
+            Doubt::Unreadable(file) => {
+                write!(f, "{file} cannot be read: what it tells is unknown.")
+            }
         }
     }
 }
 
-/// What is known of a machine while a plan ran.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Conditions {
-    /// Slices, and which of them were disturbed.
-    pub slices: Tally,
-    /// CPU time of all windows; `None` for records that have none.
-    pub account: Option<Account>,
-    /// Median distance of two equal runs of a round, as a share, and the number of pairs.
-    pub apart: Option<(f64, usize)>,
-    /// Rounds.
-    pub rounds: u32,
+fn longer(change: f64) -> &'static str {
+    if change > 0.0 { "longer" } else { "shorter" }
 }
 
-impl Conditions {
-    /// Conditions of some records.
-    pub fn of(records: &[Record], cases: &Cases<'_>) -> Self {
-        // Programs that took turns have one account together.
-        let accounts: BTreeMap<(u64, u32, u64), Account> = records
-            .iter()
-            .filter_map(|r| r.account.map(|account| ((r.run, r.round, account.at), account)))
-            .collect();
-        let apart: Vec<f64> = cases.in_order().iter().flat_map(|(_, runs)| runs.apart()).collect();
-        Conditions {
-            slices: Tally::of(records),
-            account: accounts.into_values().reduce(Account::plus),
-            apart: stats::median(&apart).map(|median| (median.exp_m1(), apart.len())),
-            rounds: records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1),
-        }
-    }
-
-    /// Doubts about an answer whose rows of times are `all` in number; `disturbed` names those of which too few
-    /// slices were quiet.
-    pub fn doubts(&self, cases: &Cases<'_>, all: usize, disturbed: Vec<String>) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
-        let most = self.slices.disturbed.iter().max_by_key(|(_, count)| **count);
-        if let (false, Some(share), Some((&cause, _))) =
-            (disturbed.is_empty(), self.slices.quiet(), most)
-        {
-            let rows = if disturbed.len() < all { disturbed } else { Vec::new() };
-            doubts.push(Doubt::FewQuiet { rows, share, cause });
-        }
-        let account = self.account.as_ref();
-        let above = |share: Option<f64>| share.filter(|&share| share > BUSY);
-        doubts.extend(above(account.and_then(Account::others)).map(Doubt::Busy));
-        doubts.extend(above(account.and_then(Account::stolen)).map(Doubt::Stolen));
-        let apart = self.apart.map(|(apart, _)| apart).filter(|&apart| apart > RESTLESS);
-        doubts.extend(apart.map(Doubt::Unsteady));
-        doubts.extend(drift(cases));
-        doubts
-    }
+/// Doubts about one process.
+pub fn of_process(record: &Record) -> Vec<Doubt> {
+    let all = [
+        few_quiet_slices(record),
+        not_steady(record),
+        short_samples(record),
+        preempted(record),
+        record.stolen().filter(|&share| share > 0.01).map(Doubt::HostTook),
+        record.interference.and_then(|i| i.throttled).filter(|&ns| ns > 0).map(Doubt::Throttled),
+        huge_pages(record),
+        cache_line_moved(record),
+    ];
+    all.into_iter().flatten().chain(unreadable(record)).collect()
 }
 
-/// The largest clear change of a yardstick over the rounds.
-fn drift(cases: &Cases<'_>) -> Option<Doubt> {
-    let yardsticks = cases.in_order().into_iter().filter(|(_, runs)| runs.place.case.yardstick);
-    let drifts = yardsticks.filter_map(|(key, runs)| {
-        let means: Vec<f64> = runs.means().into_values().collect();
-        let rounds: Vec<f64> = (0..means.len()).map(|round| round as f64).collect();
-        let logs: Vec<f64> = means.iter().map(|mean| mean.ln()).collect();
-        let slope = stats::fit_line(&rounds, &logs, CONFIDENCE)?.slope;
-        let change = (slope.estimate * (means.len() - 1) as f64).exp_m1();
-        let is_clear = !slope.contains(0.0) && change.abs() > DRIFT;
-        is_clear.then(|| (case_name(&key.row, &key.column), change))
+fn few_quiet_slices(record: &Record) -> Option<Doubt> {
+    let disturbed = record.quiet.iter().filter(|quiet| !**quiet).count();
+    let share = disturbed as f64 / record.quiet.len() as f64;
+    matches!(record.timing, Timing::AllSlices(_)).then_some(Doubt::AllSlices(share))
+}
+
+fn not_steady(record: &Record) -> Option<Doubt> {
+    let thirds = record.samples.as_ref()?.thirds.filter(|thirds| !thirds.is_steady())?;
+    Some(Doubt::NotSteady(thirds.change()))
+}
+
+fn short_samples(record: &Record) -> Option<Doubt> {
+    let (shortest, step) = (record.samples.as_ref()?.min, record.machine().clock_step_ns?);
+    (shortest < step.saturating_mul(1000)).then_some(Doubt::ShortSamples(step, shortest))
+}
+
+/// A creation's own switches; those of a hop are its evidence.
+fn preempted(record: &Record) -> Option<Doubt> {
+    let (times, _) = record.timed().filter(|(_, unit)| *unit != "hop")?;
+    let each = record.usage?.involuntary_switches as f64 / times as f64;
+    (each > 0.01).then_some(Doubt::Preempted(each))
+}
+
+fn huge_pages(record: &Record) -> Option<Doubt> {
+    record.memory?.held?.huge.filter(|&bytes| bytes > 0).map(Doubt::HugePages)
+}
+
+fn cache_line_moved(record: &Record) -> Option<Doubt> {
+    let line = record.cache_line.filter(|line| line.ratio().is_some_and(|ratio| ratio > 2.0))?;
+    Some(Doubt::CacheLineMoved(line.before?, line.after?))
+}
+
+fn unreadable(record: &Record) -> impl Iterator<Item = Doubt> {
+    // If tasks were not held there is a peak alone.
+    let was_held = |memory: &Memory| memory.resident.is_some() || memory.peak_resident.is_none();
+    let held = record.memory.and_then(|memory| memory.held).filter(was_held);
+    let files = [
+        ("/proc/PID/smaps_rollup", held.is_some_and(|memory| memory.resident.is_none())),
+        ("/proc/meminfo", held.is_some_and(|memory| memory.system_slab.is_none())),
+        ("/proc/stat", record.interference.is_some_and(|i| i.steal.is_none())),
+    ];
+    files.into_iter().filter(|(_, is_missing)| *is_missing).map(|(file, _)| Doubt::Unreadable(file))
+}
+
+/// Doubts about a figure: its own, and those that more than half of its processes share, the middle one of each
+/// kind.
+pub(super) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    if let Outcome::Measured(reading) = outcome {
+        let verdict = reading.evidence.as_ref().map(|evidence| evidence.verdict);
+        let verdict = verdict.filter(|verdict| verdict.is_contradiction());
+        doubts.extend(verdict.map(Doubt::Contradicted));
+        doubts.extend(reading.modes.map(|_| Doubt::TwoModes));
+        let missing = MIN_ROUNDS.saturating_sub(reading.means.len());
+        doubts.extend((missing > 0).then_some(Doubt::FewRounds(missing)));
+    }
+    // A further column is of the same processes.
+    if runs.is_further() {
+        return doubts;
+    }
+    let all = runs.whole.iter().flat_map(|record| of_process(record));
+    for (_, mut shared) in grouped(all.map(|doubt| (discriminant(&doubt), doubt))) {
+        if 2 * shared.len() > runs.whole.len() {
+            shared.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+            doubts.push(shared.swap_remove(shared.len() / 2));
+        }
+    }
+    doubts
+}
+
+/// Doubts about records as a set.
+pub fn of_records(records: &[Record]) -> Vec<Doubt> {
+    let runs = provenance::runs(records);
+    let first = &runs[..runs.len().min(1)];
+    let mut builds = provenance::differing_builds(first, &runs);
+    // Of itself it makes no other build; it is a doubt of its own.
+    builds.retain(|fact| fact.name != "dirty");
+    let machines = provenance::differing_machines(first, &runs);
+    let again = records.iter().filter(|record| record.disturbed).count();
+    let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
+    let absent = provenance::distinct(absent.map(ToString::to_string)).into_iter();
+    let all = [
+        (!machines.is_empty(), Doubt::OtherMachine(machines)),
+        (!builds.is_empty(), Doubt::OtherBuild(builds)),
+        (runs.iter().any(|run| run.build.dirty == Some(true)), Doubt::ChangedSources),
+        (runs.iter().any(|r| r.build.profile.as_deref() == Some("debug")), Doubt::Unoptimised),
+        (again > 0, Doubt::MeasuredAgain(again)),
+    ];
+    let all = all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, doubt)| doubt);
+    all.chain(absent.map(Doubt::NotCounted)).collect()
+}
+
+/// Doubts about figures, the worst of each kind with the names of its cases; `None` for all cases.
+pub fn of_figures(figures: &Figures<'_>) -> Vec<(Doubt, Option<String>)> {
+    let has_own = |figure: &&Figure<'_>| !figure.runs.whole.is_empty() && !figure.runs.is_further();
+    let all = figures.iter().filter(has_own).count();
+    let of_each = figures.iter().flat_map(|f| f.doubts.iter().map(move |doubt| (f, doubt)));
+    let kinds = grouped(of_each.map(|(f, doubt)| (discriminant(doubt), (f, doubt.clone()))));
+    let named = kinds.into_iter().filter_map(|(_, cases)| {
+        let (cases, doubts): (Vec<&Figure<'_>>, Vec<Doubt>) = cases.into_iter().unzip();
+        let names = (cases.len() < all).then(|| names(&cases));
+        let worse = |a: Doubt, b: Doubt| if b > a { b } else { a };
+        Some((doubts.into_iter().reduce(worse)?, names))
     });
-    let most = drifts.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    most.map(|(name, change)| Doubt::Drift(name, change))
+    named.collect()
 }
 
-impl fmt::Display for Conditions {
-    /// How far to trust the figures, in a line.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::new();
-        if let Some(quiet) = self.slices.quiet() {
-            let which = if self.slices.is_too_few() { " (all count)" } else { "" };
-            let (share, all) = (percent(quiet), self.slices.slices);
-            parts.push(format!("the machine was quiet in {share} of {all} slices{which}"));
-        }
-        if let Some(account) = &self.account {
-            let others = account.others().map_or("an unknown share".to_owned(), percent);
-            let stolen = account.stolen().map_or("an unknown share".to_owned(), percent);
-            let missing = account.unaccounted().map_or(String::new(), |share| {
-                format!(
-                    ", and the kernel accounts for {} too {}",
-                    percent(share.abs()),
-                    if share > 0.0 { "little" } else { "much" }
-                )
-            });
-            parts.push(format!("others used {others} of the CPU time, the host {stolen}{missing}"));
-        }
-        parts.push(match self.apart {
-            Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),
-            None => "two equal runs were not made (--a-a makes them)".to_owned(),
-        });
-        parts.push(format!("{} rounds", self.rounds));
-        let line = parts.join("; ") + ".";
-        f.write_str(&capitalised(&line))
-    }
+/// Names of figures; points of one curve share a name.
+pub fn names(figures: &[&Figure<'_>]) -> String {
+    let named = figures.iter().map(|figure| match figure.swept() {
+        Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
+        None => (figure.key.name(), String::new()),
+    });
+    let names = grouped(named).into_iter().map(|(name, xs)| name + &xs.join(", "));
+    names.collect::<Vec<_>>().join("; ")
 }

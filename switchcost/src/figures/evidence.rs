@@ -7,6 +7,8 @@
 //! of a runtime, and one thread by itself, must show none; but where a runtime has several workers, and these wait for each other, their switches
 //! are what it does and no contradiction.
 
+use std::fmt;
+
 use contract::message::Claim;
 use record::{Metric, Record};
 use serde::Serialize;
@@ -32,7 +34,7 @@ pub struct Evidence {
 }
 
 /// True if a figure is what its name says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Each hop is a switch of the kernel's.
@@ -60,6 +62,31 @@ impl Verdict {
             self,
             Verdict::TooFewSwitches | Verdict::TooManySwitches | Verdict::UnexpectedSwitches
         )
+    }
+}
+
+/// Beside a figure that its counters contradict.
+pub const MARK: &str = "(!)";
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_contradiction() {
+            write!(f, "{MARK} ")?;
+        }
+        f.write_str(match self {
+            Verdict::Switches => "Each hop is one switch by the kernel",
+            Verdict::StaysOnCpu => "System calls, but no context switch",
+            Verdict::NeverInKernel => "No hop enters the kernel",
+            Verdict::SharedSwitches => "A switch serves several hops",
+            Verdict::WorkersSleep => {
+                "The runtime's workers sleep and wake each other, which is part of the figure"
+            }
+            Verdict::TooFewSwitches => "Not what it is called: there are fewer switches than hops",
+            Verdict::TooManySwitches => "More than it is called: there are more switches than hops",
+            Verdict::UnexpectedSwitches => {
+                "Not what it is called: threads of the runtime sleep and are woken"
+            }
+        })
     }
 }
 

@@ -1,14 +1,332 @@
-//! Figures: what records say, before anybody asks for a view.
+//! The cube of figures: what records say, by section, row, column and x. It is made once for a file; tables,
+//! curves, the answer, CSV and JSON are projections of it, comparisons are joins.
+//!
+//! The process is the sample: what is averaged here are the means of whole processes, never their iterations.
 
-pub mod analysis;
-pub mod cases;
+use std::collections::BTreeMap;
+
+use record::{Metric, Quantity, Record, Side};
+use serde::{Serialize, Serializer};
+use stats::{Estimate, Interval, Mode};
+
 pub mod change_point;
+pub mod conditions;
 pub mod doubt;
 pub mod duel;
 pub mod evidence;
 pub mod memory;
-pub mod notes;
 pub mod number;
+pub mod provenance;
+pub mod runs;
+
+use crate::NOT_RUN;
+use doubt::Doubt;
+use evidence::Evidence;
+use memory::Slopes;
+use runs::{Iterations, Key, Runs};
 
 /// Confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
+
+/// All figures of some records.
+#[derive(Clone, Debug)]
+pub struct Figures<'a> {
+    /// Records that they are made of.
+    pub records: &'a [Record],
+    /// Figures in the plan's order, points of a curve by what it runs over.
+    all: Vec<Figure<'a>>,
+    index: BTreeMap<Key, usize>,
+}
+
+/// One figure.
+#[derive(Clone, Debug)]
+pub struct Figure<'a> {
+    /// Its place.
+    pub key: Key,
+    /// Its processes.
+    pub runs: Runs<'a>,
+    /// What came of them.
+    pub outcome: Outcome,
+    /// What makes it less sure.
+    pub doubts: Vec<Doubt>,
+}
+
+/// What came of the processes of a case.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// A figure of each process.
+    Measured(Box<Reading>),
+    /// Bytes for each task: slopes over the number of tasks.
+    Slope(Box<Slopes>),
+    /// No process has it: the cause of the last failure.
+    Failed {
+        /// Cause.
+        reason: String,
+    },
+    /// It was not tried.
+    NotRun {
+        /// Reason.
+        reason: String,
+    },
+    /// A further column that the records do not tell; the section's own column says what became of them.
+    Absent,
+}
+
+/// Figures of the processes of a case, one of each, in the unit of the metric's [`Quantity`]: times in ns and
+/// for each hop, task or what else they are divided by.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reading {
+    /// Mean of the processes' figures, geometric if they are positive; of counts and shares the
+    /// arithmetic one.
+    pub mean: Estimate,
+    /// The processes' figures, in the order of the rounds.
+    pub means: Vec<f64>,
+    /// Their median; of times of iterations, the median of the process medians.
+    pub median: f64,
+    /// Distribution of the iterations, if the figure is their time.
+    #[serde(flatten)]
+    pub iterations: Option<Iterations>,
+    /// Two clusters of process means, if one mean would describe neither.
+    pub modes: Option<[Mode; 2]>,
+    /// Number of process means outside Tukey's fences. None is dropped.
+    pub outliers: usize,
+    /// Number of processes that failed.
+    pub failed: usize,
+    /// Less the baseline, round by round.
+    pub net: Option<Estimate>,
+    /// Divided by the row it is compared with, round by round.
+    pub ratio: Option<Estimate>,
+    /// The same, each less its own baseline.
+    pub net_ratio: Option<Estimate>,
+    /// True if that ratio is missing because one of the two is not above its baseline in every round: what is
+    /// nothing or less cannot be divided by.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_net_left: bool,
+    /// Divided by its twin, round by round: what nothing but noise amounts to.
+    pub noise: Option<Interval>,
+    /// Evidence of its processes' counters.
+    pub evidence: Option<Evidence>,
+}
+
+impl Figure<'_> {
+    /// Metric.
+    pub fn metric(&self) -> &Metric {
+        &self.runs.metric
+    }
+
+    /// Kind of quantity.
+    pub fn quantity(&self) -> Quantity {
+        self.runs.metric.quantity()
+    }
+
+    /// Figures of the processes, if they were measured and are no sizes.
+    pub fn reading(&self) -> Option<&Reading> {
+        match &self.outcome {
+            Outcome::Measured(reading) => Some(reading),
+            _ => None,
+        }
+    }
+
+    /// Sizes for each task.
+    pub fn slopes(&self) -> Option<&Slopes> {
+        match &self.outcome {
+            Outcome::Slope(slopes) => Some(slopes),
+            _ => None,
+        }
+    }
+
+    /// Flag that is swept, as it is typed, and its value.
+    pub fn swept(&self) -> Option<(String, u64)> {
+        Some((flag(self.runs.place.case.over.as_ref()?), self.key.x?))
+    }
+}
+
+/// Values by their keys, in the order in which the keys first appear.
+pub fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
+/// A flag as it is typed.
+pub fn flag(name: &str) -> String {
+    format!("--{}", name.replace('_', "-"))
+}
+
+/// One object, with the key's fields beside those of the outcome.
+impl Serialize for Figure<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            #[serde(flatten)]
+            key: &'a Key,
+            over: Option<&'a String>,
+            metric: &'a Metric,
+            quantity: &'static str,
+            baseline: Option<&'a String>,
+            versus: Option<&'a String>,
+            #[serde(flatten)]
+            outcome: &'a Outcome,
+            doubts: &'a [Doubt],
+        }
+        let line = Line {
+            key: &self.key,
+            over: self.runs.place.case.over.as_ref(),
+            metric: self.metric(),
+            quantity: self.quantity().name(),
+            baseline: self.runs.baseline(),
+            versus: self.runs.versus(),
+            outcome: &self.outcome,
+            doubts: &self.doubts,
+        };
+        line.serialize(serializer)
+    }
+}
+
+impl<'a> Figures<'a> {
+    /// Figures of records; processes that were run by hand are passed over, and those of a duel's second side:
+    /// another build's figures are no more of the same.
+    pub fn of(records: &'a [Record]) -> Self {
+        let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
+        for record in records.iter().filter(|record| record.side != Some(Side::B)) {
+            let Some(place) = record.place() else { continue };
+            for (key, metric, position) in runs::places(record) {
+                let case = cases.entry(key).or_insert_with(|| Runs::new(place, metric, position));
+                case.add(record);
+            }
+        }
+        let mut all: Vec<Figure<'_>> = cases
+            .into_iter()
+            .map(|(key, mut runs)| {
+                runs.settle();
+                Figure { key, runs, outcome: Outcome::Absent, doubts: Vec::new() }
+            })
+            .collect();
+        all.sort_by_key(|f| (f.runs.place.index, f.runs.position, f.key.x));
+        let index = all.iter().enumerate().map(|(place, f)| (f.key.clone(), place)).collect();
+        let mut figures = Figures { records, all, index };
+        for place in 0..figures.all.len() {
+            let outcome = figures.outcome(&figures.all[place]);
+            figures.all[place].doubts = doubt::of_figure(&figures.all[place].runs, &outcome);
+            figures.all[place].outcome = outcome;
+        }
+        figures
+    }
+
+    /// Figures in the plan's order.
+    pub fn iter(&self) -> impl Iterator<Item = &Figure<'a>> {
+        self.all.iter()
+    }
+
+    /// One figure.
+    pub fn get(&self, key: &Key) -> Option<&Figure<'a>> {
+        self.all.get(*self.index.get(key)?)
+    }
+
+    /// Figure of another row in the same place.
+    fn neighbour(&self, of: &Figure<'_>, row: Option<&String>) -> Option<&Figure<'a>> {
+        self.get(&Key { row: row?.clone(), ..of.key.clone() })
+    }
+
+    /// Figure that another is divided by.
+    pub fn versus(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
+        self.neighbour(of, of.runs.versus())
+    }
+
+    /// True if a figure depends on the machine alone: a yardstick of the plan, or what others of its column
+    /// are measured against.
+    pub fn is_yardstick(&self, of: &Figure<'_>) -> bool {
+        let is_baseline = |other: &Figure<'_>| {
+            other.runs.baseline() == Some(&of.key.row)
+                && (&other.key.section, &other.key.column) == (&of.key.section, &of.key.column)
+        };
+        of.runs.place.case.yardstick || self.iter().any(is_baseline)
+    }
+
+    /// The case in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval
+    /// that lies farther from one. `None` if no case was run twice a round.
+    pub fn noise_floor(&self) -> Option<(String, f64)> {
+        let own = self.iter().filter(|f| !f.runs.is_further() && f.key.x.is_none());
+        let floors = own.filter_map(|figure| {
+            let floor = figure.reading()?.noise?.factor_from_one()?;
+            Some((figure.key.name(), floor))
+        });
+        floors.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn outcome(&self, of: &Figure<'_>) -> Outcome {
+        let runs = &of.runs;
+        if runs.whole.is_empty() {
+            // The section's own column says why.
+            if runs.is_further() {
+                return Outcome::Absent;
+            }
+            let reason = runs.reason.unwrap_or("interrupted");
+            return match reason.strip_prefix(NOT_RUN) {
+                Some(reason) => Outcome::NotRun { reason: reason.to_owned() },
+                None => Outcome::Failed { reason: reason.to_owned() },
+            };
+        }
+        let versus = self.versus(of).map(|versus| &versus.runs);
+        if runs.metric.is_slope() {
+            return match memory::slopes(&runs.whole, versus.map(|versus| &versus.whole[..])) {
+                Some(slopes) => Outcome::Slope(Box::new(Slopes { failed: runs.failed, ..slopes })),
+                None => Outcome::Failed { reason: memory::no_slope(&runs.whole).to_owned() },
+            };
+        }
+        let less =
+            |of: &Figure<'_>| Some(of.runs.less(&self.neighbour(of, of.runs.baseline())?.runs));
+        let nets = [less(of), self.versus(of).and_then(less)];
+        match reading(runs, versus, nets) {
+            Some(reading) => Outcome::Measured(Box::new(reading)),
+            None if runs.is_further() => Outcome::Absent,
+            None if runs.whole.iter().any(|record| record.samples.is_some()) => Outcome::Failed {
+                reason: format!("the records do not tell: {}", runs.metric.label()),
+            },
+            None => Outcome::Failed { reason: "the records hold no samples".to_owned() },
+        }
+    }
+}
+
+/// Figures of a case, and beside the one that it is divided by; `nets` are both less their baselines, by round.
+fn reading(
+    runs: &Runs<'_>,
+    versus: Option<&Runs<'_>>,
+    nets: [Option<BTreeMap<runs::Round, f64>>; 2],
+) -> Option<Reading> {
+    let means: Vec<f64> = runs.means().into_values().collect();
+    let quantity = runs.metric.quantity();
+    let is_signed = matches!(quantity, Quantity::Count | Quantity::Share);
+    // What cannot be negative has no interval that reaches below zero.
+    let geometric = if is_signed { None } else { Estimate::geometric_mean(&means, CONFIDENCE) };
+    let mean = geometric.or_else(|| Estimate::mean(&means, CONFIDENCE))?;
+    let [net, other_net] = &nets;
+    let both = net.as_ref().zip(other_net.as_ref());
+    let is_nothing = |(round, net): (&runs::Round, &f64)| {
+        both.is_some_and(|(_, other)| other.get(round).is_some_and(|o| net.min(*o) <= 0.0))
+    };
+    Some(Reading {
+        mean,
+        median: runs.median_of(|s| s.p50).or_else(|| stats::median(&means))?,
+        iterations: runs.iterations(),
+        // Counts fall into groups by their nature, and next to nothing is no other mode than nothing.
+        modes: if quantity == Quantity::Count { None } else { stats::modes(&means) },
+        outliers: stats::tukey_outliers(&means).map_or(0, |o| o.total()),
+        failed: runs.failed,
+        ratio: versus.and_then(|versus| runs::ratio_of(&runs.ratios(versus))),
+        net_ratio: both.and_then(|(own, other)| runs::quotient(own, other)),
+        no_net_left: both.is_some_and(|(own, _)| own.iter().any(is_nothing)),
+        net: net
+            .as_ref()
+            .and_then(|net| Estimate::mean(&net.values().copied().collect::<Vec<_>>(), CONFIDENCE)),
+        noise: runs::ratio_of(&runs.twin_ratios()).and_then(|ratio| ratio.interval),
+        evidence: Evidence::of(&runs.whole, &runs.metric),
+        means,
+    })
+}

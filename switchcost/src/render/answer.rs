@@ -1,23 +1,19 @@
-//! The answer as text, at most 20 lines of 80 columns, and as Markdown.
+//! The answer as text, at most 20 lines, and as Markdown.
 
 use std::io::{self, Write};
 
 use stats::Estimate;
 
-use super::Grid;
 use super::layout::wrapped;
 use super::markdown::escaped;
+use super::{Grid, plainly};
 use crate::figures::number::number;
-use crate::views::answer::Answer;
-
-/// Columns of a terminal.
-const WIDTH: usize = 80;
+use crate::views::answer::{Answer, Row};
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
-    let row = |row: &crate::views::answer::Row| {
-        let [thread, task] =
-            [row.thread, row.task].map(|figure| figure.show(row.metric.quantity()));
+    let row = |row: &Row| {
+        let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
         vec![row.name.clone(), thread, task, ratio(&row.ratio)]
     };
     Grid {
@@ -26,37 +22,42 @@ pub fn grid(answer: &Answer) -> Grid {
     }
 }
 
-/// Writes the answer for a terminal.
+/// Writes the answer for a terminal of so many columns.
 ///
 /// # Errors
 /// Errors of the writer.
-pub fn text(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
-    for doubt in &answer.doubts {
-        wrapped(&doubt.to_string(), 0, WIDTH, out)?;
-    }
-    if !answer.doubts.is_empty() {
+pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| {
+        for doubt in &answer.doubts {
+            wrapped(&doubt.to_string(), 0, width, out)?;
+        }
+        if !answer.doubts.is_empty() {
+            writeln!(out)?;
+        }
+        wrapped(&answer.machine, 0, width, out)?;
         writeln!(out)?;
-    }
-    wrapped(&answer.machine, 0, WIDTH, out)?;
-    writeln!(out)?;
-    grid(answer).write_text(u16::MAX, out)?;
-    writeln!(out)?;
-    let last = answer.conditions.to_string();
-    answer.matters.iter().chain([&last]).try_for_each(|line| wrapped(line, 0, WIDTH, out))
+        // Its few columns stay abreast.
+        grid(answer).write_text(width.max(100), out)?;
+        writeln!(out)?;
+        let last = answer.conditions.to_string();
+        answer.matters.iter().chain([&last]).try_for_each(|line| wrapped(line, 0, width, out))
+    })
 }
 
 /// Writes the answer as Markdown.
 ///
 /// # Errors
 /// Errors of the writer.
-pub fn markdown(answer: &Answer, out: &mut Vec<u8>) -> io::Result<()> {
-    for doubt in &answer.doubts {
-        writeln!(out, "**{}**\n", escaped(&doubt.to_string()))?;
-    }
-    writeln!(out, "{}\n", escaped(&answer.machine))?;
-    grid(answer).write_markdown(out)?;
-    let lines = answer.matters.iter().cloned().chain([answer.conditions.to_string()]);
-    writeln!(out, "\n{}", escaped(&lines.collect::<Vec<_>>().join(" ")))
+pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
+    plainly(out, |out| {
+        for doubt in &answer.doubts {
+            writeln!(out, "**{}**\n", escaped(&doubt.to_string()))?;
+        }
+        writeln!(out, "{}\n", escaped(&answer.machine))?;
+        grid(answer).write_markdown(out)?;
+        let lines = answer.matters.iter().cloned().chain([answer.conditions.to_string()]);
+        writeln!(out, "\n{}", escaped(&lines.collect::<Vec<_>>().join(" ")))
+    })
 }
 
 /// A ratio with its interval.

@@ -3,35 +3,80 @@
 use contract::units;
 use record::Quantity;
 
-use super::figures::{first_line, headline};
-use super::{Grid, Section, evidence};
-use crate::NOT_RUN;
-use crate::figures::analysis::{Cell, Curve, Series};
+use super::document::Section;
+use super::tables::{Footnotes, bare_or_headline};
+use super::{ABSENT, Grid};
 use crate::figures::change_point::{FEWEST, Held, Overtaking, TOLERANCE};
+use crate::figures::doubt::{Doubt, names};
 use crate::figures::number::short;
+use crate::figures::{Figure, Outcome, grouped};
+use crate::views::tables::{Curve, Series};
 
 /// Bars of rising height.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A curve as its table and sentences.
-pub(super) fn section(curve: &Curve) -> Section {
-    let shown = shown(curve);
-    let xs = xs(&shown);
-    let does = |series: &&Series| {
+pub(super) fn section(curve: &Curve<'_>) -> Section {
+    let tried: Vec<&Series<'_>> = curve.series.iter().filter(|s| s.was_tried()).collect();
+    let xs = xs(&tried);
+    let courses = tried.iter().map(|series| {
         format!("{}: {} {}", series.name, sparkline(series, &xs), sentence(curve, series))
+    });
+    let lines = courses
+        .chain(curve.overtakings.iter().map(|o| overtaking(curve, o)))
+        .chain(tried.iter().filter_map(|series| calls(series)))
+        .chain(gaps(curve))
+        .chain(contradictions(curve))
+        .chain(curve.held.iter().map(held));
+    let lines = lines.collect();
+    Section { title: curve.title.to_owned(), grid: grid(curve, &tried, &xs), lines }
+}
+
+/// A row for each x of the curve at which something was tried, a column for each of the series.
+fn grid(curve: &Curve<'_>, series: &[&Series<'_>], xs: &[u64]) -> Grid {
+    let names = series.iter().map(|series| series.name.clone());
+    let row = |x: u64| {
+        // The lines below say why a point is missing.
+        let mut unsaid = Footnotes::default();
+        let cells = series.iter().map(|series| {
+            let point = series.points.iter().find(|(at, _)| *at == x).map(|(_, figure)| *figure);
+            let text = unsaid.cell(point, bare_or_headline);
+            text.trim_end_matches(|c: char| !c.is_ascii() && c.is_numeric()).to_owned()
+        });
+        [x.to_string()].into_iter().chain(cells).collect::<Vec<_>>()
     };
-    let mut lines: Vec<String> = shown.iter().map(does).collect();
-    lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
-    lines.extend(shown.iter().filter_map(|series| calls(series)));
-    lines.extend(gaps(curve));
-    lines.extend(evidence::contradictions(curve));
-    lines.extend(curve.held.iter().map(held));
-    Section { title: curve.title.clone(), grid: points(curve, &shown), lines }
+    let was_tried = |cells: &Vec<String>| cells[1..].iter().any(|c| c != "not run" && c != ABSENT);
+    Grid {
+        head: [curve.over.clone()].into_iter().chain(names).collect(),
+        body: xs.iter().map(|&x| row(x)).filter(was_tried).collect(),
+    }
+}
+
+/// Every x that one of the series has, in ascending order.
+fn xs(series: &[&Series<'_>]) -> Vec<u64> {
+    let points = series.iter().flat_map(|series| &series.points);
+    let mut xs: Vec<u64> = points.map(|(x, _)| *x).collect();
+    xs.sort_unstable();
+    xs.dedup();
+    xs
+}
+
+/// A value of the flag that is swept, for a sentence.
+fn at(curve: &Curve<'_>, x: u64) -> String {
+    match &*curve.over {
+        // Flags that count something read as what they count.
+        "--tasks" | "--tokens" | "--workers" => {
+            let plural = curve.over.trim_start_matches('-');
+            let one = plural.trim_end_matches('s');
+            format!("{x} {}", if x == 1 { one } else { plural })
+        }
+        over => format!("{over} {x}"),
+    }
 }
 
 /// From where on one of two series takes less time, in one sentence.
 fn overtaking(
-    curve: &Curve,
+    curve: &Curve<'_>,
     Overtaking { names: [ahead, behind], from, end }: &Overtaking,
 ) -> String {
     let interval = end.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
@@ -43,128 +88,55 @@ fn overtaking(
     )
 }
 
-/// A value of the flag that is swept, for a sentence.
-fn at(curve: &Curve, x: u64) -> String {
-    match &*flag(curve) {
-        // Flags that count something read as what they count.
-        "--tasks" | "--tokens" | "--workers" => {
-            let plural = &*curve.over;
-            let one = plural.trim_end_matches('s');
-            format!("{x} {}", if x == 1 { one } else { plural })
-        }
-        over => format!("{over} {x}"),
-    }
-}
-
-/// System calls of a series at each x, where they were counted.
-fn calls(series: &Series) -> Option<String> {
-    let counted = |(x, cell): &(u64, Cell)| {
-        let Cell::Reading(reading) = cell else {
-            return None;
-        };
-        let evidence = reading.evidence.as_ref()?;
+/// System calls of a series at each x, if they were counted.
+fn calls(series: &Series<'_>) -> Option<String> {
+    let counted = series.points.iter().filter_map(|(x, figure)| {
+        let evidence = figure.reading()?.evidence.as_ref()?;
         let waits = evidence.hops_per_wait.map(|hops| format!(" ({hops:.1} hops per wait)"));
         Some(format!("{:.2}{} at {x}", evidence.calls?, waits.unwrap_or_default()))
-    };
-    let counted: Vec<String> = series.points.iter().filter_map(counted).collect();
+    });
+    let counted: Vec<String> = counted.collect();
     (!counted.is_empty())
         .then(|| format!("{}: system calls per hop: {}", series.name, counted.join(", ")))
 }
 
-/// The series that are worth a column: those of which something could be run.
-fn shown(curve: &Curve) -> Vec<&Series> {
-    let series = curve.series.iter();
-    series.filter(|series| !series.points.iter().all(|(_, cell)| is_empty(cell))).collect()
-}
-
-/// True where nothing was run, or where the curve of the section's own metric says what became of it.
-fn is_empty(cell: &Cell) -> bool {
-    matches!(cell, Cell::Absent) || is_left_out(cell)
-}
-
-fn is_left_out(cell: &Cell) -> bool {
-    matches!(cell, Cell::Failed(why) if why.starts_with(NOT_RUN))
-}
-
-/// A row for each x of the curve at which something was run, a column for each of the series.
-fn points(curve: &Curve, series: &[&Series]) -> Grid {
-    let mut head = vec![flag(curve)];
-    head.extend(series.iter().map(|series| series.name.clone()));
-    let is_run = |x: &u64| {
-        let points = series.iter().flat_map(|series| &series.points);
-        points.filter(|(at, _)| at == x).any(|(_, cell)| !is_empty(cell))
-    };
-    let body = xs(series)
-        .into_iter()
-        .filter(is_run)
-        .map(|x| {
-            let cells = series.iter().map(|series| {
-                let point = series.points.iter().find(|(at, _)| *at == x);
-                point.map_or_else(|| "-".to_owned(), |(_, cell)| text(cell))
-            });
-            [x.to_string()].into_iter().chain(cells).collect()
-        })
-        .collect();
-    Grid { head, body }
-}
-
-fn text(cell: &Cell) -> String {
-    match cell {
-        // The sentence below the table says that there are no intervals, once.
-        Cell::Reading(reading) if reading.mean.interval.is_none() && reading.failed == 0 => {
-            reading.quantity().show(reading.mean.value)
-        }
-        Cell::Reading(reading) => headline(reading),
-        cell if is_left_out(cell) => "not run".to_owned(),
-        Cell::Failed(_) => "failed".to_owned(),
-        Cell::Absent | Cell::Memory(_) => "-".to_owned(),
-    }
-}
-
-/// User memory of a program's tasks, and where it fills the caches.
-fn held(held: &Held) -> String {
-    let full = held.full.iter().map(|full| {
-        let size = short(Quantity::Bytes, full.bytes as f64);
-        format!(", {} ({size}) is full at about {:.0} tasks", full.cache, full.tasks)
+/// The points that are missing, by their reason.
+fn gaps(curve: &Curve<'_>) -> Vec<String> {
+    let points = curve.series.iter().flat_map(|series| series.points.iter().map(|(_, f)| *f));
+    let missing = points.filter_map(|figure| match &figure.outcome {
+        Outcome::Failed { reason } => Some((("Failed", reason.as_str()), figure)),
+        Outcome::NotRun { reason } => Some((("Not run", reason.as_str()), figure)),
+        _ => None,
     });
-    let full: String = full.collect();
-    format!(
-        "{}: {} of user memory for each task{full}",
-        held.name,
-        units::bytes(held.per_task.round())
-    )
+    let line = |((what, reason), figures): ((&str, &str), Vec<&Figure<'_>>)| {
+        format!("{what}: {}: {}", names(&figures), reason.lines().next().unwrap_or_default())
+    };
+    grouped(missing).into_iter().map(line).collect()
 }
 
-/// Every x that one of the series has, in ascending order.
-fn xs(series: &[&Series]) -> Vec<u64> {
-    let points = series.iter().flat_map(|series| &series.points);
-    let mut xs: Vec<u64> = points.map(|(x, _)| *x).collect();
-    xs.sort_unstable();
-    xs.dedup();
-    xs
-}
-
-/// The flag as it is typed.
-fn flag(curve: &Curve) -> String {
-    format!("--{}", curve.over.replace('_', "-"))
+/// Contradictions of the counters, with the points that they are about.
+fn contradictions(curve: &Curve<'_>) -> Vec<String> {
+    let points = curve.series.iter().flat_map(|series| series.points.iter().map(|(_, f)| *f));
+    let all = points.flat_map(|figure| figure.doubts.iter().map(move |doubt| (doubt, figure)));
+    let found = grouped(all.filter(|(doubt, _)| matches!(doubt, Doubt::Contradicted(_))));
+    found.iter().map(|(doubt, figures)| format!("{doubt} {}", names(figures))).collect()
 }
 
 /// Course of a series: where it leaves its first level, and how far it gets.
-fn sentence(curve: &Curve, series: &Series) -> String {
+fn sentence(curve: &Curve<'_>, series: &Series<'_>) -> String {
     let points = series.measured();
     let quantity = curve.metric.quantity();
     let (Some(course), Some((last, _))) = (&series.course, points.last()) else {
         // Without intervals any two points differ, and a change would mostly be noise.
+        if points.len() < FEWEST {
+            return "too few points to tell".to_owned();
+        }
         let values = || points.iter().map(|(_, e)| e.value);
         let [least, most] = [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)];
-        return match points.len() < FEWEST {
-            true => "too few points to tell".to_owned(),
-            false => format!(
-                "between {} and {} (fewer than five runs: no intervals, so no change is told)",
-                quantity.show(least),
-                quantity.show(most)
-            ),
-        };
+        let [least, most] = [least, most].map(|value| quantity.show(value));
+        return format!(
+            "between {least} and {most} (fewer than five runs: no intervals, so no change is told)"
+        );
     };
     let at = |x: u64| at(curve, x);
     let level = quantity.show(course.level);
@@ -187,41 +159,23 @@ fn sentence(curve: &Curve, series: &Series) -> String {
     }
 }
 
-/// The points that are missing, by their reason.
-fn gaps(curve: &Curve) -> Vec<String> {
-    type Gap<'a> = (&'a str, Vec<u64>, Vec<&'a str>);
-    let mut gaps: Vec<Gap<'_>> = Vec::new();
-    for series in &curve.series {
-        let mut own: Vec<(&str, Vec<u64>)> = Vec::new();
-        for (x, cell) in &series.points {
-            let Cell::Failed(reason) = cell else { continue };
-            match own.iter_mut().find(|(other, _)| other == reason) {
-                Some((_, xs)) => xs.push(*x),
-                None => own.push((reason, vec![*x])),
-            }
-        }
-        for (reason, xs) in own {
-            match gaps.iter_mut().find(|gap| gap.0 == reason && gap.1 == xs) {
-                Some((_, _, names)) => names.push(&series.name),
-                None => gaps.push((reason, xs, vec![&series.name])),
-            }
-        }
-    }
-    let line = |(reason, xs, names): &Gap<'_>| {
-        let xs: Vec<String> = xs.iter().map(u64::to_string).collect();
-        let (what, reason) = match reason.strip_prefix(NOT_RUN) {
-            Some(reason) => ("Not run", reason),
-            None => ("Failed", *reason),
-        };
-        let (over, xs, names) = (flag(curve), xs.join(", "), names.join("; "));
-        format!("{what} at {over} {xs}: {names}: {}", first_line(reason))
-    };
-    gaps.iter().map(line).collect()
+/// User memory of a program's tasks, and where it fills the caches.
+fn held(held: &Held) -> String {
+    let full = held.full.iter().map(|full| {
+        let size = short(Quantity::Bytes, full.bytes as f64);
+        format!(", {} ({size}) is full at about {:.0} tasks", full.cache, full.tasks)
+    });
+    let full: String = full.collect();
+    format!(
+        "{}: {} of user memory for each task{full}",
+        held.name,
+        units::bytes(held.per_task.round())
+    )
 }
 
 /// A bar for each x of the curve, from zero up to the highest value, so that what is flat looks
 /// flat.
-fn sparkline(series: &Series, xs: &[u64]) -> String {
+fn sparkline(series: &Series<'_>, xs: &[u64]) -> String {
     let points = series.measured();
     let highest = points.iter().map(|(_, e)| e.value).fold(0.0, f64::max);
     let bar = |x: &u64| match points.iter().find(|(at, _)| at == x) {
@@ -235,4 +189,48 @@ fn sparkline(series: &Series, xs: &[u64]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use record::{Case, Metric, Process, Samples};
+
+    use super::*;
+    use crate::figures::Figures;
+    use crate::testing;
+    use crate::views::tables::Tables;
+
+    #[test]
+    fn a_curve_has_points_a_course_and_gaps() {
+        let times = [(2, 100), (20, 101), (200, 300)];
+        let case = Case { row: "a".to_owned(), over: Some("tasks".to_owned()), ..Case::default() };
+        let process = |round: u32, x: u64| Process {
+            round,
+            x: Some(x),
+            tasks: Some(x),
+            hops: Some(1),
+            ..Process::of("p", Vec::new())
+        };
+        let mut records = Vec::new();
+        for round in 0..5 {
+            for (x, ns) in times {
+                let ns = ns + u64::from(round);
+                let process = Process { samples: Samples::of(&[ns; 9]), ..process(round, x) };
+                records.push(testing::in_case(Metric::Hop, case.clone(), process));
+            }
+            let error = format!("{}at most 99 tasks\nand more", crate::NOT_RUN);
+            let process = Process { error: Some(error), ..process(round, 2000) };
+            records.push(testing::in_case(Metric::Hop, case.clone(), process));
+        }
+        let header = records[0].header.clone();
+        records.iter_mut().for_each(|record| record.header = header.clone());
+        let figures = Figures::of(&records);
+        let tables = Tables::of(&figures);
+        let Section { grid, lines, .. } = section(&tables.curves[0]);
+        assert_eq!(grid.head, ["--tasks", "a"]);
+        let first: Vec<&str> = grid.body.iter().map(|line| line[0].as_str()).collect();
+        assert_eq!(first, ["2", "20", "200"]);
+        let text = lines.join("\n");
+        assert!(text.contains("a: ▃▃█"), "{text}");
+        assert!(text.contains("up to 20 tasks, rises from 200: 2.9"), "{text}");
+        assert!(text.contains("Not run: a, --tasks 2000: at most 99 tasks"), "{text}");
+        assert!(!text.contains("and more"), "{text}");
+    }
+}

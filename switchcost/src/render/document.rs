@@ -6,9 +6,6 @@ use super::layout::wrapped;
 use super::markdown::escaped;
 use super::{Grid, plainly};
 
-/// Widest table and line on a terminal; what does not fit comes below.
-const TERMINAL: u16 = 120;
-
 /// A result as people read it.
 #[derive(Debug)]
 pub struct Document {
@@ -29,24 +26,21 @@ pub(super) struct Section {
 }
 
 impl Document {
-    /// Writes it for a terminal.
+    /// Writes it for a terminal of so many columns: what does not fit abreast comes below.
     ///
     /// # Errors
     /// Errors of the writer.
-    pub fn text(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
         plainly(out, |out| {
-            for line in &self.head {
-                writeln!(out, "{line}")?;
-            }
+            self.head.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
             for section in &self.sections {
-                writeln!(out, "\n{}", section.title)?;
-                section.grid.write_text(TERMINAL, out)?;
-                for line in &section.lines {
-                    wrapped(line, 2, TERMINAL.into(), out)?;
-                }
+                writeln!(out)?;
+                wrapped(&section.title, 2, width, out)?;
+                section.grid.write_text(width, out)?;
+                section.lines.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
             }
             writeln!(out)?;
-            self.foot.iter().try_for_each(|line| writeln!(out, "{line}"))
+            self.foot.iter().try_for_each(|line| wrapped(line, 2, width, out))
         })
     }
 

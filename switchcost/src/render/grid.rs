@@ -3,12 +3,9 @@
 use std::io::{self, Write};
 
 use crate::system::console::plain_line;
-use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
-};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::markdown::escaped;
-use crate::NOT_RUN;
 
 /// A table as people see it: each line has the name of a row, or of what is derived from it and
 /// then indented, and one text for each column.
@@ -31,104 +28,67 @@ const PADDING: usize = 2;
 const BETWEEN: usize = 1;
 
 impl Grid {
-    /// Writes it in aligned columns of which so many characters stand abreast: those that do not fit
-    /// come below, with the names again. Only a reason may take several lines, and only a name or a
-    /// figure that is wider by itself exceeds the width.
+    /// Writes it in aligned columns of which so many characters stand abreast: those that do not fit come
+    /// below, with the names again. Only a name or a figure that is wider by itself exceeds the width.
     ///
     /// # Errors
     /// Errors of the writer.
-    pub fn write_text(&self, width: u16, out: &mut impl Write) -> io::Result<()> {
-        for (index, part) in self.parts(usize::from(width)).iter().enumerate() {
+    pub fn write_text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
+        for (index, part) in self.parts(width).iter().enumerate() {
             if index > 0 {
                 writeln!(out)?;
             }
-            let mut table = part.table();
-            table.set_content_arrangement(ContentArrangement::Dynamic);
-            let widths = part.widths_within(usize::from(width));
-            for (column, width) in table.column_iter_mut().zip(widths) {
-                let width = u16::try_from(width + PADDING).unwrap_or(u16::MAX);
-                column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
+            for line in part.table().lines() {
+                writeln!(out, "{}", line.trim_end())?;
             }
-            write_lines(&table, out)?;
         }
         Ok(())
-    }
-
-    /// What each column is given: what it needs, and those with reasons in them what is left.
-    fn widths_within(&self, width: usize) -> Vec<usize> {
-        let columns = 0..self.head.len();
-        let mut widths: Vec<usize> = columns.clone().map(|c| self.least_width(c)).collect();
-        let used: usize = widths.iter().map(|width| width + PADDING + BETWEEN).sum();
-        let mut left = (width + BETWEEN).saturating_sub(used);
-        for (column, width) in columns.zip(&mut widths) {
-            let more = self.full_width(column).saturating_sub(*width).min(left);
-            *width += more;
-            left -= more;
-        }
-        widths
     }
 
     /// The table in as many parts as it takes for each to fit, with one column at least beside the
     /// names. Lines that say nothing in a part are left out of it.
     fn parts(&self, width: usize) -> Vec<Grid> {
-        let room = |column: usize| self.least_width(column) + PADDING + BETWEEN;
         let mut parts: Vec<Vec<usize>> = Vec::new();
         let mut used = 0;
         for column in 1..self.head.len() {
             match parts.last_mut() {
-                Some(part) if used + room(column) <= width + BETWEEN => part.push(column),
+                Some(part) if used + self.room(column) <= width + BETWEEN => part.push(column),
                 _ => {
                     parts.push(vec![0, column]);
-                    used = room(0);
+                    used = self.room(0);
                 }
             }
-            used += room(column);
+            used += self.room(column);
         }
-        let part = |columns: &Vec<usize>| {
-            let cells = |line: &Vec<String>| -> Vec<String> {
-                let cells = columns.iter().filter_map(|&column| line.get(column));
-                cells.cloned().collect()
-            };
-            let mut body: Vec<Vec<String>> = self.body.iter().map(cells).collect();
-            body.retain(|line| line.iter().skip(1).any(|cell| !cell.is_empty()));
-            Grid { head: cells(&self.head), body }
+        parts.iter().map(|columns| self.part(columns)).collect()
+    }
+
+    /// Width of a column with the space around it.
+    fn room(&self, column: usize) -> usize {
+        let cells = [&self.head].into_iter().chain(&self.body).filter_map(|line| line.get(column));
+        let lines = cells.flat_map(|cell| cell.lines()).map(|line| line.chars().count());
+        lines.max().unwrap_or(0) + PADDING + BETWEEN
+    }
+
+    fn part(&self, columns: &[usize]) -> Grid {
+        let cells = |line: &Vec<String>| -> Vec<String> {
+            columns.iter().filter_map(|&column| line.get(column)).cloned().collect()
         };
-        parts.iter().map(part).collect()
-    }
-
-    /// How wide a column is where each reason has a line for each of its words.
-    fn least_width(&self, column: usize) -> usize {
-        let words = |cell: &String| match is_words(cell) {
-            true => cell.split(' ').map(|word| word.chars().count()).max(),
-            false => Some(longest_line(cell)),
-        };
-        self.column(column).filter_map(words).max().unwrap_or(0)
-    }
-
-    /// How wide a column is where everything has one line.
-    fn full_width(&self, column: usize) -> usize {
-        let widths = self.column(column).map(|cell| longest_line(cell));
-        widths.max().unwrap_or(0)
-    }
-
-    fn column(&self, column: usize) -> impl Iterator<Item = &String> {
-        let lines = [&self.head].into_iter().chain(&self.body);
-        lines.filter_map(move |line| line.get(column))
+        let mut body: Vec<Vec<String>> = self.body.iter().map(cells).collect();
+        body.retain(|line| line.iter().skip(1).any(|cell| !cell.is_empty()));
+        Grid { head: cells(&self.head), body }
     }
 
     fn table(&self) -> Table {
-        // Before it is laid out: what is written out takes room.
-        let line = |cells: &Vec<String>| -> Vec<String> {
-            cells.iter().map(|cell| plain_line(cell).into()).collect()
-        };
         let mut table = Table::new();
         table
             .load_style(RULE_BELOW_HEAD)
+            .set_content_arrangement(ContentArrangement::Disabled)
             .set_header(self.head.iter().map(|head| {
                 let lines: Vec<_> = head.lines().map(plain_line).collect();
                 lines.join("\n")
             }))
-            .add_rows(self.body.iter().map(line));
+            .add_rows(self.body.iter().map(|cells| cells.iter().map(|cell| plain_line(cell))));
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -159,29 +119,11 @@ impl Grid {
     }
 }
 
-fn write_lines(table: &Table, out: &mut impl Write) -> io::Result<()> {
-    for line in table.lines() {
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
-}
-
-/// Number of characters in the longest line of a cell.
-fn longest_line(cell: &str) -> usize {
-    let lines = cell.lines().map(|line| line.chars().count());
-    lines.max().unwrap_or(0)
-}
-
-/// True if a cell holds a reason rather than a figure: it may take several lines.
-pub(super) fn is_words(cell: &str) -> bool {
-    cell.starts_with("failed: ") || cell.starts_with(NOT_RUN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(grid: &Grid, width: u16) -> String {
+    fn text(grid: &Grid, width: usize) -> String {
         let mut text = Vec::new();
         grid.write_text(width, &mut text).unwrap();
         String::from_utf8(text).unwrap()
@@ -195,18 +137,16 @@ mod tests {
             body: vec![
                 line(["thread", "5.000µs [4.0, 6.0]", "200.0 k/s [1, 2]", "1.000 [1, 1]"]),
                 line(["  ÷ task", "2.0x [1.0, 3.0]", "", ""]),
-                line(["goroutine", "failed: there is no tool to build it here", "-", "-"]),
+                line(["goroutine", "failed¹", "-", "-"]),
             ],
         };
         assert_eq!(
             text(&grid, 52),
-            "                            free               rate
-────────────────────────────────────────────────────
- thread       5.000µs [4.0, 6.0]   200.0 k/s [1, 2]
-   ÷ task        2.0x [1.0, 3.0]
- goroutine   failed: there is no                  -
-                tool to build it
-                            here
+            "                           free               rate
+───────────────────────────────────────────────────
+ thread      5.000µs [4.0, 6.0]   200.0 k/s [1, 2]
+   ÷ task       2.0x [1.0, 3.0]
+ goroutine              failed¹                  -
 
                  switches
 ──────────────────────────

@@ -3,6 +3,20 @@
 use std::io::{self, Write};
 use std::iter;
 
+use terminal_size::{Width, terminal_size_of};
+
+/// Widest text, and the width of what is no terminal.
+const WIDEST: usize = 120;
+
+/// Narrowest text.
+const NARROWEST: usize = 60;
+
+/// Width of text on this standard output.
+pub fn width() -> usize {
+    terminal_size_of(io::stdout())
+        .map_or(WIDEST, |(Width(columns), _)| usize::from(columns).clamp(NARROWEST, WIDEST))
+}
+
 /// Writes text in lines of at most `width` columns where its words allow it; all but the first
 /// are indented. A number keeps its per cent sign.
 pub(crate) fn wrapped(

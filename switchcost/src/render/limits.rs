@@ -83,7 +83,7 @@ fn table(checkup: &Checkup, width: usize, out: &mut impl Write) -> io::Result<()
     let title = "Most tasks that each limit allows (* binds first, · does not bound this one):";
     wrapped(title, 0, width, out)?;
     writeln!(out)?;
-    grid.write_text(u16::try_from(width).unwrap_or(u16::MAX), out)?;
+    grid.write_text(width, out)?;
     for (number, group) in (1..).zip(groups) {
         writeln!(out, "[{number}] {group}")?;
     }

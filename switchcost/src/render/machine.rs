@@ -36,9 +36,9 @@ pub fn text(crossings: &Crossings, out: &mut impl Write) -> io::Result<()> {
             return writeln!(out, "One CPU: no cache line travels.");
         }
         writeln!(out, "Round trip of a cache line between two CPUs, in ns:")?;
-        matrix(crossings).write_text(WIDTH as u16, out)?;
+        matrix(crossings).write_text(WIDTH, out)?;
         writeln!(out)?;
-        classes(crossings).write_text(WIDTH as u16, out)?;
+        classes(crossings).write_text(WIDTH, out)?;
         let left = crossings.allowed.len() - crossings.cpus.len();
         if left > 0 {
             let line = format!("{left} CPUs are left out: --cpus LIST takes others.");

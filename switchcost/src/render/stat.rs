@@ -6,9 +6,9 @@ use contract::units::{Bytes, Nanos, bytes};
 use record::{Memory, Record};
 
 use super::layout::named;
-use super::{evidence, plainly};
+use super::plainly;
+use crate::figures::doubt;
 use crate::figures::evidence::Verdict;
-use crate::figures::notes::Note;
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;
@@ -40,11 +40,11 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
         }
         extra(record, out)?;
         absent(record, out)?;
-        for note in Note::of(record) {
-            told("note", &note.text, out)?;
+        for doubt in doubt::of_process(record) {
+            told("note", &doubt.to_string(), out)?;
         }
         match verdict {
-            Some(verdict) => told("evidence", &evidence::words(verdict), out),
+            Some(verdict) => told("evidence", &verdict.to_string(), out),
             None => Ok(()),
         }
     })
@@ -52,7 +52,7 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
 
 /// A line under its name, wrapped.
 fn told(name: &str, line: &str, out: &mut impl Write) -> io::Result<()> {
-    named(name, line, (INDENT, super::limits::width()), out)
+    named(name, line, (INDENT, super::layout::width()), out)
 }
 
 fn title(record: &Record) -> String {

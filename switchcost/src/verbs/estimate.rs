@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use record::{Metric, Quantity};
 
+use crate::figures::Figures;
 use crate::figures::number::{percent, short};
 use crate::measure::store;
 use crate::system::console::{self, BadUsage, plain_line};
-use crate::views::answer::{Answer, Figure, Row};
+use crate::views::answer::{Answer, Cost, Row};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -50,7 +51,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             ("a run of 15 s just now".to_owned(), super::run::quick()?)
         }
     };
-    let answer = Answer::of(&records).ok_or_else(|| {
+    let answer = Answer::of(&Figures::of(&records)).ok_or_else(|| {
         BadUsage::new(format!("{name} holds no answer: name results of the default plan"))
     })?;
     let memory = records.last().and_then(|record| record.machine().memory_total_bytes);
@@ -87,7 +88,7 @@ fn sentences(args: &Args, answer: &Answer, memory: Option<u64>) -> Vec<String> {
         lines.push(format!("{rate} switches a second take of one CPU:"));
         let mut most: f64 = 0.0;
         for row in rows(|row| row.metric == Metric::Hop) {
-            let share = |figure: Figure| rate * figure.value / 1e9;
+            let share = |cost: Cost| rate * cost.value / 1e9;
             most = most.max(share(row.thread));
             lines.push(line(&row.name, percent(share(row.thread)), percent(share(row.task))));
         }
@@ -97,7 +98,7 @@ fn sentences(args: &Args, answer: &Answer, memory: Option<u64>) -> Vec<String> {
         lines.push(format!("{tasks} tasks that wait hold:"));
         let mut most: f64 = 0.0;
         for row in rows(|row| row.metric.is_slope()) {
-            let held = |figure: Figure| figure.value * tasks as f64;
+            let held = |cost: Cost| cost.value * tasks as f64;
             most = most.max(held(row.thread) / memory.map_or(f64::INFINITY, |bytes| bytes as f64));
             let [thread, task] = [row.thread, row.task].map(|f| short(Quantity::Bytes, held(f)));
             lines.push(line(&row.name, thread, task));
@@ -130,12 +131,12 @@ mod tests {
     use nix::unistd::mkfifo;
 
     use super::*;
-    use crate::figures::doubt::Conditions;
+    use crate::figures::conditions::Conditions;
     use stats::Estimate;
 
     fn row(metric: Metric, thread: f64, task: f64) -> Row {
         let ratio = Estimate { value: thread / task, n: 1, interval: None };
-        let [thread, task] = [thread, task].map(|value| Figure { value, modes: None });
+        let [thread, task] = [thread, task].map(|value| Cost { value, modes: None });
         Row { name: "row".to_owned(), metric, thread, task, ratio, is_disturbed: false }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod estimate;
 pub(crate) mod limits;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod output;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;

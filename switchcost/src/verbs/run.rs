@@ -17,8 +17,7 @@ use clap::builder::{
 
 use record::Record;
 
-use super::report::{self, Format};
-use crate::figures::analysis;
+use super::output::{self, Format};
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{self, Contents, Store};
 use crate::plan::placement;
@@ -296,7 +295,7 @@ fn earlier(path: &Path) -> anyhow::Result<Contents> {
 /// Prints what was found, and where the records are.
 fn conclude(rounds: &mut Rounds, format: Format, full: bool) -> anyhow::Result<()> {
     let records = rounds.records();
-    let printed = report::print(&analysis::analyse(records), records, format, full);
+    let printed = output::print(records, format, full);
     if signals::received().is_some() {
         console::say(format_args!(
             "the same options with --resume {} go on from here",

@@ -10,8 +10,8 @@ use contract::units::Span;
 use record::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
+use crate::figures::doubt;
 use crate::figures::evidence::{Evidence, Verdict};
-use crate::figures::notes::Note;
 use crate::measure::turns::{self, Seat};
 use crate::plan::programs::Programs;
 use crate::plan::setting::{self, Cpus, Policy, Setting};
@@ -146,7 +146,7 @@ fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Rec
 
 fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
     let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
-    let notes = Note::of(record).into_iter().map(|note| note.text).collect();
+    let notes = doubt::of_process(record).iter().map(ToString::to_string).collect();
     console::print(|out| match format {
         TextOrJson::Text => render::stat::text(record, verdict, out),
         TextOrJson::Json => {

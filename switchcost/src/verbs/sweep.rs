@@ -5,9 +5,8 @@ use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
 use record::Metric;
 
-use super::report;
+use super::output;
 use super::run::{Keep, drawn_seed};
-use crate::figures::analysis;
 use crate::measure::probe::Answer;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::Store;
@@ -202,7 +201,7 @@ pub(super) fn measure(programs: Programs, planned: &Planned, keep: &Keep) -> any
         }
     }
     let records = rounds.records();
-    let printed = report::print(&analysis::analyse(records), records, keep.format, true);
+    let printed = output::print(records, keep.format, true);
     printed.and(rounds.conclude())
 }
 

@@ -1,16 +1,15 @@
 //! The answer: what a thread costs, what a task costs, and how many times as much. Made from the rows of a
 //! plan that have a name in it.
 
-use record::{Metric, Quantity, Record, Timing};
+use record::{Metric, Quantity, Timing};
 use serde::Serialize;
 use stats::Estimate;
 
-use crate::figures::CONFIDENCE;
-use crate::figures::cases::{Cases, Key, Reading, Runs, case_name};
-use crate::figures::doubt::{Conditions, Doubt};
-use crate::figures::memory;
-use crate::figures::notes;
+use crate::figures::conditions::Conditions;
+use crate::figures::doubt::Doubt;
 use crate::figures::number::{capitalised, number, short};
+use crate::figures::runs::case_name;
+use crate::figures::{CONFIDENCE, Figure, Figures, provenance};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
@@ -35,38 +34,35 @@ pub struct Row {
     /// Metric of the figures.
     pub metric: Metric,
     /// Thread's figure.
-    pub thread: Figure,
+    pub thread: Cost,
     /// Task's figure.
-    pub task: Figure,
+    pub task: Cost,
     /// The one divided by the other.
     pub ratio: Estimate,
     /// True if too few slices of either were quiet, so that all count.
     pub is_disturbed: bool,
 }
 
-/// A figure of a row, unrounded: in ns or bytes.
+/// What a thread or a task costs, unrounded: in ns or bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Figure {
+pub struct Cost {
     /// The figure.
     pub value: f64,
     /// Two clusters of processes, where one figure would tell of neither.
     pub modes: Option<[f64; 2]>,
 }
 
-impl Figure {
+impl Cost {
     /// The figure with two significant digits; both if it has two modes.
     pub fn show(&self, quantity: Quantity) -> String {
-        match self.modes {
-            Some([low, high]) => {
-                let (low, high) = (short(quantity, low), short(quantity, high));
-                let unit = high.split(' ').nth(1);
-                match low.split_once(' ') {
-                    Some((number, own)) if Some(own) == unit => format!("{number} or {high}"),
-                    _ => format!("{low} or {high}"),
-                }
-            }
-            None => short(quantity, self.value),
-        }
+        let Some([low, high]) = self.modes.map(|modes| modes.map(|mode| short(quantity, mode)))
+        else {
+            return short(quantity, self.value);
+        };
+        let unit = high.split_once(' ').map(|(_, unit)| unit);
+        let low =
+            low.split_once(' ').filter(|(_, own)| Some(*own) == unit).map_or(&*low, |(n, _)| n);
+        format!("{low} or {high}")
     }
 }
 
@@ -74,24 +70,24 @@ impl Figure {
 pub const MANY: f64 = 10_000.0;
 
 impl Answer {
-    /// The answer of these records; `None` where their plan gives none, or its rows were not measured.
-    pub fn of(records: &[Record]) -> Option<Answer> {
-        let cases = Cases::of(records);
-        let rows = cases.in_order().into_iter().filter_map(|(key, runs)| row(&cases, key, runs));
-        let (rows, doubts): (Vec<Row>, Vec<Option<Doubt>>) = rows.unzip();
+    /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
+    pub fn of(figures: &Figures<'_>) -> Option<Answer> {
+        let rows: Vec<(Row, Option<Doubt>)> =
+            figures.iter().filter_map(|figure| row(figures, figure)).collect();
+        let (rows, doubts): (Vec<Row>, Vec<Option<Doubt>>) = rows.into_iter().unzip();
         if rows.is_empty() {
             return None;
         }
-        let conditions = Conditions::of(records, &cases);
+        let conditions = Conditions::of(figures);
         let timed = rows.iter().filter(|row| !row.metric.is_slope());
         let disturbed = timed.clone().filter(|row| row.is_disturbed).map(|row| row.name.clone());
-        let of_all = conditions.doubts(&cases, timed.clone().count(), disturbed.collect());
+        let of_all = conditions.doubts(figures, timed.clone().count(), disturbed.collect());
         let doubts = of_all.into_iter().chain(doubts.into_iter().flatten());
         let matters = [switches(&rows), waiting(&rows)].into_iter().flatten();
-        let matters = matters.chain(everyday(&cases, &rows)).collect();
+        let matters = matters.chain(everyday(figures, &rows)).collect();
         Some(Answer {
             doubts: doubts.collect(),
-            machine: machine(records),
+            machine: provenance::machine(figures.records),
             rows,
             matters,
             conditions,
@@ -99,50 +95,34 @@ impl Answer {
     }
 }
 
-fn row(cases: &Cases<'_>, key: &Key, runs: &Runs<'_>) -> Option<(Row, Option<Doubt>)> {
-    let name = runs.place.case.answer.as_ref()?;
-    let name = case_name(name, &key.column);
-    let (other, versus) = cases.versus(key)?;
-    let metric = runs.view.metric.clone();
-    if metric.is_slope() {
-        let (own, task) = (memory::slopes(&runs.all, None)?, memory::slopes(&versus.all, None)?);
-        let is_alone = own.lacks_kernel() || task.lacks_kernel();
-        let fit = |slopes: &memory::Slopes| match is_alone {
-            true => slopes.user.line,
-            false => slopes.headline().line,
-        };
-        let ratio = stats::slope_ratio(&fit(&own), &fit(&task), CONFIDENCE)?;
-        let figure =
-            |slopes: &memory::Slopes| Figure { value: fit(slopes).slope.estimate, modes: None };
-        let doubt = is_alone.then(|| Doubt::NoKernelShare(name.clone()));
+/// Row of a figure that the answer names, and a doubt about it.
+fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(Row, Option<Doubt>)> {
+    let name = figure.runs.place.case.answer.as_ref()?;
+    let name = case_name(name, &figure.key.column);
+    let versus = figures.versus(figure)?;
+    let metric = figure.metric().clone();
+    if let (Some(thread), Some(task)) = (figure.slopes(), versus.slopes()) {
+        let is_alone = thread.lacks_kernel() || task.lacks_kernel();
+        let [thread, task] = [thread, task]
+            .map(|slopes| if is_alone { slopes.user.line } else { slopes.headline().line });
+        // Thread ÷ task, of sizes.
+        let ratio = stats::slope_ratio(&thread, &task, CONFIDENCE)?;
         let ratio = Estimate { value: ratio.estimate, n: ratio.n, interval: Some(ratio) };
-        return Some((
-            Row {
-                name,
-                metric,
-                thread: figure(&own),
-                task: figure(&task),
-                ratio,
-                is_disturbed: false,
-            },
-            doubt,
-        ));
+        let doubt = is_alone.then(|| Doubt::NoKernelShare(name.clone()));
+        let [thread, task] =
+            [thread, task].map(|line| Cost { value: line.slope.estimate, modes: None });
+        return Some((Row { name, metric, thread, task, ratio, is_disturbed: false }, doubt));
     }
-    let (own, task) = (cases.reading(key)?, cases.reading(&other)?);
-    let figure = |reading: &Reading| Figure {
+    let [thread, task] = [figure.reading()?, versus.reading()?];
+    let mut both = figure.runs.whole.iter().chain(&versus.runs.whole);
+    let is_disturbed = both.any(|record| matches!(record.timing, Timing::AllSlices(_)));
+    // Thread ÷ task, of times: formed turn by turn.
+    let ratio = thread.ratio?;
+    let [thread, task] = [thread, task].map(|reading| Cost {
         value: reading.mean.value,
         modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
-    };
-    let mut both = runs.all.iter().chain(&versus.all);
-    let row = Row {
-        name,
-        metric,
-        thread: figure(&own),
-        task: figure(&task),
-        ratio: own.ratio?,
-        is_disturbed: both.any(|record| matches!(record.timing, Timing::AllSlices(_))),
-    };
-    Some((row, None))
+    });
+    Some((Row { name, metric, thread, task, ratio, is_disturbed }, None))
 }
 
 fn switches(rows: &[Row]) -> Option<String> {
@@ -162,12 +142,11 @@ fn waiting(rows: &[Row]) -> Option<String> {
 }
 
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.
-fn everyday(cases: &Cases<'_>, rows: &[Row]) -> Vec<String> {
-    let all = cases.in_order().into_iter().filter(|(_, runs)| runs.place.case.everyday);
-    let works = all.filter_map(|(key, runs)| {
-        Some((runs.place.case.row.as_str(), cases.reading(key)?.mean.value))
-    });
-    let works: Vec<(&str, f64)> = works.collect();
+fn everyday(figures: &Figures<'_>, rows: &[Row]) -> Vec<String> {
+    let all = figures.iter().filter(|figure| figure.runs.place.case.everyday);
+    let works: Vec<(&str, f64)> = all
+        .filter_map(|figure| Some((figure.key.row.as_str(), figure.reading()?.mean.value)))
+        .collect();
     let Some((&(first, ns), others)) = works.split_first() else {
         return Vec::new();
     };
@@ -203,38 +182,4 @@ fn range(rows: &[Row], factor: impl Fn(&Row) -> Option<f64>) -> Option<((f64, f6
         })
     };
     Some((figures(|row| row.thread.value)?, figures(|row| row.task.value)?))
-}
-
-/// Machine, kernel and runtimes in a line.
-pub fn machine(records: &[Record]) -> String {
-    let runs = notes::runs(records);
-    let Some(run) = runs.first() else {
-        return String::new();
-    };
-    let machine = &run.machine;
-    let cpu = machine.cpu_model.as_deref().unwrap_or("unknown CPU");
-    let words = ["(R)", "(TM)", " Processor", " CPU"];
-    let cpu = words.iter().fold(cpu.to_owned(), |cpu, word| cpu.replace(word, ""));
-    let number = |list: &Option<String>| Some(record::machine::cpu_list(list.as_ref()?)?.len());
-    let cpus = match (number(&machine.cpus_online), number(&machine.affinity)) {
-        (Some(online), Some(allowed)) if allowed < online => {
-            format!(", {allowed} of {online} CPUs")
-        }
-        (Some(online), _) => format!(", {online} CPUs"),
-        (None, _) => String::new(),
-    };
-    let host = match machine.virtualisation.as_deref() {
-        None | Some("none") => String::new(),
-        Some(host) => format!(" under {host}"),
-    };
-    let kernel = machine.kernel_release.as_deref().unwrap_or("of unknown release");
-    let mut runtimes: Vec<String> = Vec::new();
-    for runtime in records.iter().filter_map(|record| record.runtime.as_ref()) {
-        if let (true, Some(version)) = (runtime.name == "tokio", &runtime.version) {
-            runtimes.push(format!(", Tokio {version}"));
-        }
-    }
-    runtimes.sort_unstable();
-    runtimes.dedup();
-    format!("{cpu}{cpus}{host}, Linux {kernel}{}", runtimes.concat())
 }

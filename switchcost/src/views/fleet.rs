@@ -1,24 +1,22 @@
-//! Answers of several files side by side: ratios, which may be compared between machines, and figures,
-//! which are of one machine each.
+//! Answers of several files side by side: ratios, which may be compared between machines, and figures, which
+//! are of one machine each.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use record::{Metric, Quantity, Record};
+use record::Record;
 use serde::Serialize;
-use stats::Estimate;
 
-use crate::figures::notes;
-use crate::views::answer::{self, Answer};
-use crate::views::compare::pooled;
+use super::answer::{Answer, Row};
+use crate::figures::{Figures, doubt, grouped, provenance};
 
 /// Files side by side.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fleet {
     /// Files, in the order given.
     pub machines: Vec<Machine>,
-    /// Rows of all answers, in the order of the first that has each.
-    pub rows: Vec<Row>,
+    /// Rows of all answers, in the order of the first that has each; one item for each file.
+    pub rows: Vec<Vec<Option<Row>>>,
 }
 
 /// A file, usually one machine's.
@@ -30,95 +28,48 @@ pub struct Machine {
     pub file: String,
     /// Machine, kernel and runtimes.
     pub facts: String,
-    /// Reasons not to trust it: records that do not belong together, a busy machine.
-    pub warnings: Vec<String>,
+    /// Doubts, a sentence each.
+    pub doubts: Vec<String>,
     /// How far to trust it, a sentence each.
     pub trust: Vec<String>,
     /// Rows of other files that it does not have.
     pub absent: Vec<String>,
 }
 
-/// A question with the figures of each file.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    /// Question.
-    pub name: String,
-    /// Metric of the figures.
-    pub metric: Metric,
-    /// One for each file.
-    pub figures: Vec<Option<Figures>>,
-}
-
-/// A thread's figure and a task's: times in ns, sizes in bytes.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Figures {
-    /// Thread's figure.
-    pub thread: f64,
-    /// Task's figure.
-    pub task: f64,
-    /// The one divided by the other.
-    pub ratio: Estimate,
-}
-
-impl Row {
-    /// Kind and unit of the figures.
-    pub fn quantity(&self) -> Quantity {
-        self.metric.quantity()
-    }
-}
-
 impl Fleet {
-    /// The answers of these files; `None` where no file has one.
+    /// Joins the answers of these files; `None` if no file has one.
     pub fn of(files: &[(&Path, Vec<Record>)]) -> Option<Fleet> {
         let answers: Vec<Option<Answer>> =
-            files.iter().map(|(_, records)| Answer::of(records)).collect();
-        let rows = rows(&answers);
+            files.iter().map(|(_, records)| Answer::of(&Figures::of(records))).collect();
+        let all = answers.iter().enumerate();
+        let all = all.flat_map(|(file, answer)| answer.iter().map(move |answer| (file, answer)));
+        let all = all.flat_map(|(file, answer)| answer.rows.iter().map(move |row| (file, row)));
+        let rows = grouped(all.map(|(file, row)| ((&row.name, &row.metric), (file, row))));
         let paths: Vec<&Path> = files.iter().map(|(path, _)| *path).collect();
         let machines = names(&paths).into_iter().zip(files).zip(&answers).enumerate();
         let machines = machines.map(|(k, ((name, (path, records)), answer))| {
-            let absent = rows.iter().filter(|row| row.figures[k].is_none());
-            let mut warnings = pooled(&notes::runs(records));
-            let doubts = answer.iter().flat_map(|answer| &answer.doubts);
-            warnings.extend(doubts.map(ToString::to_string));
+            let has_it = |row: &Vec<(usize, &Row)>| row.iter().any(|(file, _)| *file == k);
+            let absent = rows.iter().filter(|(_, row)| !has_it(row));
+            let pooled = doubt::of_records(records).into_iter().filter(|doubt| doubt.is_loud());
+            let doubts = answer.iter().flat_map(|answer| &answer.doubts).cloned();
             Machine {
                 name,
                 file: path.display().to_string(),
-                facts: answer::machine(records),
-                warnings,
+                facts: provenance::machine(records),
+                doubts: pooled.chain(doubts).map(|doubt| doubt.to_string()).collect(),
                 trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
-                absent: absent.map(|row| row.name.clone()).collect(),
+                absent: absent.map(|((name, _), _)| (*name).clone()).collect(),
             }
         });
-        let machines = machines.collect();
+        let machines: Vec<Machine> = machines.collect();
+        let of_files = |row: Vec<(usize, &Row)>| {
+            let of_file =
+                |k| row.iter().find(|(file, _)| *file == k).map(|(_, row)| (*row).clone());
+            (0..files.len()).map(of_file).collect()
+        };
+        let rows: Vec<Vec<Option<Row>>> = rows.into_iter().map(|(_, row)| of_files(row)).collect();
         (!rows.is_empty()).then_some(Fleet { machines, rows })
     }
-}
-
-fn rows(answers: &[Option<Answer>]) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    for (k, answer) in answers.iter().enumerate() {
-        for found in answer.iter().flat_map(|answer| &answer.rows) {
-            let is_its = |row: &&mut Row| (&row.name, &row.metric) == (&found.name, &found.metric);
-            let figures = Some(Figures {
-                thread: found.thread.value,
-                task: found.task.value,
-                ratio: found.ratio,
-            });
-            match rows.iter_mut().find(is_its) {
-                Some(row) => row.figures[k] = figures,
-                None => {
-                    let mut row = Row {
-                        name: found.name.clone(),
-                        metric: found.metric.clone(),
-                        figures: vec![None; answers.len()],
-                    };
-                    row.figures[k] = figures;
-                    rows.push(row);
-                }
-            }
-        }
-    }
-    rows
 }
 
 /// Names of files: their own without the ending; where some are equal, their folders', as in

@@ -5,3 +5,4 @@ pub mod compare;
 pub mod crossings;
 pub mod doctor;
 pub mod fleet;
+pub mod tables;

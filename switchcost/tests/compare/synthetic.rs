@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use contract::message::Distribution;
 use record::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
+use switchcost::figures::Figures;
 use switchcost::render;
-use switchcost::views::compare::{Comparison, Source, Verdict, compare};
+use switchcost::views::compare::{Comparison, Verdict, compare};
 
 /// Log-normal noise from a seed.
 pub(crate) struct Noise(fastrand::Rng);
@@ -109,17 +110,24 @@ pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
     }
 }
 
-pub(crate) fn pair(old: &[Record], new: &[Record]) -> Comparison {
-    let source = |name, records| Source { name, records };
-    compare(&[source("old.jsonl", old), source("new.jsonl", new)])
+/// Comparison of two files, whose figures a test need not free.
+pub(crate) fn pair<'a>(old: &'a [Record], new: &'a [Record]) -> Comparison<'a> {
+    let figures = [old, new].map(|records| &*Box::leak(Box::new(Figures::of(records))));
+    compare(["old.jsonl", "new.jsonl"], figures)
 }
 
-pub(crate) fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
-    comparison.changes().map(|(_, _, c)| c.verdict).collect()
+/// True for another figure than before, beyond doubt.
+pub(crate) fn is_different(verdict: Verdict) -> bool {
+    use Verdict::{Faster, Higher, Larger, Lower, Slower, Smaller};
+    matches!(verdict, Faster | Slower | Smaller | Larger | Lower | Higher)
 }
 
-pub(crate) fn text(comparison: &Comparison) -> String {
+pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Verdict> {
+    comparison.cases.iter().map(|case| case.change.verdict).collect()
+}
+
+pub(crate) fn text(comparison: &Comparison<'_>) -> String {
     let mut text = Vec::new();
-    render::compare::document(comparison).text(&mut text).unwrap();
+    render::compare::document(comparison).text(120, &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }

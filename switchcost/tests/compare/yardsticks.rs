@@ -2,10 +2,10 @@
 //! known.
 
 use record::{Also, Metric, Record};
-use switchcost::render::compare::percent;
+use switchcost::figures::number::change;
 use switchcost::views::compare::{Comparison, Verdict};
 
-use super::synthetic::{Noise, edit, pair, record, text, verdicts};
+use super::synthetic::{Noise, edit, is_different, pair, record, text, verdicts};
 
 /// Two cases of which the second depends on the machine alone; both times are multiplied.
 fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
@@ -32,7 +32,8 @@ fn what_the_machine_may_have_done_is_no_verdict() {
         (1.1, 1.0, Verdict::Slower),
         (1.0, 1.0, Verdict::NoDifference),
     ] {
-        let compared = pair(&same, &with_yardstick(own, yardstick));
+        let new = with_yardstick(own, yardstick);
+        let compared = pair(&same, &new);
         assert_eq!(verdicts(&compared)[0], expected, "{own} beside {yardstick}");
         assert_told(&compared);
         let way_out = text(&compared).contains("switchcost duel");
@@ -42,16 +43,16 @@ fn what_the_machine_may_have_done_is_no_verdict() {
 
 /// All that is judged, beside yardsticks or not, is one family, and every row shows the interval of its
 /// verdict: it excludes no change exactly if that is a difference.
-fn assert_told(comparison: &Comparison) {
-    let judged = comparison.changes().filter_map(|(_, _, change)| change.judged.as_ref());
+fn assert_told(comparison: &Comparison<'_>) {
+    let judged = comparison.cases.iter().filter_map(|case| case.change.judged.as_ref());
     let (p, adjusted): (Vec<f64>, Vec<f64>) = judged.map(|j| (j.p, j.adjusted_p)).unzip();
     assert_eq!((comparison.family, adjusted), (p.len(), stats::holm(&p)));
-    for (line, _, change) in comparison.changes() {
+    for case in &comparison.cases {
         // Once in a while chance makes two modes, and there is nothing to show.
-        let Some(shown) = change.shown() else { continue };
+        let Some(shown) = case.change.shown() else { continue };
         let excluded = !shown.interval.unwrap().contains(1.0);
-        assert_eq!(change.verdict.is_different(), excluded, "{} {change:?}", line.name);
-        assert!(text(comparison).contains(&percent(shown)));
+        assert_eq!(is_different(case.change.verdict), excluded, "{} {:?}", case.name, case.change);
+        assert!(text(comparison).contains(&change(shown)));
     }
 }
 
@@ -68,15 +69,14 @@ fn the_change_shown_is_the_one_beside_the_yardsticks() {
     });
     let compared = pair(&old, &new);
     assert_told(&compared);
-    let mut changes = compared.changes();
     for (name, measured, beside) in [("case 0", 1.65, 1.1), ("case 0, rate", 1.0 / 1.65, 1.0 / 1.1)]
     {
-        let (_, _, change) = changes.find(|(line, ..)| line.name == name).unwrap();
+        let change = &compared.cases.iter().find(|case| case.name == name).unwrap().change;
         assert_eq!(change.verdict, Verdict::Slower);
-        assert!((change.ratio.unwrap().value - measured).abs() < 1e-9, "{change:?}");
+        assert!((change.measured.unwrap().value - measured).abs() < 1e-9, "{change:?}");
         assert!((change.shown().unwrap().value - beside).abs() < 1e-9, "{change:?}");
         // The gate sees the same.
-        let fails = |limit| compared.worse_than(limit).iter().any(|(line, ..)| line.name == name);
+        let fails = |limit| compared.worse_than(limit).iter().any(|case| case.name == name);
         assert!(fails(0.09) && !fails(0.11));
     }
 }
@@ -106,7 +106,8 @@ fn a_machine_that_varies_hides_no_change_and_makes_none() {
         let pairs = (0..PAIRS).map(|_| {
             let old = drifting(&mut noise, 1.0, 1.0);
             let drift = noise.factor(drift);
-            let compared = pair(&old, &drifting(&mut noise, own, drift));
+            let new = drifting(&mut noise, own, drift);
+            let compared = pair(&old, &new);
             assert_told(&compared);
             verdicts(&compared)[0]
         });
@@ -114,7 +115,7 @@ fn a_machine_that_varies_hides_no_change_and_makes_none() {
         let share = |of: fn(&Verdict) -> bool| {
             verdicts.iter().filter(|verdict| of(verdict)).count() as f64 / PAIRS as f64
         };
-        (share(|verdict| *verdict == Verdict::Slower), share(|verdict| verdict.is_different()))
+        (share(|verdict| *verdict == Verdict::Slower), share(|verdict| is_different(*verdict)))
     };
     let (found, _) = tally(1.1, 0.02);
     assert!(found > 0.9, "10 % found in {found}");

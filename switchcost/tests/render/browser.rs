@@ -4,8 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use switchcost::figures::analysis::analyse;
-
 use super::{page, records};
 
 /// Looks at the page from inside the browser, at two widths, and writes what is wrong into the
@@ -25,13 +23,13 @@ function look(frame) {
   const wide = page.documentElement.scrollWidth;
   if (wide > width) say("unfolded, the page is " + wide + " px wide");
   const shown = [...page.querySelectorAll("svg")];
-  if (shown.length !== 7) say(shown.length + " plots are shown");
+  if (shown.length !== 5) say(shown.length + " plots are shown");
   for (const plot of shown) {
     const title = plot.querySelector("title").textContent, box = plot.getBoundingClientRect();
     if (plot.getAttribute("role") !== "img" || !title) say("a plot has no role or no title");
     const texts = [...plot.querySelectorAll("text")].map(text => text.textContent.trim());
     const has = pattern => texts.some(text => pattern.test(text));
-    if (!has(/^(time per (hop|task|round trip)|bytes per task|thread ÷ task|mean ÷ median)/))
+    if (!has(/^(time per (hop|task|round trip)|thread ÷ task)/))
       say(title + ": what?");
     if (!has(/^[\d.]+( ns| µs| [KM]iB|x)$/)) say(title + ": no unit");
     for (const text of plot.querySelectorAll("text")) {
@@ -63,7 +61,7 @@ fn the_page_holds_up_in_a_browser() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let page = page(&analyse(&records()), &records());
+    let page = page(&records());
     let source = page.replace('&', "&amp;").replace('"', "&quot;");
     let frames = [360, 390, 1200].map(|width| {
         format!("<iframe srcdoc=\"{source}\" width={width} height=900 style=\"border:0\"></iframe>")

@@ -93,7 +93,7 @@ impl Judged {
         let header = records.first().map(|record| &record.header);
         Judged {
             sides: header.and_then(|run| run.sides.clone()).unwrap_or_default(),
-            machine: crate::views::answer::machine(records),
+            machine: crate::figures::provenance::machine(records),
             seed: header.map_or(0, |run| run.seed),
             confidence: CONFIDENCE,
             margin,

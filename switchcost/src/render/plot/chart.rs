@@ -1,13 +1,8 @@
-//! Plots with points over a horizontal axis: sweeps, and processes in their order in time.
-
-use std::collections::BTreeMap;
-
-use record::{Quantity, Record};
+//! Plots with points over a horizontal axis: sweeps.
 
 use super::Plot;
 use super::axis::Axis;
-use crate::figures::analysis::{Cell, Curve};
-use crate::figures::notes;
+use crate::views::tables::Curve;
 
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;
@@ -49,12 +44,10 @@ impl Area {
 
 /// A sweep: a line for each series, with intervals, and the counts at which a cache is full; `None` where
 /// nothing was measured.
-pub(in crate::render) fn curve(curve: &Curve) -> Option<Plot> {
+pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     let points = |index: usize| {
-        curve.series[index].points.iter().filter_map(|(x, cell)| match cell {
-            Cell::Reading(reading) => Some((*x as f64, &**reading)),
-            _ => None,
-        })
+        let points = curve.series[index].points.iter();
+        points.filter_map(|(x, figure)| Some((*x as f64, figure.reading()?)))
     };
     let all = || (0..curve.series.len()).flat_map(points);
     all().next()?;
@@ -64,10 +57,9 @@ pub(in crate::render) fn curve(curve: &Curve) -> Option<Plot> {
     });
     let axes =
         (Axis::swept(all().map(|(x, _)| x)), Axis::spanning(bounds, curve.metric.quantity()));
-    let mut plot = Plot::new(&curve.title);
+    let mut plot = Plot::new(curve.title);
     plot.legend(curve.series.iter().map(|series| series.name.as_str()), Plot::mark);
-    let over = format!("--{}", curve.over.replace('_', "-"));
-    let area = Area::of(&mut plot, axes, (&over, &curve.metric.label()));
+    let area = Area::of(&mut plot, axes, (&curve.over, &curve.metric.label()));
     // Whose cache it is stands below the plot.
     for (index, full) in curve.held.iter().flat_map(|held| &held.full).enumerate() {
         let (x, y) = (area.x(full.tasks), area.top + 8 + 14 * (index as u32 % 3));
@@ -86,43 +78,6 @@ pub(in crate::render) fn curve(curve: &Curve) -> Option<Plot> {
             }
             plot.mark(area.at(x, reading.mean.value), index);
         }
-    }
-    Some(plot)
-}
-
-/// Every process in its order in time: its mean against the median of its case, so that a change of the whole
-/// machine shows; `None` where no case ran twice.
-pub(in crate::render) fn drift(records: &[Record]) -> Option<Plot> {
-    let mut cases: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-    let key = |record: &Record| (record.run, record.case, record.x, record.tasks);
-    let timed = || {
-        let whole = records.iter().filter(|record| record.is_whole());
-        whole.filter_map(|record| Some((record, record.samples.as_ref()?.mean)))
-    };
-    for (record, mean) in timed() {
-        cases.entry(key(record)).or_default().push(mean);
-    }
-    cases.retain(|_, means| means.len() > 1);
-    let mut points: Vec<(u64, f64, bool)> = timed()
-        .filter_map(|(record, mean)| {
-            let stolen = notes::stolen(record).is_some();
-            let ratio = mean / stats::median(cases.get(&key(record))?)?;
-            Some((record.started, ratio, stolen))
-        })
-        .filter(|(_, ratio, _)| ratio.is_finite())
-        .collect();
-    points.sort_by_key(|(started, ..)| *started);
-    if points.is_empty() {
-        return None;
-    }
-    let mut plot = Plot::new("Process means in order of time");
-    plot.legend(["process mean", "more than 1 % of its time was stolen"].into_iter(), Plot::mark);
-    let count = Axis::linear(0.0, points.len() as f64, Quantity::Count);
-    let axes = (count, Axis::ratios(points.iter().map(|(_, ratio, _)| *ratio)));
-    let area =
-        Area::of(&mut plot, axes, ("process, in order of time", "mean ÷ median of its case"));
-    for (index, (_, ratio, stolen)) in points.iter().enumerate() {
-        plot.mark(area.at(index as f64 + 0.5, *ratio), usize::from(*stolen));
     }
     Some(plot)
 }

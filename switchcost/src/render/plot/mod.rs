@@ -5,16 +5,17 @@ use std::collections::HashSet;
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::figures::analysis::Analysis;
+use crate::figures::Figures;
 use crate::system::console::{plain, plain_line};
 use crate::views::answer::Answer;
+use crate::views::tables::Tables;
 
 mod axis;
 mod chart;
 mod rows;
 
-pub(super) use chart::{curve, drift};
-pub(super) use rows::{answer, memory, strip};
+pub(super) use chart::curve;
+pub(super) use rows::{answer, strip};
 
 use axis::Axis;
 
@@ -152,31 +153,30 @@ pub fn answer_file(of: &Answer) -> String {
 }
 
 /// Each plot as a file: its name, made of its title, and its text.
-pub fn files(analysis: &Analysis, answer_of: Option<&Answer>) -> Vec<(String, String)> {
-    let tables = analysis.tables.iter().filter_map(|table| strip(table).or_else(|| memory(table)));
-    let plots = tables.chain(analysis.curves.iter().filter_map(curve));
-    let answer = answer_of.map(|of| ("answer".to_owned(), answer_file(of)));
+pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, String)> {
+    let Tables { tables, curves } = Tables::of(figures);
+    let plots = tables.iter().filter_map(strip).chain(curves.iter().filter_map(curve));
+    let answer = answer.map(|answer| ("answer".to_owned(), answer_file(answer)));
     let named = plots.map(|plot| (slug(&plot.title), plot.file()));
     let mut taken = HashSet::new();
-    let number = |(slug, svg): (String, String)| {
-        let names = (1..).map(|n| match n {
-            1 => format!("{slug}.svg"),
-            n => format!("{slug}-{n}.svg"),
-        });
-        let name = names.into_iter().find(|name| taken.insert(name.clone()));
-        (name.unwrap_or_default(), svg)
-    };
-    answer.into_iter().chain(named).map(number).collect()
+    let files = answer.into_iter().chain(named).map(|(slug, svg)| {
+        let mut name = format!("{slug}.svg");
+        for number in 2.. {
+            if taken.insert(name.clone()) {
+                break;
+            }
+            name = format!("{slug}-{number}.svg");
+        }
+        (name, svg)
+    });
+    files.collect()
 }
 
 /// A title as the stem of a file's name; `plot` where it has no letter or digit of ASCII.
 fn slug(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
-    match words.is_empty() {
-        true => "plot".to_owned(),
-        false => words.join("-"),
-    }
+    if words.is_empty() { "plot".to_owned() } else { words.join("-") }
 }
 
 #[cfg(test)]

@@ -1,14 +1,11 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
-use record::{Metric, Quantity};
-
+use super::Plot;
 use super::axis::Axis;
-use super::{Plot, color};
-use crate::figures::analysis::{Cell, Table};
-use crate::figures::cases::{Reading, case_name};
-use crate::figures::memory::{Fit, Slopes};
+use crate::figures::Reading;
 use crate::figures::number::{number, short};
-use crate::views::answer::Answer;
+use crate::views::answer::{Answer, Row};
+use crate::views::tables::Table;
 
 /// Height of a row in pixels, of which its name and its figure take the upper half.
 const ROW: u32 = 46;
@@ -24,10 +21,6 @@ impl Plot {
         y + TRACK
     }
 
-    fn swatch(&mut self, (x, y): (f64, u32), part: usize) {
-        self.bar(x - 0.006, x + 0.006, (y - 5, 10), &color(part));
-    }
-
     fn interval(&mut self, (from, to): (f64, f64), y: u32) {
         self.bar(from, to, (y - 1, 3), "bar");
     }
@@ -37,7 +30,7 @@ impl Plot {
 pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's");
     plot.legend(["async task = 1x", "OS thread"].into_iter(), Plot::mark);
-    let interval = |row: &crate::views::answer::Row| row.ratio.interval.map(|i| (i.low, i.high));
+    let interval = |row: &Row| row.ratio.interval.map(|i| (i.low, i.high));
     let values = answer.rows.iter().flat_map(|row| {
         let (low, high) = interval(row).unwrap_or((row.ratio.value, row.ratio.value));
         [low, high, row.ratio.value]
@@ -56,10 +49,8 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
         plot.mark((task, y), 0);
         plot.mark((thread, y), 1);
         // Outside of all that is drawn, the smaller figure at the left.
-        let (left, right) = match task <= thread {
-            true => (row.task, row.thread),
-            false => (row.thread, row.task),
-        };
+        let (left, right) =
+            if task <= thread { (row.task, row.thread) } else { (row.thread, row.task) };
         plot.text(&short(row.metric.quantity(), left.value), (task.min(low), -10), y, "end", "");
         plot.text(&short(row.metric.quantity(), right.value), (task.max(high), 10), y, "start", "");
     }
@@ -68,21 +59,24 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
 }
 
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
-pub(in crate::render) fn strip(table: &Table) -> Option<Plot> {
-    let table = table.of_own_metric();
+pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
+    let own = |(column, (_, is_further)): (usize, &(&str, bool))| (!is_further).then_some(column);
+    let columns: Vec<usize> = table.columns.iter().enumerate().filter_map(own).collect();
     let mut cases: Vec<(String, usize, &Reading)> = Vec::new();
     for row in &table.rows {
-        for (column, cell) in row.cells.iter().enumerate() {
-            if let Cell::Reading(reading) = cell {
-                cases.push((case_name(&row.name, &table.columns[column]), column, reading));
+        for (index, &column) in columns.iter().enumerate() {
+            if let Some(figure) = row.cells[column]
+                && let Some(reading) = figure.reading()
+            {
+                cases.push((figure.key.name(), index, reading));
             }
         }
     }
     cases.sort_by(|a, b| b.2.mean.value.total_cmp(&a.2.mean.value));
     let least = cases.last()?.2.mean.value;
-    let mut plot = Plot::new(&table.title);
-    if table.columns.len() > 1 {
-        plot.legend(table.columns.iter().map(String::as_str), Plot::mark);
+    let mut plot = Plot::new(table.title);
+    if columns.len() > 1 {
+        plot.legend(columns.iter().map(|&column| table.columns[column].0), Plot::mark);
     }
     let quantity = table.metric.quantity();
     let extent = cases.iter().flat_map(|(.., reading)| {
@@ -95,9 +89,10 @@ pub(in crate::render) fn strip(table: &Table) -> Option<Plot> {
     let top = plot.height;
     for (name, column, reading) in &cases {
         let mean = reading.mean.value;
-        let ratio = match least > 0.0 && cases.len() > 1 {
-            true => format!("{}x", number(mean / least)),
-            false => quantity.show(mean),
+        let ratio = if least > 0.0 && cases.len() > 1 {
+            format!("{}x", number(mean / least))
+        } else {
+            quantity.show(mean)
         };
         let y = plot.row(name, &ratio);
         // In their order in time, the first one on top: drift is a slope.
@@ -118,57 +113,4 @@ pub(in crate::render) fn strip(table: &Table) -> Option<Plot> {
     }
     plot.foot(&axis, place, top, &table.metric.label());
     Some(plot)
-}
-
-/// Names of the parts of a task's memory, in the order of their bars.
-const PARTS: [&str; 5] = ["user", "kernel stack", "page tables", "slab", "pipe page"];
-
-/// A table of memory: the parts of each row as stacked bars; `None` for other tables.
-pub(in crate::render) fn memory(table: &Table) -> Option<Plot> {
-    let mut cases: Vec<(String, &Slopes, [f64; 5])> = Vec::new();
-    for row in &table.rows {
-        for (cell, column) in row.cells.iter().zip(&table.columns) {
-            if let Cell::Memory(slopes) = cell {
-                cases.push((case_name(&row.name, column), slopes, parts(slopes)));
-            }
-        }
-    }
-    let total = |parts: &[f64; 5]| parts.iter().sum::<f64>();
-    cases.sort_by(|a, b| total(&b.2).total_cmp(&total(&a.2)));
-    let most = total(&cases.first()?.2);
-    let mut plot = Plot::new(&table.title);
-    plot.legend(PARTS.into_iter(), Plot::swatch);
-    let axis = Axis::linear(0.0, most * 1.02, Quantity::Bytes);
-    let place = |value: f64| axis.place(value) * 0.99;
-    let top = plot.height;
-    for (name, slopes, parts) in &cases {
-        let figure = match slopes.void() {
-            true => "void (huge pages)".to_owned(),
-            false => short(Quantity::Bytes, slopes.headline().line.slope.estimate),
-        };
-        let y = plot.row(name, &figure);
-        let mut from = 0.0;
-        for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part > 0.0) {
-            plot.bar(place(from), place(from + part), (y - 8, 16), &color(index));
-            from += part;
-        }
-    }
-    plot.foot(&axis, place, top, &Metric::Memory.label());
-    Some(plot)
-}
-
-/// Bytes for each task of every part; what is unknown or not above its noise has none.
-fn parts(slopes: &Slopes) -> [f64; 5] {
-    let kernel = &slopes.parts;
-    let all = [
-        Some(&slopes.user).filter(|_| !slopes.void()),
-        kernel.stacks.as_ref(),
-        kernel.page_tables.as_ref(),
-        kernel.slab.as_ref(),
-        kernel.pipe_pages.as_ref(),
-    ];
-    let seen = |fit: Option<&Fit>| {
-        fit.filter(|fit| fit.is_seen()).map_or(0.0, |fit| fit.line.slope.estimate)
-    };
-    all.map(seen)
 }

@@ -1,45 +1,45 @@
-//! Change of one case.
+//! Change of one case, and its verdict.
+
+use std::fmt;
 
 use record::Quantity;
 use serde::Serialize;
-use stats::{Contrast, Estimate, Interval, Line as Fit};
+use stats::{Contrast, Estimate, Interval, MIN_ROUNDS};
 
-use super::Figure;
+use super::Side;
 use crate::figures::CONFIDENCE;
-use crate::figures::cases::Reading;
 
 /// Change of a case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Change {
-    /// In one word.
+    /// In a word.
     pub verdict: Verdict,
-    /// New divided by old, as measured, with the 95 % interval of this case alone.
-    pub ratio: Option<Estimate>,
-    /// How often equal runs lie this far apart.
+    /// New divided by old as measured, with the 95 % interval of this case alone.
+    pub measured: Option<Estimate>,
+    /// How often equal runs lie this far apart, as measured.
     pub p: Option<f64>,
-    /// The change that the verdict is about; `None` if there is nothing to judge.
+    /// The change that is judged.
     pub judged: Option<Judged>,
 }
 
 /// Change that is judged.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Judged {
-    /// True if it is a change beside those of the yardsticks, false if it is as measured.
+    /// True if it is one beside those of the yardsticks.
     pub is_beside: bool,
-    /// New divided by old; beside yardsticks, beside the one that leaves least of it. The interval is
-    /// at the level of the verdict, beside all yardsticks together: it excludes 1 exactly if the
-    /// verdict is a difference.
+    /// New divided by old; beside yardsticks, beside the one that leaves least of it. The interval is at the
+    /// level of the verdict, beside all yardsticks together: it excludes 1 exactly if that is a difference.
     pub ratio: Estimate,
-    /// How often equal runs lie this far apart: the largest p of all yardsticks, or 1 if the time is
-    /// longer beside one of them, or as measured, and shorter beside another.
+    /// How often equal runs lie this far apart: the largest p of all yardsticks, or 1 if the time is longer
+    /// beside one of them, or as measured, and shorter beside another.
     pub p: f64,
-    /// The same, corrected for how many changes are judged.
+    /// The same, corrected for the number of changes.
     pub adjusted_p: f64,
     #[serde(skip)]
     contrasts: Vec<Contrast>,
 }
 
-/// Change of a case, in one word.
+/// Change of a case, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -59,7 +59,7 @@ pub enum Verdict {
     NoDifference,
     /// Different, but by no more than the machine itself may have changed.
     Inconclusive,
-    /// The process means of either file fall into two clusters: no mean tells of both.
+    /// The process means of either file fall into two clusters: no mean describes both.
     TwoModes,
     /// There are too few processes for an interval.
     TooFewRounds,
@@ -69,102 +69,91 @@ pub enum Verdict {
     OnlyInOld,
     /// The old file does not have it.
     OnlyInNew,
-    /// Either file holds nothing but failures.
+    /// Either file has it not measured.
     Failed,
 }
 
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::Smaller => "smaller",
+            Verdict::Larger => "larger",
+            Verdict::Lower => "lower",
+            Verdict::Higher => "higher",
+            Verdict::NoDifference => "within noise",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::TwoModes => "two modes",
+            Verdict::TooFewRounds => return write!(f, "under {MIN_ROUNDS} rounds: no verdict"),
+            Verdict::Unclear => "no verdict: a size that may be zero",
+            Verdict::OnlyInOld => "only in old",
+            Verdict::OnlyInNew => "only in new",
+            Verdict::Failed => "failed",
+        })
+    }
+}
+
 impl Verdict {
-    /// For the worse, beyond doubt.
+    /// True for the worse, beyond doubt.
     pub fn is_worse(self) -> bool {
         matches!(self, Verdict::Slower | Verdict::Larger)
-    }
-
-    /// Another than before, beyond doubt.
-    pub fn is_different(self) -> bool {
-        use Verdict::*;
-        self.is_worse() || matches!(self, Faster | Smaller | Lower | Higher)
-    }
-
-    /// Neither the same nor different: nothing is known.
-    pub fn is_open(self) -> bool {
-        matches!(
-            self,
-            Verdict::TwoModes
-                | Verdict::TooFewRounds
-                | Verdict::Unclear
-                | Verdict::Failed
-                | Verdict::Inconclusive
-        )
     }
 }
 
 impl Change {
-    /// A first view; [`Change::verdict`] decides where there is a p.
-    pub(super) fn of(old: &Figure, new: &Figure) -> Option<Self> {
-        use Verdict::*;
-        Some(match (old, new) {
-            (Figure::Absent, Figure::Absent) => return None,
-            (Figure::Failed(_), _) | (_, Figure::Failed(_)) => Change::bare(Failed),
-            (_, Figure::Absent) => Change::bare(OnlyInOld),
-            (Figure::Absent, _) => Change::bare(OnlyInNew),
-            (Figure::Reading(old), Figure::Reading(new)) => Change::of_times(old, new),
-            (Figure::Slope(old), Figure::Slope(new)) => Change::of_slopes(old, new),
-            // The same name for a time and a size: two plans that have nothing to do with each
-            // other.
-            _ => Change::bare(Failed),
-        })
-    }
-
-    fn bare(verdict: Verdict) -> Self {
-        Change { verdict, ratio: None, p: None, judged: None }
-    }
-
-    fn of_times(old: &Reading, new: &Reading) -> Self {
-        if old.modes.is_some() || new.modes.is_some() {
-            return Change::bare(Verdict::TwoModes);
-        }
-        let Some(ratio) = Estimate::unpaired_ratio(&new.means, &old.means, CONFIDENCE) else {
-            return Change::bare(Verdict::Unclear);
+    /// The change as measured; `None` if neither file has the case.
+    pub(super) fn of(sides: &[Side<'_>; 2]) -> Option<Self> {
+        let bare = |verdict| Some(Change { verdict, measured: None, p: None, judged: None });
+        let (ratio, contrast) = match sides {
+            [Side::Absent, Side::Absent] => return None,
+            [Side::Failed(_), _] | [_, Side::Failed(_)] => return bare(Verdict::Failed),
+            [_, Side::Absent] => return bare(Verdict::OnlyInOld),
+            [Side::Absent, _] => return bare(Verdict::OnlyInNew),
+            [Side::Figure(old), Side::Figure(new)] => {
+                let (old, new) = (old.reading()?, new.reading()?);
+                if old.modes.is_some() || new.modes.is_some() {
+                    return bare(Verdict::TwoModes);
+                }
+                let ratio = Estimate::unpaired_ratio(&new.means, &old.means, CONFIDENCE);
+                (ratio, Contrast::log_ratio(&new.means, &old.means))
+            }
+            [Side::Slope(old), Side::Slope(new)] => {
+                let contrast = stats::log_slope_ratio(new, old);
+                let interval = contrast.and_then(|contrast| contrast.ratio(CONFIDENCE));
+                let ratio = interval.map(|interval| Estimate {
+                    value: interval.estimate,
+                    n: interval.n,
+                    interval: Some(interval),
+                });
+                (ratio, contrast)
+            }
+            // The same name for a time and a size: two plans that have nothing to do with each other.
+            _ => return bare(Verdict::Failed),
         };
-        // Where there are too few rounds for an interval, there are for a p.
-        let contrast = ratio.interval.and_then(|_| Contrast::log_ratio(&new.means, &old.means));
-        Change::as_measured(ratio, contrast)
-    }
-
-    fn of_slopes(old: &Fit, new: &Fit) -> Self {
-        let contrast = stats::log_slope_ratio(new, old);
-        let Some(interval) = contrast.and_then(|contrast| contrast.ratio(CONFIDENCE)) else {
-            return Change::bare(Verdict::Unclear);
-        };
-        let (value, n) = (interval.estimate, interval.n);
-        Change::as_measured(Estimate { value, n, interval: Some(interval) }, contrast)
-    }
-
-    fn as_measured(ratio: Estimate, contrast: Option<Contrast>) -> Self {
+        let Some(ratio) = ratio else { return bare(Verdict::Unclear) };
+        // Too few rounds for an interval are too few for a p.
+        let contrast = ratio.interval.and(contrast);
         let judged = contrast.and_then(|contrast| Judged::of(&[(ratio, contrast)], &ratio, false));
-        Change {
-            ratio: Some(ratio),
-            p: judged.as_ref().map(|judged| judged.p),
-            judged,
-            ..Change::bare(Verdict::TooFewRounds)
-        }
+        let p = judged.as_ref().map(|judged| judged.p);
+        Some(Change { verdict: Verdict::TooFewRounds, measured: Some(ratio), p, judged })
     }
 
     /// The change to show: the one that is judged, if there is one.
     pub fn shown(&self) -> Option<&Estimate> {
-        self.judged.as_ref().map(|judged| &judged.ratio).or(self.ratio.as_ref())
+        self.judged.as_ref().map(|judged| &judged.ratio).or(self.measured.as_ref())
     }
 
     /// Decides at the level of this change's step in Holm's method.
     pub(super) fn judge(&mut self, quantity: Quantity, level: f64, adjusted_p: f64) {
-        let Some((judged, measured)) = self.judged.as_mut().zip(self.ratio) else {
+        use Quantity::{Bytes, Count, Rate, Share, Throughput, Time};
+        let Some((judged, measured)) = self.judged.as_mut().zip(self.measured) else {
             return;
         };
         judged.adjusted_p = adjusted_p;
         judged.ratio.interval = judged.interval(&measured, 1.0 - level);
         let may_be_none = judged.ratio.interval.is_none_or(|interval| interval.contains(1.0));
         let differs_as_measured = self.p.is_some_and(|p| p <= level);
-        use Quantity::*;
         self.verdict = match (quantity, judged.ratio.value < 1.0) {
             _ if may_be_none && judged.is_beside && differs_as_measured => Verdict::Inconclusive,
             _ if may_be_none => Verdict::NoDifference,
@@ -189,17 +178,17 @@ impl Judged {
         let &(ratio, _) = changes.iter().min_by(|a, b| far(&a.0).total_cmp(&far(&b.0)))?;
         let contrasts: Vec<Contrast> = changes.iter().map(|&(_, contrast)| contrast).collect();
         let p: Vec<f64> = contrasts.iter().map(|contrast| contrast.p()).collect::<Option<_>>()?;
-        let agree = changes.iter().all(|(other, _)| same_way(other, measured));
+        let agree = changes.iter().all(|(other, _)| is_same_way(other, measured));
         let p = if agree { p.into_iter().fold(0.0, f64::max) } else { 1.0 };
         Some(Judged { is_beside, ratio, p, adjusted_p: 1.0, contrasts })
     }
 
-    /// Interval that spans those beside each yardstick: it excludes 1 if all of them do, on one side.
-    /// It reaches to the change as measured if that goes the other way.
+    /// Interval that spans those beside each yardstick: it excludes 1 if all of them do, on one side. It
+    /// reaches to the change as measured if that goes the other way.
     fn interval(&self, measured: &Estimate, confidence: f64) -> Option<Interval> {
         let intervals = self.contrasts.iter().map(|contrast| contrast.ratio(confidence));
         let intervals: Vec<Interval> = intervals.collect::<Option<_>>()?;
-        let other_way = (!same_way(&self.ratio, measured)).then_some(measured.value);
+        let other_way = (!is_same_way(&self.ratio, measured)).then_some(measured.value);
         Some(Interval {
             estimate: self.ratio.value,
             low: intervals.iter().map(|i| i.low).chain(other_way).reduce(f64::min)?,
@@ -210,6 +199,6 @@ impl Judged {
 }
 
 /// True if both are longer, both shorter or both as before.
-fn same_way(one: &Estimate, other: &Estimate) -> bool {
+fn is_same_way(one: &Estimate, other: &Estimate) -> bool {
     one.value.total_cmp(&1.0) == other.value.total_cmp(&1.0)
 }

@@ -1,0 +1,121 @@
+//! What the machine did while a plan ran.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use record::Account;
+use serde::Serialize;
+
+use super::doubt::Doubt;
+use super::number::{capitalised, percent};
+use super::{CONFIDENCE, Figures};
+use crate::measure::quiet::Tally;
+
+/// Share of the CPU time, used by others or stolen, from which it is a doubt.
+const BUSY: f64 = 0.05;
+
+/// Distance of two equal runs, as a share, from which it is one.
+const RESTLESS: f64 = 0.1;
+
+/// Change of a yardstick over the rounds, as a share, from which it is one.
+const DRIFT: f64 = 0.1;
+
+/// What is known of a machine while a plan ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Conditions {
+    /// Slices, and which of them were disturbed.
+    pub slices: Tally,
+    /// CPU time of all windows; `None` for records that have none.
+    pub account: Option<Account>,
+    /// Median distance of two equal runs of a round, as a share, and the number of pairs.
+    pub apart: Option<(f64, usize)>,
+    /// Rounds.
+    pub rounds: u32,
+}
+
+impl Conditions {
+    /// Conditions of some records.
+    pub fn of(figures: &Figures<'_>) -> Self {
+        let records = figures.records;
+        // Programs that took turns have one account together.
+        let accounts: BTreeMap<(u64, u32, u64), Account> = records
+            .iter()
+            .filter_map(|r| r.account.map(|account| ((r.run, r.round, account.at), account)))
+            .collect();
+        let apart: Vec<f64> = figures.iter().flat_map(|figure| figure.runs.apart()).collect();
+        Conditions {
+            slices: Tally::of(records),
+            account: accounts.into_values().reduce(Account::plus),
+            apart: stats::median(&apart).map(|median| (median.exp_m1(), apart.len())),
+            rounds: records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1),
+        }
+    }
+
+    /// Doubts about an answer whose rows of times are `all` in number; `disturbed` names those of which too few
+    /// slices were quiet.
+    pub fn doubts(&self, figures: &Figures<'_>, all: usize, disturbed: Vec<String>) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        let most = self.slices.disturbed.iter().max_by_key(|(_, count)| **count);
+        if let (false, Some(share), Some((&cause, _))) =
+            (disturbed.is_empty(), self.slices.quiet(), most)
+        {
+            let rows = if disturbed.len() < all { disturbed } else { Vec::new() };
+            doubts.push(Doubt::FewQuiet { rows, share, cause });
+        }
+        let account = self.account.as_ref();
+        let above = |share: Option<f64>| share.filter(|&share| share > BUSY);
+        doubts.extend(above(account.and_then(Account::others)).map(Doubt::Busy));
+        doubts.extend(above(account.and_then(Account::stolen)).map(Doubt::Stolen));
+        let apart = self.apart.map(|(apart, _)| apart).filter(|&apart| apart > RESTLESS);
+        doubts.extend(apart.map(Doubt::Unsteady));
+        doubts.extend(drift(figures));
+        doubts
+    }
+}
+
+/// The largest clear change of a yardstick over the rounds.
+fn drift(figures: &Figures<'_>) -> Option<Doubt> {
+    let yardsticks = figures.iter().filter(|figure| figure.runs.place.case.yardstick);
+    let drifts = yardsticks.filter_map(|figure| {
+        let means: Vec<f64> = figure.runs.means().into_values().collect();
+        let rounds: Vec<f64> = (0..means.len()).map(|round| round as f64).collect();
+        let logs: Vec<f64> = means.iter().map(|mean| mean.ln()).collect();
+        let slope = stats::fit_line(&rounds, &logs, CONFIDENCE)?.slope;
+        let change = (slope.estimate * (means.len() - 1) as f64).exp_m1();
+        let is_clear = !slope.contains(0.0) && change.abs() > DRIFT;
+        is_clear.then(|| (figure.key.name(), change))
+    });
+    let most = drifts.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+    most.map(|(name, change)| Doubt::Drift(name, change))
+}
+
+impl fmt::Display for Conditions {
+    /// How far to trust the figures, in a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if let Some(quiet) = self.slices.quiet() {
+            let which = if self.slices.is_too_few() { " (all count)" } else { "" };
+            let (share, all) = (percent(quiet), self.slices.slices);
+            parts.push(format!("the machine was quiet in {share} of {all} slices{which}"));
+        }
+        if let Some(account) = &self.account {
+            let others = account.others().map_or("an unknown share".to_owned(), percent);
+            let stolen = account.stolen().map_or("an unknown share".to_owned(), percent);
+            let missing = account.unaccounted().map_or(String::new(), |share| {
+                format!(
+                    ", and the kernel accounts for {} too {}",
+                    percent(share.abs()),
+                    if share > 0.0 { "little" } else { "much" }
+                )
+            });
+            parts.push(format!("others used {others} of the CPU time, the host {stolen}{missing}"));
+        }
+        parts.push(match self.apart {
+            Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),
+            None => "two equal runs were not made (--a-a makes them)".to_owned(),
+        });
+        parts.push(format!("{} rounds", self.rounds));
+        let line = parts.join("; ") + ".";
+        f.write_str(&capitalised(&line))
+    }
+}

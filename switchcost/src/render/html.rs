@@ -1,0 +1,287 @@
+//! Figures as one page that needs no other file, no script and no network: the answer with its plot, and all
+//! else folded.
+
+use std::io::{self, Write};
+use std::time::{Duration, UNIX_EPOCH};
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use record::Run;
+use serde_json::Value;
+
+use super::plot::{self, Plot};
+use super::{Document, Grid, curves, doubts, head, tables};
+use crate::figures::{Figure, Figures, Reading, grouped, provenance};
+use crate::measure::store::utc;
+use crate::system::console::plain;
+use crate::views::answer::Answer;
+use crate::views::fleet::Fleet;
+use crate::views::tables::Tables;
+
+const CSS: &str = include_str!("page.css");
+
+const TITLE: &str = "What a thread and an async task cost";
+
+/// Policy that keeps the page from running or loading anything, should an escape ever be forgotten.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+const STRIP: &str = "Sorted by the mean; at the right, its multiple of the least. Each point is the mean of one \
+                     process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
+                     processes. Bar: its 95 % interval.";
+
+const CURVE: &str = "Bars: 95 % intervals of the mean. Dashed: a cache is full.";
+
+const READ: &str = "A task hands a token to the next: that is a hop. The process is the sample: each case runs in \
+                    fresh processes, once a round, in shuffled order, and an interval covers the mean of such \
+                    processes with 95 % confidence. Differences and ratios are taken inside each round. An \
+                    interval with zero in it, or one for a ratio, shows no difference. If the processes fall \
+                    into two groups, both are shown, because their mean describes neither. No run is dropped. \
+                    docs/METHODOLOGY.md says how and why.";
+
+/// Writes figures as a page.
+///
+/// # Errors
+/// Errors of the writer.
+pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
+    let answer = Answer::of(figures);
+    let sections = sections(figures);
+    let body = html! {
+        (header(answer.as_ref(), figures))
+        nav aria-label="Contents" { ul {
+            @for (index, (title, _)) in sections.iter().enumerate() {
+                li { a href={ "#part-" (index) } { (title) } }
+            }
+        } }
+        @for (index, (title, body)) in sections.iter().enumerate() {
+            // A link to what is inside unfolds it. If there is no answer, the first table is it.
+            details open[index == 0 && answer.is_none()] {
+                summary { h2 { (title) } }
+                div id={ "part-" (index) } { (body) }
+            }
+        }
+    };
+    page(&body, out)
+}
+
+/// Writes files side by side as a page.
+///
+/// # Errors
+/// Errors of the writer.
+pub fn fleet_page(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
+    let Document { head, sections, foot } = super::fleet::document(fleet);
+    let body = html! {
+        header {
+            h1 { (TITLE) }
+            @for line in head { p { (line) } }
+        }
+        @for section in sections {
+            h2 { (section.title) }
+            (table(&section.grid, &section.title, true))
+            (list(section.lines))
+        }
+        (list(foot))
+    };
+    page(&body, out)
+}
+
+fn page(body: &Markup, out: &mut impl Write) -> io::Result<()> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (TITLE) }
+                style { (PreEscaped(plot::CSS)) (PreEscaped(CSS)) }
+            }
+            body { main { (body) } }
+        }
+    };
+    // HTML forbids control characters, even as references.
+    out.write_all(plain(&page.0).as_bytes())
+}
+
+/// Doubts, the answer with its plot, and when it was measured.
+fn header(answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
+    let (pooled, from): (Vec<String>, Vec<String>) =
+        head(figures).into_iter().partition(|line| line.starts_with("!!"));
+    let started = figures.records.iter().map(|record| record.started).min();
+    let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
+    let doubts = answer.iter().flat_map(|answer| &answer.doubts).map(ToString::to_string);
+    html! {
+        header {
+            h1 { (TITLE) }
+            @for doubt in pooled.into_iter().chain(doubts) { p.banner role="alert" { (doubt) } }
+            @if let Some(answer) = answer {
+                p.where { (answer.machine) }
+                (table(&super::answer::grid(answer), "The answer", false))
+                @for line in &answer.matters { p { (line) } }
+                p { (answer.conditions) }
+                (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios."))
+            } @else {
+                @for line in from { p.where { (line) } }
+            }
+            @if let Some(at) = at { p.where { "Measured " (at) "." } }
+        }
+    }
+}
+
+/// Titles and bodies of the folded parts.
+fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
+    let shown = Tables::of(figures);
+    let tables =
+        shown.tables.iter().map(|table| (tables::section(table), plot::strip(table), STRIP));
+    let curves =
+        shown.curves.iter().map(|curve| (curves::section(curve), plot::curve(curve), CURVE));
+    let sections = tables.chain(curves).map(|(section, plot, caption)| {
+        let body = html! {
+            (table(&section.grid, &section.title, section.grid.head.len() > 3))
+            (figure(plot, caption))
+            (list(section.lines))
+        };
+        (section.title, body)
+    });
+    let mut doubts = doubts(figures);
+    if doubts.is_empty() {
+        doubts.push("The records give no cause for a doubt.".to_owned());
+    }
+    let rest = [
+        ("Distributions", distributions(figures)),
+        ("Notes", list(doubts)),
+        ("Machine and build", facts(figures)),
+        ("How to repeat", repeat(figures)),
+        ("How to read", html! { p { (READ) } }),
+    ];
+    sections.chain(rest.map(|(title, body)| (title.to_owned(), body))).collect()
+}
+
+/// A table that scrolls by itself if it is too wide; one that is `wide` keeps its names in sight.
+fn table(grid: &Grid, title: &str, wide: bool) -> Markup {
+    html! {
+        div.scroll.wide[wide] tabindex="0" role="region" aria-label=(title) {
+            table {
+                thead { tr {
+                    @for head in &grid.head {
+                        @if head.is_empty() { td {} } @else { th scope="col" { (head) } }
+                    }
+                } }
+                tbody { @for line in &grid.body { @if let Some((name, cells)) = line.split_first() {
+                    tr.derived[name.starts_with(' ')] {
+                        th scope="row" { (name.trim_start()) }
+                        @for cell in cells { td { (interval_apart(cell)) } }
+                    }
+                } } }
+            }
+        }
+    }
+}
+
+/// A figure, its interval set apart: on a telephone it stands below.
+fn interval_apart(text: &str) -> Markup {
+    let parts =
+        text.split_once(" [").and_then(|(value, rest)| Some((value, rest.split_once(']')?)));
+    html! {
+        @if let Some((value, (interval, rest))) = parts {
+            (value) " " span.ci { "[" (interval) "]" } (rest)
+        } @else { (text) }
+    }
+}
+
+fn figure(plot: Option<Plot>, caption: &str) -> Markup {
+    html! { @if let Some(plot) = plot { figure { (plot.inline()) figcaption { (caption) } } } }
+}
+
+fn list(lines: Vec<String>) -> Markup {
+    html! { @if !lines.is_empty() { ul { @for line in lines { li { (line) } } } } }
+}
+
+/// Distribution of the iterations of each case.
+fn distributions(figures: &Figures<'_>) -> Markup {
+    let head = ["", "runs", "failed", "median", "min", "p90", "p99", "max", "outliers"];
+    let read = figures.iter().filter_map(|f| Some((&f.key.section, (f, f.reading()?))));
+    html! {
+        p {
+            "Times of iterations, divided by their hops or tasks: medians over the processes, except for the \
+             shortest (min) and the longest (max) of all. Outliers are process means outside Tukey's fences; \
+             they are counted and kept."
+        }
+        @for (title, cases) in grouped(read) {
+            h3 { (title) }
+            (table(&Grid {
+                head: head.map(str::to_owned).to_vec(),
+                body: cases.iter().map(|(figure, reading)| distribution(figure, reading)).collect(),
+            }, title, true))
+        }
+    }
+}
+
+fn distribution(figure: &Figure<'_>, reading: &Reading) -> Vec<String> {
+    let iterations = reading.iterations.as_ref();
+    let [_, p90, p99, max] = iterations.map_or([None; 4], |i| i.percentiles.map(Some));
+    let times = [Some(reading.median), iterations.map(|i| i.min), p90, p99, max];
+    let times =
+        times.map(|time| time.map_or("–".to_owned(), |time| figure.quantity().show(time)));
+    let x = figure.swept().map_or(String::new(), |(flag, x)| format!(", {flag} {x}"));
+    let counts = [reading.mean.n, reading.failed].map(|count| count.to_string());
+    let names = [figure.key.name() + &x].into_iter();
+    names.chain(counts).chain(times).chain([reading.outliers.to_string()]).collect()
+}
+
+/// Every fact of the machine and the build, known to this version or not.
+fn facts(figures: &Figures<'_>) -> Markup {
+    let run = figures.records.first().map(|record| &record.header);
+    let of = |facts: serde_json::Result<Value>| match facts {
+        Ok(Value::Object(facts)) => facts,
+        _ => serde_json::Map::new(),
+    };
+    let lists = run.map(|run| {
+        let lists = [serde_json::to_value(&run.machine), serde_json::to_value(&run.build)].map(of);
+        ["Machine", "Build"].into_iter().zip(lists)
+    });
+    html! {
+        @for (title, facts) in lists.into_iter().flatten() {
+            h3 { (title) }
+            dl { @for (name, value) in facts.iter().filter(|(_, value)| !value.is_null()) {
+                dt { (name.replace('_', " ")) } dd { (provenance::shown(value)) }
+            } }
+        }
+        p { (provenance::runtimes(figures.records).join(", ")) }
+    }
+}
+
+/// The commands that measure all of it again, with the seed that sets the order.
+fn repeat(figures: &Figures<'_>) -> Markup {
+    let command = |run: &Run| {
+        let words = if run.command.is_empty() { "run" } else { &run.command };
+        let has_seed = words.contains("--seed");
+        let seed = if has_seed { String::new() } else { format!(" --seed {}", run.seed) };
+        format!("cargo run --release -- {words}{seed}")
+    };
+    html! {
+        p { "The same cases in the same order:" }
+        pre { @for run in provenance::runs(figures.records) { (command(run)) "\n" } }
+        p { code { "switchcost run --list" } " prints the command of each case." }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_a_cell_stays_text() {
+        let line = ["  <b>".to_owned(), "1<s [0, 2], 3 failed".to_owned()];
+        let grid = Grid { head: vec!["\"<i>".to_owned()], body: vec![line.into()] };
+        let html = table(&grid, "\"", false).0;
+        for expected in [
+            "aria-label=\"&quot;\"",
+            "<th scope=\"col\">&quot;&lt;i&gt;</th>",
+            "<tr class=\"derived\"><th scope=\"row\">&lt;b&gt;</th>",
+            "1&lt;s <span class=\"ci\">[0, 2]</span>, 3 failed",
+        ] {
+            assert!(html.contains(expected), "{expected}\n{html}");
+        }
+    }
+}
