@@ -13,10 +13,13 @@ def scaled($step; $units): reduce $units[1:][] as $unit
 def time: scaled(1000; ["ns", "µs", "ms", "s"]);
 def bytes: scaled(1024; ["B", "KiB", "MiB", "GiB"]);
 
-# The cell of a row of a table, by the beginning of the table's title and the place of its column; null where
-# there is none.
+# Figure of a row of a table, by the beginning of the table's title and the place of its column; null if there
+# is none.
 def cell($title; $row; $column):
-    [.tables[] | select(.title | startswith($title)) | .rows[] | select(.name == $row) | .cells[$column]][0];
+    [.figures[] | select((.section | startswith($title)) and .row == $row)][$column];
 
-def mean: if type == "object" then [.[] | objects | .mean | objects | .value][0] else null end;
-def slope: if type == "object" then .memory.user.line.slope.estimate else null end;
+# Names of the first table's rows.
+def rows: .figures[0].section as $first | [.figures[] | select(.section == $first) | .row] | unique;
+
+def mean: .mean.value;
+def slope: .user.line.slope.estimate;

@@ -20,7 +20,7 @@ def panel($title; $top; $base; show):
          + "<text x='\($x + 8)' y='\($y)' class='faint'>\(.value | show)</text>");
 
 
-. as $all | [.tables[0].rows[].name] as $names | (($names | length) * line + 52) as $height
+. as $all | rows as $names | (($names | length) * line + 52) as $height
 | def figure($title): [$names[] | . as $row | {row: $row, value: ($all | cell($title; $row; 0) | mean // slope)}];
   "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 \(left + width + 70) \($height * 3)' font-family='sans-serif' font-size='13' role='img'>",
   "<title>A hop, a creation and the memory of a task in several languages</title>",

@@ -6,13 +6,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use record::{Metric, Quantity};
+use record::Record;
+use serde::Serialize;
 
+use super::args::TextOrJson;
+use super::output::json;
 use crate::figures::Figures;
-use crate::figures::number::{percent, short};
 use crate::measure::store;
 use crate::system::console::{self, BadUsage, plain_line};
-use crate::views::answer::{Answer, Cost, Row};
+use crate::views::answer::Answer;
+use crate::views::estimate::Costs;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -24,13 +27,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     tasks: Option<u64>,
 
-    /// Results to use [default: the newest switchcost-*.jsonl in this folder, or else a run of 15 s]
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    format: TextOrJson,
+
+    /// Results to use [default: the newest switchcost-*.jsonl in this folder that holds an answer, or else a
+    /// run of 15 s]
     #[arg(value_name = "FILE")]
     results: Option<PathBuf>,
 }
 
-/// Share of a CPU, or of the memory, from which a cost is worth a thought.
-const MATTERS: f64 = 0.05;
+/// The estimate for programs.
+#[derive(Serialize)]
+struct Estimated<'a> {
+    machine: &'a str,
+    by: &'a str,
+    costs: &'a [Costs],
+}
 
 fn rate(text: &str) -> Result<f64, String> {
     match text.strip_suffix("/s").unwrap_or(text).trim().parse::<f64>() {
@@ -40,87 +53,73 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (name, records) = match args.results.clone().or_else(|| newest(Path::new("."))) {
-        Some(path) => {
-            let contents = store::read(&path)?;
-            store::tell(&path, &contents);
-            (path.display().to_string(), contents.records)
-        }
-        None => {
-            console::say(format_args!("no results in this folder: measuring for 15 s"));
-            ("a run of 15 s just now".to_owned(), super::run::quick()?)
-        }
-    };
+    let (by, records) = args.records()?;
     let answer = Answer::of(&Figures::of(&records)).ok_or_else(|| {
-        BadUsage::new(format!("{name} holds no answer: name results of the default plan"))
+        BadUsage::new(format!("{by} holds no answer: name results of the default plan"))
     })?;
     let memory = records.last().and_then(|record| record.machine().memory_total_bytes);
-    let lines = sentences(args, &answer, memory);
-    ensure!(!lines.is_empty(), "{name} has no figures for this: their rows are missing");
+    let switches = args.switches.map(|rate| Costs::of_switches(&answer, rate));
+    let tasks = args.tasks.map(|tasks| Costs::of_tasks(&answer, tasks, memory));
+    let costs: Vec<Costs> = switches.into_iter().chain(tasks).collect();
+    let has_all = costs.iter().all(|costs| !costs.rows.is_empty());
+    ensure!(has_all, "{by} has no figures for this: their rows are missing");
     console::print(|out| {
-        writeln!(out, "{}\nBy {}:\n", answer.machine, plain_line(&name))?;
-        lines.iter().try_for_each(|line| writeln!(out, "{}", plain_line(line)))
+        if args.format == TextOrJson::Json {
+            return json(&Estimated { machine: &answer.machine, by: &by, costs: &costs }, out);
+        }
+        writeln!(out, "{}\nBy {}:\n", plain_line(&answer.machine), plain_line(&by))?;
+        for costs in &costs {
+            writeln!(out, "{}", costs.question)?;
+            for (name, cost) in &costs.rows {
+                let (name, [threads, tasks]) =
+                    (plain_line(name), cost.map(|cost| costs.show(cost)));
+                writeln!(out, "  {name:<32}{threads:>10} as threads, {tasks:>10} as async tasks")?;
+            }
+            costs.verdict().map_or(Ok(()), |verdict| writeln!(out, "{verdict}"))?;
+        }
+        Ok(())
     })
     .context("cannot print")
 }
 
-/// The newest results in a folder. What is no plain file, such as a FIFO, is not looked into.
-fn newest(folder: &Path) -> Option<PathBuf> {
-    let files = fs::read_dir(folder).ok()?.flatten();
-    let results = files.filter(|file| {
-        let name = file.file_name();
-        let name = name.to_string_lossy();
-        name.starts_with("switchcost-") && name.ends_with(".jsonl")
-    });
-    let changed = |path: &Path| {
-        let file = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-        file.modified().ok()
-    };
-    let dated = results.filter_map(|file| Some((changed(&file.path())?, file.path())));
-    dated.max().map(|(_, path)| path)
-}
-
-/// What is asked for, row by row, each with a verdict.
-fn sentences(args: &Args, answer: &Answer, memory: Option<u64>) -> Vec<String> {
-    let mut lines = Vec::new();
-    let rows = |wanted: fn(&Row) -> bool| answer.rows.iter().filter(move |row| wanted(row));
-    if let Some(rate) = args.switches {
-        lines.push(format!("{rate} switches a second take of one CPU:"));
-        let mut most: f64 = 0.0;
-        for row in rows(|row| row.metric == Metric::Hop) {
-            let share = |cost: Cost| rate * cost.value / 1e9;
-            most = most.max(share(row.thread));
-            lines.push(line(&row.name, percent(share(row.thread)), percent(share(row.task))));
+impl Args {
+    /// Records to use, and what they are called.
+    fn records(&self) -> anyhow::Result<(String, Vec<Record>)> {
+        let read = |path: &Path| {
+            let contents = store::read(path)?;
+            store::tell(path, &contents);
+            Ok((path.display().to_string(), contents.records))
+        };
+        if let Some(path) = &self.results {
+            return read(path);
         }
-        lines.push(verdict(most, "of a CPU", "the cost of switching"));
+        // Sweeps and duels leave files of the same name.
+        let newest = newest_first(Path::new(".")).into_iter().find(|path| {
+            store::read(path).is_ok_and(|c| Answer::of(&Figures::of(&c.records)).is_some())
+        });
+        if let Some(path) = newest {
+            return read(&path);
+        }
+        console::say(format_args!("no results in this folder: measuring for 15 s"));
+        Ok(("a run of 15 s just now".to_owned(), super::run::quick()?))
     }
-    if let Some(tasks) = args.tasks {
-        lines.push(format!("{tasks} tasks that wait hold:"));
-        let mut most: f64 = 0.0;
-        for row in rows(|row| row.metric.is_slope()) {
-            let held = |cost: Cost| cost.value * tasks as f64;
-            most = most.max(held(row.thread) / memory.map_or(f64::INFINITY, |bytes| bytes as f64));
-            let [thread, task] = [row.thread, row.task].map(|f| short(Quantity::Bytes, held(f)));
-            lines.push(line(&row.name, thread, task));
-        }
-        if memory.is_some() {
-            lines.push(verdict(most, "of the memory", "their memory"));
-        }
-    }
-    lines
 }
 
-fn line(name: &str, thread: String, task: String) -> String {
-    format!("  {name:<32}{thread:>10} as threads, {task:>10} as async tasks")
-}
-
-fn verdict(most: f64, of: &str, what: &str) -> String {
-    let text = match most {
-        most if most < MATTERS => "does not decide between threads and tasks",
-        most if most < 1.0 => "is a reason to measure your own program",
-        _ => "rules threads out",
-    };
-    format!("At most {} {of}: {what} {text}.", percent(most))
+/// Results in a folder, the newest first. What is no plain file, such as a FIFO, is not looked into.
+fn newest_first(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut dated: Vec<_> = files
+        .filter_map(|file| {
+            let name = file.file_name();
+            let name = name.to_str()?;
+            let is_ours = name.starts_with("switchcost-") && name.ends_with(".jsonl");
+            let facts =
+                fs::metadata(file.path()).ok().filter(|facts| is_ours && facts.is_file())?;
+            Some((facts.modified().ok()?, file.path()))
+        })
+        .collect();
+    dated.sort_unstable();
+    dated.into_iter().rev().map(|(_, path)| path).collect()
 }
 
 #[cfg(test)]
@@ -131,46 +130,17 @@ mod tests {
     use nix::unistd::mkfifo;
 
     use super::*;
-    use crate::figures::conditions::Conditions;
-    use stats::Estimate;
-
-    fn row(metric: Metric, thread: f64, task: f64) -> Row {
-        let ratio = Estimate { value: thread / task, n: 1, interval: None };
-        let [thread, task] = [thread, task].map(|value| Cost { value, modes: None });
-        Row { name: "row".to_owned(), metric, thread, task, ratio, is_disturbed: false }
-    }
 
     #[test]
-    fn costs_are_scaled_and_judged() {
-        let answer = Answer {
-            doubts: Vec::new(),
-            machine: String::new(),
-            rows: vec![row(Metric::Hop, 5000.0, 100.0), row(Metric::Memory, 40_960.0, 1024.0)],
-            matters: Vec::new(),
-            conditions: Conditions::default(),
-        };
-        let args = |switches, tasks| Args { switches, tasks, results: None };
-        let text = |args| sentences(&args, &answer, Some(1 << 30)).join("\n");
-        let few = text(args(Some(1000.0), None));
-        assert!(few.contains("0.50 % as threads") && few.contains("does not decide"), "{few}");
-        let many = text(args(Some(300_000.0), Some(1000)));
-        assert!(many.contains("150 % as threads") && many.contains("3.0 % as async"), "{many}");
-        assert!(many.contains("rules threads out"), "{many}");
-        assert!(
-            many.contains("39 MiB as threads") && many.contains("3.8 % of the memory"),
-            "{many}"
-        );
-    }
-
-    #[test]
-    fn results_are_a_plain_file() {
+    fn results_are_plain_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("switchcost-a.jsonl"), "").unwrap();
+        fs::write(path("other.jsonl"), "").unwrap();
         fs::create_dir(path("switchcost-b.jsonl")).unwrap();
         mkfifo(&path("switchcost-c.jsonl"), Mode::S_IRWXU).unwrap();
         symlink("nowhere", path("switchcost-d.jsonl")).unwrap();
-        assert_eq!(newest(folder.path()), Some(path("switchcost-a.jsonl")));
+        assert_eq!(newest_first(folder.path()), [path("switchcost-a.jsonl")]);
     }
 
     #[test]

@@ -4,5 +4,6 @@ pub mod answer;
 pub mod compare;
 pub mod crossings;
 pub mod doctor;
+pub mod estimate;
 pub mod fleet;
 pub mod tables;
