@@ -152,7 +152,7 @@ impl fmt::Display for Doubt {
             ),
             Doubt::FewRounds(missing) => write!(
                 f,
-                "{} rounds are too few for an interval, which takes {MIN_ROUNDS}.",
+                "No interval: it takes {MIN_ROUNDS} rounds, and there are {}.",
                 MIN_ROUNDS - missing
             ),
             Doubt::AllSlices(share) => {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use stats::Estimate;
 
 use crate::figures::CONFIDENCE;
+use crate::figures::number::capitalised;
 use crate::measure::quiet;
 
 /// Place of a figure: section, row, column, and the value of the swept flag.
@@ -75,7 +76,10 @@ pub(super) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
     let further = section.also.iter().map(|also| {
         // A point of a curve has one height: another figure is another curve.
         if case.over.is_some() {
-            let title = format!("{}: {}", section.title, also.name);
+            let title = match section.title.split_once(" over ") {
+                Some((_, over)) => format!("{} over {over}", capitalised(&also.name)),
+                None => format!("{}: {}", section.title, also.name),
+            };
             (Key { section: title, ..key.clone() }, also.metric.clone())
         } else {
             (Key { column: also.heading(&case.column), ..key.clone() }, also.metric.clone())
