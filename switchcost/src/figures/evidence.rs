@@ -33,7 +33,7 @@ pub struct Evidence {
     pub verdict: Verdict,
 }
 
-/// True if a figure is what its name says.
+/// Verdict of the counters on what a figure is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
