@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, PollCount, ReadBuffer, Readers, StartGuard, StartLatch,
-    TaskResults, TokenBuffer, WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, PollCount, ReadBuffer, StartGuard, StartLatch, TaskResults,
+    TokenBuffer, WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
@@ -53,8 +53,7 @@ impl Program for Cli {
         let (mut chain, claim) = (self.chain.clone(), Claim::UserSwitch);
         let timers = runtime::timer_needs(self.idle.timers(&mut chain.idle));
         let needs = chain.needs(self.read_buffer.size(&chain)?) + runtime::io_needs() + timers;
-        let tasks =
-            chain.describe("async-brigade", &self.flags, claim, Readers::AsyncTasks, needs)?;
+        let tasks = chain.describe("async-brigade", &self.flags, claim, needs)?;
         self.runtime.describe(tasks)
     }
 }
@@ -176,7 +175,7 @@ async fn pass_tokens(
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> Driven<Ends> {
     let result: Result<()> = async {
-        let pattern = Pattern::new(&cli.chain);
+        let pattern = Pattern::new(cli.chain.token_size());
         let mut received = pattern.room(cli.chain.tokens, 0);
         while let Some(iteration) = pass.next_iteration() {
             let start = iteration as u8;

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{ChainFlags, Pattern, ReadBuffer, Readers};
+use chain::{ChainFlags, Pattern, ReadBuffer};
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Pass, Program, Run};
@@ -58,7 +58,7 @@ impl Program for Cli {
         }
         let (chain, claim) = (&self.chain, Claim::NoSwitch);
         let needs = chain.needs(self.read_buffer.size(chain)?);
-        chain.describe("one-thread-brigade", &self.flags, claim, Readers::Nobody, needs)
+        chain.describe("one-thread-brigade", &self.flags, claim, needs)
     }
 }
 
@@ -84,10 +84,10 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 
 /// Carries bytes along the chain with blocking calls, and times that.
 fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let pattern = Pattern::new(&cli.chain);
-    let (first, last) = (chain.first.file(), chain.last.file());
-    let ends = chain.tasks.iter().map(|t| (t.from.file(), t.to.file()));
-    let ends: Vec<_> = ends.map(|(from, to)| (from.as_fd(), to.as_fd())).collect();
+    let pattern = Pattern::new(cli.chain.token_size());
+    let (first, last) = (&chain.first, &chain.last);
+    let ends = chain.tasks.iter().map(|task| (task.from.file().as_fd(), task.to.as_fd()));
+    let ends: Vec<_> = ends.collect();
     let mut token = [0];
     while let Some(iteration) = pass.next_iteration() {
         let start = iteration as u8;
@@ -109,7 +109,7 @@ fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<
 
 /// The same with tokens of any size and number, and with work.
 fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let pattern = Pattern::new(&cli.chain);
+    let pattern = Pattern::new(cli.chain.token_size());
     let mut received = pattern.room(cli.chain.tokens, 0);
     while let Some(iteration) = pass.next_iteration() {
         let start = iteration as u8;

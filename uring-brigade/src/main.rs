@@ -21,8 +21,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, PollCount, Readers, StartGuard, StartLatch, TaskResults,
-    WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, PollCount, StartGuard, StartLatch, TaskResults, WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
@@ -51,8 +50,8 @@ impl Program for Cli {
 
     fn describe(&self) -> anyhow::Result<Description> {
         let needs = self.chain.needs(self.chain.token_size()) + self.shape().needs();
-        let (claim, readers) = (Claim::UserSwitch, Readers::AsyncTasks);
-        let described = self.chain.describe("uring-brigade", &self.flags, claim, readers, needs)?;
+        let claim = Claim::UserSwitch;
+        let described = self.chain.describe("uring-brigade", &self.flags, claim, needs)?;
         Ok(Description {
             runtime: Some(Runtime {
                 name: "io_uring".to_owned(),
@@ -214,7 +213,7 @@ async fn drive<T: Token>(
     mut pass: Pass,
 ) -> anyhow::Result<(Ends<T>, Pass, anyhow::Result<()>)> {
     let result = async {
-        let pattern = Pattern::new(&cli.chain);
+        let pattern = Pattern::new(cli.chain.token_size());
         let mut received = pattern.room(cli.chain.tokens, 0);
         let mut tokens = vec![token; cli.chain.tokens as usize];
         while let Some(iteration) = pass.next_iteration() {

@@ -99,10 +99,16 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
         }
     }
 
+    /// Drops all ends that no task has: a forked task must not hold the others' links open, else no end of
+    /// file would ever come.
+    pub fn close(&mut self) {
+        self.ends = Ends::Shuffled { readers: vec![], writers: vec![], places: vec![] };
+    }
+
     /// The driver's ends, when every task has its own: the one to read from and the one to write to.
     ///
     /// # Panics
-    /// When some task has not got its station.
+    /// If some task has not got its station, or after [`ChainBuilder::close`].
     pub fn driver_ends(self) -> (R, W) {
         let ends = match self.ends {
             Ends::InOrder { first, upstream, next } => {

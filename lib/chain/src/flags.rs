@@ -4,7 +4,7 @@ use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
-use crate::{FaultFlags, Transport, capacity};
+use crate::{FaultFlags, Transport};
 
 /// Largest token.
 const LARGEST_TOKEN: Bytes = Bytes(1 << 30);
@@ -104,24 +104,10 @@ impl ReadBuffer {
     }
 }
 
-/// Who reads while tokens are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readers {
-    /// Each task, a thread or a process.
-    Tasks,
-    /// Each task of an async runtime, which cannot wait on an eventfd.
-    AsyncTasks,
-    /// Nobody: one thread writes all tokens before it reads one.
-    Nobody,
-}
-
 impl ChainFlags {
-    /// Size of a token in bytes, as it goes over a link.
+    /// Size of a token in bytes.
     pub fn token_size(&self) -> usize {
-        match self.transport {
-            Transport::Eventfd => Transport::COUNTER_SIZE,
-            _ => self.bytes.0 as usize,
-        }
+        self.bytes.0 as usize
     }
 
     /// Whether a hop is nothing but the move of one byte.
@@ -139,11 +125,10 @@ impl ChainFlags {
         program: &str,
         flags: &Flags,
         claim: Claim,
-        readers: Readers,
         needs: Needs,
     ) -> anyhow::Result<Description> {
         self.fault.check(flags.tasks)?;
-        self.check_room(readers, flags.tasks)?;
+        self.check_room(claim, flags.tasks)?;
         Ok(Description {
             hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
             ..describe(program, flags, claim, needs.beside(self.idle), (self.tokens, self.bytes))
@@ -171,41 +156,32 @@ impl ChainFlags {
         }
     }
 
-    fn check_room(&self, readers: Readers, tasks: u32) -> anyhow::Result<()> {
-        if self.transport == Transport::Eventfd && readers == Readers::AsyncTasks {
-            return Err(BadUsage::new(
-                "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
-            ));
-        }
-        if self.transport == Transport::Eventfd && self.bytes.0 != 1 {
-            return Err(BadUsage::new(format!(
-                "--bytes {}: an eventfd carries a number and no bytes: drop it, or use --transport pipe",
-                self.bytes.0
-            )));
-        }
-        if self.tokens == 1 && (self.token_size() <= 4096 || readers != Readers::Nobody) {
-            return Ok(());
-        }
-        let link = capacity::of(self.transport, self.token_size())?;
-        let (most, holds) = match (readers, self.transport) {
-            (Readers::Nobody, _) => (link, "a link holds"),
-            // Full links pass on only what the next one has room for; a counter holds one token.
-            (_, Transport::Eventfd) => {
-                (u64::from(tasks) + 1, "the links hold, one each (raise --tasks)")
-            }
-            (_, _) => (link.max(tasks.into()), "a link holds, and than there are tasks"),
-        };
-        if u64::from(self.tokens) <= most {
-            return Ok(());
-        }
+    /// Checks that the links hold the tokens. A program that claims no switch writes all of them before
+    /// it reads one.
+    fn check_room(&self, claim: Claim, tasks: u32) -> anyhow::Result<()> {
         let (tokens, size) = (self.tokens, self.token_size());
-        Err(BadUsage::new(match most {
-            0 => format!(
+        let is_read_meanwhile = claim != Claim::NoSwitch;
+        if tokens == 1 && (size <= 4096 || is_read_meanwhile) {
+            return Ok(());
+        }
+        let link = self.transport.capacity(size)?;
+        // Full links pass on only what the next one has room for.
+        let (most, holds) = if is_read_meanwhile {
+            (link.max(tasks.into()), "a link holds, and than there are tasks")
+        } else {
+            (link, "a link holds")
+        };
+        if u64::from(tokens) <= most {
+            return Ok(());
+        }
+        Err(BadUsage::new(if most == 0 {
+            format!(
                 "--bytes {size} is more than a link holds, and nobody reads while it is written: lower it"
-            ),
-            _ => format!(
+            )
+        } else {
+            format!(
                 "--tokens {tokens} of {size} bytes is more than {holds} (at most {most}): lower it"
-            ),
+            )
         }))
     }
 }

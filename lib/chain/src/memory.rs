@@ -223,7 +223,7 @@ impl<M: MemoryToken> Tokens<M> {
         let size = flags.bytes.0 as usize;
         Tokens {
             all: (0..flags.tokens).map(|_| M::sized(size)).collect(),
-            pattern: Pattern::bytes(size),
+            pattern: Pattern::new(size),
             backlog,
         }
     }

@@ -8,48 +8,25 @@ use std::io::{self, ErrorKind};
 
 use anyhow::{bail, ensure};
 
-use crate::link::COUNTER_HAS_TOKEN;
-use crate::{ChainFlags, Transport};
+use crate::ChainFlags;
 
 /// Bytes that tokens set out with.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     sequence: Box<[u8]>,
-    /// Distance of the windows of two numbers that follow each other.
-    stride: usize,
     size: usize,
 }
 
 impl Pattern {
-    /// The tokens of a chain.
-    pub fn new(flags: &ChainFlags) -> Self {
-        match flags.transport {
-            Transport::Eventfd => Pattern::counters(),
-            _ => Pattern::bytes(flags.token_size()),
-        }
-    }
-
     /// Tokens of so many bytes.
-    pub(crate) fn bytes(size: usize) -> Self {
-        Pattern { sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(), stride: 1, size }
-    }
-
-    /// Numbers in a counter.
-    fn counters() -> Self {
-        let size = Transport::COUNTER_SIZE;
-        Pattern {
-            sequence: (0..=u8::MAX)
-                .flat_map(|n| [n, 0, 0, 0, 0, 0, 0, COUNTER_HAS_TOKEN])
-                .collect(),
-            stride: size,
-            size,
-        }
+    pub fn new(size: usize) -> Self {
+        Pattern { sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(), size }
     }
 
     /// Token that sets out with this number.
     #[inline]
     pub fn token(&self, number: u8) -> &[u8] {
-        &self.sequence[usize::from(number) * self.stride..][..self.size]
+        &self.sequence[usize::from(number)..][..self.size]
     }
 
     /// Room for so many tokens, one behind the other, and for a last read of `read_size` bytes. It is
@@ -160,13 +137,10 @@ impl TokenBuffer {
     /// # Errors
     /// `UnexpectedEof` in the middle of a token.
     pub fn end(&self) -> io::Result<()> {
-        match self.filled == self.passed {
-            true => Ok(()),
-            false => Err(io::Error::new(
-                ErrorKind::UnexpectedEof,
-                "the link ended in the middle of a token",
-            )),
+        if self.filled == self.passed {
+            return Ok(());
         }
+        Err(io::Error::new(ErrorKind::UnexpectedEof, "the link ended in the middle of a token"))
     }
 }
 
@@ -183,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_token_that_visited_all_tasks_is_right() {
-        for pattern in [Pattern::bytes(1), Pattern::bytes(5000), Pattern::counters()] {
+        for pattern in [Pattern::new(1), Pattern::new(5000)] {
             let room: Vec<u8> =
                 [250, 251].iter().flat_map(|&n| passed_on(&pattern, n, 9)).collect();
             assert!(pattern.verify(&room, 250, 9).is_ok());
@@ -194,7 +168,7 @@ mod tests {
 
     #[test]
     fn any_wrong_byte_is_found() {
-        let pattern = Pattern::bytes(1000);
+        let pattern = Pattern::new(1000);
         let token = passed_on(&pattern, 3, 2);
         for at in [0, 1, 255, 256, 999] {
             let mut wrong = token.clone();

@@ -38,7 +38,7 @@ pub enum AsyncWriter {
 /// A link between tasks. Call it within a runtime.
 ///
 /// # Errors
-/// What the system reports; an eventfd is `Unsupported`.
+/// What the system reports.
 pub fn link(transport: Transport) -> io::Result<(AsyncReader, AsyncWriter)> {
     let (reader, writer) = transport.descriptors()?;
     Ok(match transport {
@@ -62,7 +62,6 @@ pub fn link(transport: Transport) -> io::Result<(AsyncReader, AsyncWriter)> {
             };
             (AsyncReader::Tcp(socket(reader)?), AsyncWriter::Tcp(socket(writer)?))
         }
-        Transport::Eventfd => return Err(io::ErrorKind::Unsupported.into()),
     })
 }
 

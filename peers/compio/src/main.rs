@@ -19,8 +19,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, PollCount, Readers, StartGuard, StartLatch, TaskResults,
-    WorkingSet,
+    ChainBuilder, ChainFlags, Pattern, PollCount, StartGuard, StartLatch, TaskResults, WorkingSet,
 };
 use clap::Parser;
 use compio::runtime::{JoinHandle, Runtime};
@@ -44,9 +43,9 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> Result<Description> {
-        let (claim, readers) = (Claim::UserSwitch, Readers::AsyncTasks);
+        let claim = Claim::UserSwitch;
         let needs = self.chain.needs(self.chain.token_size()) + runtime::needs();
-        let tasks = self.chain.describe("compio-brigade", &self.flags, claim, readers, needs)?;
+        let tasks = self.chain.describe("compio-brigade", &self.flags, claim, needs)?;
         Ok(Description { runtime: Some(runtime::describe()), ..tasks })
     }
 }
@@ -145,7 +144,7 @@ async fn pass_on(
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> (Ends, Pass, Result<()>) {
     let result: Result<()> = async {
-        let pattern = Pattern::new(&cli.chain);
+        let pattern = Pattern::new(cli.chain.token_size());
         let mut received = pattern.room(cli.chain.tokens, 0);
         let mut tokens = vec![link::token(&cli.chain); cli.chain.tokens as usize];
         while let Some(iteration) = pass.next_iteration() {
