@@ -27,7 +27,7 @@ pub(crate) enum Setup {
 
 /// Size and mode of a ring.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct RingConfig {
     setup: Setup,
     /// Entries of the submission queue, a power of two. There are twice as many for completions.
     entries: u32,
@@ -71,13 +71,13 @@ pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
     Ok((last as u32, idle_ms))
 }
 
-impl Shape {
+impl RingConfig {
     /// A ring for a chain. Between two waits each token begins a write and a read. The ring is small,
     /// so that it fits the nearest cache; a full queue is submitted early.
-    pub(crate) fn of(setup: Setup, tasks: u32, chain: &ChainFlags) -> Self {
+    pub(crate) fn new(setup: Setup, tasks: u32, chain: &ChainFlags) -> Self {
         let busy = chain.tokens.min(tasks.saturating_add(1));
         let entries = busy.clamp(32, 2048).next_power_of_two() * 2;
-        Shape { setup, entries }
+        RingConfig { setup, entries }
     }
 
     /// Needs of the ring and the operations of the tasks.
@@ -99,8 +99,7 @@ impl Shape {
     pub(crate) fn open(self) -> anyhow::Result<IoUring> {
         let mut builder = IoUring::builder();
         let version = self.setup.apply(&mut builder)?;
-        let ring = builder.build(self.entries);
-        let ring = ring.map_err(|e| self.explain(e, version))?;
+        let ring = builder.build(self.entries).map_err(|e| self.explain(e, version))?;
         let kernel = ring.params();
         if !kernel.is_feature_nodrop() || !kernel.is_feature_fast_poll() {
             return Err(too_old("uring-brigade", "5.7", ""));
@@ -114,22 +113,20 @@ impl Shape {
     /// Cause of an error of io_uring_setup(2).
     fn explain(self, error: io::Error, version: &str) -> anyhow::Error {
         match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
-            Errno::EPERM => match setting("io_uring_disabled").as_str() {
-                "1" => unavailable(
-                    "kernel.io_uring_disabled is 1, which leaves it to CAP_SYS_ADMIN and the group \
-                     kernel.io_uring_group: sudo sysctl -w kernel.io_uring_disabled=0",
-                ),
-                "2" => unavailable(
-                    "kernel.io_uring_disabled is 2, which forbids it: \
-                     sudo sysctl -w kernel.io_uring_disabled=0",
-                ),
-                _ => denied(),
-            },
+            Errno::EPERM => {
+                let disabled = parameter("io_uring_disabled");
+                if disabled.is_empty() || disabled == "0" {
+                    return denied();
+                }
+                unavailable(&format!(
+                    "kernel.io_uring_disabled is {disabled} (1 leaves it to CAP_SYS_ADMIN and the group \
+                     kernel.io_uring_group, 2 forbids it): sudo sysctl -w kernel.io_uring_disabled=0"
+                ))
+            }
             Errno::ENOSYS => denied(),
             Errno::EINVAL => {
-                let value = self.setup.to_possible_value();
-                let name = value.as_ref().map_or("", |value| value.get_name());
-                too_old(&format!("--setup {name}"), version, ": try --setup plain")
+                let value = self.setup.to_possible_value().unwrap_or_default();
+                too_old(&format!("--setup {}", value.get_name()), version, ": try --setup plain")
             }
             Errno::ENOMEM => anyhow!(error).context(
                 "cannot set up the ring: up to Linux 5.11 it counts against the limit of locked memory \
@@ -140,7 +137,8 @@ impl Shape {
     }
 }
 
-fn setting(name: &str) -> String {
+/// Text of a kernel parameter, empty if there is none.
+fn parameter(name: &str) -> String {
     let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
     text.unwrap_or_default().trim().to_owned()
 }
@@ -154,11 +152,11 @@ fn denied() -> anyhow::Error {
     unavailable(&format!(
         "io_uring_setup is denied by a filter of system calls, as containers have (docker run --security-opt \
          seccomp=FILE allows it), or this kernel ({}) is built without CONFIG_IO_URING",
-        setting("osrelease")
+        parameter("osrelease")
     ))
 }
 
 fn too_old(what: &str, version: &str, remedy: &str) -> anyhow::Error {
-    let release = setting("osrelease");
+    let release = parameter("osrelease");
     unavailable(&format!("{what} needs Linux {version} or later, and this is {release}{remedy}"))
 }
