@@ -7,7 +7,6 @@ use std::os::fd::OwnedFd;
 use anyhow::Context;
 use chain::{ChainBuilder, Reader, TokenBuffer, WorkingSet};
 use contract::limits;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use crate::Cli;
 
@@ -53,10 +52,6 @@ impl Chain {
 }
 
 fn link(cli: &Cli) -> io::Result<(OwnedFd, OwnedFd)> {
-    let (reader, writer) = cli.chain.transport.descriptors()?;
-    if cli.nonblocking {
-        fcntl(&reader, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-        fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    }
-    Ok((reader, writer))
+    let transport = cli.chain.transport;
+    if cli.nonblocking { transport.nonblocking_descriptors() } else { transport.descriptors() }
 }

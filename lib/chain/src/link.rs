@@ -41,6 +41,18 @@ impl Transport {
         })
     }
 
+    /// The same, with reads and writes that do not wait.
+    ///
+    /// # Errors
+    /// As [`Transport::descriptors`].
+    pub fn nonblocking_descriptors(self) -> io::Result<(OwnedFd, OwnedFd)> {
+        let (reader, writer) = self.descriptors()?;
+        for end in [&reader, &writer] {
+            fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        }
+        Ok((reader, writer))
+    }
+
     /// Upper bound of the kernel memory of a link, both ends: inodes, buffers, what waits.
     pub(crate) fn kernel_bytes(self) -> u64 {
         match self {
@@ -53,9 +65,8 @@ impl Transport {
     /// Number of tokens of so many bytes that an empty link holds, found by filling one: a pipe merges
     /// small writes into pages, and a socket keeps a buffer with its own overhead for each.
     pub(crate) fn capacity(self, token_size: usize) -> anyhow::Result<u64> {
-        let (_reader, writer) = self.descriptors()?;
-        fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
-            .context("cannot learn a link's capacity")?;
+        let link = self.nonblocking_descriptors();
+        let (_reader, writer) = link.context("cannot learn a link's capacity")?;
         let mut writer = File::from(writer);
         let token = vec![0; token_size];
         let mut held = 0;
