@@ -22,11 +22,11 @@ impl FromIterator<(u32, thread::Result<io::Result<u64>>)> for TaskResults {
     fn from_iter<I: IntoIterator<Item = (u32, thread::Result<io::Result<u64>>)>>(
         joined: I,
     ) -> Self {
-        let result = |joined: thread::Result<io::Result<u64>>| match joined {
-            Ok(result) => result.map_err(anyhow::Error::new),
-            Err(panic) => Err(console::panic_error(&*panic)),
-        };
-        TaskResults(joined.into_iter().map(|(place, joined)| (place, result(joined))).collect())
+        let results = joined.into_iter().map(|(place, joined)| match joined {
+            Ok(result) => (place, result.map_err(anyhow::Error::new)),
+            Err(panic) => (place, Err(console::panic_error(&*panic))),
+        });
+        results.collect()
     }
 }
 
@@ -64,17 +64,14 @@ impl TaskResults {
                 None => error,
             });
         }
-        let passed: u128 = self.passed().map(|(_, passed)| u128::from(passed)).sum();
+        let passed: u128 =
+            self.0.iter().flat_map(|(_, passed)| passed).map(|&n| u128::from(n)).sum();
         let expected = self.0.len() as u128 * u128::from(sent);
         ensure!(passed == expected, "the {kind}s passed on {passed} tokens, expected {expected}");
         Ok(())
     }
 
-    fn passed(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.0.iter().filter_map(|(place, result)| Some((*place, *result.as_ref().ok()?)))
-    }
-
-    /// The first task that ended without an error, and earlier than the one before it. Where the driver
+    /// The first task that ended without an error, and earlier than the one before it. If the driver
     /// is at fault there is none: the first task has passed on all that it was sent.
     fn first_to_leave(&self, sent: u64) -> Option<(u32, u64)> {
         let mut before = Some(sent);
