@@ -62,12 +62,7 @@ impl Pattern {
         tasks: u32,
     ) -> anyhow::Result<()> {
         let sent = self.token(number);
-        let expected = number.wrapping_add(tasks as u8);
-        ensure!(
-            token[0] == expected,
-            "token {k} came out as {}, expected {expected}: it did not visit each of the {tasks} tasks once",
-            token[0]
-        );
+        check_number(k, token[0].into(), number.wrapping_add(tasks as u8).into(), tasks)?;
         // Slices are compared faster than bytes are.
         if token[1..] != sent[1..] {
             let mut pairs = token.iter().zip(sent).skip(1);
@@ -79,6 +74,20 @@ impl Pattern {
         }
         Ok(())
     }
+}
+
+/// Checks the number that the `k`th token came out with.
+pub(crate) fn check_number(
+    k: usize,
+    came: usize,
+    expected: usize,
+    tasks: u32,
+) -> anyhow::Result<()> {
+    ensure!(
+        came == expected,
+        "token {k} came out as {came}, expected {expected}: it did not visit each of the {tasks} tasks once"
+    );
+    Ok(())
 }
 
 /// Byte `j` of the sequence: a ramp, in which neighbours differ, moved by another amount in each
@@ -147,6 +156,7 @@ impl TokenBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
 
     /// What a chain of so many tasks makes of a token.
     fn passed_on(pattern: &Pattern, number: u8, tasks: u8) -> Vec<u8> {
@@ -182,29 +192,22 @@ mod tests {
 
     #[test]
     fn parts_of_tokens_are_put_together() {
-        let sequence: Vec<u8> = (1..=15).collect();
-        for read_size in [5, 7, 12] {
-            for step in 1..=read_size {
-                let mut buffer = TokenBuffer {
-                    buffer: vec![0; read_size].into_boxed_slice(),
-                    size: 5,
-                    filled: 0,
-                    passed: 0,
-                };
-                let (mut rest, mut came) = (&sequence[..], Vec::new());
-                while !rest.is_empty() {
-                    let room = buffer.room();
-                    let read = step.min(room.len()).min(rest.len());
-                    room[..read].copy_from_slice(&rest[..read]);
-                    rest = &rest[read..];
-                    buffer.whole(read).for_each(|token| came.extend_from_slice(token));
-                }
-                assert_eq!(came, sequence, "{read_size} {step}");
-                assert!(buffer.end().is_ok());
-                buffer.room()[0] = 1;
-                assert!(buffer.whole(1).next().is_none());
-                assert!(buffer.end().is_err());
+        let sent: Vec<u8> = (1..=15).collect();
+        for (read_size, step) in [(5, 1), (5, 5), (7, 3), (7, 7), (12, 11)] {
+            let buffer = vec![0; read_size].into_boxed_slice();
+            let mut buffer = TokenBuffer { buffer, size: 5, filled: 0, passed: 0 };
+            let (mut rest, mut came) = (&sent[..], Vec::new());
+            while !rest.is_empty() {
+                let room = buffer.room();
+                let most = step.min(room.len());
+                let read = rest.read(&mut room[..most]).unwrap();
+                buffer.whole(read).for_each(|token| came.extend_from_slice(token));
             }
+            assert_eq!(came, sent, "{read_size} {step}");
+            assert!(buffer.end().is_ok());
+            buffer.room()[0] = 1;
+            assert!(buffer.whole(1).next().is_none());
+            assert!(buffer.end().is_err());
         }
     }
 }
