@@ -53,9 +53,8 @@ struct Queue {
 struct Operation {
     fd: OwnedFd,
     token: Cell<Token>,
-    in_flight: Cell<bool>,
-    /// Number of bytes, or a negative errno.
-    result: Cell<i32>,
+    /// Number of bytes, or a negative errno; none while it is in flight.
+    result: Cell<Option<i32>>,
     /// Number of the task that waits for it.
     task: Cell<usize>,
 }
@@ -77,13 +76,8 @@ impl Ring {
 
     /// End of a link with this blocking descriptor.
     pub(crate) fn end(&self, fd: OwnedFd, fault: Option<Fault>) -> End {
-        let operation = Rc::new(Operation {
-            fd,
-            token: Cell::default(),
-            in_flight: Cell::new(false),
-            result: Cell::new(0),
-            task: Cell::new(0),
-        });
+        let (token, result, task) = (Cell::default(), Cell::new(Some(0)), Cell::new(0));
+        let operation = Rc::new(Operation { fd, token, result, task });
         let fault = fault.map(|fault| Box::new(Misbehaviour::new(fault)));
         End { queue: Rc::clone(&self.queue), operation, fault }
     }
@@ -155,8 +149,7 @@ impl Queue {
             // SAFETY: `End::begin` has given this reference to the kernel, which completes it once.
             let operation =
                 unsafe { Rc::from_raw(ptr::with_exposed_provenance::<Operation>(address)) };
-            operation.in_flight.set(false);
-            operation.result.set(completion.result());
+            operation.result.set(Some(completion.result()));
             self.ready.borrow_mut().push_back(operation.task.get());
             taken += 1;
         }
@@ -217,7 +210,7 @@ impl End {
         build: fn(types::Fd, *mut u8, u32) -> squeue::Entry,
     ) -> io::Result<usize> {
         let size = token.len();
-        assert!(!self.operation.in_flight.get(), "the end's operation is in flight");
+        assert!(self.operation.result.get().is_some(), "the end's operation is in flight");
         self.operation.token.set(mem::take(token));
         let mut done = 0;
         while done < size {
@@ -243,7 +236,7 @@ impl End {
         let rest = unsafe { &mut (&mut *operation.token.as_ptr())[done..] };
         let fd = types::Fd(operation.fd.as_raw_fd());
         let entry = build(fd, rest.as_mut_ptr(), rest.len() as u32);
-        operation.in_flight.set(true);
+        operation.result.set(None);
         operation.task.set(self.queue.current.get());
         let address = Rc::into_raw(Rc::clone(operation)).expose_provenance();
         let entry = entry.user_data(address as u64);
@@ -259,11 +252,11 @@ impl End {
 impl Operation {
     /// Number of bytes that it has transferred, once it has completed.
     fn poll(&self) -> Poll<io::Result<usize>> {
-        if self.in_flight.get() {
-            return Poll::Pending;
+        match self.result.get() {
+            None => Poll::Pending,
+            Some(count @ 0..) => Poll::Ready(Ok(count as usize)),
+            Some(errno) => Poll::Ready(Err(io::Error::from_raw_os_error(-errno))),
         }
-        let result = self.result.get();
-        Poll::Ready(usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The ring: its size, its mode, and why there is none where the kernel refuses it.
+//! The ring: its size, its mode, and the reason if the kernel refuses it.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) enum Setup {
     /// completions wait until it asks for them
     Deferred,
     /// IORING_SETUP_SQPOLL: a kernel thread on the last CPU that this process may use takes the
-    /// submissions; it spins for 1 s before it sleeps, or for 1 ms where that is the only CPU
+    /// submissions; it spins for 1 s before it sleeps, or for 1 ms if that is the only CPU
     Sqpoll,
 }
 
@@ -59,9 +59,6 @@ impl Setup {
 
 /// CPU of the kernel thread of `sqpoll`, and the ms that it spins. Without a CPU it could run on any
 /// (`io_sq_thread`, io_uring/sqpoll.c), whatever the affinity of its process.
-///
-/// # Errors
-/// What sched_getaffinity(2) reports.
 pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
     let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
@@ -101,11 +98,9 @@ impl RingConfig {
         let version = self.setup.apply(&mut builder)?;
         let ring = builder.build(self.entries).map_err(|e| self.explain(e, version))?;
         let kernel = ring.params();
-        if !kernel.is_feature_nodrop() || !kernel.is_feature_fast_poll() {
-            return Err(too_old("uring-brigade", "5.7", ""));
-        }
-        if self.setup == Setup::Sqpoll && !kernel.is_feature_sqpoll_nonfixed() {
-            return Err(too_old("--setup sqpoll", version, ": try --setup plain"));
+        let is_polled = self.setup == Setup::Sqpoll;
+        if !kernel.is_feature_fast_poll() || is_polled && !kernel.is_feature_sqpoll_nonfixed() {
+            return Err(self.too_old(version));
         }
         Ok(ring)
     }
@@ -124,16 +119,17 @@ impl RingConfig {
                 ))
             }
             Errno::ENOSYS => denied(),
-            Errno::EINVAL => {
-                let value = self.setup.to_possible_value().unwrap_or_default();
-                too_old(&format!("--setup {}", value.get_name()), version, ": try --setup plain")
-            }
-            Errno::ENOMEM => anyhow!(error).context(
-                "cannot set up the ring: up to Linux 5.11 it counts against the limit of locked memory \
-                 (ulimit -l): raise that, or lower --tokens",
-            ),
+            Errno::EINVAL => self.too_old(version),
             _ => anyhow!(error).context("cannot set up the ring"),
         }
+    }
+
+    fn too_old(self, version: &str) -> anyhow::Error {
+        let setup = format!("{:?}", self.setup).to_lowercase();
+        let release = parameter("osrelease");
+        unavailable(&format!(
+            "--setup {setup} needs Linux {version} or later (plain 5.7), and this is {release}"
+        ))
     }
 }
 
@@ -154,9 +150,4 @@ fn denied() -> anyhow::Error {
          seccomp=FILE allows it), or this kernel ({}) is built without CONFIG_IO_URING",
         parameter("osrelease")
     ))
-}
-
-fn too_old(what: &str, version: &str, remedy: &str) -> anyhow::Error {
-    let release = parameter("osrelease");
-    unavailable(&format!("{what} needs Linux {version} or later, and this is {release}{remedy}"))
 }

@@ -6,11 +6,8 @@ use contract::{BadUsage, Flags};
 
 use crate::{FaultFlags, Transport};
 
-/// Largest token.
-const LARGEST_TOKEN: Bytes = Bytes(1 << 30);
-
-/// Largest working set of a task: the address space of x86-64.
-const LARGEST_SET: Bytes = Bytes(1 << 46);
+/// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
+const DESCRIPTORS_TO_SPARE: u64 = 16;
 
 /// Links and tokens of a brigade.
 #[derive(Clone, Debug, clap::Args)]
@@ -50,19 +47,27 @@ pub struct ChainFlags {
     pub fault: FaultFlags,
 }
 
+/// Size of a token: at least its number, a byte.
 pub(crate) fn token_size(text: &str) -> Result<Bytes, String> {
-    match text.parse()? {
-        Bytes(0) => Err("a token has one byte at least, its number".to_owned()),
-        size if size > LARGEST_TOKEN => Err(format!("at most {LARGEST_TOKEN}")),
-        size => Ok(size),
-    }
+    within(text, 1, 1 << 30)
 }
 
+/// Size of a working set: at most the address space of x86-64.
 pub(crate) fn set_size(text: &str) -> Result<Bytes, String> {
-    match text.parse()? {
-        size if size > LARGEST_SET => Err("that is more than the address space".to_owned()),
-        size => Ok(size),
+    within(text, 0, 1 << 46)
+}
+
+/// Size of a read buffer: at most what a pipe holds by default (fs.pipe-max-size).
+fn buffer_size(text: &str) -> Result<Bytes, String> {
+    within(text, 1, 1 << 20)
+}
+
+fn within(text: &str, least: u64, most: u64) -> Result<Bytes, String> {
+    let size: Bytes = text.parse()?;
+    if (least..=most).contains(&size.0) {
+        return Ok(size);
     }
+    Err(format!("it must be from {} to {}", Bytes(least), Bytes(most)))
 }
 
 /// How much a non-blocking read asks for.
@@ -74,33 +79,20 @@ pub struct ReadBuffer {
     pub read_buffer: Option<Bytes>,
 }
 
-/// Largest read buffer: what a pipe holds at most by default (fs.pipe-max-size).
-const LARGEST_BUFFER: Bytes = Bytes(1 << 20);
-
-fn buffer_size(text: &str) -> Result<Bytes, String> {
-    match text.parse()? {
-        Bytes(0) => Err("a read of no bytes takes no token".to_owned()),
-        size if size > LARGEST_BUFFER => {
-            Err(format!("at most {LARGEST_BUFFER}: no link holds more"))
-        }
-        size => Ok(size),
-    }
-}
-
 impl ReadBuffer {
     /// Bytes of a read: a token at least.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where the buffer is smaller than a token.
+    /// A [`BadUsage`] error if the buffer is smaller than a token.
     pub fn size(self, chain: &ChainFlags) -> anyhow::Result<usize> {
         let token = chain.token_size();
-        match self.read_buffer {
-            None => Ok(token),
-            Some(Bytes(size)) if (size as usize) < token => Err(BadUsage::new(format!(
+        let size = self.read_buffer.map_or(token, |size| size.0 as usize);
+        if size < token {
+            return Err(BadUsage::new(format!(
                 "--read-buffer {size}: a token has {token} bytes: drop it, or raise it to that"
-            ))),
-            Some(Bytes(size)) => Ok(size as usize),
+            )));
         }
+        Ok(size)
     }
 }
 
@@ -118,7 +110,7 @@ impl ChainFlags {
     /// Description of a brigade.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where flags do not go together: the driver sends all tokens before it takes
+    /// A [`BadUsage`] error if flags do not go together: the driver sends all tokens before it takes
     /// the first one back, so the links must hold them.
     pub fn describe(
         &self,
@@ -131,11 +123,14 @@ impl ChainFlags {
         self.check_room(claim, flags.tasks)?;
         Ok(Description {
             hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
-            ..describe(program, flags, claim, needs.beside(self.idle), (self.tokens, self.bytes))
+            tokens: self.tokens.into(),
+            bytes: Some(self.payload()),
+            needs: needs.beside(self.idle),
+            ..Description::new(program, flags, claim)
         })
     }
 
-    /// Bytes that an iteration hands over, end to end.
+    /// Bytes of all tokens.
     fn payload(&self) -> u64 {
         self.bytes.0 * u64::from(self.tokens)
     }
@@ -185,23 +180,3 @@ impl ChainFlags {
         }))
     }
 }
-
-/// Description of a brigade with so many tokens of such a size; how many hops that is depends on the
-/// brigade.
-pub(crate) fn describe(
-    program: &str,
-    flags: &Flags,
-    claim: Claim,
-    needs: Needs,
-    (tokens, size): (u32, Bytes),
-) -> Description {
-    Description {
-        tokens: tokens.into(),
-        bytes: Some(size.0 * u64::from(tokens)),
-        needs,
-        ..Description::new(program, flags, claim)
-    }
-}
-
-/// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
-const DESCRIPTORS_TO_SPARE: u64 = 16;

@@ -10,7 +10,7 @@ use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
 use crate::Pattern;
-use crate::flags::{self, set_size, token_size};
+use crate::flags::{set_size, token_size};
 use crate::token::check_number;
 
 /// Tokens of a brigade whose links are in memory.
@@ -105,10 +105,12 @@ impl MemoryFlags {
         claim: Claim,
         needs: Needs,
     ) -> Description {
-        let needs = needs.beside(self.idle);
         Description {
             hops: Some(self.hops(flags.tasks)),
-            ..flags::describe(program, flags, claim, needs, (self.tokens, self.bytes))
+            tokens: self.tokens.into(),
+            bytes: Some(self.bytes.0 * u64::from(self.tokens)),
+            needs: needs.beside(self.idle),
+            ..Description::new(program, flags, claim)
         }
     }
 
