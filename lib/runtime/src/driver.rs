@@ -15,7 +15,7 @@ pub struct DriverFlags {
     pub driver: DriverKind,
 }
 
-/// How the runtime has the driver.
+/// Place of the driver in its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DriverKind {
     /// a task like the others
