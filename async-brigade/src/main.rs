@@ -58,7 +58,7 @@ impl Program for Cli {
     }
 }
 
-/// Where a task reads, and where it writes.
+/// Ends of links: the one to read from and the one to write to.
 type Ends = (AsyncReader, AsyncWriter);
 
 /// The tasks of a chain, with their places.
@@ -95,7 +95,7 @@ async fn build(cli: &Cli, tasks: &mut Tasks) -> Result<Ends> {
     while let Some(station) = builder.next_station()? {
         let fault = chain.fault.of(station.place);
         let guard = latch.guard(fault);
-        let ends = (station.upstream.with(fault), station.downstream);
+        let ends = (station.upstream.with_fault(fault), station.downstream);
         let task = if chain.is_plain() && read_size == 1 {
             tokio::spawn(pass_bytes(ends, guard))
         } else {

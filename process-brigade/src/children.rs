@@ -46,9 +46,6 @@ pub(crate) struct ChildGuard {
 
 impl ChildGuard {
     /// Tells that this process runs.
-    ///
-    /// # Errors
-    /// If a test asks for a task that does not start, and if the driver is gone.
     pub(crate) fn started(mut self) -> io::Result<()> {
         self.guard.started()?;
         self.starts.write_all(&[1])
@@ -57,9 +54,6 @@ impl ChildGuard {
 
 impl Children {
     /// Room for so many processes.
-    ///
-    /// # Errors
-    /// Those of pipe(2).
     pub(crate) fn new(tasks: u32) -> anyhow::Result<Self> {
         let (starts, to_starts) = io::pipe().context("cannot make the pipe of starts")?;
         let (reports, to_reports) = io::pipe().context("cannot make the pipe of reports")?;
@@ -73,9 +67,6 @@ impl Children {
     }
 
     /// Forks the process in a place of the chain, which runs `task`.
-    ///
-    /// # Errors
-    /// Those of fork(2): `EAGAIN` if a limit of processes is met, `ENOMEM` if memory is.
     pub(crate) fn fork(
         &mut self,
         place: u32,
@@ -102,9 +93,6 @@ impl Children {
     }
 
     /// Waits until each process runs.
-    ///
-    /// # Errors
-    /// As [`StartLatch::is_open`].
     pub(crate) fn wait_for_start(&mut self) -> anyhow::Result<()> {
         // Now only children that have not started hold it: when they are gone, the pipe ends.
         self.inherited = None;
@@ -125,9 +113,6 @@ impl Children {
 
     /// Awaits every process. Returns the place of each, and how many tokens it passed on or why it
     /// failed.
-    ///
-    /// # Errors
-    /// If the reports cannot be read.
     pub(crate) fn join(mut self) -> anyhow::Result<Vec<(u32, anyhow::Result<u64>)>> {
         self.inherited = None;
         let text = io::read_to_string(self.reports).context("cannot read the tasks' reports")?;

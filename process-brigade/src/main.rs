@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     contract::main(measure)
 }
 
-/// The brigade, beside a chain of idle processes where there are any.
+/// The brigade, beside a chain of idle processes if there are any.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = CpuAssignment::new(cli.placement)?;
     if cli.chain.idle == 0 {

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     contract::main(measure)
 }
 
-/// The brigade, beside a chain of idle threads where there are any.
+/// The brigade, beside a chain of idle threads if there are any.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = CpuAssignment::new(cli.placement)?;
     if cli.chain.idle == 0 {

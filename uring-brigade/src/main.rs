@@ -71,7 +71,7 @@ impl Cli {
     }
 }
 
-/// Where a task reads, and where it writes.
+/// Ends of links: the one to read from and the one to write to.
 type Ends = (End, End);
 
 /// The tasks of a chain, with their places.

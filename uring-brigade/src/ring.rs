@@ -115,9 +115,6 @@ impl Ring {
     }
 
     /// Runs the tasks until this one has ended.
-    ///
-    /// # Errors
-    /// The task's panic, and what io_uring_enter(2) reports.
     pub(crate) fn join<T>(&self, task: &Task<T>) -> anyhow::Result<T> {
         loop {
             self.run_ready();
@@ -164,9 +161,6 @@ impl Queue {
 
 impl End {
     /// Fills a token, in several reads if it comes in parts; `false` at the end of file.
-    ///
-    /// # Errors
-    /// What the kernel reports, and an end of file in the middle of a token.
     pub(crate) async fn read(&mut self, token: &mut Token) -> io::Result<bool> {
         if let Some(fault) = &mut self.fault {
             if fault.hangs() {
@@ -190,9 +184,6 @@ impl End {
     }
 
     /// Writes a token, in several writes if it goes in parts.
-    ///
-    /// # Errors
-    /// What the kernel reports.
     pub(crate) async fn write(&mut self, token: &mut Token) -> io::Result<()> {
         let write = |fd, bytes: *mut u8, size| opcode::Write::new(fd, bytes, size).build();
         let count = self.transfer(token, write).await?;

@@ -5,7 +5,7 @@ use std::io;
 use anyhow::Context;
 use contract::{Interrupted, limits, signals};
 
-/// What a task is given: its place in the chain and its two ends. The types are those of the links.
+/// Place of a task in the chain, and its two ends of links.
 #[derive(Debug)]
 pub struct Station<R, W> {
     /// Place in the chain, from 0.

@@ -58,7 +58,7 @@ impl FaultFlags {
         }
     }
 
-    /// Whether no task has a fault.
+    /// True if no task has a fault.
     pub fn is_none(&self) -> bool {
         self.test_fault.is_none()
     }
@@ -98,12 +98,12 @@ impl Misbehaviour {
         self.fault == fault && self.reads >= READS_BEFORE
     }
 
-    /// Whether the next read never returns.
+    /// True if the next read never returns.
     pub fn hangs(&self) -> bool {
         self.is_due(Fault::Hang)
     }
 
-    /// Whether the next read finds the end of file.
+    /// True if the next read finds the end of file.
     pub fn closes(&self) -> bool {
         self.is_due(Fault::Close)
     }

@@ -102,7 +102,7 @@ impl ChainFlags {
         self.bytes.0 as usize
     }
 
-    /// Whether a hop is nothing but the move of one byte.
+    /// True if a hop is nothing but the move of one byte.
     pub fn is_plain(&self) -> bool {
         self.token_size() == 1 && self.touch.0 == 0
     }
@@ -135,7 +135,7 @@ impl ChainFlags {
         self.bytes.0 * u64::from(self.tokens)
     }
 
-    /// Needs of the links, the tokens and the working sets, where each read asks for so many bytes.
+    /// Needs of the links, the tokens and the working sets, if each read asks for so many bytes.
     pub fn needs(&self, read_size: usize) -> Needs {
         let set = self.touch.0.next_multiple_of(64);
         // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).

@@ -42,7 +42,7 @@ impl StartGuard {
     /// Tells that the task runs.
     ///
     /// # Errors
-    /// Where a test asks for a task that does not start.
+    /// If a test asks for a task that does not start.
     pub fn started(mut self) -> std::io::Result<()> {
         if self.absent {
             return Err(std::io::Error::other("absent as --test-fault asks"));
@@ -73,7 +73,7 @@ impl StartLatch {
         StartGuard { counts: Some(Arc::clone(&self.counts)), absent: fault == Some(Fault::Absent) }
     }
 
-    /// Whether all tasks run.
+    /// True if all tasks run.
     ///
     /// # Errors
     /// When none has started for 30 seconds, when one has ended instead, or at a signal.

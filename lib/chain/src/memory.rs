@@ -59,7 +59,7 @@ pub enum Injector {
 }
 
 impl MemoryFlags {
-    /// Whether a token is a number alone.
+    /// True if a token is a number alone.
     pub fn is_number(&self) -> bool {
         self.bytes.0 == 1
     }
@@ -83,7 +83,7 @@ impl MemoryFlags {
     pub fn needs(&self, link: u64) -> Needs {
         let set = self.touch.0.next_multiple_of(64);
         let tokens = u64::from(self.tokens);
-        // A token with its place in the driver's list, twice over where there is a backlog.
+        // A token with its place in the driver's list, twice if there is a backlog.
         let token = (self.bytes.0 + 48).saturating_mul(tokens);
         // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
         let is_map = |bytes| u64::from(bytes >= 128 << 10);
@@ -122,7 +122,7 @@ impl MemoryFlags {
         }
     }
 
-    /// Backlog of the first task, where it puts the tokens in.
+    /// Backlog of the first task, if it puts the tokens in.
     pub fn backlog<M>(&self) -> Option<Backlog<M>> {
         (self.feed == Injector::FirstTask).then(|| Backlog(Arc::default()))
     }

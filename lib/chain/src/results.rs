@@ -6,7 +6,7 @@ use std::thread;
 use anyhow::ensure;
 use contract::console;
 
-/// What each task returned when it ended.
+/// Result of each task of a chain.
 #[derive(Debug)]
 pub struct TaskResults(Vec<(u32, anyhow::Result<u64>)>);
 
@@ -92,7 +92,7 @@ impl TaskResults {
     }
 }
 
-/// Whether an error is the echo of another: when one task of a chain ends, its neighbour upstream
+/// True if an error is the echo of another: when one task of a chain ends, its neighbour upstream
 /// finds a broken pipe. (A socket that is closed with unread bytes resets the connection.)
 fn is_echo(error: &anyhow::Error) -> bool {
     error
@@ -106,7 +106,7 @@ mod tests {
     use anyhow::anyhow;
 
     /// The error of a chain whose driver saw it end early.
-    fn told(results: Vec<io::Result<u64>>, sent: u64) -> String {
+    fn error_of(results: Vec<io::Result<u64>>, sent: u64) -> String {
         // In another order than the chain's.
         let all = (0..).zip(results.into_iter().map(Ok)).collect::<Vec<_>>().into_iter().rev();
         let all = TaskResults::from_iter(all);
@@ -129,25 +129,25 @@ mod tests {
 
     #[test]
     fn a_task_that_left_without_an_error_is_found() {
-        let blames = |results, task: u32| {
-            let text = told(results, 4);
+        let assert_blamed = |results, task: u32| {
+            let text = error_of(results, 4);
             let words = format!("task {task} ended after it had passed on 3 tokens: the chain");
             assert!(text.starts_with(&words), "{text}");
         };
         // The one before it has found a broken pipe, or has passed on one more into it.
-        blames(vec![Ok(4), echo(), Ok(3), Ok(3)], 2);
-        blames(vec![Ok(4), Ok(4), Ok(3), Ok(3)], 2);
-        blames(vec![echo(), Ok(3), Ok(3)], 1);
-        blames(vec![Ok(3), Ok(3)], 0);
-        blames(vec![Ok(3)], 0);
+        assert_blamed(vec![Ok(4), echo(), Ok(3), Ok(3)], 2);
+        assert_blamed(vec![Ok(4), Ok(4), Ok(3), Ok(3)], 2);
+        assert_blamed(vec![echo(), Ok(3), Ok(3)], 1);
+        assert_blamed(vec![Ok(3), Ok(3)], 0);
+        assert_blamed(vec![Ok(3)], 0);
     }
 
     #[test]
     fn a_driver_at_fault_is_not_blamed_on_a_task() {
-        assert_eq!(told(vec![Ok(4), Ok(4)], 4), "the chain ended early");
-        assert_eq!(told(vec![], 0), "the chain ended early");
+        assert_eq!(error_of(vec![Ok(4), Ok(4)], 4), "the chain ended early");
+        assert_eq!(error_of(vec![], 0), "the chain ended early");
         // The driver has gone away, and the last task notices.
-        assert_eq!(told(vec![Ok(4), echo()], 4), "the chain ended early");
+        assert_eq!(error_of(vec![Ok(4), echo()], 4), "the chain ended early");
     }
 
     #[test]

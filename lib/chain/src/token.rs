@@ -1,7 +1,7 @@
 //! Tokens: their bytes, and what they are read into.
 //!
 //! The first byte is the number that each task adds one to. The others stay as they set out: a window
-//! on one long sequence, which begins where the number says, so that a byte lost, doubled or swapped
+//! on one long sequence, whose start is the number, so that a byte lost, doubled or swapped
 //! does not fit.
 
 use std::io::{self, ErrorKind};
@@ -45,7 +45,7 @@ impl Pattern {
     /// with the number `start + k`, and each task added one.
     ///
     /// # Errors
-    /// Says which token is wrong, and where.
+    /// Says which token is wrong, and at which byte.
     pub fn verify(&self, tokens: &[u8], start: u8, tasks: u32) -> anyhow::Result<()> {
         let mut tokens = tokens.chunks(self.size).enumerate();
         tokens.try_for_each(|(k, token)| {
@@ -97,8 +97,8 @@ fn byte(j: usize) -> u8 {
     (j as u8).wrapping_add(moved as u8)
 }
 
-/// What a task reads tokens into, where they are not of one byte that is read by itself: they may
-/// come in parts, and several at once.
+/// Buffer that a task reads tokens into, if they are not single bytes: they may come in parts, and
+/// several at once.
 #[derive(Clone, Debug)]
 pub struct TokenBuffer {
     buffer: Box<[u8]>,
@@ -122,7 +122,7 @@ impl TokenBuffer {
         }
     }
 
-    /// Where the next read puts what comes.
+    /// Place for the bytes of the next read.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         if self.passed > 0 {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// What a chain of so many tasks makes of a token.
+    /// Token as it comes out of a chain of so many tasks.
     fn passed_on(pattern: &Pattern, number: u8, tasks: u8) -> Vec<u8> {
         let mut token = pattern.token(number).to_vec();
         token[0] = token[0].wrapping_add(tasks);

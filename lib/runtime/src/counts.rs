@@ -1,4 +1,4 @@
-//! What the workers of a runtime did, by the runtime's own count.
+//! Counts of a runtime's workers, as the runtime itself keeps them.
 
 use contract::message::Extra;
 use contract::samples::Recorder;

@@ -58,7 +58,7 @@ pub fn link(transport: Transport) -> io::Result<(AsyncReader, AsyncWriter)> {
 impl AsyncReader {
     /// The same end with a fault in it.
     #[must_use]
-    pub fn with(self, fault: Option<Fault>) -> Self {
+    pub fn with_fault(self, fault: Option<Fault>) -> Self {
         match fault {
             None => self,
             Some(fault) => AsyncReader::Faulty(Box::new((self, Misbehaviour::new(fault)))),
