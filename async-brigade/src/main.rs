@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, ReadBuffer, StartGuard, StartLatch, TaskResults,
+    ByteTokens, ChainBuilder, ChainFlags, ReadBuffer, StartGuard, StartLatch, TaskResults,
     TokenBuffer, WorkingSet,
 };
 use clap::Parser;
@@ -143,21 +143,18 @@ async fn pass_tokens(
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> Driven<Ends> {
     let result: Result<()> = async {
-        let pattern = Pattern::new(cli.chain.token_size());
-        let mut received = pattern.room(cli.chain.tokens, 0);
+        let mut tokens = ByteTokens::new(&cli.chain);
         while let Some(iteration) = pass.next_iteration() {
-            let start = iteration as u8;
-
             let clock = Instant::now();
-            for k in 0..cli.chain.tokens {
-                first.write_all(pattern.token(start.wrapping_add(k as u8))).await?;
+            for token in tokens.sent(iteration) {
+                first.write_all(token).await?;
             }
-            for token in pattern.tokens(&mut received) {
+            for token in tokens.received() {
                 last.read_exact(token).await.context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
-            pattern.verify(&received, start, cli.flags.tasks)?;
+            tokens.verify(iteration, cli.flags.tasks)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use chain::Pattern;
+use chain::ByteTokens;
 use contract::Pass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -18,16 +18,13 @@ pub(crate) fn drive(
     (chain, epoll): (&mut Chain, &Epoll),
     pass: &mut Pass,
 ) -> anyhow::Result<()> {
-    let pattern = Pattern::new(cli.chain.token_size());
+    let mut tokens = ByteTokens::new(&cli.chain);
     let read_size = cli.read_buffer.size(&cli.chain)?;
-    let mut received = pattern.room(cli.chain.tokens, read_size);
-    let all = received.len() - read_size;
+    let all = cli.chain.token_size() * cli.chain.tokens as usize;
+    let mut received = vec![u8::MAX; all + read_size];
     while let Some(iteration) = pass.next_iteration() {
-        let start = iteration as u8;
-
         let clock = Instant::now();
-        for k in 0..cli.chain.tokens {
-            let token = pattern.token(start.wrapping_add(k as u8));
+        for token in tokens.sent(iteration) {
             chain.first.write_all(token)?;
         }
         for (i, task) in (0..).zip(&mut chain.tasks) {
@@ -60,7 +57,10 @@ pub(crate) fn drive(
         pass.record(clock.elapsed());
 
         ensure!(came == all, "fewer tokens came out than went in");
-        pattern.verify(&received[..all], start, cli.flags.tasks)?;
+        for (token, came) in tokens.received().zip(received.chunks(cli.chain.token_size())) {
+            token.copy_from_slice(came);
+        }
+        tokens.verify(iteration, cli.flags.tasks)?;
     }
     Ok(())
 }

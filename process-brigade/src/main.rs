@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{ChainBuilder, ChainFlags, Pattern, TaskResults, pass_on};
+use chain::{ByteTokens, ChainBuilder, ChainFlags, TaskResults, pass_on};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Flags, Program, Run, limits};
@@ -129,22 +129,19 @@ fn build(
 
 /// The driver: sends the tokens in, takes them out, and times that.
 fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyhow::Result<()> {
-    let pattern = Pattern::new(cli.chain.token_size());
-    let mut received = pattern.room(cli.chain.tokens, 0);
+    let mut tokens = ByteTokens::new(&cli.chain);
     while let Some(mut pass) = run.next_pass()? {
         while let Some(iteration) = pass.next_iteration() {
-            let start = iteration as u8;
-
             let clock = Instant::now();
-            for k in 0..cli.chain.tokens {
-                first.write_all(pattern.token(start.wrapping_add(k as u8)))?;
+            for token in tokens.sent(iteration) {
+                first.write_all(token)?;
             }
-            for token in pattern.tokens(&mut received) {
+            for token in tokens.received() {
                 last.read_exact(token).context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
-            pattern.verify(&received, start, cli.flags.tasks)?;
+            tokens.verify(iteration, cli.flags.tasks)?;
         }
         run.finish(pass)?;
     }

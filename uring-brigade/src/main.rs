@@ -21,7 +21,8 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, PollCount, StartGuard, StartLatch, TaskResults, WorkingSet,
+    ByteTokens, ChainBuilder, ChainFlags, PollCount, StartGuard, StartLatch, TaskResults,
+    WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
@@ -160,28 +161,26 @@ async fn drive(
     mut pass: Pass,
 ) -> (Ends, Pass, anyhow::Result<()>) {
     let result = async {
-        let pattern = Pattern::new(cli.chain.token_size());
-        let mut received = pattern.room(cli.chain.tokens, 0);
-        let mut tokens = vec![cli.token(); cli.chain.tokens as usize];
+        let mut tokens = ByteTokens::new(&cli.chain);
+        let mut buffers = vec![cli.token(); cli.chain.tokens as usize];
         while let Some(iteration) = pass.next_iteration() {
-            let start = iteration as u8;
-            for (k, token) in tokens.iter_mut().enumerate() {
-                token.copy_from_slice(pattern.token(start.wrapping_add(k as u8)));
+            for (buffer, token) in buffers.iter_mut().zip(tokens.sent(iteration)) {
+                buffer.copy_from_slice(token);
             }
 
             let clock = Instant::now();
-            for token in &mut tokens {
-                first.write(token).await?;
+            for buffer in &mut buffers {
+                first.write(buffer).await?;
             }
-            for token in &mut tokens {
-                ensure!(last.read(token).await?, "the chain ended early");
+            for buffer in &mut buffers {
+                ensure!(last.read(buffer).await?, "the chain ended early");
             }
             pass.record(clock.elapsed());
 
-            for (part, token) in pattern.tokens(&mut received).zip(&tokens) {
-                part.copy_from_slice(token);
+            for (token, buffer) in tokens.received().zip(&buffers) {
+                token.copy_from_slice(buffer);
             }
-            pattern.verify(&received, start, cli.flags.tasks)?;
+            tokens.verify(iteration, cli.flags.tasks)?;
         }
         Ok(())
     }

@@ -22,5 +22,5 @@ pub use link::{Reader, Transport};
 pub use memory::{Backlog, Buffer, Injector, MemoryFlags, MemoryToken, Tokens};
 pub use pass::pass_on;
 pub use results::TaskResults;
-pub use token::{Pattern, TokenBuffer};
+pub use token::{ByteTokens, Pattern, TokenBuffer};
 pub use touch::WorkingSet;

@@ -195,7 +195,7 @@ impl MemoryToken for Buffer {
     }
 
     fn verify(&self, k: usize, number: usize, tasks: u32, pattern: &Pattern) -> anyhow::Result<()> {
-        pattern.verify_token(k, &self.0, number as u8, tasks)
+        pattern.verify(k, &self.0, number as u8, tasks)
     }
 }
 

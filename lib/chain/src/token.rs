@@ -10,6 +10,46 @@ use anyhow::{bail, ensure};
 
 use crate::ChainFlags;
 
+/// Tokens of an iteration: the bytes that set out, and room for those that come out.
+#[derive(Clone, Debug)]
+pub struct ByteTokens {
+    pattern: Pattern,
+    count: u32,
+    received: Vec<u8>,
+}
+
+impl ByteTokens {
+    /// The tokens of a chain. Their memory is resident.
+    pub fn new(flags: &ChainFlags) -> Self {
+        let (size, count) = (flags.token_size(), flags.tokens);
+        let received = vec![u8::MAX; size * count as usize];
+        ByteTokens { pattern: Pattern::new(size), count, received }
+    }
+
+    /// Tokens that set out in an iteration, the `k`th with the number `iteration + k`.
+    #[inline]
+    pub fn sent(&self, iteration: u64) -> impl Iterator<Item = &[u8]> + Send {
+        (0..self.count).map(move |k| self.pattern.token((iteration as u8).wrapping_add(k as u8)))
+    }
+
+    /// Room for the tokens that come out.
+    #[inline]
+    pub fn received(&mut self) -> impl Iterator<Item = &mut [u8]> + Send {
+        self.received.chunks_exact_mut(self.pattern.size)
+    }
+
+    /// Checks the tokens that came out of a chain of `tasks` tasks, each of which added one.
+    ///
+    /// # Errors
+    /// Says which token is wrong, and at which byte.
+    pub fn verify(&self, iteration: u64, tasks: u32) -> anyhow::Result<()> {
+        let mut tokens = self.received.chunks_exact(self.pattern.size).enumerate();
+        tokens.try_for_each(|(k, token)| {
+            self.pattern.verify(k, token, (iteration as u8).wrapping_add(k as u8), tasks)
+        })
+    }
+}
+
 /// Bytes that tokens set out with.
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -19,42 +59,18 @@ pub struct Pattern {
 
 impl Pattern {
     /// Tokens of so many bytes.
-    pub fn new(size: usize) -> Self {
+    pub(crate) fn new(size: usize) -> Self {
         Pattern { sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(), size }
     }
 
     /// Token that sets out with this number.
     #[inline]
-    pub fn token(&self, number: u8) -> &[u8] {
+    pub(crate) fn token(&self, number: u8) -> &[u8] {
         &self.sequence[usize::from(number)..][..self.size]
     }
 
-    /// Room for so many tokens, one behind the other, and for a last read of `read_size` bytes. It is
-    /// resident.
-    pub fn room(&self, tokens: u32, read_size: usize) -> Vec<u8> {
-        vec![u8::MAX; self.size * tokens as usize + read_size]
-    }
-
-    /// The tokens in such room.
-    #[inline]
-    pub fn tokens<'a>(&self, room: &'a mut [u8]) -> impl Iterator<Item = &'a mut [u8]> {
-        room.chunks_exact_mut(self.size)
-    }
-
-    /// Checks tokens that came out of a chain of `tasks` tasks, one behind the other: the `k`th set out
-    /// with the number `start + k`, and each task added one.
-    ///
-    /// # Errors
-    /// Says which token is wrong, and at which byte.
-    pub fn verify(&self, tokens: &[u8], start: u8, tasks: u32) -> anyhow::Result<()> {
-        let mut tokens = tokens.chunks(self.size).enumerate();
-        tokens.try_for_each(|(k, token)| {
-            self.verify_token(k, token, start.wrapping_add(k as u8), tasks)
-        })
-    }
-
     /// Checks the `k`th token, which set out with `number`.
-    pub(crate) fn verify_token(
+    pub(crate) fn verify(
         &self,
         k: usize,
         token: &[u8],
@@ -158,36 +174,29 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// Token as it comes out of a chain of so many tasks.
-    fn passed_on(pattern: &Pattern, number: u8, tasks: u8) -> Vec<u8> {
-        let mut token = pattern.token(number).to_vec();
-        token[0] = token[0].wrapping_add(tasks);
-        token
-    }
-
     #[test]
-    fn a_token_that_visited_all_tasks_is_right() {
-        for pattern in [Pattern::new(1), Pattern::new(5000)] {
-            let room: Vec<u8> =
-                [250, 251].iter().flat_map(|&n| passed_on(&pattern, n, 9)).collect();
-            assert!(pattern.verify(&room, 250, 9).is_ok());
-            assert!(pattern.verify(&room, 250, 8).is_err());
-            assert!(pattern.verify(&room, 251, 9).is_err());
+    fn a_token_that_skipped_a_task_or_has_a_wrong_byte_is_found() {
+        for size in [1, 5000] {
+            let mut tokens =
+                ByteTokens { pattern: Pattern::new(size), count: 2, received: vec![0; 2 * size] };
+            let sent = [250, 251].map(|number| tokens.pattern.token(number).to_vec());
+            for (token, sent) in tokens.received().zip(sent) {
+                token.copy_from_slice(&sent);
+                token[0] = token[0].wrapping_add(9);
+            }
+            assert!(tokens.verify(250, 9).is_ok());
+            assert!(tokens.verify(250, 8).is_err());
+            assert!(tokens.verify(251, 9).is_err());
+            for at in [0, 1, 255, 256, 999].into_iter().filter(|&at| at < size) {
+                tokens.received[size + at] ^= 0x80;
+                assert!(tokens.verify(250, 9).is_err(), "{at}");
+                tokens.received[size + at] ^= 0x80;
+            }
+            if size > 1 {
+                tokens.received.copy_within(500..999, 501);
+                assert!(tokens.verify(250, 9).is_err(), "a byte is doubled");
+            }
         }
-    }
-
-    #[test]
-    fn any_wrong_byte_is_found() {
-        let pattern = Pattern::new(1000);
-        let token = passed_on(&pattern, 3, 2);
-        for at in [0, 1, 255, 256, 999] {
-            let mut wrong = token.clone();
-            wrong[at] ^= 0x80;
-            assert!(pattern.verify(&wrong, 3, 2).is_err(), "{at}");
-        }
-        let mut doubled = token.clone();
-        doubled.copy_within(500..999, 501);
-        assert!(pattern.verify(&doubled, 3, 2).is_err());
     }
 
     #[test]
