@@ -28,7 +28,7 @@ use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
 use contract::{Flags, Pass, Program, Run};
 use ring::{End, Ring, Task, Token};
-use setup::{RingConfig, Setup};
+use setup::Setup;
 
 /// Pass a byte through a chain of async tasks on io_uring, and time it
 #[derive(Clone, Parser)]
@@ -48,7 +48,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let needs = self.chain.needs(self.chain.token_size()) + self.ring().needs();
+        let needs = self.chain.needs(self.chain.token_size()) + self.setup.needs(self.entries());
         let runtime = Runtime {
             name: "io_uring".to_owned(),
             version: None,
@@ -62,8 +62,8 @@ impl Program for Cli {
 }
 
 impl Cli {
-    fn ring(&self) -> RingConfig {
-        RingConfig::new(self.setup, self.flags.tasks, &self.chain)
+    fn entries(&self) -> u32 {
+        setup::entries(self.flags.tasks, self.chain.tokens)
     }
 
     /// Room for a token, written, so that it is resident before anything is timed.
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
 
 /// The brigade, beside idle tasks that wait on links of their own.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let ring = Ring::new(cli.ring().open()?);
+    let ring = Ring::new(cli.setup.open(cli.entries())?);
     let polls = PollCount::default();
     for _ in 0..cli.chain.idle {
         let (reader, writer) = cli.chain.transport.descriptors().context("the idle tasks")?;

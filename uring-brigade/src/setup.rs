@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 
 use anyhow::{Context, anyhow};
-use chain::ChainFlags;
 use clap::ValueEnum;
 use contract::message::{Need, Needs};
 use io_uring::{Builder, IoUring};
@@ -25,19 +24,30 @@ pub(crate) enum Setup {
     Sqpoll,
 }
 
-/// Size and mode of a ring.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RingConfig {
-    setup: Setup,
-    /// Entries of the submission queue, a power of two. There are twice as many for completions.
-    entries: u32,
-}
-
 /// Bytes of a task at rest: its operations, here and in the kernel.
 const TASK_BYTES: u64 = 3 << 10;
 
 /// Bytes of an entry of the submission queue and of two completions.
 const ENTRY_BYTES: u64 = 64 + 2 * 16;
+
+/// CPU of the kernel thread of `sqpoll`, and the ms that it spins. Without a CPU it could run on any
+/// (`io_sq_thread`, io_uring/sqpoll.c), whatever the affinity of its process.
+pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
+    let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
+    let mut cpus = (0..CpuSet::count()).rev().filter(is_allowed);
+    let last = cpus.next().context("this process may use no CPU")?;
+    let idle_ms = if cpus.next().is_some() { 1000 } else { 1 };
+    Ok((last as u32, idle_ms))
+}
+
+/// Entries of the submission queue for a chain; there are twice as many for completions. Between two waits
+/// each token begins a write and a read. The ring is small, so that it fits the nearest cache; a full queue
+/// is submitted early.
+pub(crate) fn entries(tasks: u32, tokens: u32) -> u32 {
+    let busy = tokens.min(tasks.saturating_add(1));
+    busy.clamp(32, 2048).next_power_of_two() * 2
+}
 
 impl Setup {
     /// Sets the flags, and returns the first version of Linux that has them.
@@ -55,50 +65,26 @@ impl Setup {
             }
         })
     }
-}
-
-/// CPU of the kernel thread of `sqpoll`, and the ms that it spins. Without a CPU it could run on any
-/// (`io_sq_thread`, io_uring/sqpoll.c), whatever the affinity of its process.
-pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
-    let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
-    let mut cpus = (0..CpuSet::count()).rev().filter(is_allowed);
-    let last = cpus.next().context("this process may use no CPU")?;
-    let idle_ms = if cpus.next().is_some() { 1000 } else { 1 };
-    Ok((last as u32, idle_ms))
-}
-
-impl RingConfig {
-    /// A ring for a chain. Between two waits each token begins a write and a read. The ring is small,
-    /// so that it fits the nearest cache; a full queue is submitted early.
-    pub(crate) fn new(setup: Setup, tasks: u32, chain: &ChainFlags) -> Self {
-        let busy = chain.tokens.min(tasks.saturating_add(1));
-        let entries = busy.clamp(32, 2048).next_power_of_two() * 2;
-        RingConfig { setup, entries }
-    }
 
     /// Needs of the ring and the operations of the tasks.
-    pub(crate) fn needs(self) -> Needs {
-        let queues = u64::from(self.entries) * ENTRY_BYTES;
+    pub(crate) fn needs(self, entries: u32) -> Needs {
+        let queues = u64::from(entries) * ENTRY_BYTES;
         Needs {
             descriptors: Need::new(1, 0),
-            threads: Need::new(u64::from(self.setup == Setup::Sqpoll), 0),
+            threads: Need::new(u64::from(self == Setup::Sqpoll), 0),
             maps: Need::new(4, 0),
             bytes: Need::new(2 * queues + (64 << 10), TASK_BYTES),
             ..Needs::default()
         }
     }
 
-    /// Sets the ring up.
-    ///
-    /// # Errors
-    /// Says why io_uring is not available, and the remedy.
-    pub(crate) fn open(self) -> anyhow::Result<IoUring> {
+    /// Sets a ring up. An error says why io_uring is not available, and the remedy.
+    pub(crate) fn open(self, entries: u32) -> anyhow::Result<IoUring> {
         let mut builder = IoUring::builder();
-        let version = self.setup.apply(&mut builder)?;
-        let ring = builder.build(self.entries).map_err(|e| self.explain(e, version))?;
+        let version = self.apply(&mut builder)?;
+        let ring = builder.build(entries).map_err(|e| self.explain(e, version))?;
         let kernel = ring.params();
-        let is_polled = self.setup == Setup::Sqpoll;
+        let is_polled = self == Setup::Sqpoll;
         if !kernel.is_feature_fast_poll() || is_polled && !kernel.is_feature_sqpoll_nonfixed() {
             return Err(self.too_old(version));
         }
@@ -125,7 +111,7 @@ impl RingConfig {
     }
 
     fn too_old(self, version: &str) -> anyhow::Error {
-        let setup = format!("{:?}", self.setup).to_lowercase();
+        let setup = format!("{self:?}").to_lowercase();
         let release = parameter("osrelease");
         unavailable(&format!(
             "--setup {setup} needs Linux {version} or later (plain 5.7), and this is {release}"
