@@ -128,19 +128,4 @@ mod tests {
             assert_eq!(end, last);
         }
     }
-
-    #[test]
-    fn a_link_that_cannot_be_made_is_an_error() {
-        for shuffle in [None, Some(1)] {
-            let mut left = 2;
-            let link = || {
-                left -= 1;
-                if left < 0 { Err(io::ErrorKind::Other.into()) } else { Ok((0, 0)) }
-            };
-            let built = ChainBuilder::new(2, shuffle, link)
-                .and_then(|mut builder| builder.next_station().and(builder.next_station()));
-            let error = built.unwrap_err().to_string();
-            assert!(error.contains("cannot make link 2 of 3"), "{error}");
-        }
-    }
 }

@@ -74,21 +74,14 @@ impl TaskResults {
     /// The first task that ended without an error, and earlier than the one before it. If the driver
     /// is at fault there is none: the first task has passed on all that it was sent.
     fn first_to_leave(&self, sent: u64) -> Option<(u32, u64)> {
-        let mut before = Some(sent);
-        let mut first = None;
-        for (place, result) in &self.0 {
-            let passed = result.as_ref().ok().copied();
-            let is_less = passed.is_some_and(|passed| before.is_none_or(|before| passed < before));
-            // Behind an echo the first one that has none left early, unless it is the first task.
-            if is_less && *place > 0 {
-                return Some((*place, passed?));
-            }
-            if is_less {
-                first = Some((*place, passed?));
-            }
-            before = passed;
-        }
-        first
+        let passed = |k: usize| self.0[k].1.as_ref().ok().copied();
+        let count = self.0.len();
+        // Behind an echo the first one that has none left early, unless it is the first task.
+        (1..count).chain(0..count.min(1)).find_map(|k| {
+            let before = if k == 0 { Some(sent) } else { passed(k - 1) };
+            let own = passed(k).filter(|&own| before.is_none_or(|before| own < before))?;
+            Some((self.0[k].0, own))
+        })
     }
 }
 
