@@ -37,13 +37,7 @@ pub struct MemoryFlags {
     pub shuffle: Option<u64>,
 
     /// Further tasks of the same kind, which wait on links of their own that carry no token
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        default_value_t = 0,
-        help_heading = "Advanced"
-    )]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
     pub idle: u32,
 }
 
