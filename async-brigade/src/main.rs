@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, PollCount, ReadBuffer, Readers, StartGuard, StartLatch,
-    TaskResults, TokenBuffer, WorkingSet,
+    ByteTokens, ChainBuilder, ChainFlags, ReadBuffer, StartGuard, StartLatch, TaskResults,
+    TokenBuffer, WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
@@ -53,13 +53,12 @@ impl Program for Cli {
         let (mut chain, claim) = (self.chain.clone(), Claim::UserSwitch);
         let timers = runtime::timer_needs(self.idle.timers(&mut chain.idle));
         let needs = chain.needs(self.read_buffer.size(&chain)?) + runtime::io_needs() + timers;
-        let tasks =
-            chain.describe("async-brigade", &self.flags, claim, Readers::AsyncTasks, needs)?;
+        let tasks = chain.describe("async-brigade", &self.flags, claim, needs)?;
         self.runtime.describe(tasks)
     }
 }
 
-/// Where a task reads, and where it writes.
+/// Ends of links: the one to read from and the one to write to.
 type Ends = (AsyncReader, AsyncWriter);
 
 /// The tasks of a chain, with their places.
@@ -69,76 +68,44 @@ fn main() -> ExitCode {
     contract::main(measure)
 }
 
+/// The brigade, beside idle tasks that wait on timers or on links of their own.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let mut cli = cli.clone();
-    let timers = cli.idle.timers(&mut cli.chain.idle);
     let runtime = cli.idle.build(&cli.runtime, true)?;
-    runtime::beside_timers(&runtime, timers, || beside_links(&cli, &runtime, run))
-}
-
-/// The brigade, beside a chain of idle tasks where there are any.
-fn beside_links(cli: &Cli, runtime: &Runtime, run: &mut Run) -> Result<()> {
-    let count = cli.chain.idle;
-    if count == 0 {
-        return brigade(cli, runtime, run);
-    }
-    let (mut idle, polls) = (Tasks::new(), PollCount::default());
-    let built = runtime.block_on(build(cli, count, Some(&polls), &mut idle));
-    let slept = built
-        .context("the idle tasks")
-        .and_then(|_ends| brigade(cli, runtime, run).and_then(|()| polls.check(count)));
-    join(runtime, idle).into_idle_result(slept)
+    let links = (cli.chain.idle, cli.chain.transport);
+    cli.idle.beside(&runtime, links, || brigade(cli, &runtime, run))
 }
 
 fn brigade(cli: &Cli, runtime: &Runtime, run: &mut Run) -> Result<()> {
     let mut tasks = Tasks::new();
-    let built = runtime.block_on(build(cli, cli.flags.tasks, None, &mut tasks));
-    let drive = |ends, pass| drive(cli.clone(), ends, pass);
-    let driven =
-        built.and_then(|ends| runtime::drive(runtime, cli.driver.driver, run, ends, drive));
+    let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|ends| {
+        let drive = |ends, pass| drive(cli.clone(), ends, pass);
+        runtime::drive(runtime, cli.driver.driver, run, ends, drive)
+    });
     // The driver's ends are closed now, and the end of file runs along the chain.
-    join(runtime, tasks).into_result(driven, run.sent())
-}
-
-fn join(runtime: &Runtime, tasks: Tasks) -> TaskResults {
     let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
-    tasks.into_iter().map(join).collect()
+    tasks.into_iter().map(join).collect::<TaskResults>().into_result(driven, run.sent())
 }
 
-/// Builds a chain, waits until each task runs, and returns the driver's ends. `polls` are those of idle
-/// tasks.
-async fn build(
-    cli: &Cli,
-    count: u32,
-    polls: Option<&PollCount>,
-    tasks: &mut Tasks,
-) -> Result<Ends> {
+/// Builds a chain, waits until each task runs, and returns the driver's ends.
+async fn build(cli: &Cli, tasks: &mut Tasks) -> Result<Ends> {
     let (chain, read_size) = (&cli.chain, cli.read_buffer.size(&cli.chain)?);
-    let mut latch = StartLatch::new(count);
+    let mut latch = StartLatch::new(cli.flags.tasks);
     let link = || runtime::link(chain.transport);
-    let mut builder = ChainBuilder::new(count, chain.shuffle, link)?;
+    let mut builder = ChainBuilder::new(cli.flags.tasks, chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let fault = chain.fault.of(station.place);
-        let ends = (station.upstream.with(fault), station.downstream);
-        let work = || (TokenBuffer::new(chain, read_size), WorkingSet::new(chain.touch));
-        let task = match chain.is_plain() && read_size == 1 {
-            true => spawn(pass_bytes(ends, latch.guard(fault)), polls),
-            false => spawn(pass_tokens(ends, latch.guard(fault), work()), polls),
+        let guard = latch.guard(fault);
+        let ends = (station.upstream.with_fault(fault), station.downstream);
+        let task = if chain.is_plain() && read_size == 1 {
+            tokio::spawn(pass_bytes(ends, guard))
+        } else {
+            let work = (TokenBuffer::new(chain, read_size), WorkingSet::new(chain.touch));
+            tokio::spawn(pass_tokens(ends, guard, work))
         };
         tasks.push((station.place, task));
     }
     runtime::wait_for(&mut latch).await?;
     Ok(builder.driver_ends())
-}
-
-fn spawn<F>(task: F, polls: Option<&PollCount>) -> JoinHandle<F::Output>
-where
-    F: Future<Output: Send> + Send + 'static,
-{
-    match polls {
-        None => tokio::spawn(task),
-        Some(polls) => tokio::spawn(polls.of(task)),
-    }
 }
 
 /// A task of the chain: takes a byte, adds one to it, hands it on, until the end of file.
@@ -176,21 +143,18 @@ async fn pass_tokens(
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> Driven<Ends> {
     let result: Result<()> = async {
-        let pattern = Pattern::new(&cli.chain);
-        let mut received = pattern.room(cli.chain.tokens, 0);
+        let mut tokens = ByteTokens::new(&cli.chain);
         while let Some(iteration) = pass.next_iteration() {
-            let start = iteration as u8;
-
             let clock = Instant::now();
-            for k in 0..cli.chain.tokens {
-                first.write_all(pattern.token(start.wrapping_add(k as u8))).await?;
+            for token in tokens.sent(iteration) {
+                first.write_all(token).await?;
             }
-            for token in pattern.tokens(&mut received) {
+            for token in tokens.received() {
                 last.read_exact(token).await.context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
-            pattern.verify(&received, start, cli.flags.tasks)?;
+            tokens.verify(iteration, cli.flags.tasks)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Operations of a batch, and the check of what each returned.
 
-use std::hint::{black_box, spin_loop};
+use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -186,13 +186,6 @@ fn misbehave(fault: Fault) -> anyhow::Result<u64> {
         Fault::Hang => loop {
             thread::park();
         },
-        Fault::Delay(delay) => {
-            let begun = Instant::now();
-            while begun.elapsed() < delay {
-                spin_loop();
-            }
-            Ok(CONSTANT)
-        }
     }
 }
 

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{ChainFlags, Pattern, ReadBuffer, Readers};
+use chain::{ByteTokens, ChainFlags, ReadBuffer};
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Pass, Program, Run};
@@ -58,7 +58,7 @@ impl Program for Cli {
         }
         let (chain, claim) = (&self.chain, Claim::NoSwitch);
         let needs = chain.needs(self.read_buffer.size(chain)?);
-        chain.describe("one-thread-brigade", &self.flags, claim, Readers::Nobody, needs)
+        chain.describe("one-thread-brigade", &self.flags, claim, needs)
     }
 }
 
@@ -69,9 +69,9 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let mut chain = Chain::new(cli)?;
     let epoll = cli.nonblocking.then(|| nonblocking::watch(&chain)).transpose()?;
-    let is_plain = cli.chain.is_plain() && cli.chain.fault.is_none();
+    let is_byte = cli.chain.tokens == 1 && cli.chain.is_plain() && cli.chain.fault.is_none();
     while let Some(mut pass) = run.next_pass()? {
-        let result = match (&epoll, is_plain) {
+        let result = match (&epoll, is_byte) {
             (Some(epoll), _) => nonblocking::drive(cli, (&mut chain, epoll), &mut pass),
             (None, true) => drive_bytes(cli, &mut chain, &mut pass),
             (None, false) => drive_tokens(cli, &mut chain, &mut pass),
@@ -82,18 +82,16 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Carries bytes along the chain with blocking calls, and times that.
+/// Carries a byte along the chain with blocking calls, and times that.
 fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let pattern = Pattern::new(&cli.chain);
-    let (first, last) = (chain.first.file(), chain.last.file());
-    let ends = chain.tasks.iter().map(|t| (t.from.file(), t.to.file()));
-    let ends: Vec<_> = ends.map(|(from, to)| (from.as_fd(), to.as_fd())).collect();
+    let mut tokens = ByteTokens::new(&cli.chain);
+    let (first, last) = (&chain.first, &chain.last);
+    let ends = chain.tasks.iter().map(|task| (task.from.file().as_fd(), task.to.as_fd()));
+    let ends: Vec<_> = ends.collect();
     let mut token = [0];
     while let Some(iteration) = pass.next_iteration() {
-        let start = iteration as u8;
-
         let clock = Instant::now();
-        write(first, &[start])?;
+        write(first, &[iteration as u8])?;
         for &(from, to) in &ends {
             read(from, &mut token)?;
             token[0] = token[0].wrapping_add(1);
@@ -102,21 +100,18 @@ fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<
         read(last, &mut token)?;
         pass.record(clock.elapsed());
 
-        pattern.verify(&token, start, cli.flags.tasks)?;
+        tokens.received().for_each(|received| received.copy_from_slice(&token));
+        tokens.verify(iteration, cli.flags.tasks)?;
     }
     Ok(())
 }
 
 /// The same with tokens of any size and number, and with work.
 fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let pattern = Pattern::new(&cli.chain);
-    let mut received = pattern.room(cli.chain.tokens, 0);
+    let mut tokens = ByteTokens::new(&cli.chain);
     while let Some(iteration) = pass.next_iteration() {
-        let start = iteration as u8;
-
         let clock = Instant::now();
-        for k in 0..cli.chain.tokens {
-            let token = pattern.token(start.wrapping_add(k as u8));
+        for token in tokens.sent(iteration) {
             chain.first.write_all(token)?;
         }
         for (place, task) in chain.tasks.iter_mut().enumerate() {
@@ -132,12 +127,12 @@ fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result
                 }
             }
         }
-        for token in pattern.tokens(&mut received) {
+        for token in tokens.received() {
             chain.last.read_exact(token)?;
         }
         pass.record(clock.elapsed());
 
-        pattern.verify(&received, start, cli.flags.tasks)?;
+        tokens.verify(iteration, cli.flags.tasks)?;
     }
     Ok(())
 }

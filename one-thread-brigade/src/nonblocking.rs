@@ -1,10 +1,11 @@
 //! The baseline of `async-brigade`: non-blocking calls, an epoll_wait before each link is read.
 
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use chain::{Pattern, Reader};
+use chain::ByteTokens;
 use contract::Pass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -17,16 +18,13 @@ pub(crate) fn drive(
     (chain, epoll): (&mut Chain, &Epoll),
     pass: &mut Pass,
 ) -> anyhow::Result<()> {
-    let pattern = Pattern::new(&cli.chain);
+    let mut tokens = ByteTokens::new(&cli.chain);
     let read_size = cli.read_buffer.size(&cli.chain)?;
-    let mut received = pattern.room(cli.chain.tokens, read_size);
-    let all = received.len() - read_size;
+    let all = cli.chain.token_size() * cli.chain.tokens as usize;
+    let mut received = vec![u8::MAX; all + read_size];
     while let Some(iteration) = pass.next_iteration() {
-        let start = iteration as u8;
-
         let clock = Instant::now();
-        for k in 0..cli.chain.tokens {
-            let token = pattern.token(start.wrapping_add(k as u8));
+        for token in tokens.sent(iteration) {
             chain.first.write_all(token)?;
         }
         for (i, task) in (0..).zip(&mut chain.tasks) {
@@ -59,7 +57,10 @@ pub(crate) fn drive(
         pass.record(clock.elapsed());
 
         ensure!(came == all, "fewer tokens came out than went in");
-        pattern.verify(&received[..all], start, cli.flags.tasks)?;
+        for (token, came) in tokens.received().zip(received.chunks(cli.chain.token_size())) {
+            token.copy_from_slice(came);
+        }
+        tokens.verify(iteration, cli.flags.tasks)?;
     }
     Ok(())
 }
@@ -68,12 +69,12 @@ pub(crate) fn drive(
 /// driver does.
 pub(crate) fn watch(chain: &Chain) -> anyhow::Result<Epoll> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-    let readers = chain.tasks.iter().map(|task| &task.from).chain([&chain.last]);
-    let idle = chain.idle.iter().map(|(reader, _)| reader);
+    let readers = chain.tasks.iter().map(|task| task.from.file().as_fd());
+    let readers = readers.chain([chain.last.as_fd()]);
+    let idle = chain.idle.iter().map(|(reader, _)| reader.as_fd());
     for (i, reader) in (0..).zip(readers.chain(idle)) {
         let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, i);
-        let watched = epoll.add(reader.file(), event);
-        watched.context("cannot watch a link by epoll")?;
+        epoll.add(reader, event).context("cannot watch a link by epoll")?;
     }
     Ok(epoll)
 }
@@ -91,8 +92,8 @@ fn wait_for(epoll: &Epoll, index: u64) -> anyhow::Result<()> {
     }
 }
 
-/// Reads what there is, as far as the buffer goes; 0 where nothing is left.
-fn read_some(reader: &mut Reader, buffer: &mut [u8]) -> anyhow::Result<usize> {
+/// Reads as much as there is and the buffer takes; 0 if nothing is left.
+fn read_some(mut reader: impl Read, buffer: &mut [u8]) -> anyhow::Result<usize> {
     match reader.read(buffer) {
         Ok(0) => bail!("a link ended early"),
         Ok(read) => Ok(read),

@@ -1,8 +1,8 @@
 //! A token travels through N processes chained by pipes, as a bucket does in a fire brigade.
 //!
 //! One iteration: the driver writes a byte into the first link; each process reads it, adds one, and
-//! writes it into the next link; the driver reads it from the last link: N + 1 hops, each a write, a
-//! wake-up and a read.
+//! writes it into the next link (`chain::pass_on`); the driver reads it from the last link: N + 1 hops,
+//! each a write, a wake-up and a read.
 //!
 //! Timed: those system calls, and what the kernel does to run the next process; with `--touch`, the use
 //! of memory in between. Left out: forking and awaiting the processes, and the check of the bytes.
@@ -15,21 +15,17 @@
 //! run the same code, and share its pages until they write to them.
 
 mod children;
-mod reports;
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{
-    ChainBuilder, ChainFlags, Pattern, Reader, Readers, TaskResults, TokenBuffer, Transport,
-    WorkingSet, Writer,
-};
+use chain::{ByteTokens, ChainBuilder, ChainFlags, TaskResults, pass_on};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs};
-use contract::{BadUsage, Flags, Program, Run, limits};
+use contract::{Flags, Program, Run, limits};
 use threads::{CpuAssignment, Placement, rest};
 
 use children::Children;
@@ -56,13 +52,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        if self.chain.transport == Transport::Eventfd {
-            return Err(BadUsage::new(
-                "--transport eventfd: a process that is killed would leave no end of file: use pipe, socketpair or tcp",
-            ));
-        }
-        let (claim, readers) = (Claim::KernelSwitch, Readers::Tasks);
-        self.chain.describe("process-brigade", &self.flags, claim, readers, self.needs())
+        self.chain.describe("process-brigade", &self.flags, Claim::KernelSwitch, self.needs())
     }
 }
 
@@ -71,9 +61,10 @@ impl Cli {
         let chain = self.chain.needs(self.chain.token_size());
         // A child takes its ends with it, and the driver closes them: only a shuffled chain is made as a
         // whole beforehand.
-        let descriptors = match self.chain.shuffle {
-            Some(_) => chain.descriptors,
-            None => Need::new(chain.descriptors.fixed + 4 * chain.descriptors.each, 0),
+        let descriptors = if self.chain.shuffle.is_some() {
+            chain.descriptors
+        } else {
+            Need::new(chain.descriptors.fixed + 4 * chain.descriptors.each, 0)
         };
         Needs {
             descriptors,
@@ -89,7 +80,7 @@ fn main() -> ExitCode {
     contract::main(measure)
 }
 
-/// The brigade, beside a chain of idle processes where there are any.
+/// The brigade, beside a chain of idle processes if there are any.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = CpuAssignment::new(cli.placement)?;
     if cli.chain.idle == 0 {
@@ -99,7 +90,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let built = build(cli, &cpus, cli.chain.idle, &mut idle).context("the idle tasks");
     let pids = idle.pids();
     let slept = built.and_then(|_ends| rest::beside(&pids, || brigade(cli, &cpus, &pids, run)));
-    TaskResults::from_iter(idle.join()).into_idle_result(slept)
+    TaskResults::from_iter(idle.join()?).into_idle_result(slept)
 }
 
 fn brigade(cli: &Cli, cpus: &CpuAssignment, idle: &[i32], run: &mut Run) -> anyhow::Result<()> {
@@ -108,7 +99,7 @@ fn brigade(cli: &Cli, cpus: &CpuAssignment, idle: &[i32], run: &mut Run) -> anyh
     run.set_children([&children.pids(), idle].concat());
     let driven = built.and_then(|ends| drive(cli, ends, run));
     // The driver's ends are closed now, and the end of file runs along the chain.
-    TaskResults::from_iter(children.join()).into_result(driven, run.sent())
+    TaskResults::from_iter(children.join()?).into_result(driven, run.sent())
 }
 
 /// Builds a chain, waits until each process runs, and returns the driver's ends.
@@ -119,16 +110,14 @@ fn build(
     children: &mut Children,
 ) -> anyhow::Result<(File, File)> {
     let chain = &cli.chain;
-    let link = || chain.transport.descriptors();
-    let mut builder = ChainBuilder::new(tasks, chain.shuffle, link)?;
+    let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
-        let place = station.place;
-        let fault = chain.fault.of(place);
-        let forked = children.fork(station, fault, |from, to, guard| {
+        let (place, fault) = (station.place, chain.fault.of(station.place));
+        let forked = children.fork(place, fault, |guard| {
+            builder.close();
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()?;
-            let from = Reader::Stream(from.into()).with(fault);
-            pass_on(from, Writer::Stream(to.into()), chain)
+            pass_on(station.upstream, station.downstream, fault, chain)
         });
         forked.with_context(|| limits::refused("create a process", tasks))?;
     }
@@ -138,59 +127,21 @@ fn build(
     Ok((last.into(), first.into()))
 }
 
-/// A process of the chain: takes a token, adds one to it, hands it on, until the end of file.
-fn pass_on(from: Reader, to: Writer, chain: &ChainFlags) -> io::Result<u64> {
-    match (&from, &to) {
-        (Reader::Stream(from), Writer::Stream(to)) if chain.is_plain() => pass_bytes(from, to),
-        _ => pass_tokens(from, to, chain),
-    }
-}
-
-fn pass_bytes(mut from: &File, mut to: &File) -> io::Result<u64> {
-    let mut passed = 0;
-    let mut token = [0];
-    while from.read(&mut token)? == 1 {
-        token[0] = token[0].wrapping_add(1);
-        to.write_all(&token)?;
-        passed += 1;
-    }
-    Ok(passed)
-}
-
-/// The same with tokens of any size, of which one read may bring several, and with work.
-fn pass_tokens(mut from: Reader, mut to: Writer, chain: &ChainFlags) -> io::Result<u64> {
-    let mut buffer = TokenBuffer::new(chain, chain.token_size());
-    let mut memory = WorkingSet::new(chain.touch);
-    let mut passed = 0;
-    while let read @ 1.. = from.read(buffer.room())? {
-        for token in buffer.whole(read) {
-            token[0] = token[0].wrapping_add(1);
-            memory.touch();
-            to.write_all(token)?;
-            passed += 1;
-        }
-    }
-    buffer.end().map(|()| passed)
-}
-
 /// The driver: sends the tokens in, takes them out, and times that.
 fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyhow::Result<()> {
-    let pattern = Pattern::new(&cli.chain);
-    let mut received = pattern.room(cli.chain.tokens, 0);
+    let mut tokens = ByteTokens::new(&cli.chain);
     while let Some(mut pass) = run.next_pass()? {
         while let Some(iteration) = pass.next_iteration() {
-            let start = iteration as u8;
-
             let clock = Instant::now();
-            for k in 0..cli.chain.tokens {
-                first.write_all(pattern.token(start.wrapping_add(k as u8)))?;
+            for token in tokens.sent(iteration) {
+                first.write_all(token)?;
             }
-            for token in pattern.tokens(&mut received) {
+            for token in tokens.received() {
                 last.read_exact(token).context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
-            pattern.verify(&received, start, cli.flags.tasks)?;
+            tokens.verify(iteration, cli.flags.tasks)?;
         }
         run.finish(pass)?;
     }

@@ -1,7 +1,7 @@
 //! A token travels through N OS threads chained by pipes, as a bucket does in a fire brigade.
 //!
 //! One iteration: the driver writes a byte into the first link; each thread reads it, adds one, and
-//! writes it into the next link; the driver reads it from the last link: N + 1 hops.
+//! writes it into the next link (`chain::pass_on`); the driver reads it from the last link: N + 1 hops.
 //!
 //! Timed: a write and a read a hop, and what the kernel does to run the next thread; with `--touch`, the
 //! use of memory in between. Left out: creating and joining the threads, and the check of the bytes.
@@ -9,15 +9,13 @@
 //! Not to be taken for a context switch alone: `one-thread-brigade` measures the write and the read by
 //! themselves. A thread woken on another CPU may start while its waker still runs.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{
-    ChainBuilder, ChainFlags, Pattern, Reader, Readers, StartLatch, TaskResults, TokenBuffer,
-    WorkingSet, Writer,
-};
+use chain::{ByteTokens, ChainBuilder, ChainFlags, StartLatch, TaskResults, pass_on};
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
@@ -43,9 +41,8 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let (chain, claim) = (&self.chain, Claim::KernelSwitch);
-        let needs = chain.needs(chain.token_size()) + self.stack.needs();
-        chain.describe("thread-brigade", &self.flags, claim, Readers::Tasks, needs)
+        let needs = self.chain.needs(self.chain.token_size()) + self.stack.needs();
+        self.chain.describe("thread-brigade", &self.flags, Claim::KernelSwitch, needs)
     }
 }
 
@@ -55,7 +52,7 @@ fn main() -> ExitCode {
     contract::main(measure)
 }
 
-/// The brigade, beside a chain of idle threads where there are any.
+/// The brigade, beside a chain of idle threads if there are any.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = CpuAssignment::new(cli.placement)?;
     if cli.chain.idle == 0 {
@@ -86,11 +83,11 @@ fn build(
     cpus: &CpuAssignment,
     tasks: u32,
     threads: &mut Threads,
-) -> anyhow::Result<(Reader, Writer)> {
+) -> anyhow::Result<(File, File)> {
     let chain = &cli.chain;
     let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
-    let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.link())?;
+    let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
         let (place, cpus, chain) = (station.place, cpus.clone(), chain.clone());
         let fault = chain.fault.of(place);
@@ -98,68 +95,31 @@ fn build(
         let thread = spawner.spawn(move || {
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()?;
-            pass_on(station.upstream.with(fault), station.downstream, &chain)
+            pass_on(station.upstream, station.downstream, fault, &chain)
         })?;
         threads.push((place, thread));
     }
     cpus.pin(0, tasks + 1)?;
     latch.wait()?;
-    Ok(builder.driver_ends())
-}
-
-/// A thread of the chain: takes a token, adds one to it, hands it on, until the end of file.
-fn pass_on(from: Reader, to: Writer, chain: &ChainFlags) -> io::Result<u64> {
-    match (&from, &to) {
-        (Reader::Stream(from), Writer::Stream(to)) if chain.is_plain() => pass_bytes(from, to),
-        _ => pass_tokens(from, to, chain),
-    }
-}
-
-fn pass_bytes(mut from: impl Read, mut to: impl Write) -> io::Result<u64> {
-    let mut passed = 0;
-    let mut token = [0];
-    while from.read(&mut token)? == 1 {
-        token[0] = token[0].wrapping_add(1);
-        to.write_all(&token)?;
-        passed += 1;
-    }
-    Ok(passed)
-}
-
-/// The same with tokens of any size, of which one read may bring several, and with work.
-fn pass_tokens(mut from: Reader, mut to: Writer, chain: &ChainFlags) -> io::Result<u64> {
-    let mut buffer = TokenBuffer::new(chain, chain.token_size());
-    let mut memory = WorkingSet::new(chain.touch);
-    let mut passed = 0;
-    while let read @ 1.. = from.read(buffer.room())? {
-        for token in buffer.whole(read) {
-            token[0] = token[0].wrapping_add(1);
-            memory.touch();
-            to.write_all(token)?;
-            passed += 1;
-        }
-    }
-    buffer.end().map(|()| passed)
+    let (last, first) = builder.driver_ends();
+    Ok((last.into(), first.into()))
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
-fn drive(cli: &Cli, (mut last, mut first): (Reader, Writer), run: &mut Run) -> anyhow::Result<()> {
-    let pattern = Pattern::new(&cli.chain);
-    let mut received = pattern.room(cli.chain.tokens, 0);
+fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyhow::Result<()> {
+    let mut tokens = ByteTokens::new(&cli.chain);
     while let Some(mut pass) = run.next_pass()? {
         while let Some(iteration) = pass.next_iteration() {
-            let start = iteration as u8;
-
             let clock = Instant::now();
-            for k in 0..cli.chain.tokens {
-                first.write_all(pattern.token(start.wrapping_add(k as u8)))?;
+            for token in tokens.sent(iteration) {
+                first.write_all(token)?;
             }
-            for token in pattern.tokens(&mut received) {
+            for token in tokens.received() {
                 last.read_exact(token).context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
-            pattern.verify(&received, start, cli.flags.tasks)?;
+            tokens.verify(iteration, cli.flags.tasks)?;
         }
         run.finish(pass)?;
     }

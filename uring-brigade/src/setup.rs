@@ -1,10 +1,9 @@
-//! The ring: its size, its mode, and why there is none where the kernel refuses it.
+//! The ring: its size, its mode, and the reason if the kernel refuses it.
 
 use std::fs;
 use std::io;
 
 use anyhow::{Context, anyhow};
-use chain::ChainFlags;
 use clap::ValueEnum;
 use contract::message::{Need, Needs};
 use io_uring::{Builder, IoUring};
@@ -21,16 +20,8 @@ pub(crate) enum Setup {
     /// completions wait until it asks for them
     Deferred,
     /// IORING_SETUP_SQPOLL: a kernel thread on the last CPU that this process may use takes the
-    /// submissions; it spins for 1 s before it sleeps, or for 1 ms where that is the only CPU
+    /// submissions; it spins for 1 s before it sleeps, or for 1 ms if that is the only CPU
     Sqpoll,
-}
-
-/// Size and mode of a ring.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    setup: Setup,
-    /// Entries of the submission queue, a power of two. There are twice as many for completions.
-    entries: u32,
 }
 
 /// Bytes of a task at rest: its operations, here and in the kernel.
@@ -38,6 +29,25 @@ const TASK_BYTES: u64 = 3 << 10;
 
 /// Bytes of an entry of the submission queue and of two completions.
 const ENTRY_BYTES: u64 = 64 + 2 * 16;
+
+/// CPU of the kernel thread of `sqpoll`, and the ms that it spins. Without a CPU it could run on any
+/// (`io_sq_thread`, io_uring/sqpoll.c), whatever the affinity of its process.
+pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
+    let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
+    let mut cpus = (0..CpuSet::count()).rev().filter(is_allowed);
+    let last = cpus.next().context("this process may use no CPU")?;
+    let idle_ms = if cpus.next().is_some() { 1000 } else { 1 };
+    Ok((last as u32, idle_ms))
+}
+
+/// Entries of the submission queue for a chain; there are twice as many for completions. Between two waits
+/// each token begins a write and a read. The ring is small, so that it fits the nearest cache; a full queue
+/// is submitted early.
+pub(crate) fn entries(tasks: u32, tokens: u32) -> u32 {
+    let busy = tokens.min(tasks.saturating_add(1));
+    busy.clamp(32, 2048).next_power_of_two() * 2
+}
 
 impl Setup {
     /// Sets the flags, and returns the first version of Linux that has them.
@@ -55,58 +65,28 @@ impl Setup {
             }
         })
     }
-}
-
-/// CPU of the kernel thread of `sqpoll`, and the ms that it spins. Without a CPU it could run on any
-/// (`io_sq_thread`, io_uring/sqpoll.c), whatever the affinity of its process.
-///
-/// # Errors
-/// What sched_getaffinity(2) reports.
-pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
-    let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
-    let mut cpus = (0..CpuSet::count()).rev().filter(is_allowed);
-    let last = cpus.next().context("this process may use no CPU")?;
-    let idle_ms = if cpus.next().is_some() { 1000 } else { 1 };
-    Ok((last as u32, idle_ms))
-}
-
-impl Shape {
-    /// A ring for a chain. Between two waits each token begins a write and a read. The ring is small,
-    /// so that it fits the nearest cache; a full queue is submitted early.
-    pub(crate) fn of(setup: Setup, tasks: u32, chain: &ChainFlags) -> Self {
-        let busy = chain.tokens.min(tasks.saturating_add(1));
-        let entries = busy.clamp(32, 2048).next_power_of_two() * 2;
-        Shape { setup, entries }
-    }
 
     /// Needs of the ring and the operations of the tasks.
-    pub(crate) fn needs(self) -> Needs {
-        let queues = u64::from(self.entries) * ENTRY_BYTES;
+    pub(crate) fn needs(self, entries: u32) -> Needs {
+        let queues = u64::from(entries) * ENTRY_BYTES;
         Needs {
             descriptors: Need::new(1, 0),
-            threads: Need::new(u64::from(self.setup == Setup::Sqpoll), 0),
+            threads: Need::new(u64::from(self == Setup::Sqpoll), 0),
             maps: Need::new(4, 0),
             bytes: Need::new(2 * queues + (64 << 10), TASK_BYTES),
             ..Needs::default()
         }
     }
 
-    /// Sets the ring up.
-    ///
-    /// # Errors
-    /// Says why io_uring is not available, and the remedy.
-    pub(crate) fn open(self) -> anyhow::Result<IoUring> {
+    /// Sets a ring up. An error says why io_uring is not available, and the remedy.
+    pub(crate) fn open(self, entries: u32) -> anyhow::Result<IoUring> {
         let mut builder = IoUring::builder();
-        let version = self.setup.apply(&mut builder)?;
-        let ring = builder.build(self.entries);
-        let ring = ring.map_err(|e| self.explain(e, version))?;
+        let version = self.apply(&mut builder)?;
+        let ring = builder.build(entries).map_err(|e| self.explain(e, version))?;
         let kernel = ring.params();
-        if !kernel.is_feature_nodrop() || !kernel.is_feature_fast_poll() {
-            return Err(too_old("uring-brigade", "5.7", ""));
-        }
-        if self.setup == Setup::Sqpoll && !kernel.is_feature_sqpoll_nonfixed() {
-            return Err(too_old("--setup sqpoll", version, ": try --setup plain"));
+        let is_polled = self == Setup::Sqpoll;
+        if !kernel.is_feature_fast_poll() || is_polled && !kernel.is_feature_sqpoll_nonfixed() {
+            return Err(self.too_old(version));
         }
         Ok(ring)
     }
@@ -114,33 +94,33 @@ impl Shape {
     /// Cause of an error of io_uring_setup(2).
     fn explain(self, error: io::Error, version: &str) -> anyhow::Error {
         match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
-            Errno::EPERM => match setting("io_uring_disabled").as_str() {
-                "1" => unavailable(
-                    "kernel.io_uring_disabled is 1, which leaves it to CAP_SYS_ADMIN and the group \
-                     kernel.io_uring_group: sudo sysctl -w kernel.io_uring_disabled=0",
-                ),
-                "2" => unavailable(
-                    "kernel.io_uring_disabled is 2, which forbids it: \
-                     sudo sysctl -w kernel.io_uring_disabled=0",
-                ),
-                _ => denied(),
-            },
-            Errno::ENOSYS => denied(),
-            Errno::EINVAL => {
-                let value = self.setup.to_possible_value();
-                let name = value.as_ref().map_or("", |value| value.get_name());
-                too_old(&format!("--setup {name}"), version, ": try --setup plain")
+            Errno::EPERM => {
+                let disabled = parameter("io_uring_disabled");
+                if disabled.is_empty() || disabled == "0" {
+                    return denied();
+                }
+                unavailable(&format!(
+                    "kernel.io_uring_disabled is {disabled} (1 leaves it to CAP_SYS_ADMIN and the group \
+                     kernel.io_uring_group, 2 forbids it): sudo sysctl -w kernel.io_uring_disabled=0"
+                ))
             }
-            Errno::ENOMEM => anyhow!(error).context(
-                "cannot set up the ring: up to Linux 5.11 it counts against the limit of locked memory \
-                 (ulimit -l): raise that, or lower --tokens",
-            ),
+            Errno::ENOSYS => denied(),
+            Errno::EINVAL => self.too_old(version),
             _ => anyhow!(error).context("cannot set up the ring"),
         }
     }
+
+    fn too_old(self, version: &str) -> anyhow::Error {
+        let setup = format!("{self:?}").to_lowercase();
+        let release = parameter("osrelease");
+        unavailable(&format!(
+            "--setup {setup} needs Linux {version} or later (plain 5.7), and this is {release}"
+        ))
+    }
 }
 
-fn setting(name: &str) -> String {
+/// Text of a kernel parameter, empty if there is none.
+fn parameter(name: &str) -> String {
     let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
     text.unwrap_or_default().trim().to_owned()
 }
@@ -154,11 +134,6 @@ fn denied() -> anyhow::Error {
     unavailable(&format!(
         "io_uring_setup is denied by a filter of system calls, as containers have (docker run --security-opt \
          seccomp=FILE allows it), or this kernel ({}) is built without CONFIG_IO_URING",
-        setting("osrelease")
+        parameter("osrelease")
     ))
-}
-
-fn too_old(what: &str, version: &str, remedy: &str) -> anyhow::Error {
-    let release = setting("osrelease");
-    unavailable(&format!("{what} needs Linux {version} or later, and this is {release}{remedy}"))
 }

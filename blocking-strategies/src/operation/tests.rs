@@ -18,7 +18,7 @@ fn lengths_are_quantiles_of_an_exponential_distribution() {
 }
 
 fn fault(text: Option<&str>) -> FaultFlags {
-    FaultFlags { test_fault: text.map(|text| text.parse().unwrap()), test_delay: None }
+    FaultFlags { test_fault: text.map(|text| text.parse().unwrap()) }
 }
 
 #[test]

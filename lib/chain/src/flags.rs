@@ -4,13 +4,10 @@ use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
-use crate::{FaultFlags, Transport, capacity};
+use crate::{FaultFlags, Transport};
 
-/// Largest token.
-const LARGEST_TOKEN: Bytes = Bytes(1 << 30);
-
-/// Largest working set of a task: the address space of x86-64.
-const LARGEST_SET: Bytes = Bytes(1 << 46);
+/// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
+const DESCRIPTORS_TO_SPARE: u64 = 16;
 
 /// Links and tokens of a brigade.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,13 +33,7 @@ pub struct ChainFlags {
     pub shuffle: Option<u64>,
 
     /// Further tasks of the same kind, which wait on links of their own that carry no token
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        default_value_t = 0,
-        help_heading = "Advanced"
-    )]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
     pub idle: u32,
 
     #[command(flatten)]
@@ -50,19 +41,27 @@ pub struct ChainFlags {
     pub fault: FaultFlags,
 }
 
+/// Size of a token: at least its number, a byte.
 pub(crate) fn token_size(text: &str) -> Result<Bytes, String> {
-    match text.parse()? {
-        Bytes(0) => Err("a token has one byte at least, its number".to_owned()),
-        size if size > LARGEST_TOKEN => Err(format!("at most {LARGEST_TOKEN}")),
-        size => Ok(size),
-    }
+    within(text, 1, 1 << 30)
 }
 
+/// Size of a working set: at most the address space of x86-64.
 pub(crate) fn set_size(text: &str) -> Result<Bytes, String> {
-    match text.parse()? {
-        size if size > LARGEST_SET => Err("that is more than the address space".to_owned()),
-        size => Ok(size),
+    within(text, 0, 1 << 46)
+}
+
+/// Size of a read buffer: at most what a pipe holds by default (fs.pipe-max-size).
+fn buffer_size(text: &str) -> Result<Bytes, String> {
+    within(text, 1, 1 << 20)
+}
+
+fn within(text: &str, least: u64, most: u64) -> Result<Bytes, String> {
+    let size: Bytes = text.parse()?;
+    if (least..=most).contains(&size.0) {
+        return Ok(size);
     }
+    Err(format!("it must be from {} to {}", Bytes(least), Bytes(most)))
 }
 
 /// How much a non-blocking read asks for.
@@ -74,57 +73,30 @@ pub struct ReadBuffer {
     pub read_buffer: Option<Bytes>,
 }
 
-/// Largest read buffer: what a pipe holds at most by default (fs.pipe-max-size).
-const LARGEST_BUFFER: Bytes = Bytes(1 << 20);
-
-fn buffer_size(text: &str) -> Result<Bytes, String> {
-    match text.parse()? {
-        Bytes(0) => Err("a read of no bytes takes no token".to_owned()),
-        size if size > LARGEST_BUFFER => {
-            Err(format!("at most {LARGEST_BUFFER}: no link holds more"))
-        }
-        size => Ok(size),
-    }
-}
-
 impl ReadBuffer {
     /// Bytes of a read: a token at least.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where the buffer is smaller than a token.
+    /// A [`BadUsage`] error if the buffer is smaller than a token.
     pub fn size(self, chain: &ChainFlags) -> anyhow::Result<usize> {
         let token = chain.token_size();
-        match self.read_buffer {
-            None => Ok(token),
-            Some(Bytes(size)) if (size as usize) < token => Err(BadUsage::new(format!(
+        let size = self.read_buffer.map_or(token, |size| size.0 as usize);
+        if size < token {
+            return Err(BadUsage::new(format!(
                 "--read-buffer {size}: a token has {token} bytes: drop it, or raise it to that"
-            ))),
-            Some(Bytes(size)) => Ok(size as usize),
+            )));
         }
+        Ok(size)
     }
-}
-
-/// Who reads while tokens are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readers {
-    /// Each task, a thread or a process.
-    Tasks,
-    /// Each task of an async runtime, which cannot wait on an eventfd.
-    AsyncTasks,
-    /// Nobody: one thread writes all tokens before it reads one.
-    Nobody,
 }
 
 impl ChainFlags {
-    /// Size of a token in bytes, as it goes over a link.
+    /// Size of a token in bytes.
     pub fn token_size(&self) -> usize {
-        match self.transport {
-            Transport::Eventfd => Transport::COUNTER_SIZE,
-            _ => self.bytes.0 as usize,
-        }
+        self.bytes.0 as usize
     }
 
-    /// Whether a hop is nothing but the move of one byte.
+    /// True if a hop is nothing but the move of one byte.
     pub fn is_plain(&self) -> bool {
         self.token_size() == 1 && self.touch.0 == 0
     }
@@ -132,30 +104,32 @@ impl ChainFlags {
     /// Description of a brigade.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where flags do not go together: the driver sends all tokens before it takes
+    /// A [`BadUsage`] error if flags do not go together: the driver sends all tokens before it takes
     /// the first one back, so the links must hold them.
     pub fn describe(
         &self,
         program: &str,
         flags: &Flags,
         claim: Claim,
-        readers: Readers,
         needs: Needs,
     ) -> anyhow::Result<Description> {
         self.fault.check(flags.tasks)?;
-        self.check_room(readers, flags.tasks)?;
+        self.check_room(claim, flags.tasks)?;
         Ok(Description {
             hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
-            ..describe(program, flags, claim, needs.beside(self.idle), (self.tokens, self.bytes))
+            tokens: self.tokens.into(),
+            bytes: Some(self.payload()),
+            needs: needs.beside(self.idle),
+            ..Description::new(program, flags, claim)
         })
     }
 
-    /// Bytes that an iteration hands over, end to end.
+    /// Bytes of all tokens.
     fn payload(&self) -> u64 {
         self.bytes.0 * u64::from(self.tokens)
     }
 
-    /// Needs of the links, the tokens and the working sets, where each read asks for so many bytes.
+    /// Needs of the links, the tokens and the working sets, if each read asks for so many bytes.
     pub fn needs(&self, read_size: usize) -> Needs {
         let set = self.touch.0.next_multiple_of(64);
         // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
@@ -171,61 +145,32 @@ impl ChainFlags {
         }
     }
 
-    fn check_room(&self, readers: Readers, tasks: u32) -> anyhow::Result<()> {
-        if self.transport == Transport::Eventfd && readers == Readers::AsyncTasks {
-            return Err(BadUsage::new(
-                "--transport eventfd: only threads have it: use pipe, socketpair or tcp",
-            ));
-        }
-        if self.transport == Transport::Eventfd && self.bytes.0 != 1 {
-            return Err(BadUsage::new(format!(
-                "--bytes {}: an eventfd carries a number and no bytes: drop it, or use --transport pipe",
-                self.bytes.0
-            )));
-        }
-        if self.tokens == 1 && (self.token_size() <= 4096 || readers != Readers::Nobody) {
-            return Ok(());
-        }
-        let link = capacity::of(self.transport, self.token_size())?;
-        let (most, holds) = match (readers, self.transport) {
-            (Readers::Nobody, _) => (link, "a link holds"),
-            // Full links pass on only what the next one has room for; a counter holds one token.
-            (_, Transport::Eventfd) => {
-                (u64::from(tasks) + 1, "the links hold, one each (raise --tasks)")
-            }
-            (_, _) => (link.max(tasks.into()), "a link holds, and than there are tasks"),
-        };
-        if u64::from(self.tokens) <= most {
-            return Ok(());
-        }
+    /// Checks that the links hold the tokens. A program that claims no switch writes all of them before
+    /// it reads one.
+    fn check_room(&self, claim: Claim, tasks: u32) -> anyhow::Result<()> {
         let (tokens, size) = (self.tokens, self.token_size());
-        Err(BadUsage::new(match most {
-            0 => format!(
+        let is_read_meanwhile = claim != Claim::NoSwitch;
+        if tokens == 1 && (size <= 4096 || is_read_meanwhile) {
+            return Ok(());
+        }
+        let link = self.transport.capacity(size)?;
+        // Full links pass on only what the next one has room for.
+        let (most, holds) = if is_read_meanwhile {
+            (link.max(tasks.into()), "a link holds, and than there are tasks")
+        } else {
+            (link, "a link holds")
+        };
+        if u64::from(tokens) <= most {
+            return Ok(());
+        }
+        Err(BadUsage::new(if most == 0 {
+            format!(
                 "--bytes {size} is more than a link holds, and nobody reads while it is written: lower it"
-            ),
-            _ => format!(
+            )
+        } else {
+            format!(
                 "--tokens {tokens} of {size} bytes is more than {holds} (at most {most}): lower it"
-            ),
+            )
         }))
     }
 }
-
-/// Description of a brigade with so many tokens of such a size; how many hops that is depends on the
-/// brigade.
-pub(crate) fn describe(
-    program: &str,
-    flags: &Flags,
-    claim: Claim,
-    needs: Needs,
-    (tokens, size): (u32, Bytes),
-) -> Description {
-    Description {
-        tokens: tokens.into(),
-        bytes: Some(size.0 * u64::from(tokens)),
-        needs,
-        ..Description::new(program, flags, claim)
-    }
-}
-
-/// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
-const DESCRIPTORS_TO_SPARE: u64 = 16;

@@ -2,16 +2,16 @@
 //! puts them into the chain.
 
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::ensure;
 use clap::ValueEnum;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
 use crate::Pattern;
-use crate::flags::{self, set_size, token_size};
+use crate::flags::{set_size, token_size};
+use crate::token::check_number;
 
 /// Tokens of a brigade whose links are in memory.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -37,13 +37,7 @@ pub struct MemoryFlags {
     pub shuffle: Option<u64>,
 
     /// Further tasks of the same kind, which wait on links of their own that carry no token
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        default_value_t = 0,
-        help_heading = "Advanced"
-    )]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
     pub idle: u32,
 }
 
@@ -59,7 +53,7 @@ pub enum Injector {
 }
 
 impl MemoryFlags {
-    /// Whether a token is a number alone.
+    /// True if a token is a number alone.
     pub fn is_number(&self) -> bool {
         self.bytes.0 == 1
     }
@@ -83,7 +77,7 @@ impl MemoryFlags {
     pub fn needs(&self, link: u64) -> Needs {
         let set = self.touch.0.next_multiple_of(64);
         let tokens = u64::from(self.tokens);
-        // A token with its place in the driver's list, twice over where there is a backlog.
+        // A token with its place in the driver's list, twice if there is a backlog.
         let token = (self.bytes.0 + 48).saturating_mul(tokens);
         // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
         let is_map = |bytes| u64::from(bytes >= 128 << 10);
@@ -105,10 +99,12 @@ impl MemoryFlags {
         claim: Claim,
         needs: Needs,
     ) -> Description {
-        let needs = needs.beside(self.idle);
         Description {
             hops: Some(self.hops(flags.tasks)),
-            ..flags::describe(program, flags, claim, needs, (self.tokens, self.bytes))
+            tokens: self.tokens.into(),
+            bytes: Some(self.bytes.0 * u64::from(self.tokens)),
+            needs: needs.beside(self.idle),
+            ..Description::new(program, flags, claim)
         }
     }
 
@@ -120,18 +116,15 @@ impl MemoryFlags {
         }
     }
 
-    /// Backlog of the first task, where it puts the tokens in.
+    /// Backlog of the first task, if it puts the tokens in.
     pub fn backlog<M>(&self) -> Option<Backlog<M>> {
-        (self.feed == Injector::FirstTask).then(Backlog::default)
+        (self.feed == Injector::FirstTask).then(|| Backlog(Arc::default()))
     }
 }
 
 /// A token in memory. It is handed on and never copied.
 pub trait MemoryToken: Default + Send + Sync + 'static {
-    /// A token of so many bytes.
-    fn sized(bytes: usize) -> Self;
-
-    /// Gives it the number that it sets out with.
+    /// Gives it the number that it sets out with, and the other bytes of the pattern.
     fn set_out(&mut self, number: usize, pattern: &Pattern);
 
     /// The same token with one added to its number.
@@ -150,10 +143,6 @@ pub trait MemoryToken: Default + Send + Sync + 'static {
 
 /// The number alone.
 impl MemoryToken for usize {
-    fn sized(_: usize) -> Self {
-        0
-    }
-
     fn set_out(&mut self, number: usize, _: &Pattern) {
         *self = number;
     }
@@ -170,12 +159,7 @@ impl MemoryToken for usize {
     }
 
     fn verify(&self, k: usize, number: usize, tasks: u32, _: &Pattern) -> anyhow::Result<()> {
-        let expected = number + tasks as usize;
-        ensure!(
-            *self == expected,
-            "token {k} came out as {self}, expected {expected}: it did not visit each of the {tasks} tasks once"
-        );
-        Ok(())
+        check_number(k, *self, number + tasks as usize, tasks)
     }
 }
 
@@ -184,12 +168,12 @@ impl MemoryToken for usize {
 pub struct Buffer(Box<[u8]>);
 
 impl MemoryToken for Buffer {
-    fn sized(bytes: usize) -> Self {
-        Buffer(vec![0; bytes].into())
-    }
-
     fn set_out(&mut self, number: usize, pattern: &Pattern) {
-        self.0.copy_from_slice(pattern.token(number as u8));
+        let bytes = pattern.token(number as u8);
+        if self.0.is_empty() {
+            self.0 = bytes.into();
+        }
+        self.0.copy_from_slice(bytes);
     }
 
     #[inline]
@@ -205,7 +189,7 @@ impl MemoryToken for Buffer {
     }
 
     fn verify(&self, k: usize, number: usize, tasks: u32, pattern: &Pattern) -> anyhow::Result<()> {
-        pattern.verify_token(k, &self.0, number as u8, tasks)
+        pattern.verify(k, &self.0, number as u8, tasks)
     }
 }
 
@@ -220,12 +204,10 @@ pub struct Tokens<M> {
 impl<M: MemoryToken> Tokens<M> {
     /// Makes them.
     pub fn new(flags: &MemoryFlags, backlog: Option<Backlog<M>>) -> Self {
-        let size = flags.bytes.0 as usize;
-        Tokens {
-            all: (0..flags.tokens).map(|_| M::sized(size)).collect(),
-            pattern: Pattern::bytes(size),
-            backlog,
-        }
+        let pattern = Pattern::new(flags.bytes.0 as usize);
+        let mut all: Vec<M> = (0..flags.tokens).map(|_| M::default()).collect();
+        all.iter_mut().for_each(|token| token.set_out(0, &pattern));
+        Tokens { all, pattern, backlog }
     }
 
     /// Makes them ready for an iteration, the `k`th with the number `iteration + k`. Returns how many
@@ -234,14 +216,9 @@ impl<M: MemoryToken> Tokens<M> {
         for (k, token) in self.all.iter_mut().enumerate() {
             token.set_out(iteration as usize + k, &self.pattern);
         }
-        let sent = match &self.backlog {
-            None => self.all.len(),
-            Some(backlog) => {
-                backlog.fill(&mut self.all);
-                1
-            }
-        };
-        (sent, &mut self.all)
+        let Some(backlog) = &self.backlog else { return (self.all.len(), &mut self.all) };
+        backlog.lock().extend(self.all.iter_mut().skip(1).rev().map(mem::take));
+        (1, &mut self.all)
     }
 
     /// Checks what came out of a chain of `tasks` tasks in an iteration.
@@ -264,21 +241,11 @@ pub struct Backlog<M>(Arc<Mutex<Vec<M>>>);
 impl<M> Backlog<M> {
     /// Takes all that is there, the last one first, and leaves an empty vector.
     pub fn take(&self, into: &mut Vec<M>) {
-        mem::swap(into, &mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        mem::swap(into, &mut self.lock());
     }
-}
 
-impl<M: Default> Backlog<M> {
-    /// Puts in all tokens but the first one.
-    fn fill(&self, tokens: &mut [M]) {
-        let mut backlog = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        backlog.extend(tokens.iter_mut().skip(1).rev().map(mem::take));
-    }
-}
-
-impl<M> Default for Backlog<M> {
-    fn default() -> Self {
-        Backlog(Arc::default())
+    fn lock(&self) -> MutexGuard<'_, Vec<M>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -296,7 +263,7 @@ mod tests {
         MemoryFlags { tokens, bytes: Bytes(bytes), feed, touch: Bytes(0), shuffle: None, idle: 0 }
     }
 
-    /// A token that went through so many tasks, the last byte of which may be inverted.
+    /// Result of a token that went through three of so many tasks, its last byte inverted if `corrupt`.
     fn through<M: MemoryToken>(bytes: u64, tasks: u32, corrupt: bool) -> anyhow::Result<()> {
         let mut tokens = Tokens::<M>::new(&flags(1, bytes, Injector::Driver), None);
         let (_, all) = tokens.set_out(300);
@@ -311,33 +278,21 @@ mod tests {
 
     #[test]
     fn a_token_that_skipped_a_task_or_was_changed_is_wrong() {
-        assert!(through::<usize>(1, 3, false).is_ok());
-        assert!(through::<Buffer>(2, 3, false).is_ok());
-        assert!(through::<Buffer>(4096, 3, false).is_ok());
-        let wrong = [
-            through::<usize>(1, 4, false),
-            through::<Buffer>(2, 4, false),
-            through::<usize>(1, 3, true),
-            through::<Buffer>(4096, 3, true),
-        ];
-        assert!(wrong.iter().all(Result::is_err), "{wrong:?}");
-    }
-
-    #[test]
-    fn the_start_of_a_stream_is_one_hop() {
-        assert_eq!(flags(10, 1, Injector::Driver).hops(3), 40);
-        assert_eq!(flags(10, 1, Injector::FirstTask).hops(3), 31);
-    }
-
-    #[test]
-    fn only_a_driver_that_puts_all_in_needs_room_for_them() {
-        let check = |tokens, feed| flags(tokens, 1, feed).check_room(4, "raise --tasks");
-        assert!(check(4, Injector::Driver).is_ok());
-        assert!(check(5, Injector::FirstTask).is_ok());
-        let error = check(5, Injector::Driver).unwrap_err().to_string();
-        for words in ["--tokens 5", "at most 4", "raise --tasks", "--feed"] {
-            assert!(error.contains(words), "{error}");
+        for (tasks, corrupt) in [(3, false), (4, false), (3, true)] {
+            let is_right = tasks == 3 && !corrupt;
+            assert_eq!(through::<usize>(1, tasks, corrupt).is_ok(), is_right);
+            assert_eq!(through::<Buffer>(4096, tasks, corrupt).is_ok(), is_right);
         }
+    }
+
+    #[test]
+    fn the_start_of_a_stream_is_one_hop_and_needs_no_room() {
+        let [driver, first] =
+            [Injector::Driver, Injector::FirstTask].map(|feed| flags(10, 1, feed));
+        assert_eq!((driver.hops(3), first.hops(3)), (40, 31));
+        assert!(driver.check_room(10, "").is_ok() && first.check_room(9, "").is_ok());
+        let error = driver.check_room(9, "raise --tasks").unwrap_err().to_string();
+        assert!(error.contains("--tokens 10") && error.contains("at most 9"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::thread;
 use anyhow::ensure;
 use contract::console;
 
-/// What each task returned when it ended.
+/// Result of each task of a chain.
 #[derive(Debug)]
 pub struct TaskResults(Vec<(u32, anyhow::Result<u64>)>);
 
@@ -22,11 +22,11 @@ impl FromIterator<(u32, thread::Result<io::Result<u64>>)> for TaskResults {
     fn from_iter<I: IntoIterator<Item = (u32, thread::Result<io::Result<u64>>)>>(
         joined: I,
     ) -> Self {
-        let result = |joined: thread::Result<io::Result<u64>>| match joined {
-            Ok(result) => result.map_err(anyhow::Error::new),
-            Err(panic) => Err(console::panic_error(&*panic)),
-        };
-        TaskResults(joined.into_iter().map(|(place, joined)| (place, result(joined))).collect())
+        let results = joined.into_iter().map(|(place, joined)| match joined {
+            Ok(result) => (place, result.map_err(anyhow::Error::new)),
+            Err(panic) => (place, Err(console::panic_error(&*panic))),
+        });
+        results.collect()
     }
 }
 
@@ -64,38 +64,28 @@ impl TaskResults {
                 None => error,
             });
         }
-        let passed: u128 = self.passed().map(|(_, passed)| u128::from(passed)).sum();
+        let passed: u128 =
+            self.0.iter().flat_map(|(_, passed)| passed).map(|&n| u128::from(n)).sum();
         let expected = self.0.len() as u128 * u128::from(sent);
         ensure!(passed == expected, "the {kind}s passed on {passed} tokens, expected {expected}");
         Ok(())
     }
 
-    fn passed(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.0.iter().filter_map(|(place, result)| Some((*place, *result.as_ref().ok()?)))
-    }
-
-    /// The first task that ended without an error, and earlier than the one before it. Where the driver
+    /// The first task that ended without an error, and earlier than the one before it. If the driver
     /// is at fault there is none: the first task has passed on all that it was sent.
     fn first_to_leave(&self, sent: u64) -> Option<(u32, u64)> {
-        let mut before = Some(sent);
-        let mut first = None;
-        for (place, result) in &self.0 {
-            let passed = result.as_ref().ok().copied();
-            let is_less = passed.is_some_and(|passed| before.is_none_or(|before| passed < before));
-            // Behind an echo the first one that has none left early, unless it is the first task.
-            if is_less && *place > 0 {
-                return Some((*place, passed?));
-            }
-            if is_less {
-                first = Some((*place, passed?));
-            }
-            before = passed;
-        }
-        first
+        let passed = |k: usize| self.0[k].1.as_ref().ok().copied();
+        let count = self.0.len();
+        // Behind an echo the first one that has none left early, unless it is the first task.
+        (1..count).chain(0..count.min(1)).find_map(|k| {
+            let before = if k == 0 { Some(sent) } else { passed(k - 1) };
+            let own = passed(k).filter(|&own| before.is_none_or(|before| own < before))?;
+            Some((self.0[k].0, own))
+        })
     }
 }
 
-/// Whether an error is the echo of another: when one task of a chain ends, its neighbour upstream
+/// True if an error is the echo of another: when one task of a chain ends, its neighbour upstream
 /// finds a broken pipe. (A socket that is closed with unread bytes resets the connection.)
 fn is_echo(error: &anyhow::Error) -> bool {
     error
@@ -109,7 +99,7 @@ mod tests {
     use anyhow::anyhow;
 
     /// The error of a chain whose driver saw it end early.
-    fn told(results: Vec<io::Result<u64>>, sent: u64) -> String {
+    fn error_of(results: Vec<io::Result<u64>>, sent: u64) -> String {
         // In another order than the chain's.
         let all = (0..).zip(results.into_iter().map(Ok)).collect::<Vec<_>>().into_iter().rev();
         let all = TaskResults::from_iter(all);
@@ -132,25 +122,25 @@ mod tests {
 
     #[test]
     fn a_task_that_left_without_an_error_is_found() {
-        let blames = |results, task: u32| {
-            let text = told(results, 4);
+        let assert_blamed = |results, task: u32| {
+            let text = error_of(results, 4);
             let words = format!("task {task} ended after it had passed on 3 tokens: the chain");
             assert!(text.starts_with(&words), "{text}");
         };
         // The one before it has found a broken pipe, or has passed on one more into it.
-        blames(vec![Ok(4), echo(), Ok(3), Ok(3)], 2);
-        blames(vec![Ok(4), Ok(4), Ok(3), Ok(3)], 2);
-        blames(vec![echo(), Ok(3), Ok(3)], 1);
-        blames(vec![Ok(3), Ok(3)], 0);
-        blames(vec![Ok(3)], 0);
+        assert_blamed(vec![Ok(4), echo(), Ok(3), Ok(3)], 2);
+        assert_blamed(vec![Ok(4), Ok(4), Ok(3), Ok(3)], 2);
+        assert_blamed(vec![echo(), Ok(3), Ok(3)], 1);
+        assert_blamed(vec![Ok(3), Ok(3)], 0);
+        assert_blamed(vec![Ok(3)], 0);
     }
 
     #[test]
     fn a_driver_at_fault_is_not_blamed_on_a_task() {
-        assert_eq!(told(vec![Ok(4), Ok(4)], 4), "the chain ended early");
-        assert_eq!(told(vec![], 0), "the chain ended early");
+        assert_eq!(error_of(vec![Ok(4), Ok(4)], 4), "the chain ended early");
+        assert_eq!(error_of(vec![], 0), "the chain ended early");
         // The driver has gone away, and the last task notices.
-        assert_eq!(told(vec![Ok(4), echo()], 4), "the chain ended early");
+        assert_eq!(error_of(vec![Ok(4), echo()], 4), "the chain ended early");
     }
 
     #[test]

@@ -1,83 +1,76 @@
 //! Tokens: their bytes, and what they are read into.
 //!
 //! The first byte is the number that each task adds one to. The others stay as they set out: a window
-//! on one long sequence, which begins where the number says, so that a byte lost, doubled or swapped
+//! on one long sequence, whose start is the number, so that a byte lost, doubled or swapped
 //! does not fit.
 
 use std::io::{self, ErrorKind};
 
 use anyhow::{bail, ensure};
 
-use crate::link::COUNTER_HAS_TOKEN;
-use crate::{ChainFlags, Transport};
+use crate::ChainFlags;
+
+/// Tokens of an iteration: the bytes that set out, and room for those that come out.
+#[derive(Clone, Debug)]
+pub struct ByteTokens {
+    pattern: Pattern,
+    count: u32,
+    received: Vec<u8>,
+}
+
+impl ByteTokens {
+    /// The tokens of a chain. Their memory is resident.
+    pub fn new(flags: &ChainFlags) -> Self {
+        let (size, count) = (flags.token_size(), flags.tokens);
+        let received = vec![u8::MAX; size * count as usize];
+        ByteTokens { pattern: Pattern::new(size), count, received }
+    }
+
+    /// Tokens that set out in an iteration, the `k`th with the number `iteration + k`.
+    #[inline]
+    pub fn sent(&self, iteration: u64) -> impl Iterator<Item = &[u8]> + Send {
+        (0..self.count).map(move |k| self.pattern.token((iteration as u8).wrapping_add(k as u8)))
+    }
+
+    /// Room for the tokens that come out.
+    #[inline]
+    pub fn received(&mut self) -> impl Iterator<Item = &mut [u8]> + Send {
+        self.received.chunks_exact_mut(self.pattern.size)
+    }
+
+    /// Checks the tokens that came out of a chain of `tasks` tasks, each of which added one.
+    ///
+    /// # Errors
+    /// Says which token is wrong, and at which byte.
+    pub fn verify(&self, iteration: u64, tasks: u32) -> anyhow::Result<()> {
+        let mut tokens = self.received.chunks_exact(self.pattern.size).enumerate();
+        tokens.try_for_each(|(k, token)| {
+            self.pattern.verify(k, token, (iteration as u8).wrapping_add(k as u8), tasks)
+        })
+    }
+}
 
 /// Bytes that tokens set out with.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     sequence: Box<[u8]>,
-    /// Distance of the windows of two numbers that follow each other.
-    stride: usize,
     size: usize,
 }
 
 impl Pattern {
-    /// The tokens of a chain.
-    pub fn new(flags: &ChainFlags) -> Self {
-        match flags.transport {
-            Transport::Eventfd => Pattern::counters(),
-            _ => Pattern::bytes(flags.token_size()),
-        }
-    }
-
     /// Tokens of so many bytes.
-    pub(crate) fn bytes(size: usize) -> Self {
-        Pattern { sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(), stride: 1, size }
-    }
-
-    /// Numbers in a counter.
-    fn counters() -> Self {
-        let size = Transport::COUNTER_SIZE;
-        Pattern {
-            sequence: (0..=u8::MAX)
-                .flat_map(|n| [n, 0, 0, 0, 0, 0, 0, COUNTER_HAS_TOKEN])
-                .collect(),
-            stride: size,
-            size,
-        }
+    pub(crate) fn new(size: usize) -> Self {
+        Pattern { sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(), size }
     }
 
     /// Token that sets out with this number.
     #[inline]
-    pub fn token(&self, number: u8) -> &[u8] {
-        &self.sequence[usize::from(number) * self.stride..][..self.size]
-    }
-
-    /// Room for so many tokens, one behind the other, and for a last read of `read_size` bytes. It is
-    /// resident.
-    pub fn room(&self, tokens: u32, read_size: usize) -> Vec<u8> {
-        vec![u8::MAX; self.size * tokens as usize + read_size]
-    }
-
-    /// The tokens in such room.
-    #[inline]
-    pub fn tokens<'a>(&self, room: &'a mut [u8]) -> impl Iterator<Item = &'a mut [u8]> {
-        room.chunks_exact_mut(self.size)
-    }
-
-    /// Checks tokens that came out of a chain of `tasks` tasks, one behind the other: the `k`th set out
-    /// with the number `start + k`, and each task added one.
-    ///
-    /// # Errors
-    /// Says which token is wrong, and where.
-    pub fn verify(&self, tokens: &[u8], start: u8, tasks: u32) -> anyhow::Result<()> {
-        let mut tokens = tokens.chunks(self.size).enumerate();
-        tokens.try_for_each(|(k, token)| {
-            self.verify_token(k, token, start.wrapping_add(k as u8), tasks)
-        })
+    pub(crate) fn token(&self, number: u8) -> &[u8] {
+        &self.sequence[usize::from(number)..][..self.size]
     }
 
     /// Checks the `k`th token, which set out with `number`.
-    pub(crate) fn verify_token(
+    pub(crate) fn verify(
         &self,
         k: usize,
         token: &[u8],
@@ -85,12 +78,7 @@ impl Pattern {
         tasks: u32,
     ) -> anyhow::Result<()> {
         let sent = self.token(number);
-        let expected = number.wrapping_add(tasks as u8);
-        ensure!(
-            token[0] == expected,
-            "token {k} came out as {}, expected {expected}: it did not visit each of the {tasks} tasks once",
-            token[0]
-        );
+        check_number(k, token[0].into(), number.wrapping_add(tasks as u8).into(), tasks)?;
         // Slices are compared faster than bytes are.
         if token[1..] != sent[1..] {
             let mut pairs = token.iter().zip(sent).skip(1);
@@ -104,6 +92,20 @@ impl Pattern {
     }
 }
 
+/// Checks the number that the `k`th token came out with.
+pub(crate) fn check_number(
+    k: usize,
+    came: usize,
+    expected: usize,
+    tasks: u32,
+) -> anyhow::Result<()> {
+    ensure!(
+        came == expected,
+        "token {k} came out as {came}, expected {expected}: it did not visit each of the {tasks} tasks once"
+    );
+    Ok(())
+}
+
 /// Byte `j` of the sequence: a ramp, in which neighbours differ, moved by another amount in each
 /// 256 bytes, so that it does not repeat (Fibonacci hashing: 2^32 divided by the golden ratio).
 fn byte(j: usize) -> u8 {
@@ -111,8 +113,8 @@ fn byte(j: usize) -> u8 {
     (j as u8).wrapping_add(moved as u8)
 }
 
-/// What a task reads tokens into, where they are not of one byte that is read by itself: they may
-/// come in parts, and several at once.
+/// Buffer that a task reads tokens into, if they are not single bytes: they may come in parts, and
+/// several at once.
 #[derive(Clone, Debug)]
 pub struct TokenBuffer {
     buffer: Box<[u8]>,
@@ -136,7 +138,7 @@ impl TokenBuffer {
         }
     }
 
-    /// Where the next read puts what comes.
+    /// Place for the bytes of the next read.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         if self.passed > 0 {
@@ -160,77 +162,61 @@ impl TokenBuffer {
     /// # Errors
     /// `UnexpectedEof` in the middle of a token.
     pub fn end(&self) -> io::Result<()> {
-        match self.filled == self.passed {
-            true => Ok(()),
-            false => Err(io::Error::new(
-                ErrorKind::UnexpectedEof,
-                "the link ended in the middle of a token",
-            )),
+        if self.filled == self.passed {
+            return Ok(());
         }
+        Err(io::Error::new(ErrorKind::UnexpectedEof, "the link ended in the middle of a token"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What a chain of so many tasks makes of a token.
-    fn passed_on(pattern: &Pattern, number: u8, tasks: u8) -> Vec<u8> {
-        let mut token = pattern.token(number).to_vec();
-        token[0] = token[0].wrapping_add(tasks);
-        token
-    }
+    use std::io::Read;
 
     #[test]
-    fn a_token_that_visited_all_tasks_is_right() {
-        for pattern in [Pattern::bytes(1), Pattern::bytes(5000), Pattern::counters()] {
-            let room: Vec<u8> =
-                [250, 251].iter().flat_map(|&n| passed_on(&pattern, n, 9)).collect();
-            assert!(pattern.verify(&room, 250, 9).is_ok());
-            assert!(pattern.verify(&room, 250, 8).is_err());
-            assert!(pattern.verify(&room, 251, 9).is_err());
+    fn a_token_that_skipped_a_task_or_has_a_wrong_byte_is_found() {
+        for size in [1, 5000] {
+            let mut tokens =
+                ByteTokens { pattern: Pattern::new(size), count: 2, received: vec![0; 2 * size] };
+            let sent = [250, 251].map(|number| tokens.pattern.token(number).to_vec());
+            for (token, sent) in tokens.received().zip(sent) {
+                token.copy_from_slice(&sent);
+                token[0] = token[0].wrapping_add(9);
+            }
+            assert!(tokens.verify(250, 9).is_ok());
+            assert!(tokens.verify(250, 8).is_err());
+            assert!(tokens.verify(251, 9).is_err());
+            for at in [0, 1, 255, 256, 999].into_iter().filter(|&at| at < size) {
+                tokens.received[size + at] ^= 0x80;
+                assert!(tokens.verify(250, 9).is_err(), "{at}");
+                tokens.received[size + at] ^= 0x80;
+            }
+            if size > 1 {
+                tokens.received.copy_within(500..999, 501);
+                assert!(tokens.verify(250, 9).is_err(), "a byte is doubled");
+            }
         }
-    }
-
-    #[test]
-    fn any_wrong_byte_is_found() {
-        let pattern = Pattern::bytes(1000);
-        let token = passed_on(&pattern, 3, 2);
-        for at in [0, 1, 255, 256, 999] {
-            let mut wrong = token.clone();
-            wrong[at] ^= 0x80;
-            assert!(pattern.verify(&wrong, 3, 2).is_err(), "{at}");
-        }
-        let mut doubled = token.clone();
-        doubled.copy_within(500..999, 501);
-        assert!(pattern.verify(&doubled, 3, 2).is_err());
     }
 
     #[test]
     fn parts_of_tokens_are_put_together() {
-        let sequence: Vec<u8> = (1..=15).collect();
-        for read_size in [5, 7, 12] {
-            for step in 1..=read_size {
-                let mut buffer = TokenBuffer {
-                    buffer: vec![0; read_size].into_boxed_slice(),
-                    size: 5,
-                    filled: 0,
-                    passed: 0,
-                };
-                let (mut rest, mut came) = (&sequence[..], Vec::new());
-                while !rest.is_empty() {
-                    let room = buffer.room();
-                    let read = step.min(room.len()).min(rest.len());
-                    room[..read].copy_from_slice(&rest[..read]);
-                    rest = &rest[read..];
-                    buffer.whole(read).for_each(|token| came.extend_from_slice(token));
-                }
-                assert_eq!(came, sequence, "{read_size} {step}");
-                assert!(buffer.end().is_ok());
-                buffer.room()[0] = 1;
-                assert!(buffer.whole(1).next().is_none());
-                assert!(buffer.end().is_err());
+        let sent: Vec<u8> = (1..=15).collect();
+        for (read_size, step) in [(5, 1), (5, 5), (7, 3), (7, 7), (12, 11)] {
+            let buffer = vec![0; read_size].into_boxed_slice();
+            let mut buffer = TokenBuffer { buffer, size: 5, filled: 0, passed: 0 };
+            let (mut rest, mut came) = (&sent[..], Vec::new());
+            while !rest.is_empty() {
+                let room = buffer.room();
+                let most = step.min(room.len());
+                let read = rest.read(&mut room[..most]).unwrap();
+                buffer.whole(read).for_each(|token| came.extend_from_slice(token));
             }
+            assert_eq!(came, sent, "{read_size} {step}");
+            assert!(buffer.end().is_ok());
+            buffer.room()[0] = 1;
+            assert!(buffer.whole(1).next().is_none());
+            assert!(buffer.end().is_err());
         }
     }
 }

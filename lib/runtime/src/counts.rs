@@ -1,17 +1,19 @@
-//! What the workers of a runtime did, by the runtime's own count.
+//! Counts of a runtime's workers, as the runtime itself keeps them.
 
 use contract::message::Extra;
 use contract::samples::Recorder;
 use tokio::runtime::{Handle, RuntimeFlavor, RuntimeMetrics};
 
-/// A reading of the workers' counts; empty where all tasks run on the calling thread. A worker adds its own up when it parks, and else every 61 tasks
-/// (`event_interval` of `tokio::runtime::Builder`).
+/// A reading of the workers' counts; empty if all tasks run on the calling thread. A worker adds its own
+/// up when it parks, and else every 61 tasks (`event_interval` of `tokio::runtime::Builder`).
 #[derive(Debug)]
 pub struct WorkerCounts {
     metrics: RuntimeMetrics,
-    /// Nanoseconds that each worker was busy, and times that it parked.
-    before: Vec<(u64, u64)>,
+    before: Vec<Counts>,
 }
+
+/// Nanoseconds that a worker was busy, and times that it parked.
+type Counts = (u64, u64);
 
 impl WorkerCounts {
     /// Reading of now.
@@ -26,28 +28,23 @@ impl WorkerCounts {
 
     /// Adds what each worker did since: distributions over the workers.
     pub fn add_to(&self, extra: &mut Extra) {
-        let since = |of: fn(&(u64, u64)) -> u64| {
-            let now = read(&self.metrics);
-            let pairs = now.iter().zip(&self.before);
-            pairs
-                .map(|(now, before)| of(now).saturating_sub(of(before)))
-                .collect::<Recorder>()
-                .distribution()
-        };
-        for (name, of) in
-            [("worker_busy", (|w| w.0) as fn(&(u64, u64)) -> u64), ("worker_parks_count", |w| w.1)]
-        {
-            if let Some(distribution) = since(of) {
+        let since = read(&self.metrics).into_iter().zip(&self.before);
+        let since = since.map(|(now, before)| (now.0 - before.0, now.1 - before.1));
+        let (busy, parks): (Vec<u64>, Vec<u64>) = since.unzip();
+        for (name, counts) in [("worker_busy", busy), ("worker_parks_count", parks)] {
+            if let Some(distribution) = counts.into_iter().collect::<Recorder>().distribution() {
                 extra.insert(name.to_owned(), distribution);
             }
         }
     }
 }
 
-fn read(metrics: &RuntimeMetrics) -> Vec<(u64, u64)> {
-    let worker = |k| {
-        let busy = metrics.worker_total_busy_duration(k).as_nanos() as u64;
-        (busy, metrics.worker_park_count(k))
-    };
-    (0..metrics.num_workers()).map(worker).collect()
+fn read(metrics: &RuntimeMetrics) -> Vec<Counts> {
+    let workers = 0..metrics.num_workers();
+    workers
+        .map(|k| {
+            let busy = metrics.worker_total_busy_duration(k).as_nanos() as u64;
+            (busy, metrics.worker_park_count(k))
+        })
+        .collect()
 }

@@ -15,7 +15,7 @@ pub struct DriverFlags {
     pub driver: DriverKind,
 }
 
-/// How the runtime has the driver.
+/// Place of the driver in its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DriverKind {
     /// a task like the others
@@ -25,11 +25,11 @@ pub enum DriverKind {
     BlockOn,
 }
 
-/// What the driver gives back after a pass: its ends of the chain, the pass, and how it went.
+/// The driver's ends of the chain, the pass, and how it went.
 pub type Driven<S> = (S, Pass, anyhow::Result<()>);
 
-/// Has the chain driven in each pass of a run. Between passes this thread waits for a request outside the
-/// runtime, where it holds no worker.
+/// Runs the driver in each pass of a run. Between passes this thread waits outside the runtime for a
+/// request, and holds no worker.
 ///
 /// # Errors
 /// The driver's own, its panic, and those of [`Run::next_pass`].

@@ -1,16 +1,20 @@
-//! Idle tasks that sleep on a timer, beside a chain.
+//! Idle tasks beside a chain: each waits on a link of its own, or sleeps on a timer.
 
+use std::future::pending;
+use std::io;
 use std::mem;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use chain::{PollCount, StartGuard, StartLatch};
+use anyhow::Context;
+use chain::{PollCount, StartLatch, Transport};
 use clap::ValueEnum;
+use contract::limits;
 use contract::message::{Need, Needs};
+use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
-use crate::{RuntimeFlags, wait_for};
+use crate::{RuntimeFlags, link, wait_for};
 
 /// Place where idle tasks wait.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -36,15 +40,12 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const TIMER_TASK_BYTES: u64 = 1 << 10;
 
 impl IdleFlags {
-    /// Moves `idle` tasks to timers, where these flags ask for that: returns how many, and leaves 0.
+    /// Number of idle tasks that sleep on timers: all `idle` ones, which becomes 0, or none.
     pub fn timers(self, idle: &mut u32) -> u32 {
-        match self.idle_in {
-            IdleIn::Link => 0,
-            IdleIn::Timer => mem::take(idle),
-        }
+        if self.idle_in == IdleIn::Timer { mem::take(idle) } else { 0 }
     }
 
-    /// Builds a runtime, with I/O where `io` is set, and with timers where idle tasks sleep on them.
+    /// Builds a runtime, with I/O if `io` is set, and with timers if idle tasks sleep on them.
     ///
     /// # Errors
     /// As [`RuntimeFlags::build`].
@@ -58,6 +59,29 @@ impl IdleFlags {
             }
         })
     }
+
+    /// Does `work` beside so many idle tasks, and checks that they waited all the time.
+    ///
+    /// # Errors
+    /// That of `work`; if a link cannot be made; if a task was woken.
+    pub fn beside(
+        self,
+        runtime: &Runtime,
+        (idle, transport): (u32, Transport),
+        work: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        if self.idle_in == IdleIn::Timer {
+            return beside_timers(runtime, idle, work);
+        }
+        let wait = || {
+            let (mut reader, writer) = link(transport)?;
+            Ok(async move {
+                let _ = reader.read(&mut [0]).await;
+                drop(writer);
+            })
+        };
+        beside_idle(runtime, idle, wait, work)
+    }
 }
 
 /// Needs of so many tasks that sleep on timers.
@@ -68,52 +92,54 @@ pub fn timer_needs(timers: u32) -> Needs {
 /// Does `work` beside so many tasks that sleep on timers, and checks that they slept all the time.
 ///
 /// # Errors
-/// That of `work`; where a task was woken.
+/// That of `work`; if a task was woken.
 pub fn beside_timers(
     runtime: &Runtime,
     timers: u32,
     work: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    if timers == 0 {
-        return work();
-    }
-    let mut latch = StartLatch::new(timers);
-    let polls = PollCount::default();
-    let spawn = |_| runtime.spawn(polls.of(doze(latch.guard(None))));
-    let tasks: Vec<_> = (0..timers).map(spawn).collect();
-    let started = runtime.block_on(wait_for(&mut latch)).context("the idle tasks");
-    let slept = started.and_then(|()| work()).and_then(|()| polls.check(timers));
-    tasks.iter().for_each(|task| task.abort());
-    for task in tasks {
-        match runtime.block_on(task) {
-            Err(ended) if ended.is_cancelled() => {}
-            ended => bail!("an idle task ended by itself: {ended:?}"),
-        }
-    }
-    slept
+    beside_idle(runtime, timers, || Ok(sleep(DAY)), work)
 }
 
-async fn doze(guard: StartGuard) -> std::io::Result<()> {
-    guard.started()?;
-    sleep(DAY).await;
-    Ok(())
+/// The idle tasks end with the runtime.
+fn beside_idle<F: Future<Output: Send> + Send + 'static>(
+    runtime: &Runtime,
+    count: u32,
+    wait: impl Fn() -> io::Result<F>,
+    work: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let (mut latch, polls) = (StartLatch::new(count), PollCount::default());
+    for _ in 0..count {
+        let _context = runtime.enter();
+        let (guard, wait) = (latch.guard(None), wait());
+        let wait = wait.with_context(|| limits::refused("make an idle task", count))?;
+        runtime.spawn(polls.of(async {
+            guard.started()?;
+            wait.await;
+            pending::<io::Result<()>>().await
+        }));
+    }
+    runtime.block_on(wait_for(&mut latch)).context("the idle tasks")?;
+    work()?;
+    polls.check(count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::bail;
     use tokio::runtime::Builder;
 
     #[test]
-    fn work_is_done_beside_tasks_that_sleep() {
-        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
-        let alive = || runtime.metrics().num_alive_tasks();
-        let work = || match alive() {
-            5 => bail!("done"),
-            alive => bail!("{alive} tasks"),
-        };
-        let error = beside_timers(&runtime, 5, work).unwrap_err();
-        assert_eq!((error.to_string().as_str(), alive()), ("done", 0));
-        assert!(beside_timers(&runtime, 5, || Ok(())).is_ok());
+    fn work_is_done_beside_tasks_that_wait() {
+        for idle_in in [IdleIn::Link, IdleIn::Timer] {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            let beside = |work: &dyn Fn() -> anyhow::Result<()>| {
+                IdleFlags { idle_in }.beside(&runtime, (5, Transport::Pipe), work)
+            };
+            beside(&|| Ok(())).unwrap();
+            let error = beside(&|| bail!("beside {}", runtime.metrics().num_alive_tasks()));
+            assert_eq!(error.unwrap_err().to_string(), "beside 10");
+        }
     }
 }

@@ -61,7 +61,7 @@ pub fn io_needs() -> Needs {
 /// Waits until all tasks have started.
 ///
 /// # Errors
-/// Where one of them ended instead.
+/// If one of them ended instead.
 pub async fn wait_for(latch: &mut StartLatch) -> anyhow::Result<()> {
     while !latch.is_open()? {
         yield_now().await;
@@ -70,28 +70,24 @@ pub async fn wait_for(latch: &mut StartLatch) -> anyhow::Result<()> {
 }
 
 impl RuntimeFlags {
-    /// Number of threads that will run tasks.
+    /// Number of threads that will run tasks, and their CPUs.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where flags do not go together.
+    /// A [`BadUsage`] error if flags do not go together.
     fn count(&self) -> anyhow::Result<(u32, CpuAssignment)> {
-        if self.flavor == Flavor::CurrentThread {
-            if self.workers.is_some() {
-                return Err(BadUsage::new(
-                    "--workers: the current-thread scheduler has no workers: drop it, or use --flavor multi-thread",
-                ));
-            }
-            if self.placement != Placement::Free {
-                return Err(BadUsage::new(
-                    "--placement: the current-thread scheduler has one thread: drop it, or use --flavor multi-thread",
-                ));
+        let is_one_thread = self.flavor == Flavor::CurrentThread;
+        for (flag, is_given) in [
+            ("--workers", self.workers.is_some()),
+            ("--placement", self.placement != Placement::Free),
+        ] {
+            if is_one_thread && is_given {
+                return Err(BadUsage::new(format!(
+                    "{flag}: the current-thread scheduler has one thread and no workers: drop it, or use --flavor multi-thread",
+                )));
             }
         }
         let cpus = CpuAssignment::new(self.placement)?;
-        let workers = match self.flavor {
-            Flavor::CurrentThread => 1,
-            Flavor::MultiThread => self.workers.unwrap_or(cpus.count() as u32),
-        };
+        let workers = if is_one_thread { 1 } else { self.workers.unwrap_or(cpus.count() as u32) };
         Ok((workers, cpus))
     }
 
@@ -101,25 +97,24 @@ impl RuntimeFlags {
     /// As [`RuntimeFlags::build`].
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         let (workers, _) = self.count()?;
-        let flavor = self.flavor.to_possible_value();
+        let (flavor, threads) = match self.flavor {
+            Flavor::CurrentThread => ("current-thread", 0),
+            Flavor::MultiThread => ("multi-thread", workers),
+        };
         let runtime = message::Runtime {
             name: "tokio".to_owned(),
             version: option_env!("TOKIO_VERSION").map(str::to_owned),
-            flavor: flavor.map_or(String::new(), |f| f.get_name().to_owned()),
+            flavor: flavor.to_owned(),
             workers,
-        };
-        let threads = match self.flavor {
-            Flavor::CurrentThread => 0,
-            Flavor::MultiThread => workers,
         };
         let needs = tasks.needs + worker_needs(threads);
         Ok(Description { needs, runtime: Some(runtime), ..tasks })
     }
 
-    /// Builds the runtime, with I/O where `io` is set.
+    /// Builds the runtime, with I/O if `io` is set.
     ///
     /// # Errors
-    /// What the system reports, and a [`BadUsage`] error where flags do not go together.
+    /// What the system reports, and a [`BadUsage`] error if flags do not go together.
     pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
         self.build_with(|builder| {
             if io {
@@ -134,14 +129,11 @@ impl RuntimeFlags {
     /// As [`RuntimeFlags::build`].
     pub fn build_with(&self, enable: impl FnOnce(&mut Builder)) -> anyhow::Result<Runtime> {
         let (workers, cpus) = self.count()?;
-        let mut builder = match self.flavor {
-            Flavor::CurrentThread => Builder::new_current_thread(),
-            Flavor::MultiThread => Builder::new_multi_thread(),
-        };
+        let mut builder = Builder::new_current_thread();
         if self.flavor == Flavor::MultiThread {
             let next = AtomicU32::new(0);
-            builder.worker_threads(workers as usize);
-            builder.on_thread_start(move || {
+            builder = Builder::new_multi_thread();
+            builder.worker_threads(workers as usize).on_thread_start(move || {
                 let index = next.fetch_add(1, Ordering::Relaxed) % workers;
                 // A CPU can be taken offline between the check and this.
                 if let Err(e) = cpus.pin(index, workers) {

@@ -1,8 +1,6 @@
 //! Links between tasks, of Tokio's own types: in an enum they cost nothing that can be seen.
 
 use std::io;
-use std::net::TcpStream as StdTcpStream;
-use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -38,38 +36,29 @@ pub enum AsyncWriter {
 /// A link between tasks. Call it within a runtime.
 ///
 /// # Errors
-/// What the system reports; an eventfd is `Unsupported`.
+/// What the system reports.
 pub fn link(transport: Transport) -> io::Result<(AsyncReader, AsyncWriter)> {
-    let (reader, writer) = transport.descriptors()?;
+    let (reader, writer) = transport.nonblocking_descriptors()?;
     Ok(match transport {
         Transport::Pipe => (
             AsyncReader::Pipe(pipe::Receiver::from_owned_fd(reader)?),
             AsyncWriter::Pipe(pipe::Sender::from_owned_fd(writer)?),
         ),
-        Transport::Socketpair => {
-            let socket = |end| {
-                let socket = StdUnixStream::from(end);
-                socket.set_nonblocking(true)?;
-                UnixStream::from_std(socket)
-            };
-            (AsyncReader::Unix(socket(reader)?), AsyncWriter::Unix(socket(writer)?))
-        }
-        Transport::Tcp => {
-            let socket = |end| {
-                let socket = StdTcpStream::from(end);
-                socket.set_nonblocking(true)?;
-                TcpStream::from_std(socket)
-            };
-            (AsyncReader::Tcp(socket(reader)?), AsyncWriter::Tcp(socket(writer)?))
-        }
-        Transport::Eventfd => return Err(io::ErrorKind::Unsupported.into()),
+        Transport::Socketpair => (
+            AsyncReader::Unix(UnixStream::from_std(reader.into())?),
+            AsyncWriter::Unix(UnixStream::from_std(writer.into())?),
+        ),
+        Transport::Tcp => (
+            AsyncReader::Tcp(TcpStream::from_std(reader.into())?),
+            AsyncWriter::Tcp(TcpStream::from_std(writer.into())?),
+        ),
     })
 }
 
 impl AsyncReader {
     /// The same end with a fault in it.
     #[must_use]
-    pub fn with(self, fault: Option<Fault>) -> Self {
+    pub fn with_fault(self, fault: Option<Fault>) -> Self {
         match fault {
             None => self,
             Some(fault) => AsyncReader::Faulty(Box::new((self, Misbehaviour::new(fault)))),

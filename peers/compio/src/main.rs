@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use chain::{
-    ChainBuilder, ChainFlags, Pattern, PollCount, Readers, StartGuard, StartLatch, TaskResults,
+    ByteTokens, ChainBuilder, ChainFlags, PollCount, StartGuard, StartLatch, TaskResults,
     WorkingSet,
 };
 use clap::Parser;
@@ -44,9 +44,9 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> Result<Description> {
-        let (claim, readers) = (Claim::UserSwitch, Readers::AsyncTasks);
+        let claim = Claim::UserSwitch;
         let needs = self.chain.needs(self.chain.token_size()) + runtime::needs();
-        let tasks = self.chain.describe("compio-brigade", &self.flags, claim, readers, needs)?;
+        let tasks = self.chain.describe("compio-brigade", &self.flags, claim, needs)?;
         Ok(Description { runtime: Some(runtime::describe()), ..tasks })
     }
 }
@@ -145,28 +145,26 @@ async fn pass_on(
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> (Ends, Pass, Result<()>) {
     let result: Result<()> = async {
-        let pattern = Pattern::new(&cli.chain);
-        let mut received = pattern.room(cli.chain.tokens, 0);
-        let mut tokens = vec![link::token(&cli.chain); cli.chain.tokens as usize];
+        let mut tokens = ByteTokens::new(&cli.chain);
+        let mut buffers = vec![link::token(&cli.chain); cli.chain.tokens as usize];
         while let Some(iteration) = pass.next_iteration() {
-            let start = iteration as u8;
-            for (k, token) in tokens.iter_mut().enumerate() {
-                token.copy_from_slice(pattern.token(start.wrapping_add(k as u8)));
+            for (buffer, token) in buffers.iter_mut().zip(tokens.sent(iteration)) {
+                buffer.copy_from_slice(token);
             }
 
             let clock = Instant::now();
-            for token in &mut tokens {
-                first.write(token).await?;
+            for buffer in &mut buffers {
+                first.write(buffer).await?;
             }
-            for token in &mut tokens {
-                ensure!(last.read(token).await?, "the chain ended early");
+            for buffer in &mut buffers {
+                ensure!(last.read(buffer).await?, "the chain ended early");
             }
             pass.record(clock.elapsed());
 
-            for (part, token) in pattern.tokens(&mut received).zip(&tokens) {
-                part.copy_from_slice(token);
+            for (token, buffer) in tokens.received().zip(&buffers) {
+                token.copy_from_slice(buffer);
             }
-            pattern.verify(&received, start, cli.flags.tasks)?;
+            tokens.verify(iteration, cli.flags.tasks)?;
         }
         Ok(())
     }

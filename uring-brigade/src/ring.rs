@@ -1,0 +1,327 @@
+//! A minimal executor on io_uring: it polls the tasks that are ready, and then one system call submits what
+//! they have begun and waits for what completes.
+//!
+//! A task waits for nothing but its own operations. A completion therefore names the task to poll next, and
+//! no wakers are needed.
+
+#![expect(unsafe_code, reason = "the kernel is given memory to read and write")]
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::{pending, poll_fn};
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::ptr;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use anyhow::Context as _;
+use chain::{Fault, Misbehaviour};
+use contract::console;
+use io_uring::{IoUring, opcode, squeue, types};
+use nix::errno::Errno;
+
+/// The memory of a token. While an operation reads or writes it, the operation owns it.
+pub(crate) type Token = Box<[u8]>;
+
+/// A spawned task: its result, once it has ended. A panic is an error.
+pub(crate) type Task<T> = Rc<Cell<Option<anyhow::Result<T>>>>;
+
+type Body = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The executor.
+pub(crate) struct Ring {
+    queue: Rc<Queue>,
+    /// Tasks by their numbers; one that has ended leaves a gap.
+    tasks: RefCell<Vec<Option<Body>>>,
+}
+
+/// The queues that the kernel shares with the program, and the tasks that are ready.
+struct Queue {
+    io: RefCell<IoUring>,
+    /// Numbers of the tasks to poll, in order.
+    ready: RefCell<VecDeque<usize>>,
+    /// Number of the task that is polled now.
+    current: Cell<usize>,
+}
+
+/// A read or a write. While it is in flight the kernel holds a reference to it: the token and the descriptor
+/// stay as they are until it completes, even if its task is gone.
+struct Operation {
+    fd: OwnedFd,
+    token: Cell<Token>,
+    /// Number of bytes, or a negative errno; none while it is in flight.
+    result: Cell<Option<i32>>,
+    /// Number of the task that waits for it.
+    task: Cell<usize>,
+}
+
+/// End of a link: a descriptor, and the operation on it.
+pub(crate) struct End {
+    queue: Rc<Queue>,
+    operation: Rc<Operation>,
+    fault: Option<Box<Misbehaviour>>,
+}
+
+impl Ring {
+    /// An executor on this ring.
+    pub(crate) fn new(io: IoUring) -> Self {
+        let io = RefCell::new(io);
+        let queue = Queue { io, ready: RefCell::default(), current: Cell::new(0) };
+        Ring { queue: Rc::new(queue), tasks: RefCell::default() }
+    }
+
+    /// End of a link with this blocking descriptor.
+    pub(crate) fn end(&self, fd: OwnedFd, fault: Option<Fault>) -> End {
+        let (token, result, task) = (Cell::default(), Cell::new(Some(0)), Cell::new(0));
+        let operation = Rc::new(Operation { fd, token, result, task });
+        let fault = fault.map(|fault| Box::new(Misbehaviour::new(fault)));
+        End { queue: Rc::clone(&self.queue), operation, fault }
+    }
+
+    /// Starts a task.
+    pub(crate) fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
+        let task = Task::default();
+        let result = Rc::clone(&task);
+        let body = async move {
+            let mut future = pin!(future);
+            let caught =
+                poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+                    Ok(poll) => poll.map(Ok),
+                    Err(panic) => Poll::Ready(Err(console::panic_error(&*panic))),
+                });
+            result.set(Some(caught.await));
+        };
+        let mut tasks = self.tasks.borrow_mut();
+        self.queue.ready.borrow_mut().push_back(tasks.len());
+        tasks.push(Some(Box::pin(body)));
+        task
+    }
+
+    /// Polls tasks until none is ready.
+    pub(crate) fn run_ready(&self) {
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            let Some(number) = self.queue.ready.borrow_mut().pop_front() else { return };
+            let Some(mut task) = self.tasks.borrow_mut()[number].take() else { continue };
+            self.queue.current.set(number);
+            if task.as_mut().poll(&mut context).is_pending() {
+                self.tasks.borrow_mut()[number] = Some(task);
+            }
+        }
+    }
+
+    /// Runs the tasks until this one has ended.
+    pub(crate) fn join<T>(&self, task: &Task<T>) -> anyhow::Result<T> {
+        loop {
+            self.run_ready();
+            if let Some(result) = task.take() {
+                return result;
+            }
+            self.queue.enter(1).context("cannot wait for completions (io_uring_enter)")?;
+        }
+    }
+}
+
+impl Queue {
+    /// Submits what was begun, waits for so many completions, and makes the tasks ready that wait for one.
+    /// If it is to wait for none, it makes room for further submissions. A signal ends the wait early.
+    fn enter(&self, want: usize) -> io::Result<()> {
+        let mut io = self.io.borrow_mut();
+        let is_polled = io.params().is_setup_sqpoll();
+        let mut entered = Ok(0);
+        // Else the kernel's thread was quicker.
+        if want == 0 || !is_polled || io.completion().is_empty() {
+            entered = io.submit_and_wait(want);
+        }
+        if want == 0 && is_polled {
+            entered = entered.and_then(|_| io.submitter().squeue_wait());
+        }
+        let mut taken = 0;
+        for completion in io.completion() {
+            let address = completion.user_data() as usize;
+            // SAFETY: `End::begin` has given this reference to the kernel, which completes it once.
+            let operation =
+                unsafe { Rc::from_raw(ptr::with_exposed_provenance::<Operation>(address)) };
+            operation.result.set(Some(completion.result()));
+            self.ready.borrow_mut().push_back(operation.task.get());
+            taken += 1;
+        }
+        match entered.map_err(|e| (Errno::from_raw(e.raw_os_error().unwrap_or(0)), e)) {
+            Ok(_) | Err((Errno::EINTR, _)) => Ok(()),
+            // The completion queue was full, or memory was short.
+            Err((Errno::EBUSY | Errno::EAGAIN, _)) if taken > 0 => Ok(()),
+            Err((_, e)) => Err(e),
+        }
+    }
+}
+
+impl End {
+    /// Fills a token, in several reads if it comes in parts; `false` at the end of file.
+    pub(crate) async fn read(&mut self, token: &mut Token) -> io::Result<bool> {
+        if let Some(fault) = &mut self.fault {
+            if fault.hangs() {
+                return pending().await;
+            }
+            fault.before_read()?;
+            if fault.closes() {
+                return Ok(false);
+            }
+        }
+        let read = |fd, bytes, size| opcode::Read::new(fd, bytes, size).build();
+        let count = self.transfer(token, read).await?;
+        if 0 < count && count < token.len() {
+            let why = "the link ended in the middle of a token";
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, why));
+        }
+        if let Some(fault) = &mut self.fault {
+            fault.after_read(&mut token[..count]);
+        }
+        Ok(count > 0)
+    }
+
+    /// Writes a token, in several writes if it goes in parts.
+    pub(crate) async fn write(&mut self, token: &mut Token) -> io::Result<()> {
+        let write = |fd, bytes: *mut u8, size| opcode::Write::new(fd, bytes, size).build();
+        let count = self.transfer(token, write).await?;
+        if count < token.len() {
+            return Err(ErrorKind::WriteZero.into());
+        }
+        Ok(())
+    }
+
+    /// Does operations that `build` describes until the token is whole, or one transfers nothing. Returns
+    /// the number of bytes.
+    async fn transfer(
+        &mut self,
+        token: &mut Token,
+        build: fn(types::Fd, *mut u8, u32) -> squeue::Entry,
+    ) -> io::Result<usize> {
+        let size = token.len();
+        assert!(self.operation.result.get().is_some(), "the end's operation is in flight");
+        self.operation.token.set(mem::take(token));
+        let mut done = 0;
+        while done < size {
+            self.begin(done, build)?;
+            let count = poll_fn(|_| self.operation.poll()).await?;
+            done += count;
+            if count == 0 {
+                break;
+            }
+        }
+        *token = self.operation.token.take();
+        Ok(done)
+    }
+
+    /// Hands an operation on the token, from byte `done` on, over to the kernel at the next wait.
+    fn begin(
+        &self,
+        done: usize,
+        build: fn(types::Fd, *mut u8, u32) -> squeue::Entry,
+    ) -> io::Result<()> {
+        let operation = &self.operation;
+        // SAFETY: no operation is in flight, so nobody else refers to what is in the cell.
+        let rest = unsafe { &mut (&mut *operation.token.as_ptr())[done..] };
+        let fd = types::Fd(operation.fd.as_raw_fd());
+        let entry = build(fd, rest.as_mut_ptr(), rest.len() as u32);
+        operation.result.set(None);
+        operation.task.set(self.queue.current.get());
+        let address = Rc::into_raw(Rc::clone(operation)).expose_provenance();
+        let entry = entry.user_data(address as u64);
+        // SAFETY: the kernel's reference keeps the descriptor open and the token in its place; nobody
+        // touches the token before the completion. If the entry is not taken, the reference is leaked.
+        while unsafe { self.queue.io.borrow_mut().submission().push(&entry) }.is_err() {
+            self.queue.enter(0)?;
+        }
+        Ok(())
+    }
+}
+
+impl Operation {
+    /// Number of bytes that it has transferred, once it has completed.
+    fn poll(&self) -> Poll<io::Result<usize>> {
+        match self.result.get() {
+            None => Poll::Pending,
+            Some(count @ 0..) => Poll::Ready(Ok(count as usize)),
+            Some(errno) => Poll::Ready(Err(io::Error::from_raw_os_error(-errno))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::poller;
+    use chain::Transport;
+
+    /// Runs a test on each kind of ring that this system has, with a submission queue of two entries
+    /// and a completion queue of four.
+    fn on_small_rings(test: impl Fn(&Ring, Transport)) {
+        for transport in [Transport::Pipe, Transport::Socketpair] {
+            for is_polled in [false, true] {
+                let mut builder = IoUring::builder();
+                if is_polled {
+                    builder.setup_sqpoll(10).setup_sqpoll_cpu(poller().unwrap().0);
+                } else {
+                    builder.setup_single_issuer().setup_defer_taskrun();
+                }
+                if let Ok(io) = builder.setup_cqsize(4).build(2) {
+                    test(&Ring::new(io), transport);
+                }
+            }
+        }
+    }
+
+    fn link(ring: &Ring, transport: Transport) -> (End, End) {
+        let (reader, writer) = transport.descriptors().unwrap();
+        (ring.end(reader, None), ring.end(writer, None))
+    }
+
+    #[test]
+    fn no_completion_is_lost_if_many_find_no_room() {
+        on_small_rings(|ring, transport| {
+            let mut tasks = Vec::new();
+            for _ in 0..100 {
+                let (mut from, mut to) = link(ring, transport);
+                tasks.push(ring.spawn(async move {
+                    let (mut token, mut sum) = (vec![0].into(), 0);
+                    while from.read(&mut token).await.unwrap() {
+                        sum += u32::from(token[0]);
+                    }
+                    sum
+                }));
+                ring.spawn(async move {
+                    for k in 1..=50 {
+                        to.write(&mut vec![k].into()).await.unwrap();
+                    }
+                });
+            }
+            assert!(tasks.iter().all(|task| ring.join(task).unwrap() == 50 * 51 / 2));
+        });
+    }
+
+    #[test]
+    fn a_token_larger_than_a_link_comes_and_goes_in_parts() {
+        on_small_rings(|ring, transport| {
+            let large: Token = (0..300_000).map(|i| (i % 251) as u8).collect();
+            let (mut from, mut to) = link(ring, transport);
+            let mut sent = large.clone();
+            let sender = ring.spawn(async move {
+                to.write(&mut sent).await.unwrap();
+                to.write(&mut vec![1].into()).await.unwrap();
+                sent
+            });
+            let mut came = vec![0; large.len()].into();
+            let receiver = ring.spawn(async move {
+                assert!(from.read(&mut came).await.unwrap());
+                (came.clone(), from.read(&mut came).await.unwrap_err().kind())
+            });
+            let received = (large.clone(), ErrorKind::UnexpectedEof);
+            assert!(ring.join(&receiver).unwrap() == received);
+            assert!(ring.join(&sender).unwrap() == large, "it is given back as it was");
+        });
+    }
+}
