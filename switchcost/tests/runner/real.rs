@@ -64,6 +64,12 @@ fn a_stack_that_was_used_stays_resident() {
     assert!(resident(0) < 20 * depth && resident(depth) >= 20 * depth);
 }
 
+/// Figures of a metric, curve by curve.
+fn points<'a>(answer: &'a Value, metric: &str) -> Vec<&'a Value> {
+    let figures = answer["figures"].as_array().unwrap().iter();
+    figures.filter(|figure| figure["metric"] == metric).collect()
+}
+
 #[test]
 fn a_sweep_has_a_point_for_each_value() {
     let house = house();
@@ -72,14 +78,11 @@ fn a_sweep_has_a_point_for_each_value() {
     let run =
         run.flags("--program thread-brigade --program async-brigade --out s.jsonl --format json");
     let answer = json(&run.finish().expect(0));
-    let series = answer["curves"][0]["series"].as_array().unwrap();
-    assert_eq!(series.len(), 2, "{answer}");
-    for series in series {
-        let points = series["points"].as_array().unwrap();
-        let at: Vec<u64> = points.iter().map(|p| p[0].as_u64().unwrap()).collect();
-        assert_eq!(at, [2, 8, 30]);
-        assert!(points.iter().all(|p| p[1].get("time").is_some()), "{series}");
-    }
+    assert_eq!(answer["curves"][0]["series"].as_array().unwrap().len(), 2, "{answer}");
+    let points = points(&answer, "hop");
+    let at: Vec<u64> = points.iter().map(|point| point["x"].as_u64().unwrap()).collect();
+    assert_eq!(at, [2, 8, 30, 2, 8, 30]);
+    assert!(points.iter().all(|point| point["outcome"] == "measured"), "{answer}");
     let report = house.switchcost("report s.jsonl").finish().expect(0);
     assert!(report.stdout.contains("Time per hop over --tasks"), "{report}");
 }
@@ -92,10 +95,10 @@ fn scale_shows_how_each_part_of_a_run_grows() {
     let curves = answer["curves"].as_array().unwrap();
     let metrics: Vec<_> = curves.iter().map(|curve| curve["metric"].as_str().unwrap()).collect();
     assert_eq!(metrics, ["hop", "set-up", "first-iteration", "teardown", "system-per-task"]);
-    for curve in curves {
-        let points = curve["series"][0]["points"].as_array().unwrap();
-        let is_measured = |point: &Value| point[1].get("time").or(point[1].get("bytes")).is_some();
-        assert!(points.len() == 2 && points.iter().all(is_measured), "{curve}");
+    for metric in metrics {
+        let points = points(&answer, metric);
+        let is_measured = |point: &&Value| point["outcome"] == "measured";
+        assert!(points.len() == 2 && points.iter().all(is_measured), "{answer}");
     }
 }
 
@@ -110,15 +113,14 @@ fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
     let run = run.flags("--placement unpinned --program thread-brigade --also set-up --out");
     let run = run.arg(house.out()).finish().expect(0);
     let answer = json(&run);
-    for (curve, key) in [(0, "failed"), (1, "absent")] {
-        let points = answer["curves"][curve]["series"][0]["points"].as_array().unwrap();
+    for (metric, outcome) in [("hop", "not-run"), ("set-up", "absent")] {
+        let points = points(&answer, metric);
         let [first, largest, beyond] = &points[..] else { panic!("three points: {run}") };
-        assert!(first[1]["time"].is_object() && largest[1]["time"].is_object(), "{run}");
-        assert!((6..32).contains(&largest[0].as_u64().unwrap()), "{run}");
-        assert!(beyond[0] == 100 && beyond[1].to_string().contains(key), "{run}");
+        assert!(first["outcome"] == "measured" && largest["outcome"] == "measured", "{run}");
+        assert!((6..32).contains(&largest["x"].as_u64().unwrap()), "{run}");
+        assert!(beyond["x"] == 100 && beyond["outcome"] == outcome, "{run}");
     }
-    let why = answer["curves"][0]["series"][0]["points"][2][1]["failed"].as_str().unwrap();
-    assert!(why.contains("open files"), "{run}");
+    assert!(points(&answer, "hop")[2]["reason"].as_str().unwrap().contains("open files"), "{run}");
 }
 
 #[test]
@@ -132,12 +134,11 @@ fn a_sweep_of_idle_tasks_begins_without_any() {
     let run = run.flags("--placement unpinned --program thread-brigade --out");
     let run = run.arg(house.out()).flags("-- --tasks 3").finish().expect(0);
     let answer = json(&run);
-    let points = answer["curves"][0]["series"][0]["points"].as_array().unwrap();
-    let at: Vec<u64> = points.iter().map(|p| p[0].as_u64().unwrap()).collect();
+    let points = points(&answer, "hop");
+    let at: Vec<u64> = points.iter().map(|point| point["x"].as_u64().unwrap()).collect();
     assert_eq!(at, [0, 1, 10, 100]);
-    assert!(points[..3].iter().all(|point| point[1]["time"].is_object()), "{run}");
-    let why = points[3][1]["failed"].as_str().unwrap();
-    assert!(why.contains("open files"), "{run}");
+    assert!(points[..3].iter().all(|point| point["outcome"] == "measured"), "{run}");
+    assert!(points[3]["reason"].as_str().unwrap().contains("open files"), "{run}");
 }
 
 #[test]
