@@ -139,7 +139,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
     let options = Options { timeout: args.timeout, keep_samples: false, counters: false };
     let mut rounds = Rounds::new((executables, build), store, seed, options, &all)?
-        .between(names)
+        .between(names, args.margin())
         .resume(earlier, &all)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
     for (case, why) in &left_out {
@@ -161,7 +161,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         let open = decider.open(cases);
         cases.iter().map(|case| decider.wants(case, round, open)).collect()
     })?;
-    let duel = Judged::of(rounds.records(), args.margin());
+    let duel = Judged::of(rounds.records());
     let printed = print(&duel, args.format);
     if signals::received().is_some() {
         console::say(format_args!(

@@ -11,7 +11,7 @@ use record::Record;
 use serde::Serialize;
 
 use crate::figures::analysis::{self, Analysis};
-use crate::figures::duel::judge::{self, Judged};
+use crate::figures::duel::judge::Judged;
 use crate::measure::store;
 use crate::render;
 use crate::system::replace;
@@ -165,7 +165,7 @@ fn report(args: &Args, file: &Path) -> anyhow::Result<()> {
 
 /// Prints or writes the verdicts of a duel.
 fn duel(args: &Args, records: &[Record]) -> anyhow::Result<()> {
-    let judged = Judged::of(records, judge::MARGIN);
+    let judged = Judged::of(records);
     let other = args.outputs().find(|(flag, _)| *flag != "--export-json").map(|(flag, _)| flag);
     if let Some(flag) = other.or(args.svg.as_ref().map(|_| "--svg")) {
         return Err(BadUsage::new(format!(

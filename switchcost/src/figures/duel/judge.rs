@@ -87,10 +87,11 @@ pub struct JudgedRow {
 
 impl Judged {
     /// Judges the records of a duel.
-    pub fn of(records: &[Record], margin: f64) -> Self {
+    pub fn of(records: &[Record]) -> Self {
         let rows = super::rows(records);
-        let findings = judge(&rows, margin);
         let header = records.first().map(|record| &record.header);
+        let margin = header.and_then(|run| run.margin).unwrap_or(MARGIN);
+        let findings = judge(&rows, margin);
         Judged {
             sides: header.and_then(|run| run.sides.clone()).unwrap_or_default(),
             machine: crate::views::answer::machine(records),
