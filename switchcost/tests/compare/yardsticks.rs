@@ -2,7 +2,7 @@
 //! known.
 
 use record::{Also, Metric, Record};
-use switchcost::render::compare::percent;
+use switchcost::figures::number;
 use switchcost::views::compare::{Comparison, Verdict};
 
 use super::synthetic::{Noise, edit, pair, record, text, verdicts};
@@ -51,7 +51,7 @@ fn assert_told(comparison: &Comparison) {
         let Some(shown) = change.shown() else { continue };
         let excluded = !shown.interval.unwrap().contains(1.0);
         assert_eq!(change.verdict.is_different(), excluded, "{} {change:?}", line.name);
-        assert!(text(comparison).contains(&percent(shown)));
+        assert!(text(comparison).contains(&number::change(shown)));
     }
 }
 
