@@ -11,12 +11,11 @@ use record::Record;
 use serde::Serialize;
 
 use crate::figures::analysis::{self, Analysis};
-use crate::figures::duel::judge::Judged;
 use crate::measure::store;
 use crate::render;
 use crate::system::replace;
-use crate::verbs::args::TextOrJson;
 use crate::views::answer::Answer;
+use crate::views::duel::Duel;
 use crate::views::fleet::Fleet;
 
 #[derive(Debug, clap::Args)]
@@ -165,16 +164,17 @@ fn report(args: &Args, file: &Path) -> anyhow::Result<()> {
 
 /// Prints or writes the verdicts of a duel.
 fn duel(args: &Args, records: &[Record]) -> anyhow::Result<()> {
-    let judged = Judged::of(records);
     let other = args.outputs().find(|(flag, _)| *flag != "--export-json").map(|(flag, _)| flag);
     if let Some(flag) = other.or(args.svg.as_ref().map(|_| "--svg")) {
         return Err(BadUsage::new(format!(
             "{flag}: these are the records of a duel, which has verdicts and no tables: print them, or write them by --export-json"
         )));
     }
+    let duel = Duel::of(records);
     match &args.json {
-        Some(path) => write(vec![(path, made(|out| json(&judged, out))?)]),
-        None => super::duel::print(&judged, TextOrJson::Text),
+        Some(path) => write(vec![(path, made(|out| json(&duel, out))?)]),
+        None => console::print(|out| render::duel::text(&duel, render::limits::width(), out))
+            .context("cannot print the verdicts"),
     }
 }
 

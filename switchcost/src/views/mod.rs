@@ -4,4 +4,5 @@ pub mod answer;
 pub mod compare;
 pub mod crossings;
 pub mod doctor;
+pub mod duel;
 pub mod fleet;
