@@ -15,7 +15,7 @@ use crate::plan::Case;
 
 pub mod verdict;
 
-use verdict::Kind;
+use verdict::{Finding, Kind};
 
 /// Figures of two fresh processes that took turns, the first side's before the second's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -61,6 +61,8 @@ pub struct Row {
     pub quiet: Option<f64>,
     /// Reason why there are no more pairs.
     pub fault: Option<Fault>,
+    /// Findings about its figures; none if it has too few pairs or a fault.
+    pub findings: Vec<Finding>,
 }
 
 /// Reason why a row has no verdict.
@@ -110,6 +112,7 @@ impl Row {
             divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
             quiet: (!slices.is_empty()).then(|| quiet as f64 / slices.len() as f64),
             fault: records.iter().find_map(|record| fault(record)),
+            findings: Vec::new(),
         })
     }
 

@@ -1,6 +1,7 @@
-//! A duel as text: a tally, then a table for each section with a line for each figure; what changed comes
+//! A duel as text: a tally, then a table for each section with a line for each figure. What changed comes
 //! first.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use record::Quantity;
@@ -8,12 +9,12 @@ use stats::Interval;
 
 use super::layout::wrapped;
 use super::{ABSENT, Grid, plainly};
-use crate::figures::duel::Fault;
 use crate::figures::duel::verdict::{Finding, KINDS, Kind, Verdict};
+use crate::figures::duel::{Fault, Row};
 use crate::figures::number::{bracketed, change_in_percent, percent};
 use crate::measure::quiet::ENOUGH;
 use crate::system::console::plain_line;
-use crate::views::duel::{Duel, JudgedRow};
+use crate::views::duel::Duel;
 
 /// Counts below this are shown as none.
 const NONE: f64 = 0.0005;
@@ -23,71 +24,55 @@ const NONE: f64 = 0.0005;
 /// # Errors
 /// Errors of the writer.
 pub fn text(duel: &Duel, width: usize, out: &mut impl Write) -> io::Result<()> {
+    let mut rows: Vec<&Row> = duel.rows.iter().collect();
+    rows.sort_by_key(|row| !row.findings.iter().any(Finding::has_changed));
     plainly(out, |out| {
         for line in head(duel) {
             wrapped(&line, 3, width, out)?;
         }
-        let mut rows: Vec<&JudgedRow> = duel.rows.iter().collect();
-        rows.sort_by_key(|row| !has_changed(row));
-        for kind in KINDS {
-            let counts = tally(kind, &rows);
-            if !counts.is_empty() {
-                wrapped(&format!("{}: {counts}", name(kind)), 3, width, out)?;
-            }
+        writeln!(out)?;
+        for line in KINDS.iter().filter_map(|&kind| tally(kind, &rows)) {
+            wrapped(&line, 3, width, out)?;
         }
-        while let Some(first) = rows.first().map(|first| first.row.section.clone()) {
-            let of_first = |judged: &&JudgedRow| judged.row.section == first;
-            let (section, others) = rows.into_iter().partition(of_first);
-            write_section(&first, section, width, out)?;
+        while let Some(first) = rows.first() {
+            let title = &first.section;
+            let (section, others) = rows.into_iter().partition(|row| row.section == *title);
+            write_section(title, section, width, out)?;
             rows = others;
         }
-        left_out(duel, width, out)
+        for line in left_out(&duel.rows) {
+            writeln!(out)?;
+            wrapped(&line, 2, width, out)?;
+        }
+        Ok(())
     })
 }
 
 /// The machine, both sides and what the verdicts mean.
 fn head(duel: &Duel) -> Vec<String> {
-    let mut lines = vec![duel.machine.clone()];
-    let sides = ["A", "B"].into_iter().zip(&duel.sides);
-    lines.extend(sides.map(|(letter, side)| format!("{letter}: {}", plain_line(side))));
+    let [a, b] = [&duel.sides[0], &duel.sides[1]].map(|side| plain_line(side));
     let [confidence, margin] = [duel.confidence, duel.margin].map(|share| share * 100.0);
-    let quiet = duel.quiet.map_or(String::new(), |share| {
-        format!("; {:.0} % of the slices were quiet", share * 100.0)
-    });
-    lines.push(format!(
-        "intervals of {confidence} % for all rows together; unchanged: within ± {margin} %{quiet}"
-    ));
-    if duel.quiet.is_some_and(|share| share < ENOUGH) {
-        lines.push(
-            "The machine was disturbed most of the time: all slices count. Repeat it when it is quiet."
-                .to_owned(),
-        );
+    let mut meaning = format!(
+        "intervals of {confidence} % for all rows together; unchanged: within ± {margin} %"
+    );
+    if let Some(quiet) = duel.quiet {
+        meaning += &format!("; {:.0} % of the slices were quiet", quiet * 100.0);
     }
-    lines.push(String::new());
+    let mut lines = vec![duel.machine.clone(), format!("A: {a}"), format!("B: {b}"), meaning];
+    if duel.quiet.is_some_and(|share| share < ENOUGH) {
+        let doubt = "The machine was disturbed most of the time: all slices count. Repeat it when it is quiet.";
+        lines.push(doubt.to_owned());
+    }
     lines
 }
 
-fn has_changed(judged: &JudgedRow) -> bool {
-    judged.findings.iter().any(Finding::has_changed)
-}
-
-/// Name of a figure in the tally.
-fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Time => "time per hop/task",
-        Kind::Memory => "memory per task (RSS)",
-        Kind::Switches => "voluntary switches per hop/task",
-        Kind::Faults => "minor faults per hop/task",
-    }
-}
-
-/// Number of rows with each verdict on a figure.
-fn tally(kind: Kind, rows: &[&JudgedRow]) -> String {
+/// Number of rows with each verdict on a figure; `None` if no row has the figure.
+fn tally(kind: Kind, rows: &[&Row]) -> Option<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    for judged in rows {
-        let word = match judged.findings.iter().find(|finding| finding.kind == kind) {
+    for row in rows {
+        let word = match row.findings.iter().find(|finding| finding.kind == kind) {
             Some(finding) => word(finding),
-            None if judged.findings.is_empty() && kind == judged.row.kind() => fault(judged),
+            None if row.findings.is_empty() && kind == row.kind() => fault(row),
             None => continue,
         };
         match counts.iter_mut().find(|(known, _)| *known == word) {
@@ -95,9 +80,14 @@ fn tally(kind: Kind, rows: &[&JudgedRow]) -> String {
             None => counts.push((word, 1)),
         }
     }
-    let counts: Vec<String> =
-        counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
-    counts.join(", ")
+    let name = match kind {
+        Kind::Time => "time per hop/task",
+        Kind::Memory => "memory per task (RSS)",
+        Kind::Switches => "voluntary switches per hop/task",
+        Kind::Faults => "minor faults per hop/task",
+    };
+    let counts: Vec<String> = counts.iter().map(|(word, n)| format!("{n} {word}")).collect();
+    (!counts.is_empty()).then(|| format!("{name}: {}", counts.join(", ")))
 }
 
 fn word(finding: &Finding) -> &'static str {
@@ -113,50 +103,42 @@ fn word(finding: &Finding) -> &'static str {
     }
 }
 
-fn fault(judged: &JudgedRow) -> &'static str {
-    match judged.row.fault {
+fn fault(row: &Row) -> &'static str {
+    match row.fault {
         Some(Fault::Failed(_)) => "failed",
         Some(Fault::LeftOut(_)) => "left out",
         None => "unfinished",
     }
 }
 
-/// Writes the table of a section, and why rows have no verdict; nothing if all of it is left out.
-fn write_section(
-    title: &str,
-    rows: Vec<&JudgedRow>,
-    width: usize,
-    out: &mut Vec<u8>,
-) -> io::Result<()> {
+/// Writes the table of a section, and why figures have no verdict; nothing if all of it is left out.
+fn write_section(title: &str, rows: Vec<&Row>, width: usize, out: &mut Vec<u8>) -> io::Result<()> {
     let head = ["", "verdict", "A to B", "A", "B"].map(str::to_owned).to_vec();
     let mut grid = Grid { head, body: Vec::new() };
     let mut reasons = Vec::new();
-    for judged in rows {
-        let name = &judged.row.name;
-        let verdict = match &judged.row.fault {
-            _ if !judged.findings.is_empty() => None,
-            Some(Fault::LeftOut(_)) => continue,
-            Some(Fault::Failed(why)) => {
-                reasons.push(format!("  {name}: {why}"));
-                Some("failed".to_owned())
-            }
-            None => Some(format!("only {} pairs", judged.row.pairs.len())),
-        };
-        grid.body.extend(verdict.map(|verdict| {
-            let [change, a, b] = [ABSENT; 3].map(str::to_owned);
-            vec![name.clone(), verdict, change, a, b]
-        }));
+    for row in rows {
         // If both sides have nothing of it, the tally says enough.
         let is_shown = |f: &&Finding| !f.kind.is_count() || f.figures.iter().any(|&n| n >= NONE);
-        for finding in judged.findings.iter().filter(is_shown) {
-            grid.body.push(cells(name, finding));
+        for finding in row.findings.iter().filter(is_shown) {
+            grid.body.push(cells(&row.name, finding));
             if let Verdict::Inconclusive(why) = &finding.verdict {
                 let twin = finding.twin.filter(|twin| !twin.contains(0.0));
-                let twin =
+                let by =
                     twin.map_or(String::new(), |twin| format!(" by {}", change(finding, &twin)));
-                reasons.push(format!("  {name}: {why}{twin}"));
+                reasons.push(format!("  {}: {why}{by}", row.name));
             }
         }
+        let verdict = match &row.fault {
+            Some(Fault::LeftOut(_)) => continue,
+            None if !row.findings.is_empty() => continue,
+            None => format!("only {} pairs", row.pairs.len()),
+            Some(Fault::Failed(why)) => {
+                reasons.push(format!("  {}: {why}", row.name));
+                fault(row).to_owned()
+            }
+        };
+        let [change, a, b] = [ABSENT; 3].map(str::to_owned);
+        grid.body.push(vec![row.name.clone(), verdict, change, a, b]);
     }
     if grid.body.is_empty() {
         return Ok(());
@@ -189,28 +171,21 @@ fn cells(row: &str, finding: &Finding) -> Vec<String> {
 
 /// A change with its interval: in per cent, or as a difference.
 fn change(finding: &Finding, change: &Interval) -> String {
-    if finding.is_share {
-        let show = |share: f64| change_in_percent(1.0 + share);
-        format!("{} % {}", show(change.estimate), bracketed(change, show))
-    } else {
-        let show = |difference: f64| format!("{difference:+.3}");
-        format!("{} {}", show(change.estimate), bracketed(change, show))
-    }
+    let show = |value: f64| {
+        if finding.is_share { change_in_percent(1.0 + value) } else { format!("{value:+.3}") }
+    };
+    let sign = if finding.is_share { " %" } else { "" };
+    format!("{}{sign} {}", show(change.estimate), bracketed(change, show))
 }
 
-/// Names the rows that were left out, by their reasons.
-fn left_out(duel: &Duel, width: usize, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for judged in &duel.rows {
-        let Some(Fault::LeftOut(why)) = &judged.row.fault else { continue };
-        match reasons.iter_mut().find(|(known, _)| known == why) {
-            Some((_, names)) => names.push(&judged.row.name),
-            None => reasons.push((why, vec![&judged.row.name])),
+/// Names of the rows that were left out, by their reasons.
+fn left_out(rows: &[Row]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in rows {
+        if let Some(Fault::LeftOut(why)) = &row.fault {
+            reasons.entry(why).or_default().push(&row.name);
         }
     }
-    for (why, names) in reasons {
-        writeln!(out)?;
-        wrapped(&format!("Left out, {why}: {}", names.join("; ")), 2, width, out)?;
-    }
-    Ok(())
+    let line = |(why, names): (&str, Vec<&str>)| format!("Left out, {why}: {}", names.join("; "));
+    reasons.into_iter().map(line).collect()
 }

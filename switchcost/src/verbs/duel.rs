@@ -11,8 +11,8 @@ use clap::ValueEnum;
 
 use super::args::TextOrJson;
 use super::run::{Selection, drawn_seed};
-use crate::figures::duel::Decider;
 use crate::figures::duel::verdict::{Kind, MARGIN, MIN_PAIRS};
+use crate::figures::duel::{Decider, Row};
 use crate::measure::pacing;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{self, Contents, Store};
@@ -23,7 +23,7 @@ use crate::plan::{Case, values};
 use crate::render;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
-use crate::views::duel::{Duel, JudgedRow};
+use crate::views::duel::Duel;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -189,10 +189,9 @@ impl Args {
     }
 
     /// The exit status, as an error unless it is 0.
-    fn judge(&self, rows: &[JudgedRow]) -> anyhow::Result<()> {
-        let failed: Vec<&JudgedRow> =
-            rows.iter().filter(|judged| judged.row.has_failed()).collect();
-        if !failed.is_empty() && rows.iter().all(|judged| judged.findings.is_empty()) {
+    fn judge(&self, rows: &[Row]) -> anyhow::Result<()> {
+        let failed: Vec<&Row> = rows.iter().filter(|row| row.has_failed()).collect();
+        if !failed.is_empty() && rows.iter().all(|row| row.findings.is_empty()) {
             bail!("no row was measured to its end: {}", names(failed));
         }
         // Counts alone say nothing of the time.
@@ -200,18 +199,18 @@ impl Args {
             Gate::All => !kind.is_count(),
             gate => gate.includes(kind),
         };
-        let mut findings = rows.iter().flat_map(|judged| &judged.findings);
+        let mut findings = rows.iter().flat_map(|row| &row.findings);
         if !findings.any(|finding| is_asked(finding.kind) && !finding.is_inconclusive()) {
             return Err(anyhow!(NothingSaid));
         }
         let Some(limit) = self.fail_above else {
             return Ok(());
         };
-        let is_bad = |judged: &&JudgedRow| {
-            let mut gated = judged.findings.iter().filter(|f| self.fail_on.includes(f.kind));
-            judged.row.has_failed() || gated.any(|finding| finding.is_worse_than(limit))
+        let is_bad = |row: &&Row| {
+            let mut gated = row.findings.iter().filter(|f| self.fail_on.includes(f.kind));
+            row.has_failed() || gated.any(|finding| finding.is_worse_than(limit))
         };
-        let bad: Vec<&JudgedRow> = rows.iter().filter(is_bad).collect();
+        let bad: Vec<&Row> = rows.iter().filter(is_bad).collect();
         if bad.is_empty() {
             return Ok(());
         }
@@ -219,6 +218,6 @@ impl Args {
     }
 }
 
-fn names(rows: Vec<&JudgedRow>) -> String {
-    rows.iter().map(|judged| &*judged.row.name).collect::<Vec<_>>().join("; ")
+fn names(rows: Vec<&Row>) -> String {
+    rows.iter().map(|row| &*row.name).collect::<Vec<_>>().join("; ")
 }

@@ -1,13 +1,10 @@
 //! A duel with its verdicts.
 
-use std::iter::zip;
-
 use record::Record;
 use serde::Serialize;
 
 use super::answer::machine;
-use crate::figures::duel::verdict::{self, Finding};
-use crate::figures::duel::{self, Row};
+use crate::figures::duel::{self, Row, verdict};
 use crate::measure::quiet::Tally;
 
 /// A duel as it is printed and written.
@@ -25,27 +22,17 @@ pub struct Duel {
     pub margin: f64,
     /// Share of the slices that were quiet.
     pub quiet: Option<f64>,
-    /// Rows in the plan's order.
-    pub rows: Vec<JudgedRow>,
-}
-
-/// A row with its verdicts.
-#[derive(Clone, Debug, Serialize)]
-pub struct JudgedRow {
-    /// The row.
-    #[serde(flatten)]
-    pub row: Row,
-    /// Findings about its figures; none if it has too few pairs or a fault.
-    pub findings: Vec<Finding>,
+    /// Rows with their findings, in the plan's order.
+    pub rows: Vec<Row>,
 }
 
 impl Duel {
     /// Judges the records of a duel.
     pub fn of(records: &[Record]) -> Self {
-        let rows = duel::rows(records);
         let header = records.first().map(|record| &record.header);
         let margin = header.and_then(|run| run.margin).unwrap_or(verdict::MARGIN);
-        let findings = verdict::judge(&rows, margin);
+        let mut rows = duel::rows(records);
+        verdict::judge(&mut rows, margin);
         Duel {
             sides: header.and_then(|run| run.sides.clone()).unwrap_or_default(),
             machine: machine(records),
@@ -53,7 +40,7 @@ impl Duel {
             confidence: verdict::CONFIDENCE,
             margin,
             quiet: Tally::of(records).quiet(),
-            rows: zip(rows, findings).map(|(row, findings)| JudgedRow { row, findings }).collect(),
+            rows,
         }
     }
 }

@@ -104,7 +104,7 @@ pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
     if !LOOKS.contains(&row.pairs.len()) {
         return None;
     }
-    let series = Series::of(row, row.kind()).filter(|series| series.is_share)?;
+    let series = Series::of(row, row.kind()).filter(|series| series.finding.is_share)?;
     let tests = (rows * KINDS_OF_A_ROW) as f64;
     let level = (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / tests;
     let interval = stats::t_interval(&series.pairs, 1.0 - level)?;
@@ -115,16 +115,18 @@ pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
     is_within.then_some(false)
 }
 
-/// Findings of each row, in order; none if it has too few pairs or a fault. `margin` is the largest change
-/// that counts as none.
-pub fn judge(rows: &[Row], margin: f64) -> Vec<Vec<Finding>> {
-    let series: Vec<Vec<Series>> = rows.iter().map(Series::all_of).collect();
-    let mut changes = intervals(series.iter().flatten().map(|series| &series.pairs)).into_iter();
-    let mut twins = intervals(series.iter().flatten().map(|series| &series.twins)).into_iter();
-    let mut finding = |series: Series| {
-        Finding::of(series, changes.next().flatten(), twins.next().flatten(), margin)
-    };
-    series.into_iter().map(|own| own.into_iter().map(&mut finding).collect()).collect()
+/// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts
+/// as none.
+pub fn judge(rows: &mut [Row], margin: f64) {
+    let all: Vec<Vec<Series>> = rows.iter().map(Series::all_of).collect();
+    let changes = intervals(all.iter().flatten().map(|series| &series.pairs));
+    let twins = intervals(all.iter().flatten().map(|series| &series.twins));
+    let mut intervals = zip(changes, twins);
+    for (row, own) in zip(rows, all) {
+        let judged = zip(own, &mut intervals);
+        row.findings =
+            judged.map(|(series, intervals)| series.finding.judged(intervals, margin)).collect();
+    }
 }
 
 /// Intervals of the means, each at the level of its step in Holm's method: one excludes zero exactly if that
@@ -158,16 +160,11 @@ impl Pair {
     }
 }
 
-/// One figure of a row before it is judged.
+/// One figure of a row before it is judged, and its changes, one for each pair.
 struct Series {
-    kind: Kind,
-    /// Changes, one for each pair.
+    finding: Finding,
     pairs: Vec<f64>,
-    /// The same between twins.
     twins: Vec<f64>,
-    is_share: bool,
-    is_exact: bool,
-    figures: [f64; 2],
 }
 
 impl Series {
@@ -192,34 +189,34 @@ impl Series {
         };
         let mut twins = row.twins.iter().flat_map(|pair| pair.figures(kind)).flatten();
         let first = twins.next();
-        Some(Series {
+        let finding = Finding {
             kind,
-            pairs: changes(&row.pairs)?,
-            twins: changes(&row.twins)?,
+            verdict: Verdict::Within(0.0),
+            change: None,
+            twin: None,
             is_share,
             is_exact: kind.is_count() && first.is_some() && twins.all(|count| Some(count) == first),
             figures: [median(0)?, median(1)?],
-        })
+        };
+        Some(Series { finding, pairs: changes(&row.pairs)?, twins: changes(&row.twins)? })
     }
-}
-
-/// A change of logarithms as a share.
-fn share(change: Interval) -> Interval {
-    let [estimate, low, high] = [change.estimate, change.low, change.high].map(f64::exp_m1);
-    Interval { estimate, low, high, ..change }
 }
 
 impl Finding {
-    fn of(series: Series, change: Option<Interval>, twin: Option<Interval>, margin: f64) -> Self {
-        let Series { kind, is_share, is_exact, figures, .. } = series;
-        let shown = |change: Interval| if is_share { share(change) } else { change };
-        let (change, twin) = (change.map(shown), twin.map(shown));
-        let verdict = Verdict::Within(0.0);
-        let unjudged = Finding { kind, verdict, change, twin, is_share, is_exact, figures };
-        Finding { verdict: unjudged.judge(margin), ..unjudged }
+    /// The same with its intervals, as shares unless it is a difference, and its verdict.
+    fn judged(self, intervals: (Option<Interval>, Option<Interval>), margin: f64) -> Self {
+        let shown = |change: Interval| {
+            let bounds = [change.estimate, change.low, change.high];
+            let [estimate, low, high] =
+                if self.is_share { bounds.map(f64::exp_m1) } else { bounds };
+            Interval { estimate, low, high, ..change }
+        };
+        let (change, twin) = (intervals.0.map(shown), intervals.1.map(shown));
+        let finding = Finding { change, twin, ..self };
+        Finding { verdict: finding.verdict_within(margin), ..finding }
     }
 
-    fn judge(&self, margin: f64) -> Verdict {
+    fn verdict_within(&self, margin: f64) -> Verdict {
         let inconclusive = |why: &str| Verdict::Inconclusive(why.to_owned());
         if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
             return inconclusive("A against itself differs");
