@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use record::{Build, Side};
 
 use super::placement::{self, Absent};
@@ -34,7 +34,7 @@ impl Lineup {
     /// Brings the programs of both sides up to date, which may take minutes, and chooses the rows.
     ///
     /// # Errors
-    /// When a side does not exist, or cannot be built.
+    /// When a side does not exist, or cannot be built; when no row is left.
     pub fn of(
         mut cases: Vec<Case>,
         tables: &ProgramTables,
@@ -42,86 +42,57 @@ impl Lineup {
     ) -> anyhow::Result<Self> {
         cases.retain(|case| !case.twin);
         thin_out(&mut cases);
-        let (mut cases, mut left_out) = placement::place(cases)?;
-        let is_table = |case: &Case| tables.contains_key(&case.program);
-        leave_out(&mut cases, &mut left_out, |case| is_table(case).then(|| NO_CRATE.to_owned()));
-        let cases = distinct(cases);
-        let build = Build { git_revision: None, dirty: None, ..observe::build::current() };
-        let names = sides.map(ToString::to_string);
-        let executables = Executables::default();
-        let mut lineup = Lineup { cases, left_out, executables, names, build };
-        if !lineup.cases.is_empty() {
-            lineup.resolve(sides)?;
-        }
-        lineup.left_out.dedup_by_key(|(case, _)| case.index);
-        for (case, _) in &mut lineup.left_out {
-            case.side = Some(Side::A);
-        }
-        lineup.cases = on_both_sides(&lineup.cases);
-        Ok(lineup)
-    }
-
-    /// Finds the programs of both sides, and leaves out the rows that a side lacks or that cannot differ.
-    fn resolve(&mut self, sides: [&side::Side; 2]) -> anyhow::Result<()> {
-        let programs: BTreeSet<String> =
-            self.cases.iter().map(|case| case.program.clone()).collect();
-        let built = side::programs(sides, &programs.iter().map(String::as_str).collect())?;
-        self.names = [built[0].name(), built[1].name()];
-        let mut same = BTreeSet::new();
-        for program in &programs {
+        let (cases, mut left_out) = placement::place(cases)?;
+        let programs: BTreeSet<String> = cases.iter().map(|case| case.program.clone()).collect();
+        let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
+            programs.iter().map(String::as_str).partition(|name| tables.contains_key(*name));
+        let built = side::programs(sides, &crates)?;
+        let mut executables = Executables::default();
+        let mut reasons: BTreeMap<&str, String> = BTreeMap::new();
+        for &name in &crates {
             for (side, built) in [Side::A, Side::B].into_iter().zip(&built) {
-                let key = (Some(side), program.clone());
-                self.executables.0.insert(key, built.executable(program));
+                let found = built.executable(name);
+                if let Err(why) = &found {
+                    reasons.entry(name).or_insert(why.clone());
+                }
+                executables.0.insert((Some(side), name.to_owned()), found);
             }
-            let sameness = side::sameness([&built[0], &built[1]], program);
-            if sameness.with_context(|| format!("cannot read {program}"))?.is_some() {
-                same.insert(program.as_str());
+            let sameness = side::sameness([&built[0], &built[1]], name);
+            let sameness = sameness.with_context(|| format!("cannot read {name}"))?;
+            reasons.extend(sameness.map(|_| (name, SAME.to_owned())));
+        }
+        if reasons.len() == crates.len() {
+            // Nothing differs: it is a duel of the machine with itself.
+            reasons.retain(|_, why| why != SAME);
+        }
+        reasons.extend(peers.into_iter().map(|name| (name, NO_CRATE.to_owned())));
+        let reason = |case: &Case| reasons.get(&*case.program);
+        // One row of those that cannot differ shows the noise.
+        let is_control = |case: &&Case| {
+            reason(case).is_some_and(|why| why == SAME) && case.pin && !case.is_alone()
+        };
+        let control = cases.iter().find(is_control).map(|case| case.index);
+        let mut measured = Vec::new();
+        for case in cases {
+            match reason(&case) {
+                Some(why) if Some(case.index) != control => left_out.push((case, why.clone())),
+                _ => measured.push(case),
             }
         }
-        leave_out(&mut self.cases, &mut self.left_out, |case| {
-            built.iter().find_map(|side| side.executable(&case.program).err())
-        });
-        if self.cases.iter().all(|case| same.contains(&*case.program)) {
-            // It is a duel of the machine with itself.
-            return Ok(());
+        left_out.dedup_by_key(|(case, _)| case.index);
+        left_out.iter_mut().for_each(|(case, _)| case.side = Some(Side::A));
+        if measured.is_empty() {
+            let why = left_out.first().map_or("the plan is empty", |(_, why)| why);
+            bail!("no row can be measured: {why}");
         }
-        let is_same = |case: &Case| same.contains(&*case.program);
-        // One of them shows the noise.
-        let is_control = |case: &&Case| is_same(case) && case.pin && !case.is_alone();
-        let control = self.cases.iter().find(is_control).map(|case| case.index);
-        leave_out(&mut self.cases, &mut self.left_out, |case| {
-            (is_same(case) && Some(case.index) != control).then(|| SAME.to_owned())
-        });
-        Ok(())
+        Ok(Lineup {
+            cases: on_both_sides(&measured),
+            left_out,
+            executables,
+            names: [built[0].name(), built[1].name()],
+            build: Build { git_revision: None, dirty: None, ..observe::build::current() },
+        })
     }
-}
-
-/// Moves the cases that have a reason to those that are left out.
-fn leave_out(
-    cases: &mut Vec<Case>,
-    left_out: &mut Vec<Absent>,
-    reason: impl Fn(&Case) -> Option<String>,
-) {
-    cases.retain(|case| {
-        let why = reason(case);
-        left_out.extend(why.iter().map(|why| (case.clone(), why.clone())));
-        why.is_none()
-    });
-}
-
-/// Cases without those whose processes another table has too.
-fn distinct(cases: Vec<Case>) -> Vec<Case> {
-    let process = |case: &Case| {
-        let is_slope = case.section.metric.is_slope();
-        (is_slope, case.program.clone(), case.flags.clone(), case.pin, case.setting.clone())
-    };
-    let mut distinct: Vec<Case> = Vec::new();
-    for case in cases {
-        if !distinct.iter().any(|other| process(other) == process(&case)) {
-            distinct.push(case);
-        }
-    }
-    distinct
 }
 
 /// Keeps three task counts of each slope: the fewest, the most and one between. More pairs are worth more

@@ -11,13 +11,10 @@ use super::layout::wrapped;
 use super::{ABSENT, Grid, plainly};
 use crate::figures::duel::verdict::{Finding, KINDS, Kind, Verdict};
 use crate::figures::duel::{Fault, Row};
-use crate::figures::number::{bracketed, change_in_percent, percent};
+use crate::figures::number::{bracketed, capitalised, change_in_percent, percent};
 use crate::measure::quiet::ENOUGH;
 use crate::system::console::plain_line;
 use crate::views::duel::Duel;
-
-/// Counts below this are shown as none.
-const NONE: f64 = 0.0005;
 
 /// Writes a duel's verdicts for a terminal of `width` columns.
 ///
@@ -34,13 +31,15 @@ pub fn text(duel: &Duel, width: usize, out: &mut impl Write) -> io::Result<()> {
         for line in KINDS.iter().filter_map(|&kind| tally(kind, &rows)) {
             wrapped(&line, 3, width, out)?;
         }
+        rows.retain(|row| !row.findings.is_empty());
         while let Some(first) = rows.first() {
             let title = &first.section;
-            let (section, others) = rows.into_iter().partition(|row| row.section == *title);
-            write_section(title, section, width, out)?;
+            let (section, others): (Vec<&Row>, _) =
+                rows.into_iter().partition(|row| row.section == *title);
+            write_section(title, &section, width, out)?;
             rows = others;
         }
-        for line in left_out(&duel.rows) {
+        for line in without_findings(&duel.rows) {
             writeln!(out)?;
             wrapped(&line, 2, width, out)?;
         }
@@ -51,9 +50,10 @@ pub fn text(duel: &Duel, width: usize, out: &mut impl Write) -> io::Result<()> {
 /// The machine, both sides and what the verdicts mean.
 fn head(duel: &Duel) -> Vec<String> {
     let [a, b] = [&duel.sides[0], &duel.sides[1]].map(|side| plain_line(side));
-    let [confidence, margin] = [duel.confidence, duel.margin].map(|share| share * 100.0);
     let mut meaning = format!(
-        "intervals of {confidence} % for all rows together; unchanged: within ± {margin} %"
+        "intervals of {} for all rows together; unchanged: within ± {}",
+        percent(duel.confidence),
+        percent(duel.margin)
     );
     if let Some(quiet) = duel.quiet {
         meaning += &format!("; {:.0} % of the slices were quiet", quiet * 100.0);
@@ -72,7 +72,7 @@ fn tally(kind: Kind, rows: &[&Row]) -> Option<String> {
     for row in rows {
         let word = match row.findings.iter().find(|finding| finding.kind == kind) {
             Some(finding) => word(finding),
-            None if row.findings.is_empty() && kind == row.kind() => fault(row),
+            None if row.findings.is_empty() && kind == row.kind() => fault(row).0,
             None => continue,
         };
         match counts.iter_mut().find(|(known, _)| *known == word) {
@@ -103,24 +103,22 @@ fn word(finding: &Finding) -> &'static str {
     }
 }
 
-fn fault(row: &Row) -> &'static str {
-    match row.fault {
-        Some(Fault::Failed(_)) => "failed",
-        Some(Fault::LeftOut(_)) => "left out",
-        None => "unfinished",
+/// Reason why a row has no findings: a word, and a sentence.
+fn fault(row: &Row) -> (&'static str, String) {
+    match &row.fault {
+        Some(Fault::Failed(why)) => ("failed", why.clone()),
+        Some(Fault::LeftOut(why)) => ("left out", why.clone()),
+        None => ("unfinished", format!("only {} pairs", row.pairs.len())),
     }
 }
 
-/// Writes the table of a section, and why figures have no verdict; nothing if all of it is left out.
-fn write_section(title: &str, rows: Vec<&Row>, width: usize, out: &mut Vec<u8>) -> io::Result<()> {
+/// Writes the table of a section, and why figures are inconclusive.
+fn write_section(title: &str, rows: &[&Row], width: usize, out: &mut Vec<u8>) -> io::Result<()> {
     let head = ["", "verdict", "A to B", "A", "B"].map(str::to_owned).to_vec();
     let mut grid = Grid { head, body: Vec::new() };
     let mut reasons = Vec::new();
     for row in rows {
-        // If both sides have nothing of it, the tally says enough.
-        let is_shown = |f: &&Finding| !f.kind.is_count() || f.figures.iter().any(|&n| n >= NONE);
-        for finding in row.findings.iter().filter(is_shown) {
-            grid.body.push(cells(&row.name, finding));
+        for finding in &row.findings {
             if let Verdict::Inconclusive(why) = &finding.verdict {
                 let twin = finding.twin.filter(|twin| !twin.contains(0.0));
                 let by =
@@ -128,20 +126,9 @@ fn write_section(title: &str, rows: Vec<&Row>, width: usize, out: &mut Vec<u8>) 
                 reasons.push(format!("  {}: {why}{by}", row.name));
             }
         }
-        let verdict = match &row.fault {
-            Some(Fault::LeftOut(_)) => continue,
-            None if !row.findings.is_empty() => continue,
-            None => format!("only {} pairs", row.pairs.len()),
-            Some(Fault::Failed(why)) => {
-                reasons.push(format!("  {}: {why}", row.name));
-                fault(row).to_owned()
-            }
-        };
-        let [change, a, b] = [ABSENT; 3].map(str::to_owned);
-        grid.body.push(vec![row.name.clone(), verdict, change, a, b]);
-    }
-    if grid.body.is_empty() {
-        return Ok(());
+        // The tally says enough of what both sides have next to none of.
+        let shown = row.findings.iter().filter(|finding| !finding.is_scarce());
+        grid.body.extend(shown.map(|finding| cells(&row.name, finding)));
     }
     writeln!(out)?;
     wrapped(title, 0, width, out)?;
@@ -178,14 +165,14 @@ fn change(finding: &Finding, change: &Interval) -> String {
     format!("{}{sign} {}", show(change.estimate), bracketed(change, show))
 }
 
-/// Names of the rows that were left out, by their reasons.
-fn left_out(rows: &[Row]) -> Vec<String> {
-    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for row in rows {
-        if let Some(Fault::LeftOut(why)) = &row.fault {
-            reasons.entry(why).or_default().push(&row.name);
-        }
+/// Names of the rows without findings, by their reasons.
+fn without_findings(rows: &[Row]) -> Vec<String> {
+    let mut reasons: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.findings.is_empty()) {
+        reasons.entry(fault(row)).or_default().push(&row.name);
     }
-    let line = |(why, names): (&str, Vec<&str>)| format!("Left out, {why}: {}", names.join("; "));
+    let line = |((word, why), names): ((&str, String), Vec<&str>)| {
+        format!("{}, {why}: {}", capitalised(word), names.join("; "))
+    };
     reasons.into_iter().map(line).collect()
 }

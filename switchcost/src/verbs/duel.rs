@@ -6,13 +6,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::ValueEnum;
 
 use super::args::TextOrJson;
 use super::run::{Selection, drawn_seed};
-use crate::figures::duel::verdict::{Kind, MARGIN, MIN_PAIRS};
+use crate::figures::duel::verdict::{Finding, Kind, MARGIN, MIN_PAIRS};
 use crate::figures::duel::{Decider, Row};
+use crate::figures::number::percent;
 use crate::measure::pacing;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{self, Contents, Store};
@@ -115,30 +116,30 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
     let seed = earlier.runs.last().map(|run| run.seed);
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
-    let Lineup { cases, left_out, executables, names, build } = args.lineup()?;
-    let rows: BTreeSet<u32> = cases.iter().map(|case| case.index).collect();
-    if rows.is_empty() {
-        let why = left_out.first().map_or("the plan is empty", |(_, why)| why);
-        bail!("no row can be measured: {why}");
-    }
+    let plan = args.selection.plan()?;
+    let mut cases = plan.cases(false);
+    args.selection.retain(&mut cases)?;
+    let Lineup { cases, left_out, executables, names, build } =
+        Lineup::of(cases, &plan.programs, [&args.first, &args.second])?;
+    let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
+    let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     let store = Store::open_or_dated(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
     let path = store.path().to_owned();
     let all: Vec<Case> =
         cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
     let options = Options { timeout: args.timeout, keep_samples: false, counters: false };
     let mut rounds = Rounds::new((executables, build), store, seed, options, &all)?
-        .between(names, args.margin())
+        .between(names, margin)
         .resume(earlier, &all)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
     for (case, why) in &left_out {
         rounds.leave_out(case, why)?;
     }
     console::say(format_args!(
-        "{} rows take turns for {} s, seed {seed}",
-        rows.len(),
+        "{rows} rows take turns for {} s, seed {seed}",
         args.budget.as_secs_f64()
     ));
-    let mut decider = Decider::new(args.margin(), rows.len());
+    let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
     rounds.run_some(cases, Some(args.budget), &pacing::DUEL, |round, cases, records| {
         if round < most { decider.choose(round, cases, records) } else { Vec::new() }
@@ -176,28 +177,16 @@ fn earlier(path: &Path) -> anyhow::Result<Contents> {
 }
 
 impl Args {
-    /// Largest change that counts as none, as a share.
-    fn margin(&self) -> f64 {
-        self.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN)
-    }
-
-    fn lineup(&self) -> anyhow::Result<Lineup> {
-        let plan = self.selection.plan()?;
-        let mut cases = plan.cases(false);
-        self.selection.retain(&mut cases)?;
-        Lineup::of(cases, &plan.programs, [&self.first, &self.second])
-    }
-
     /// The exit status, as an error unless it is 0.
     fn judge(&self, rows: &[Row]) -> anyhow::Result<()> {
-        let failed: Vec<&Row> = rows.iter().filter(|row| row.has_failed()).collect();
+        let failed: Vec<&str> =
+            rows.iter().filter(|row| row.has_failed()).map(|row| &*row.name).collect();
         if !failed.is_empty() && rows.iter().all(|row| row.findings.is_empty()) {
-            bail!("no row was measured to its end: {}", names(failed));
+            bail!("no row was measured to its end: {}", failed.join("; "));
         }
         // Counts alone say nothing of the time.
-        let is_asked = |kind: Kind| match self.fail_on {
-            Gate::All => !kind.is_count(),
-            gate => gate.includes(kind),
+        let is_asked = |kind: Kind| {
+            self.fail_on.includes(kind) && !(self.fail_on == Gate::All && kind.is_count())
         };
         let mut findings = rows.iter().flat_map(|row| &row.findings);
         if !findings.any(|finding| is_asked(finding.kind) && !finding.is_inconclusive()) {
@@ -206,18 +195,16 @@ impl Args {
         let Some(limit) = self.fail_above else {
             return Ok(());
         };
-        let is_bad = |row: &&Row| {
-            let mut gated = row.findings.iter().filter(|f| self.fail_on.includes(f.kind));
-            row.has_failed() || gated.any(|finding| finding.is_worse_than(limit))
-        };
-        let bad: Vec<&Row> = rows.iter().filter(is_bad).collect();
-        if bad.is_empty() {
-            return Ok(());
-        }
-        bail!("failed, or worse by more than {} %: {}", limit * 100.0, names(bad))
+        let is_worse =
+            |finding: &Finding| self.fail_on.includes(finding.kind) && finding.is_worse_than(limit);
+        let is_bad = |row: &&Row| row.has_failed() || row.findings.iter().any(is_worse);
+        let bad: Vec<&str> = rows.iter().filter(is_bad).map(|row| &*row.name).collect();
+        ensure!(
+            bad.is_empty(),
+            "failed, or worse by more than {}: {}",
+            percent(limit),
+            bad.join("; ")
+        );
+        Ok(())
     }
-}
-
-fn names(rows: Vec<&Row>) -> String {
-    rows.iter().map(|row| &*row.name).collect::<Vec<_>>().join("; ")
 }

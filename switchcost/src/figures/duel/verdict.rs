@@ -4,6 +4,7 @@
 //! fresh starts average out. All intervals of a duel are made together, by Holm's method, and those of the
 //! twins likewise.
 
+use std::collections::BTreeSet;
 use std::iter::zip;
 
 use serde::Serialize;
@@ -118,14 +119,16 @@ pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
 /// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts
 /// as none.
 pub fn judge(rows: &mut [Row], margin: f64) {
-    let all: Vec<Vec<Series>> = rows.iter().map(Series::all_of).collect();
-    let changes = intervals(all.iter().flatten().map(|series| &series.pairs));
-    let twins = intervals(all.iter().flatten().map(|series| &series.twins));
-    let mut intervals = zip(changes, twins);
-    for (row, own) in zip(rows, all) {
-        let judged = zip(own, &mut intervals);
-        row.findings =
-            judged.map(|(series, intervals)| series.finding.judged(intervals, margin)).collect();
+    let mut all: Vec<(usize, Series)> = Vec::new();
+    for (k, row) in rows.iter().enumerate() {
+        if row.pairs.len() >= MIN_PAIRS && row.fault.is_none() {
+            all.extend(KINDS.iter().filter_map(|&kind| Some((k, Series::of(row, kind)?))));
+        }
+    }
+    let changes = intervals(all.iter().map(|(_, series)| &series.pairs));
+    let twins = intervals(all.iter().map(|(_, series)| &series.twins));
+    for ((k, series), intervals) in zip(all, zip(changes, twins)) {
+        rows[k].findings.push(series.finding.judged(intervals, margin));
     }
 }
 
@@ -147,17 +150,6 @@ impl Pair {
             Kind::Faults => self.faults,
         }
     }
-
-    /// Change from the first side to the second: the logarithm of the ratio if `is_share`, else the
-    /// difference.
-    fn change(&self, kind: Kind, is_share: bool) -> Option<f64> {
-        let [first, second] = self.figures(kind)?;
-        Some(match self.time {
-            Some(time) if kind == Kind::Time => time.log_ratio,
-            _ if is_share => (second / first).ln(),
-            _ => second - first,
-        })
-    }
 }
 
 /// One figure of a row before it is judged, and its changes, one for each pair.
@@ -168,37 +160,36 @@ struct Series {
 }
 
 impl Series {
-    fn all_of(row: &Row) -> Vec<Self> {
-        if row.pairs.len() < MIN_PAIRS || row.fault.is_some() {
-            return Vec::new();
-        }
-        KINDS.iter().filter_map(|&kind| Series::of(row, kind)).collect()
-    }
-
     /// A figure of a row; `None` if a pair lacks it.
     fn of(row: &Row, kind: Kind) -> Option<Self> {
-        let all = row.pairs.iter().chain(&row.twins);
-        let is_share = all.flat_map(|pair| pair.figures(kind)).flatten().all(|f| f > 0.0);
-        let changes = |pairs: &[Pair]| -> Option<Vec<f64>> {
-            pairs.iter().map(|pair| pair.change(kind, is_share)).collect()
+        let figures = |pairs: &[Pair]| -> Option<Vec<[f64; 2]>> {
+            pairs.iter().map(|pair| pair.figures(kind)).collect()
+        };
+        let (pairs, twins) = (figures(&row.pairs)?, figures(&row.twins)?);
+        let is_share = pairs.iter().chain(&twins).flatten().all(|&figure| figure > 0.0);
+        // Logarithms of ratios, or differences.
+        let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match pair.time {
+            Some(time) if kind == Kind::Time => time.log_ratio,
+            _ if is_share => (second / first).ln(),
+            _ => second - first,
         };
         let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
         let median = |side: usize| {
-            let figures = row.pairs.iter().filter_map(|pair| Some(pair.figures(kind)?[side]));
-            Some(stats::median(&figures.collect::<Vec<_>>())? / divisor)
+            let figures: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
+            Some(stats::median(&figures)? / divisor)
         };
-        let mut twins = row.twins.iter().flat_map(|pair| pair.figures(kind)).flatten();
-        let first = twins.next();
+        let counts: BTreeSet<u64> = twins.iter().flatten().map(|count| count.to_bits()).collect();
         let finding = Finding {
             kind,
             verdict: Verdict::Within(0.0),
             change: None,
             twin: None,
             is_share,
-            is_exact: kind.is_count() && first.is_some() && twins.all(|count| Some(count) == first),
+            is_exact: kind.is_count() && counts.len() == 1,
             figures: [median(0)?, median(1)?],
         };
-        Some(Series { finding, pairs: changes(&row.pairs)?, twins: changes(&row.twins)? })
+        let pairs = zip(&row.pairs, &pairs).map(change).collect();
+        Some(Series { finding, pairs, twins: zip(&row.twins, &twins).map(change).collect() })
     }
 }
 
@@ -240,13 +231,15 @@ impl Finding {
         }
     }
 
-    /// True if a change would be shown as none, or is one of next to none: a timer's switch in a thousand hops.
+    /// True if there is next to none of it, such as a timer's switch in a thousand hops.
+    pub fn is_scarce(&self) -> bool {
+        self.kind.is_count() && self.figures.iter().all(|&figure| figure < SCARCE)
+    }
+
+    /// True if a change would be shown as none.
     fn is_nothing(&self, change: &Interval) -> bool {
-        if self.kind.is_count() && self.figures.iter().all(|&figure| figure < SCARCE) {
-            return true;
-        }
         let scale = if self.is_share { 1.0 } else { self.figures[0].max(1.0) };
-        change.low.abs().max(change.high.abs()) < NOTHING * scale
+        self.is_scarce() || change.low.abs().max(change.high.abs()) < NOTHING * scale
     }
 
     /// True if the second side is worse by more than this share of the first, as its whole interval says. Any
