@@ -98,8 +98,8 @@ impl Row {
             };
             rounds.entry(record.round).or_default()[place].push(record);
         }
-        let slices: Vec<bool> = records.iter().flat_map(|record| record.quiet.clone()).collect();
-        let quiet = slices.iter().filter(|quiet| **quiet).count();
+        let slices: Vec<f64> =
+            records.iter().flat_map(|record| &record.quiet).map(|&q| f64::from(q)).collect();
         let repeats = records.iter().find_map(|record| record.repeats());
         let repeats = repeats.filter(|_| metric.quantity() == Quantity::Time);
         Some(Row {
@@ -110,7 +110,7 @@ impl Row {
             twins: pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]])),
             metric,
             divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
-            quiet: (!slices.is_empty()).then(|| quiet as f64 / slices.len() as f64),
+            quiet: stats::mean(&slices),
             fault: records.iter().find_map(|record| fault(record)),
             findings: Vec::new(),
         })
@@ -198,12 +198,8 @@ impl Decider {
     pub fn choose(&mut self, round: u32, cases: &[Case], records: &mut [Record]) -> Vec<bool> {
         quiet::settle(records);
         for row in rows(records) {
-            let is_over = if row.has_failed() {
-                Some(true)
-            } else {
-                verdict::interim(&row, self.rows, self.margin)
-            };
-            if let Some(is_over) = is_over {
+            let early = || verdict::interim(&row, self.rows, self.margin);
+            if let Some(is_over) = row.has_failed().then_some(true).or_else(early) {
                 *self.decided.entry(row.case).or_default() |= is_over;
             }
         }

@@ -110,7 +110,10 @@ impl Rounds {
         origin::ensure_same(header, &self.header.machine, &self.header.build)?;
         let other = "it was made by another plan or with other options";
         ensure!(header.plan == self.header.plan && header.seed == self.header.seed, "{other}");
-        ensure!(header.sides == self.header.sides, "it is a duel of other sides");
+        ensure!(
+            header.sides == self.header.sides,
+            "it was made by another verb, or between other sides"
+        );
         ensure!(header.margin == self.header.margin, "it is a duel with another --fail-above");
         for record in earlier.records.iter().filter(|record| record.is_whole()) {
             let is_its = |case: &&Case| case.index == record.case && case.x == record.x;

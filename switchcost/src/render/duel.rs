@@ -172,7 +172,7 @@ fn without_findings(rows: &[Row]) -> Vec<String> {
         reasons.entry(fault(row)).or_default().push(&row.name);
     }
     let line = |((word, why), names): ((&str, String), Vec<&str>)| {
-        format!("{}, {why}: {}", capitalised(word), names.join("; "))
+        format!("{}: {} ({why})", capitalised(word), names.join("; "))
     };
     reasons.into_iter().map(line).collect()
 }

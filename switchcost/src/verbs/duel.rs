@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, anyhow, ensure};
 use clap::ValueEnum;
 
 use super::args::TextOrJson;
-use super::run::{Selection, drawn_seed};
+use super::run::{Selection, drawn_seed, earlier};
 use crate::figures::duel::verdict::{Finding, Kind, MARGIN, MIN_PAIRS};
 use crate::figures::duel::{Decider, Row};
 use crate::figures::number::percent;
 use crate::measure::pacing;
 use crate::measure::rounds::Rounds;
-use crate::measure::store::{self, Contents, Store};
+use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::plan::duel::Lineup;
 use crate::plan::side::Side;
@@ -164,46 +164,30 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() { Ok(()) } else { args.judge(&duel.rows) }
 }
 
-/// The records of a duel that is to go on.
-fn earlier(path: &Path) -> anyhow::Result<Contents> {
-    let contents = store::read_any(path)?;
-    store::tell(path, &contents);
-    if contents.runs.iter().any(|run| run.sides.is_none()) {
-        let what =
-            format!("--resume: {} is no duel's: `run --resume` goes on with it", path.display());
-        return Err(BadUsage::new(what));
-    }
-    Ok(contents)
-}
-
 impl Args {
     /// The exit status, as an error unless it is 0.
     fn judge(&self, rows: &[Row]) -> anyhow::Result<()> {
-        let failed: Vec<&str> =
-            rows.iter().filter(|row| row.has_failed()).map(|row| &*row.name).collect();
-        if !failed.is_empty() && rows.iter().all(|row| row.findings.is_empty()) {
-            bail!("no row was measured to its end: {}", failed.join("; "));
-        }
+        let limit = self.fail_above.unwrap_or(f64::INFINITY);
+        let is_worse = |f: &Finding| self.fail_on.includes(f.kind) && f.is_worse_than(limit);
+        let is_bad = |row: &&Row| row.has_failed() || row.findings.iter().any(is_worse);
+        let bad: Vec<&str> = rows.iter().filter(is_bad).map(|row| &*row.name).collect();
+        let bad = bad.join("; ");
+        let mut findings = rows.iter().flat_map(|row| &row.findings).peekable();
+        ensure!(
+            bad.is_empty() || findings.peek().is_some(),
+            "no row was measured to its end: {bad}"
+        );
         // Counts alone say nothing of the time.
         let is_asked = |kind: Kind| {
             self.fail_on.includes(kind) && !(self.fail_on == Gate::All && kind.is_count())
         };
-        let mut findings = rows.iter().flat_map(|row| &row.findings);
         if !findings.any(|finding| is_asked(finding.kind) && !finding.is_inconclusive()) {
             return Err(anyhow!(NothingSaid));
         }
-        let Some(limit) = self.fail_above else {
-            return Ok(());
-        };
-        let is_worse =
-            |finding: &Finding| self.fail_on.includes(finding.kind) && finding.is_worse_than(limit);
-        let is_bad = |row: &&Row| row.has_failed() || row.findings.iter().any(is_worse);
-        let bad: Vec<&str> = rows.iter().filter(is_bad).map(|row| &*row.name).collect();
         ensure!(
-            bad.is_empty(),
-            "failed, or worse by more than {}: {}",
-            percent(limit),
-            bad.join("; ")
+            self.fail_above.is_none() || bad.is_empty(),
+            "failed, or worse by more than {}: {bad}",
+            percent(limit)
         );
         Ok(())
     }

@@ -1,9 +1,7 @@
 use super::verdict::{MARGIN, Verdict, interim, judge};
 use super::*;
-use crate::measure::quiet::log_ratio;
 
-/// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, and slices with heavy
-/// tails.
+/// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, with heavy tails.
 struct Machine(fastrand::Rng);
 
 impl Machine {
@@ -12,16 +10,11 @@ impl Machine {
         (0..12).map(|_| self.0.f64()).sum::<f64>() - 6.0
     }
 
-    fn slice(&mut self, mean: f64) -> f64 {
-        let busy = if self.0.f64() < 0.05 { 1.2 } else { 1.0 };
-        mean * busy * (0.01 * self.normal()).exp()
-    }
-
     fn pair(&mut self, change: f64) -> Pair {
-        let second = 1e6 * (1.0 + change) * (0.025 * self.normal()).exp();
-        let turns: Vec<[f64; 2]> = (0..6).map(|_| [self.slice(1e6), self.slice(second)]).collect();
+        let busy = if self.0.f64() < 0.05 { 1.1 } else { 1.0 };
+        let log_ratio = (busy * (1.0 + change)).ln() + 0.025 * self.normal();
         Pair {
-            time: Some(Times { medians: [1e6, second], log_ratio: -log_ratio(&turns).unwrap() }),
+            time: Some(Times { medians: [1e6, 1e6 * log_ratio.exp()], log_ratio }),
             memory: None,
             switches: Some([501.0; 2]),
             faults: Some([0.0; 2]),
