@@ -110,7 +110,7 @@ impl Row {
             twins: pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]])),
             metric,
             divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
-            quiet: stats::mean(&slices),
+            quiet: (!slices.is_empty()).then(|| slices.iter().sum::<f64>() / slices.len() as f64),
             fault: records.iter().find_map(|record| fault(record)),
             findings: Vec::new(),
         })

@@ -52,9 +52,6 @@ pub enum Kind {
 /// All kinds, the time first.
 pub const KINDS: [Kind; 4] = [Kind::Time, Kind::Memory, Kind::Switches, Kind::Faults];
 
-/// Most kinds that a row has: memory is a row of its own.
-const KINDS_OF_A_ROW: usize = 3;
-
 impl Kind {
     /// True for a count, which can be exact; false for a time and a size.
     pub fn is_count(self) -> bool {
@@ -106,7 +103,8 @@ pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
         return None;
     }
     let series = Series::of(row, row.kind()).filter(|series| series.finding.is_share)?;
-    let tests = (rows * KINDS_OF_A_ROW) as f64;
+    // Memory is a row of its own.
+    let tests = (rows * (KINDS.len() - 1)) as f64;
     let level = (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / tests;
     let interval = stats::t_interval(&series.pairs, 1.0 - level)?;
     if !interval.contains(0.0) {
@@ -127,8 +125,8 @@ pub fn judge(rows: &mut [Row], margin: f64) {
     }
     let changes = intervals(all.iter().map(|(_, series)| &series.pairs));
     let twins = intervals(all.iter().map(|(_, series)| &series.twins));
-    for ((k, series), intervals) in zip(all, zip(changes, twins)) {
-        rows[k].findings.push(series.finding.judged(intervals, margin));
+    for ((k, series), (change, twin)) in zip(all, zip(changes, twins)) {
+        rows[k].findings.push(series.finding.judged(change, twin, margin));
     }
 }
 
@@ -194,17 +192,18 @@ impl Series {
 }
 
 impl Finding {
-    /// The same with its intervals, as shares unless it is a difference, and its verdict.
-    fn judged(self, intervals: (Option<Interval>, Option<Interval>), margin: f64) -> Self {
-        let shown = |change: Interval| {
-            let bounds = [change.estimate, change.low, change.high];
-            let [estimate, low, high] =
-                if self.is_share { bounds.map(f64::exp_m1) } else { bounds };
-            Interval { estimate, low, high, ..change }
-        };
-        let (change, twin) = (intervals.0.map(shown), intervals.1.map(shown));
-        let finding = Finding { change, twin, ..self };
-        Finding { verdict: finding.verdict_within(margin), ..finding }
+    /// The same with its change and its twin's, and its verdict.
+    fn judged(mut self, change: Option<Interval>, twin: Option<Interval>, margin: f64) -> Self {
+        (self.change, self.twin) = (change, twin);
+        if self.is_share {
+            for change in self.change.iter_mut().chain(&mut self.twin) {
+                for bound in [&mut change.estimate, &mut change.low, &mut change.high] {
+                    *bound = bound.exp_m1();
+                }
+            }
+        }
+        self.verdict = self.verdict_within(margin);
+        self
     }
 
     fn verdict_within(&self, margin: f64) -> Verdict {
