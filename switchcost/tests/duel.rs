@@ -110,6 +110,21 @@ fn two_folders_are_told_apart_by_exact_counts() {
 }
 
 #[test]
+fn report_judges_by_the_margin_of_the_duel() {
+    let sides = Sides::of_two();
+    for side in ["a", "b"] {
+        sides.fake(side, PROGRAM, 1, ":");
+        sides.fake(side, OTHER, 1, ":");
+    }
+    let run = sides.duel("a b --pairs 8 --fail-above 50% --out out.jsonl").finish().expect(0);
+    assert!(run.stdout.contains("within ± 50 %"), "{run}");
+    let report = Run::of(RUNNER).folder(sides.0.path()).flags("report out.jsonl").finish();
+    assert_eq!(report.expect(0).stdout, run.stdout);
+    let other = sides.duel("a b --pairs 8 --fail-above 5% --resume out.jsonl").finish();
+    other.expect_refusal(2, &["another --fail-above"]);
+}
+
+#[test]
 fn a_program_that_fails_on_one_side_is_a_row_and_the_rest_goes_on() {
     let sides = Sides::of_two();
     for side in ["a", "b"] {

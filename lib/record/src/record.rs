@@ -49,6 +49,9 @@ pub struct Run {
     /// Both sides, if it is a duel: what each is called and what it was built from, in a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sides: Option<[String; 2]>,
+    /// Largest change that counts as none, as a share, if it is a duel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
 }
 
 /// Side of a duel.
@@ -75,6 +78,7 @@ impl Run {
             build,
             plan,
             sides: None,
+            margin: None,
         }
     }
 }

@@ -32,13 +32,8 @@ pub const PLAN: Aim =
     Aim { fewest: ROUNDS, rounds: [10, 16], first: 6, turns: [6, 60], leaves_out: true };
 
 /// Aim of a duel, whose rows have two sides and more rounds.
-pub const DUEL: Aim = Aim {
-    fewest: crate::figures::duel::ROUNDS,
-    rounds: [8, 16],
-    first: 6,
-    turns: [4, 30],
-    leaves_out: false,
-};
+pub const DUEL: Aim =
+    Aim { fewest: 8, rounds: [8, 16], first: 6, turns: [4, 30], leaves_out: false };
 
 /// Share of the time that is left which a single case may take.
 const LARGEST_SHARE: f64 = 0.5;

@@ -21,7 +21,7 @@ const QUICK: f64 = 0.1;
 
 /// Share of a case's slices that must be quiet, in half of its rounds at least; if fewer are, all count, and it
 /// is a doubt.
-const ENOUGH: f64 = 0.25;
+pub(crate) const ENOUGH: f64 = 0.25;
 
 /// Reason why a slice does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -90,10 +90,11 @@ impl Rounds {
         })
     }
 
-    /// The same as a duel of these two sides.
+    /// The same as a duel of these two sides; `margin` is the largest change that counts as none.
     #[must_use]
-    pub fn between(mut self, sides: [String; 2]) -> Self {
-        Arc::make_mut(&mut self.header).sides = Some(sides);
+    pub fn between(mut self, sides: [String; 2], margin: f64) -> Self {
+        let header = Arc::make_mut(&mut self.header);
+        (header.sides, header.margin) = (Some(sides), Some(margin));
         self
     }
 
@@ -109,7 +110,11 @@ impl Rounds {
         origin::ensure_same(header, &self.header.machine, &self.header.build)?;
         let other = "it was made by another plan or with other options";
         ensure!(header.plan == self.header.plan && header.seed == self.header.seed, "{other}");
-        ensure!(header.sides == self.header.sides, "it is a duel of other sides");
+        ensure!(
+            header.sides == self.header.sides,
+            "it was made by another verb, or between other sides"
+        );
+        ensure!(header.margin == self.header.margin, "it is a duel with another --fail-above");
         for record in earlier.records.iter().filter(|record| record.is_whole()) {
             let is_its = |case: &&Case| case.index == record.case && case.x == record.x;
             let Some(case) = cases.iter().find(is_its) else {

@@ -1,31 +1,103 @@
-//! Cases of a duel: each on both sides, and a twin of the first.
+//! Cases of a duel: the rows that both sides have, each on both sides and with a twin of the first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::Side;
+use anyhow::{Context, bail};
+use record::{Build, Side};
 
-use super::Case;
+use super::placement::{self, Absent};
+use super::programs::Executables;
+use super::{Case, ProgramTables, side};
 
-/// Task counts of a line. More pairs are worth more than more counts.
-const COUNTS: usize = 3;
+/// Reason why a row has no side.
+const NO_CRATE: &str = "its program is no crate of the workspace: `switchcost compare` of two runs";
 
-/// Cases of a duel: each of these on both sides, and a twin of the first.
-pub fn sides(cases: Vec<Case>) -> Vec<Case> {
-    let on = |case: &Case, side, twin| Case {
-        side: Some(side),
-        twin,
-        // As many as the budget allows.
-        rounds: u32::MAX,
-        ..case.clone()
-    };
-    let all = cases.into_iter().filter(|case| !case.twin).flat_map(|case| {
-        [on(&case, Side::A, false), on(&case, Side::B, false), on(&case, Side::A, true)]
-    });
-    all.collect()
+/// Reason why a row is left out in which nothing can have changed.
+const SAME: &str = "the same program on both sides";
+
+/// What takes part in a duel.
+#[derive(Debug)]
+pub struct Lineup {
+    /// Cases of all rounds.
+    pub cases: Vec<Case>,
+    /// A case of each row that is not measured, and the reason.
+    pub left_out: Vec<Absent>,
+    /// Programs of both sides.
+    pub executables: Executables,
+    /// What each side is called and what it was built from, in a line.
+    pub names: [String; 2],
+    /// Build of the programs, as far as it is that of both sides.
+    pub build: Build,
 }
 
-/// Keeps as many task counts of each slope as a line has, from the fewest to the most.
-pub fn thin_out(cases: &mut Vec<Case>) {
+impl Lineup {
+    /// Brings the programs of both sides up to date, which may take minutes, and chooses the rows.
+    ///
+    /// # Errors
+    /// When a side does not exist, or cannot be built; when no row is left.
+    pub fn of(
+        mut cases: Vec<Case>,
+        tables: &ProgramTables,
+        sides: [&side::Side; 2],
+    ) -> anyhow::Result<Self> {
+        cases.retain(|case| !case.twin);
+        thin_out(&mut cases);
+        let (cases, mut left_out) = placement::place(cases)?;
+        let programs: BTreeSet<String> = cases.iter().map(|case| case.program.clone()).collect();
+        let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
+            programs.iter().map(String::as_str).partition(|name| tables.contains_key(*name));
+        let built = side::programs(sides, &crates)?;
+        let mut executables = Executables::default();
+        let mut reasons: BTreeMap<&str, String> = BTreeMap::new();
+        for &name in &crates {
+            for (side, built) in [Side::A, Side::B].into_iter().zip(&built) {
+                let found = built.executable(name);
+                if let Err(why) = &found {
+                    reasons.entry(name).or_insert(why.clone());
+                }
+                executables.0.insert((Some(side), name.to_owned()), found);
+            }
+            let sameness = side::sameness([&built[0], &built[1]], name);
+            let sameness = sameness.with_context(|| format!("cannot read {name}"))?;
+            reasons.extend(sameness.map(|_| (name, SAME.to_owned())));
+        }
+        if reasons.len() == crates.len() {
+            // Nothing differs: it is a duel of the machine with itself.
+            reasons.retain(|_, why| why != SAME);
+        }
+        reasons.extend(peers.into_iter().map(|name| (name, NO_CRATE.to_owned())));
+        let reason = |case: &Case| reasons.get(&*case.program);
+        // One row of those that cannot differ shows the noise.
+        let is_control = |case: &&Case| {
+            reason(case).is_some_and(|why| why == SAME) && case.pin && !case.is_alone()
+        };
+        let control = cases.iter().find(is_control).map(|case| case.index);
+        let mut measured = Vec::new();
+        for case in cases {
+            match reason(&case) {
+                Some(why) if Some(case.index) != control => left_out.push((case, why.clone())),
+                _ => measured.push(case),
+            }
+        }
+        left_out.dedup_by_key(|(case, _)| case.index);
+        left_out.iter_mut().for_each(|(case, _)| case.side = Some(Side::A));
+        if measured.is_empty() {
+            let why = left_out.first().map_or("the plan is empty", |(_, why)| why);
+            bail!("no row can be measured: {why}");
+        }
+        Ok(Lineup {
+            cases: on_both_sides(&measured),
+            left_out,
+            executables,
+            names: [built[0].name(), built[1].name()],
+            build: Build { git_revision: None, dirty: None, ..observe::build::current() },
+        })
+    }
+}
+
+/// Keeps three task counts of each slope: the fewest, the most and one between. More pairs are worth more
+/// than more counts.
+fn thin_out(cases: &mut Vec<Case>) {
     let mut counts: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
     for case in cases.iter() {
         counts.entry(case.index).or_default().extend(case.x);
@@ -33,9 +105,17 @@ pub fn thin_out(cases: &mut Vec<Case>) {
     cases.retain(|case| {
         let all: Vec<u64> = counts[&case.index].iter().copied().collect();
         let last = all.len().saturating_sub(1);
-        let is_kept = |x: u64| (0..COUNTS).any(|k| all[k * last / (COUNTS - 1)] == x);
-        case.x.is_none_or(is_kept)
+        case.x.is_none_or(|x| [0, last / 2, last].iter().any(|&k| all[k] == x))
     });
+}
+
+/// Each case on both sides and as a twin of the first, as often as the budget allows.
+fn on_both_sides(cases: &[Case]) -> Vec<Case> {
+    let places = [(Side::A, false), (Side::B, false), (Side::A, true)];
+    let all = cases.iter().flat_map(|case| {
+        places.map(|(side, twin)| Case { side: Some(side), twin, rounds: u32::MAX, ..case.clone() })
+    });
+    all.collect()
 }
 
 #[cfg(test)]
@@ -45,20 +125,10 @@ mod tests {
 
     #[test]
     fn a_line_has_both_ends_and_what_is_between() {
-        let plan = Plan::memory().unwrap();
-        let mut cases = plan.cases(false);
+        let mut cases = Plan::memory().unwrap().cases(false);
         thin_out(&mut cases);
         let bare = cases.iter().filter(|case| case.cell.name() == "bare thread");
         let tasks: Vec<_> = bare.filter_map(|case| case.x).collect();
         assert_eq!(tasks, [200, 950, 2000]);
-    }
-
-    #[test]
-    fn each_case_has_two_sides_and_a_twin() {
-        let cases = Plan::built_in().unwrap().cases(false);
-        let own = cases.iter().filter(|case| !case.twin).count();
-        let all = sides(cases);
-        assert_eq!(all.len(), 3 * own);
-        assert!(all.iter().all(|case| !case.twin || case.side == Some(Side::A)));
     }
 }

@@ -1,244 +1,178 @@
-//! A duel as text: a tally, then a line for each figure of each row, those that changed first.
+//! A duel as text: a tally, then a table for each section with a line for each figure. What changed comes
+//! first.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use record::Quantity;
+use stats::Interval;
 
 use super::layout::wrapped;
-use super::plainly;
-use crate::figures::duel::judge::{Fault, Finding, Judged, JudgedRow, KINDS, Kind, Row, Verdict};
+use super::{ABSENT, Grid, plainly};
+use crate::figures::duel::verdict::{Finding, KINDS, Kind, Verdict};
+use crate::figures::duel::{Fault, Row};
+use crate::figures::number::{bracketed, capitalised, change_in_percent, percent};
+use crate::measure::quiet::ENOUGH;
 use crate::system::console::plain_line;
+use crate::views::duel::Duel;
 
-/// Widest line.
-const WIDTH: usize = 100;
-
-/// Widths of a row's name, which may be longer, of its verdict and of its figures.
-const NAME: usize = 32;
-const VERDICT: usize = 23;
-const CHANGE: usize = 8;
-const INTERVAL: usize = 15;
-const FIGURE: usize = 9;
-
-/// Verdicts in the order of the tally.
-const WORDS: [&str; 11] = [
-    "slower",
-    "faster",
-    "more",
-    "fewer",
-    "less",
-    "unchanged",
-    "no verdict",
-    "inconclusive",
-    "failed",
-    "left out",
-    "unfinished",
-];
-
-/// Writes a duel's verdicts for a terminal.
+/// Writes a duel's verdicts for a terminal of `width` columns.
 ///
 /// # Errors
 /// Errors of the writer.
-pub fn text(duel: &Judged, out: &mut impl Write) -> io::Result<()> {
+pub fn text(duel: &Duel, width: usize, out: &mut impl Write) -> io::Result<()> {
+    let mut rows: Vec<&Row> = duel.rows.iter().collect();
+    rows.sort_by_key(|row| !row.findings.iter().any(Finding::has_changed));
     plainly(out, |out| {
-        wrapped(&duel.machine, 0, WIDTH, out)?;
-        for (letter, side) in ["A", "B"].into_iter().zip(&duel.sides) {
-            wrapped(&format!("{letter}: {}", plain_line(side)), 3, WIDTH, out)?;
+        for line in head(duel) {
+            wrapped(&line, 3, width, out)?;
         }
-        let confidence = duel.confidence * 100.0;
-        let quiet = duel.quiet.map_or(String::new(), |share| {
-            format!("; {:.0} % of the slices were quiet", share * 100.0)
-        });
-        wrapped(
-            &format!(
-                "intervals of {confidence} % for all rows together; unchanged: within ± {} %{quiet}\n",
-                duel.margin * 100.0
-            ),
-            0,
-            WIDTH,
-            out,
-        )?;
-        if duel.quiet.is_some_and(|share| share < 0.25) {
-            wrapped(
-                "The machine was disturbed most of the time: all slices count. Repeat it when it is quiet.",
-                0,
-                WIDTH,
-                out,
-            )?;
+        writeln!(out)?;
+        for line in KINDS.iter().filter_map(|&kind| tally(kind, &rows)) {
+            wrapped(&line, 3, width, out)?;
         }
-        for kind in KINDS {
-            tally(kind, &duel.rows, out)?;
+        rows.retain(|row| !row.findings.is_empty());
+        while let Some(first) = rows.first() {
+            let title = &first.section;
+            let (section, others): (Vec<&Row>, _) =
+                rows.into_iter().partition(|row| row.section == *title);
+            write_section(title, &section, width, out)?;
+            rows = others;
         }
-        KINDS.iter().try_for_each(|&kind| table(kind, &duel.rows, out))?;
-        left_out(&duel.rows, out)
+        for line in without_findings(&duel.rows) {
+            writeln!(out)?;
+            wrapped(&line, 2, width, out)?;
+        }
+        Ok(())
     })
 }
 
-/// The finding about a figure of each row. What failed or was left out is told with the time.
-fn of_kind(kind: Kind, rows: &[JudgedRow]) -> impl Iterator<Item = (&Row, Option<&Finding>)> {
-    let of_row = move |judged: &JudgedRow| judged.findings.iter().position(|f| f.kind == kind);
-    rows.iter().filter_map(move |judged| match of_row(judged) {
-        Some(at) => Some((&judged.row, Some(&judged.findings[at]))),
-        None if judged.findings.is_empty() && kind == Kind::Time => Some((&judged.row, None)),
-        None => None,
-    })
-}
-
-fn word(row: &Row, finding: Option<&Finding>) -> &'static str {
-    match (finding.map(|f| (f.kind, &f.verdict)), &row.fault) {
-        (Some((Kind::Time, Verdict::More)), _) => "slower",
-        (Some((Kind::Time, Verdict::Less)), _) => "faster",
-        (Some((_, Verdict::More)), _) => "more",
-        (Some((Kind::Memory, Verdict::Less)), _) => "less",
-        (Some((_, Verdict::Less)), _) => "fewer",
-        (Some((_, Verdict::Within(_))), _) => "unchanged",
-        (Some((_, Verdict::Open(_))), _) => "no verdict",
-        (Some((_, Verdict::Inconclusive(_))), _) => "inconclusive",
-        (None, Some(Fault::Failed(_))) => "failed",
-        (None, Some(Fault::LeftOut(_))) => "left out",
-        (None, None) => "unfinished",
+/// The machine, both sides and what the verdicts mean.
+fn head(duel: &Duel) -> Vec<String> {
+    let [a, b] = [&duel.sides[0], &duel.sides[1]].map(|side| plain_line(side));
+    let mut meaning = format!(
+        "intervals of {} for all rows together; unchanged: within ± {}",
+        percent(duel.confidence),
+        percent(duel.margin)
+    );
+    if let Some(quiet) = duel.quiet {
+        meaning += &format!("; {:.0} % of the slices were quiet", quiet * 100.0);
     }
+    let mut lines = vec![duel.machine.clone(), format!("A: {a}"), format!("B: {b}"), meaning];
+    if duel.quiet.is_some_and(|share| share < ENOUGH) {
+        let doubt = "The machine was disturbed most of the time: all slices count. Repeat it when it is quiet.";
+        lines.push(doubt.to_owned());
+    }
+    lines
 }
 
-fn name(kind: Kind) -> &'static str {
-    match kind {
+/// Number of rows with each verdict on a figure; `None` if no row has the figure.
+fn tally(kind: Kind, rows: &[&Row]) -> Option<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for row in rows {
+        let word = match row.findings.iter().find(|finding| finding.kind == kind) {
+            Some(finding) => word(finding),
+            None if row.findings.is_empty() && kind == row.kind() => fault(row).0,
+            None => continue,
+        };
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    let name = match kind {
         Kind::Time => "time per hop/task",
         Kind::Memory => "memory per task (RSS)",
         Kind::Switches => "voluntary switches per hop/task",
         Kind::Faults => "minor faults per hop/task",
+    };
+    let counts: Vec<String> = counts.iter().map(|(word, n)| format!("{n} {word}")).collect();
+    (!counts.is_empty()).then(|| format!("{name}: {}", counts.join(", ")))
+}
+
+fn word(finding: &Finding) -> &'static str {
+    match (&finding.verdict, finding.kind) {
+        (Verdict::More, Kind::Time) => "slower",
+        (Verdict::Less, Kind::Time) => "faster",
+        (Verdict::More, _) => "more",
+        (Verdict::Less, Kind::Memory) => "less",
+        (Verdict::Less, _) => "fewer",
+        (Verdict::Within(_), _) => "unchanged",
+        (Verdict::Open(_), _) => "no verdict",
+        (Verdict::Inconclusive(_), _) => "inconclusive",
     }
 }
 
-/// How many rows have each verdict.
-fn tally(kind: Kind, rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
-    let words: Vec<&str> = of_kind(kind, rows).map(|(r, f)| word(r, f)).collect();
-    let count = |wanted: &str| words.iter().filter(|&&word| word == wanted).count();
-    let counts: Vec<String> = WORDS
-        .iter()
-        .filter(|&&word| count(word) > 0)
-        .map(|word| format!("{} {word}", count(word)))
-        .collect();
-    if !counts.is_empty() {
-        writeln!(out, "{}: {}", name(kind), counts.join(", "))?;
-    }
-    Ok(())
-}
-
-fn table(kind: Kind, rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
-    // Where both sides have nothing of it, the tally says enough.
-    let is_shown = |finding: &Finding| {
-        !finding.kind.is_count() || finding.figures.iter().any(|&figure| figure >= 0.0005)
-    };
-    let has_changed = |finding: &Option<&Finding>| {
-        finding.is_some_and(|f| matches!(f.verdict, Verdict::More | Verdict::Less))
-    };
-    // What was left out has no line of its own.
-    let mut shown: Vec<(&Row, Option<&Finding>)> = of_kind(kind, rows)
-        .filter(|(row, finding)| match finding {
-            Some(finding) => is_shown(finding),
-            None => !matches!(row.fault, Some(Fault::LeftOut(_))),
-        })
-        .collect();
-    shown.sort_by_key(|(_, finding)| !has_changed(finding));
-    let mut section = None;
-    for (row, finding) in shown {
-        if section.is_none() {
-            writeln!(out)?;
-            let columns = format!("{:>CHANGE$} {:<INTERVAL$}", "A to B", "interval");
-            let figures = format!("{:>FIGURE$} {:>FIGURE$}", "A", "B");
-            writeln!(out, "{:<NAME$} {:<VERDICT$}{columns} {figures}", name(kind), "")?;
-        }
-        if section != Some(&row.section) {
-            wrapped(&row.section, 0, WIDTH, out)?;
-        }
-        section = Some(&row.section);
-        match finding {
-            Some(finding) => write_finding(row, finding, out)?,
-            None => write_fault(row, out)?,
-        }
-    }
-    Ok(())
-}
-
-/// Names the rows that were left out, by their reasons.
-fn left_out(rows: &[JudgedRow], out: &mut Vec<u8>) -> io::Result<()> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for judged in rows {
-        let Some(Fault::LeftOut(why)) = &judged.row.fault else { continue };
-        match reasons.iter_mut().find(|(known, _)| known == why) {
-            Some((_, names)) => names.push(&judged.row.name),
-            None => reasons.push((why, vec![&judged.row.name])),
-        }
-    }
-    for (why, names) in reasons {
-        writeln!(out)?;
-        wrapped(&format!("Left out, {why}: {}", names.join("; ")), 2, WIDTH, out)?;
-    }
-    Ok(())
-}
-
-fn write_finding(row: &Row, finding: &Finding, out: &mut Vec<u8>) -> io::Result<()> {
-    let bare = |change: f64| match finding.is_share {
-        true => format!("{:+.1}", change * 100.0),
-        false => format!("{change:+.3}"),
-    };
-    let show = |change: f64| bare(change) + if finding.is_share { " %" } else { "" };
-    let verdict = match &finding.verdict {
-        Verdict::Within(0.0) => "the same".to_owned(),
-        Verdict::Within(limit) => {
-            format!("unchanged within {}", show(*limit).trim_start_matches('+'))
-        }
-        Verdict::Open(reach) => format!("no verdict: ± {}", show(*reach).trim_start_matches('+')),
-        _ => word(row, Some(finding)).to_owned(),
-    };
-    let exact = match finding.verdict {
-        Verdict::Within(limit) if limit > 0.0 => "",
-        _ if finding.is_exact => ", exact",
-        _ => "",
-    };
-    let brackets = |low, high| format!("[{}, {}]", bare(low), bare(high));
-    let (change, interval) = match finding.change {
-        Some(c) => (show(c.estimate), brackets(c.low, c.high)),
-        None => (String::new(), String::new()),
-    };
-    let quantity = match finding.kind {
-        Kind::Time => Quantity::Time,
-        Kind::Memory => Quantity::Bytes,
-        Kind::Switches | Kind::Faults => Quantity::Count,
-    };
-    let [a, b] = finding.figures.map(|figure| quantity.show(figure));
-    let columns = format!("{change:>CHANGE$} {interval:<INTERVAL$} {a:>FIGURE$} {b:>FIGURE$}");
-    line(&format!("  {:<1$} {2:<VERDICT$}{columns}", row.name, NAME - 2, verdict + exact), out)?;
-    match (&finding.verdict, finding.twin) {
-        (Verdict::Inconclusive(why), Some(t)) if !t.contains(0.0) => {
-            let differs = format!("{why} by {} {}", show(t.estimate), brackets(t.low, t.high));
-            reason(&differs, out)
-        }
-        (Verdict::Inconclusive(why), _) => reason(why, out),
-        _ => Ok(()),
-    }
-}
-
-fn write_fault(row: &Row, out: &mut Vec<u8>) -> io::Result<()> {
-    let verdict = match &row.fault {
-        None => format!("only {} pairs", row.pairs.len()),
-        _ => word(row, None).to_owned(),
-    };
-    line(&format!("  {:<1$} {verdict}", row.name, NAME - 2), out)?;
+/// Reason why a row has no findings: a word, and a sentence.
+fn fault(row: &Row) -> (&'static str, String) {
     match &row.fault {
-        Some(Fault::Failed(why)) => reason(why, out),
-        _ => Ok(()),
+        Some(Fault::Failed(why)) => ("failed", why.clone()),
+        Some(Fault::LeftOut(why)) => ("left out", why.clone()),
+        None => ("unfinished", format!("only {} pairs", row.pairs.len())),
     }
 }
 
-/// Writes why there is no verdict, below its row.
-fn reason(why: &str, out: &mut Vec<u8>) -> io::Result<()> {
-    wrapped(&format!("    {why}"), 4, WIDTH, out)
+/// Writes the table of a section, and why figures are inconclusive.
+fn write_section(title: &str, rows: &[&Row], width: usize, out: &mut Vec<u8>) -> io::Result<()> {
+    let head = ["", "verdict", "A to B", "A", "B"].map(str::to_owned).to_vec();
+    let mut grid = Grid { head, body: Vec::new() };
+    let mut reasons = Vec::new();
+    for row in rows {
+        for finding in &row.findings {
+            if let Verdict::Inconclusive(why) = &finding.verdict {
+                let twin = finding.twin.filter(|twin| !twin.contains(0.0));
+                let by =
+                    twin.map_or(String::new(), |twin| format!(" by {}", change(finding, &twin)));
+                reasons.push(format!("  {}: {why}{by}", row.name));
+            }
+        }
+        // The tally says enough of what both sides have next to none of.
+        let shown = row.findings.iter().filter(|finding| !finding.is_scarce());
+        grid.body.extend(shown.map(|finding| cells(&row.name, finding)));
+    }
+    writeln!(out)?;
+    wrapped(title, 0, width, out)?;
+    grid.write_text(width, out)?;
+    reasons.iter().try_for_each(|reason| wrapped(reason, 4, width, out))
 }
 
-/// Writes a line that is no wider than all are.
-fn line(text: &str, out: &mut Vec<u8>) -> io::Result<()> {
-    match text.chars().count() > WIDTH {
-        true => writeln!(out, "{}…", text.chars().take(WIDTH - 1).collect::<String>()),
-        false => writeln!(out, "{}", text.trim_end()),
+/// Line of a finding; that of a count is indented, below the time of its row.
+fn cells(row: &str, finding: &Finding) -> Vec<String> {
+    let (name, quantity) = match finding.kind {
+        Kind::Time => (row, Quantity::Time),
+        Kind::Memory => (row, Quantity::Bytes),
+        Kind::Switches => ("  voluntary switches", Quantity::Count),
+        Kind::Faults => ("  minor faults", Quantity::Count),
+    };
+    let exact = if finding.is_exact { ", exact" } else { "" };
+    let verdict = match finding.verdict {
+        Verdict::Within(0.0) => format!("the same{exact}"),
+        Verdict::Open(reach) => format!("no verdict: ± {}", percent(reach)),
+        Verdict::Less | Verdict::More => format!("{}{exact}", word(finding)),
+        Verdict::Within(_) | Verdict::Inconclusive(_) => word(finding).to_owned(),
+    };
+    let change = finding.change.map_or(ABSENT.to_owned(), |interval| change(finding, &interval));
+    let [a, b] = finding.figures.map(|figure| quantity.show(figure));
+    vec![name.to_owned(), verdict, change, a, b]
+}
+
+/// A change with its interval: in per cent, or as a difference.
+fn change(finding: &Finding, change: &Interval) -> String {
+    let show = |value: f64| {
+        if finding.is_share { change_in_percent(1.0 + value) } else { format!("{value:+.3}") }
+    };
+    let sign = if finding.is_share { " %" } else { "" };
+    format!("{}{sign} {}", show(change.estimate), bracketed(change, show))
+}
+
+/// Names of the rows without findings, by their reasons.
+fn without_findings(rows: &[Row]) -> Vec<String> {
+    let mut reasons: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.findings.is_empty()) {
+        reasons.entry(fault(row)).or_default().push(&row.name);
     }
+    let line = |((word, why), names): ((&str, String), Vec<&str>)| {
+        format!("{}: {} ({why})", capitalised(word), names.join("; "))
+    };
+    reasons.into_iter().map(line).collect()
 }

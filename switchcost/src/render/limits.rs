@@ -10,16 +10,17 @@ use super::grid::Grid;
 use super::layout::wrapped;
 use crate::views::doctor::{Checkup, Line, Verdict};
 
-/// Widest text where the terminal's width is not known.
-const WIDEST: usize = 100;
+/// Width of text if standard output is no terminal.
+const USUAL: usize = 100;
 
-/// Under this a line is broken by the terminal.
-const NARROWEST: usize = 60;
+/// Narrowest and widest text: the terminal breaks lines under it, and nobody reads longer ones.
+const LIMITS: [usize; 2] = [60, 120];
 
 /// Width of text on this standard output.
 pub fn width() -> usize {
+    let [narrowest, widest] = LIMITS;
     terminal_size_of(io::stdout())
-        .map_or(WIDEST, |(Width(columns), _)| usize::from(columns).clamp(NARROWEST, WIDEST))
+        .map_or(USUAL, |(Width(columns), _)| usize::from(columns).clamp(narrowest, widest))
 }
 
 /// Writes the answer within `width` columns; only commands and paths may be longer.

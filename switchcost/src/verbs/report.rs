@@ -9,13 +9,13 @@ use record::Record;
 
 use super::output::{self, Format, figures_json, json};
 use crate::figures::Figures;
-use crate::figures::duel::judge::{self, Judged};
 use crate::measure::store;
 use crate::render;
 use crate::render::layout::width;
 use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
+use crate::views::duel::Duel;
 use crate::views::fleet::Fleet;
 
 #[derive(Debug, clap::Args)]
@@ -151,13 +151,13 @@ fn duel(args: &Args, records: &[Record]) -> anyhow::Result<()> {
         "these are the records of a duel, which has verdicts and no tables: print them, or write them by \
          --export-json",
     )?;
-    let judged = Judged::of(records, judge::MARGIN);
-    if let Some(output) = made(&args.json, |out| json(&judged, out))? {
+    let duel = Duel::of(records);
+    if let Some(output) = made(&args.json, |out| json(&duel, out))? {
         return write(vec![output]);
     }
     console::print(|out| match args.format {
-        Format::Json => json(&judged, out),
-        _ => render::duel::text(&judged, out),
+        Format::Json => json(&duel, out),
+        _ => render::duel::text(&duel, width(), out),
     })
     .context("cannot print the result")
 }

@@ -279,7 +279,7 @@ fn list(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The records of a run that is to go on.
-fn earlier(path: &Path) -> anyhow::Result<Contents> {
+pub(super) fn earlier(path: &Path) -> anyhow::Result<Contents> {
     let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
     if path == Path::new("-") {
         return Err(fault("a run can only go on in a file".to_owned()));

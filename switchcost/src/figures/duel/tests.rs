@@ -1,0 +1,155 @@
+use super::verdict::{MARGIN, Verdict, interim, judge};
+use super::*;
+
+/// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, with heavy tails.
+struct Machine(fastrand::Rng);
+
+impl Machine {
+    /// Irwin-Hall: near enough to a normal deviate.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.0.f64()).sum::<f64>() - 6.0
+    }
+
+    fn pair(&mut self, change: f64) -> Pair {
+        let busy = if self.0.f64() < 0.05 { 1.1 } else { 1.0 };
+        let log_ratio = (busy * (1.0 + change)).ln() + 0.025 * self.normal();
+        Pair {
+            time: Some(Times { medians: [1e6, 1e6 * log_ratio.exp()], log_ratio }),
+            memory: None,
+            switches: Some([501.0; 2]),
+            faults: Some([0.0; 2]),
+        }
+    }
+
+    fn row(&mut self, change: f64, n: usize) -> Row {
+        Row {
+            case: 0,
+            section: String::new(),
+            name: String::new(),
+            pairs: (0..n).map(|_| self.pair(change)).collect(),
+            twins: (0..n / 3).map(|_| self.pair(0.0)).collect(),
+            metric: Metric::Hop,
+            divisor: 1.0,
+            quiet: None,
+            fault: None,
+            findings: Vec::new(),
+        }
+    }
+}
+
+fn machine() -> Machine {
+    Machine(fastrand::Rng::with_seed(1))
+}
+
+/// Findings about the time, the switches and the faults of a row.
+fn judged(row: Row) -> [Finding; 3] {
+    let mut rows = [row];
+    judge(&mut rows, MARGIN);
+    rows[0].findings.clone().try_into().unwrap()
+}
+
+#[test]
+fn a_delay_is_found_and_equal_builds_are_not_called_different() {
+    let mut machine = machine();
+    let (mut found, mut alarms, mut voided) = (0, 0, 0);
+    for _ in 0..200 {
+        found += usize::from(judged(machine.row(0.05, 24))[0].verdict == Verdict::More);
+        let equal = judged(machine.row(0.0, 24));
+        voided += equal.iter().filter(|finding| finding.is_inconclusive()).count();
+        alarms += equal.iter().filter(|finding| finding.has_changed()).count();
+    }
+    assert!(found >= 190 && alarms <= 6 && voided <= 6, "{found} {alarms} {voided}");
+}
+
+#[test]
+fn many_rows_are_corrected_together() {
+    let mut machine = machine();
+    let mut alarms = 0;
+    for _ in 0..100 {
+        let mut rows: Vec<Row> = (0..20).map(|_| machine.row(0.0, 8)).collect();
+        rows.push(machine.row(0.5, 8));
+        judge(&mut rows, MARGIN);
+        assert_eq!(rows[20].findings[0].verdict, Verdict::More);
+        alarms += usize::from(rows[..20].iter().any(|row| row.findings[0].has_changed()));
+    }
+    assert!(alarms <= 4, "{alarms}");
+}
+
+#[test]
+fn looks_before_the_end_keep_the_error_and_find_what_is_large() {
+    let mut machine = machine();
+    let (mut alarms, mut found) = (0, 0);
+    for _ in 0..300 {
+        for (change, count) in [(0.0, &mut alarms), (0.2, &mut found)] {
+            let row = machine.row(change, 27);
+            let at = |n: usize| Row { pairs: row.pairs[..n].to_vec(), ..row.clone() };
+            let early = (0..=27).any(|n| interim(&at(n), 5, MARGIN) == Some(true));
+            *count += usize::from(early || judged(row)[0].has_changed());
+        }
+    }
+    // One in a hundred, and all.
+    assert!(alarms <= 8 && found == 300, "{alarms} {found}");
+}
+
+#[test]
+fn a_count_is_exact_if_every_twin_gave_the_same() {
+    let mut row = machine().row(0.0, 8);
+    row.pairs.iter_mut().for_each(|pair| pair.switches = Some([501.0, 1002.0]));
+    let [_, switches, faults] = judged(row.clone());
+    assert_eq!((&switches.verdict, switches.is_exact), (&Verdict::More, true));
+    assert!((switches.change.unwrap().estimate - 1.0).abs() < 1e-12 && switches.is_share);
+    assert!(switches.is_worse_than(0.99) && !switches.is_worse_than(1.01));
+    // Without a count there is no share: a difference.
+    assert_eq!((faults.verdict, faults.is_share), (Verdict::Within(0.0), false));
+    row.twins[1].switches = Some([501.0, 502.0]);
+    assert!(!judged(row)[1].is_exact);
+}
+
+#[test]
+fn rounding_is_no_change_and_more_than_nothing_is_beyond_any_limit() {
+    let mut row = machine().row(0.0, 8);
+    for pair in &mut row.pairs {
+        (pair.switches, pair.faults) = (Some([501.0, 501.01]), Some([0.0, 0.5]));
+    }
+    let [_, switches, faults] = judged(row);
+    assert_eq!(switches.verdict, Verdict::Within(0.0));
+    assert!(!faults.is_share && faults.is_worse_than(10.0));
+}
+
+#[test]
+fn a_twin_that_differs_voids_its_figure() {
+    let mut machine = machine();
+    let twins = (0..8).map(|_| machine.pair(0.3)).collect();
+    let [time, switches, _] = judged(Row { twins, ..machine.row(0.3, 24) });
+    assert!(matches!(time.verdict, Verdict::Inconclusive(_)) && !switches.is_inconclusive());
+}
+
+#[test]
+fn what_noise_hides_is_not_called_unchanged() {
+    let mut row = machine().row(0.0, 8);
+    for (k, pair) in row.pairs.iter_mut().enumerate() {
+        pair.time.as_mut().unwrap().log_ratio = if k % 2 == 0 { 0.5 } else { -0.5 };
+    }
+    assert!(matches!(judged(row)[0].verdict, Verdict::Open(_)));
+}
+
+#[test]
+fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
+    let mut machine = machine();
+    let failed = Row { fault: Some(Fault::Failed("x".to_owned())), ..machine.row(0.0, 9) };
+    let mut uncounted = machine.row(0.0, 9);
+    uncounted.pairs[3].switches = None;
+    let size = |k: i32, change: f64| {
+        let noise = 1.0 + 0.001 * f64::from(k % 3);
+        Pair { memory: Some([1000.0, 1000.0 * change * noise]), ..Pair::default() }
+    };
+    let pairs = (0..8).map(|k| size(k, 1.1)).collect();
+    let twins = (0..3).map(|k| size(k, 1.0)).collect();
+    let memory = Row { pairs, twins, ..machine.row(0.0, 8) };
+    let mut rows = [machine.row(0.0, 7), failed, uncounted, memory];
+    judge(&mut rows, MARGIN);
+    assert_eq!(rows.each_ref().map(|row| row.findings.len()), [0, 0, 2, 1]);
+    let finding = &rows[3].findings[0];
+    assert_eq!((finding.kind, &finding.verdict), (Kind::Memory, &Verdict::More));
+    assert!((finding.change.unwrap().estimate - 0.1).abs() < 0.01 && finding.is_share);
+}

@@ -1,0 +1,261 @@
+//! Verdicts of a duel: pure functions of the pairs' figures.
+//!
+//! A pair is one value: its processes share a bias of their own (placement of memory, of threads) that only
+//! fresh starts average out. All intervals of a duel are made together, by Holm's method, and those of the
+//! twins likewise.
+
+use std::collections::BTreeSet;
+use std::iter::zip;
+
+use serde::Serialize;
+use stats::Interval;
+
+use super::{Pair, Row};
+use crate::measure::pacing;
+
+/// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge
+/// each change of a program: one false alarm in twenty would be too many.
+pub const CONFIDENCE: f64 = 0.99;
+
+/// Fewest pairs that a verdict is made of.
+pub const MIN_PAIRS: usize = pacing::DUEL.fewest as usize;
+
+/// Largest change that counts as none, as a share, unless `--fail-above` says another.
+pub const MARGIN: f64 = 0.05;
+
+/// Change that is shown as none, as a share: a count that has rounding alone is no other count.
+const NOTHING: f64 = 0.0005;
+
+/// Count per hop or task below which there is next to none.
+const SCARCE: f64 = 0.001;
+
+/// Share of the error that the looks before the end have together; the end has the rest.
+const EARLY: f64 = 0.4;
+
+/// Numbers of pairs after which a row may be decided before the end.
+const LOOKS: [usize; 6] = [MIN_PAIRS, 12, 18, 27, 40, 60];
+
+/// Figure that is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Time of an iteration.
+    Time,
+    /// Memory of a task.
+    Memory,
+    /// Voluntary switches of an iteration.
+    Switches,
+    /// Minor page faults of an iteration.
+    Faults,
+}
+
+/// All kinds, the time first.
+pub const KINDS: [Kind; 4] = [Kind::Time, Kind::Memory, Kind::Switches, Kind::Faults];
+
+impl Kind {
+    /// True for a count, which can be exact; false for a time and a size.
+    pub fn is_count(self) -> bool {
+        matches!(self, Kind::Switches | Kind::Faults)
+    }
+}
+
+/// Finding about one figure of a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The figure.
+    pub kind: Kind,
+    /// What can be said.
+    pub verdict: Verdict,
+    /// Change from the first side to the second with its corrected interval: as a share of the first
+    /// (0.02 is 2 % more), or as a difference if a count is zero.
+    pub change: Option<Interval>,
+    /// The same between twins.
+    pub twin: Option<Interval>,
+    /// True if `change` is a share.
+    pub is_share: bool,
+    /// True if every process of every twin had the same count.
+    pub is_exact: bool,
+    /// Medians over the pairs, the first side's and the second's: times and counts for each hop or task.
+    pub figures: [f64; 2],
+}
+
+/// What can be said of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The second side has less of it.
+    Less,
+    /// It has more.
+    More,
+    /// The whole interval lies within the margin; there is no change beyond this.
+    Within(f64),
+    /// Nothing: the interval reaches so far from no change.
+    Open(f64),
+    /// Nothing, and why.
+    Inconclusive(String),
+}
+
+/// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
+/// Each look has its own part of the error, so that all looks and the end together keep it (Bonferroni);
+/// `rows` are judged together.
+pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
+    if !LOOKS.contains(&row.pairs.len()) {
+        return None;
+    }
+    let series = Series::of(row, row.kind()).filter(|series| series.finding.is_share)?;
+    // Memory is a row of its own.
+    let tests = (rows * (KINDS.len() - 1)) as f64;
+    let level = (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / tests;
+    let interval = stats::t_interval(&series.pairs, 1.0 - level)?;
+    if !interval.contains(0.0) {
+        return Some(true);
+    }
+    let is_within = interval.low >= (-margin).ln_1p() && interval.high <= margin.ln_1p();
+    is_within.then_some(false)
+}
+
+/// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts
+/// as none.
+pub fn judge(rows: &mut [Row], margin: f64) {
+    let mut all: Vec<(usize, Series)> = Vec::new();
+    for (k, row) in rows.iter().enumerate() {
+        if row.pairs.len() >= MIN_PAIRS && row.fault.is_none() {
+            all.extend(KINDS.iter().filter_map(|&kind| Some((k, Series::of(row, kind)?))));
+        }
+    }
+    let changes = intervals(all.iter().map(|(_, series)| &series.pairs));
+    let twins = intervals(all.iter().map(|(_, series)| &series.twins));
+    for ((k, series), (change, twin)) in zip(all, zip(changes, twins)) {
+        rows[k].findings.push(series.finding.judged(change, twin, margin));
+    }
+}
+
+/// Intervals of the means, each at the level of its step in Holm's method: one excludes zero exactly if that
+/// rejects. `None` for under two values.
+fn intervals<'a>(series: impl Iterator<Item = &'a Vec<f64>>) -> Vec<Option<Interval>> {
+    let series: Vec<&Vec<f64>> = series.collect();
+    let p: Vec<f64> = series.iter().map(|values| stats::t_p(values).unwrap_or(1.0)).collect();
+    let levels = stats::holm_levels(&p, (1.0 - CONFIDENCE) * (1.0 - EARLY));
+    zip(series, levels).map(|(values, level)| stats::t_interval(values, 1.0 - level)).collect()
+}
+
+impl Pair {
+    fn figures(&self, kind: Kind) -> Option<[f64; 2]> {
+        match kind {
+            Kind::Time => self.time.map(|time| time.medians),
+            Kind::Memory => self.memory,
+            Kind::Switches => self.switches,
+            Kind::Faults => self.faults,
+        }
+    }
+}
+
+/// One figure of a row before it is judged, and its changes, one for each pair.
+struct Series {
+    finding: Finding,
+    pairs: Vec<f64>,
+    twins: Vec<f64>,
+}
+
+impl Series {
+    /// A figure of a row; `None` if a pair lacks it.
+    fn of(row: &Row, kind: Kind) -> Option<Self> {
+        let figures = |pairs: &[Pair]| -> Option<Vec<[f64; 2]>> {
+            pairs.iter().map(|pair| pair.figures(kind)).collect()
+        };
+        let (pairs, twins) = (figures(&row.pairs)?, figures(&row.twins)?);
+        let is_share = pairs.iter().chain(&twins).flatten().all(|&figure| figure > 0.0);
+        // Logarithms of ratios, or differences.
+        let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match pair.time {
+            Some(time) if kind == Kind::Time => time.log_ratio,
+            _ if is_share => (second / first).ln(),
+            _ => second - first,
+        };
+        let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
+        let median = |side: usize| {
+            let figures: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
+            Some(stats::median(&figures)? / divisor)
+        };
+        let counts: BTreeSet<u64> = twins.iter().flatten().map(|count| count.to_bits()).collect();
+        let finding = Finding {
+            kind,
+            verdict: Verdict::Within(0.0),
+            change: None,
+            twin: None,
+            is_share,
+            is_exact: kind.is_count() && counts.len() == 1,
+            figures: [median(0)?, median(1)?],
+        };
+        let pairs = zip(&row.pairs, &pairs).map(change).collect();
+        Some(Series { finding, pairs, twins: zip(&row.twins, &twins).map(change).collect() })
+    }
+}
+
+impl Finding {
+    /// The same with its change and its twin's, and its verdict.
+    fn judged(mut self, change: Option<Interval>, twin: Option<Interval>, margin: f64) -> Self {
+        (self.change, self.twin) = (change, twin);
+        if self.is_share {
+            for change in self.change.iter_mut().chain(&mut self.twin) {
+                for bound in [&mut change.estimate, &mut change.low, &mut change.high] {
+                    *bound = bound.exp_m1();
+                }
+            }
+        }
+        self.verdict = self.verdict_within(margin);
+        self
+    }
+
+    fn verdict_within(&self, margin: f64) -> Verdict {
+        let inconclusive = |why: &str| Verdict::Inconclusive(why.to_owned());
+        if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
+            return inconclusive("A against itself differs");
+        }
+        let Some(change) = self.change else {
+            return inconclusive("its figures have no interval");
+        };
+        let reach = change.high.max(-change.low);
+        if self.kind == Kind::Memory && !self.is_share {
+            inconclusive("its memory does not grow with its tasks")
+        } else if self.is_nothing(&change) {
+            Verdict::Within(0.0)
+        } else if change.high < 0.0 {
+            Verdict::Less
+        } else if change.low > 0.0 {
+            Verdict::More
+        } else if self.is_share && reach > margin {
+            Verdict::Open(reach)
+        } else {
+            Verdict::Within(reach)
+        }
+    }
+
+    /// True if there is next to none of it, such as a timer's switch in a thousand hops.
+    pub fn is_scarce(&self) -> bool {
+        self.kind.is_count() && self.figures.iter().all(|&figure| figure < SCARCE)
+    }
+
+    /// True if a change would be shown as none.
+    fn is_nothing(&self, change: &Interval) -> bool {
+        let scale = if self.is_share { 1.0 } else { self.figures[0].max(1.0) };
+        self.is_scarce() || change.low.abs().max(change.high.abs()) < NOTHING * scale
+    }
+
+    /// True if the second side is worse by more than this share of the first, as its whole interval says. Any
+    /// more than nothing is more than any share of it.
+    pub fn is_worse_than(&self, limit: f64) -> bool {
+        let low = self.change.map_or(0.0, |change| change.low);
+        let limit = if self.is_share { limit } else { limit * self.figures[0] };
+        self.verdict == Verdict::More && low > limit
+    }
+
+    /// True if the second side has less or more of it.
+    pub fn has_changed(&self) -> bool {
+        matches!(self.verdict, Verdict::Less | Verdict::More)
+    }
+
+    /// True if nothing can be said.
+    pub fn is_inconclusive(&self) -> bool {
+        matches!(self.verdict, Verdict::Inconclusive(_) | Verdict::Open(_))
+    }
+}
