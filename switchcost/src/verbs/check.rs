@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 
-use crate::check::{self, Candidate, Checked, Conformity, Level};
+use crate::check::{self, Candidate, Checked, Conformity};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_others};
@@ -18,10 +18,6 @@ use crate::verbs::args::{ProgramArgs, TextOrJson};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Level of the contract
-    #[arg(long, value_enum, default_value_t = Level::Core)]
-    level: Level,
-
     /// Time after which a program that neither answers nor ends hangs
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = time_limit)]
     timeout: Duration,
@@ -34,11 +30,10 @@ pub(crate) struct Args {
     command: ProgramArgs,
 }
 
-/// The answer for programs, and the tally for people.
+/// Results of all checks, and how many there are of each.
 #[derive(Serialize)]
 struct Report<'a> {
     program: &'a str,
-    level: Level,
     passed: usize,
     failed: usize,
     skipped: usize,
@@ -50,52 +45,45 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
     let _turn = Turn::take();
-    let mut report =
-        Report { program, level: args.level, passed: 0, failed: 0, skipped: 0, checks: Vec::new() };
-    // A check is made when its turn comes.
-    let mut checks = check::check(&candidate);
-    while signals::received().is_none()
-        && let Some(checked) = checks.next()
-    {
+    let mut report = Report { program, passed: 0, failed: 0, skipped: 0, checks: Vec::new() };
+    for checked in check::check(&candidate) {
+        // A check that was interrupted has no result.
         if signals::received().is_some() {
-            break;
+            bail!("interrupted after {} checks", report.checks.len());
         }
         if args.format == TextOrJson::Text {
             print(&line(&checked))?;
         }
         report.add(checked);
     }
-    if signals::received().is_some() {
-        bail!("interrupted after {} checks", report.checks.len());
-    }
+    let Report { passed, failed, skipped, checks, .. } = &report;
     print(&match args.format {
-        TextOrJson::Text => report.tally(),
+        TextOrJson::Text => format!("{passed} passed, {failed} failed, {skipped} skipped"),
         TextOrJson::Json => serde_json::to_string(&report)?,
     })?;
-    match report.failed {
-        0 => Ok(()),
-        failed => bail!("{program}: {failed} of {} checks failed", report.checks.len()),
-    }
+    ensure!(*failed == 0, "{program}: {failed} of {} checks failed", checks.len());
+    Ok(())
 }
 
 impl Args {
     /// The program, which can be started.
     fn candidate(&self, program: &str, flags: &[String]) -> anyhow::Result<Candidate> {
-        let own = |e: anyhow::Error| BadUsage::new(format!("{e}: the checks set it"));
-        ensure_others(flags).map_err(own)?;
-        if flags.iter().any(|flag| flag.split('=').next() == Some("--tasks")) {
-            return Err(own(anyhow!("--tasks is the runner's own")));
+        ensure_others(flags).map_err(|e| BadUsage::new(format!("{e}: the checks set it")))?;
+        for flag in flags {
+            let name = flag.split('=').next().unwrap_or(flag);
+            if ["--tasks", "--threads"].contains(&name) {
+                return Err(BadUsage::new(format!(
+                    "{name} is the runner's own: the checks set it"
+                )));
+            }
         }
         let programs = Programs::find([program], &built_in_tables()?)?;
         let executable = match programs.missing(program) {
             Some(why) => return Err(BadUsage::new(why)),
             None => programs.executable(program)?.clone(),
         };
-        let candidate = Candidate {
-            patience: self.timeout,
-            ..Candidate::new(executable, flags.to_vec(), self.level)
-        };
-        candidate.try_start().map_err(|e| BadUsage::new(format!("{e:#}")))?;
+        let candidate = Candidate { executable, flags: flags.to_vec(), timeout: self.timeout };
+        candidate.start(["--describe"]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         Ok(candidate)
     }
 }
@@ -108,15 +96,6 @@ impl Report<'_> {
             Conformity::Skipped(_) => self.skipped += 1,
         }
         self.checks.push(checked);
-    }
-
-    fn tally(&self) -> String {
-        let Report { passed, failed, skipped, .. } = self;
-        let level = match self.level {
-            Level::Core => "core",
-            Level::Full => "full",
-        };
-        format!("{passed} passed, {failed} failed, {skipped} skipped: level {level}")
     }
 }
 

@@ -1,18 +1,21 @@
 //! A measuring process that others interfere with. It takes no right where they are the same user's.
 
+use std::time::Duration;
+
 use contract::message::Answer;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use switchcost::check::{Candidate, Level, Live, threads};
+use switchcost::check::{Candidate, Live};
 
 use crate::support::house::House;
-use crate::support::{build, is_installed, skip};
+use crate::support::{build, is_installed, skip, threads};
 
 /// A controlled run that is ready, and its processes.
 fn ready(program: &str) -> (Live, Vec<i32>) {
-    let candidate = Candidate::new(build().join(program), Vec::new(), Level::Full);
-    let mut live = candidate.small("--controlled").start().unwrap();
+    let executable = build().join(program).into();
+    let candidate = Candidate { executable, flags: Vec::new(), timeout: Duration::from_secs(60) };
+    let mut live = candidate.start_small().unwrap();
     let pids = live.ready().unwrap();
     (live, pids)
 }
