@@ -19,12 +19,6 @@ use crate::system::signals;
 /// Tasks of a run, if a check does not ask for others.
 pub(super) const TASKS: u64 = 3;
 
-/// Most lines that a program prints before it ends.
-const MOST_LINES: usize = 10_000;
-
-/// Most lines of a program's output that a failure quotes.
-const MOST_QUOTED: usize = 20;
-
 /// Program to be checked.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -39,7 +33,7 @@ pub struct Candidate {
 /// A run of a candidate, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Live {
-    session: Session,
+    pub(super) session: Session,
     timeout: Duration,
 }
 
@@ -147,16 +141,6 @@ impl Live {
         Ok(kill(self.pid(), signal)?)
     }
 
-    /// Closes the reading end of its standard output.
-    pub(super) fn drop_stdout(&mut self) {
-        self.session.drop_stdout();
-    }
-
-    /// Whether the program has ended.
-    pub(super) fn has_ended(&self) -> bool {
-        self.session.has_ended()
-    }
-
     /// Closes its input, and waits for its end.
     pub fn finish(mut self) -> anyhow::Result<Exit> {
         self.session.close_input();
@@ -167,7 +151,7 @@ impl Live {
     pub fn wait(mut self) -> anyhow::Result<Exit> {
         let mut lines = Vec::new();
         while let Some(line) = self.session.line()? {
-            ensure!(lines.len() < MOST_LINES, "it prints more than {MOST_LINES} lines");
+            ensure!(lines.len() < 10_000, "it prints more than 10,000 lines");
             lines.push(String::from_utf8(line)?);
         }
         // Before the group is killed: a process that is left behind is a fault.
@@ -207,7 +191,7 @@ impl fmt::Display for Exit {
         }
         let printed = self.lines.iter().map(|line| ('>', line.as_str()));
         let said = self.stderr().lines().map(|line| ('!', line));
-        for (mark, line) in printed.take(MOST_QUOTED).chain(said.take(MOST_QUOTED)) {
+        for (mark, line) in printed.take(20).chain(said.take(20)) {
             writeln!(f, "  {mark} {line}")?;
         }
         Ok(())

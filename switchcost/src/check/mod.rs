@@ -1,7 +1,5 @@
 //! Any program in any language, held to docs/CONTRACT.md.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use self::candidate::TASKS;
@@ -13,23 +11,7 @@ mod refusals;
 mod requests;
 mod rest;
 
-/// Reason why a check cannot be made.
-#[derive(Debug)]
-struct Skipped(String);
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Skipped {}
-
-fn skipped(why: impl Into<String>) -> anyhow::Error {
-    Skipped(why.into()).into()
-}
-
-type Check = fn(&Candidate) -> anyhow::Result<()>;
+type Check = fn(&Candidate) -> anyhow::Result<Conformity>;
 
 /// All checks by name. The first one must pass for the others to be made.
 const CHECKS: &[(&str, Check)] = &[
@@ -73,20 +55,15 @@ pub enum Conformity {
 pub fn check(candidate: &Candidate) -> impl Iterator<Item = Checked> {
     let mut is_described = true;
     CHECKS.iter().map(move |&(name, check)| {
-        let result = if is_described {
-            check(candidate)
-        } else {
-            Err(skipped("it is not known what the program describes"))
-        };
-        let result = match result {
-            Ok(()) => Conformity::Passed,
-            Err(e) if e.is::<Skipped>() => Conformity::Skipped(e.to_string()),
-            Err(e) => {
-                // The others would fail for this reason, and each after as long a wait.
-                is_described = is_described && candidate.description(TASKS).is_ok();
-                Conformity::Failed(format!("{e:#}").trim_end().to_owned())
-            }
-        };
+        if !is_described {
+            let why = "it is not known what the program describes".to_owned();
+            return Checked { check: name, result: Conformity::Skipped(why) };
+        }
+        let result = check(candidate).unwrap_or_else(|e| {
+            // The others would fail for this reason, and each after as long a wait.
+            is_described = candidate.description(TASKS).is_ok();
+            Conformity::Failed(format!("{e:#}").trim_end().to_owned())
+        });
         Checked { check: name, result }
     })
 }

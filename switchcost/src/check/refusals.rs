@@ -3,10 +3,11 @@
 use anyhow::{Context, bail, ensure};
 use contract::message::Answer;
 
+use super::Conformity;
 use super::candidate::Candidate;
 
 /// Whatever is no request: one `failed` line, and status 1.
-pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let long = "x".repeat(100_000);
     let bad = ["run 10001", "run 0", "run -1", "run", "run 1 no-such-pass", "run 1 main x"];
     let bad = bad.into_iter().chain(["stop", "", "hold 1", "RUN 1", &long]);
@@ -23,11 +24,11 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<()> {
         let exit = live.wait()?.expect(1).with_context(|| name.clone().into_owned())?;
         ensure!(exit.lines.is_empty(), "'{name}': {exit}");
     }
-    Ok(())
+    Ok(Conformity::Passed)
 }
 
 /// Bad usage: one line on standard error, nothing on standard output, status 2.
-pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let long = "9".repeat(100_000);
     let bad: [&[&str]; 10] = [
         &["--no-such-flag"],
@@ -49,5 +50,5 @@ pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<()> {
             ensure!(exit.lines.is_empty() && is_one, "{}: {exit}", flags.join(" "));
         }
     }
-    Ok(())
+    Ok(Conformity::Passed)
 }

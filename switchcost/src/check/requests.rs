@@ -7,29 +7,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use contract::message::{Answer, Claim, MOST_SAMPLES, Usage, VERSION};
 
+use super::Conformity;
 use super::candidate::{Candidate, Live, TASKS};
-use super::skipped;
-
-/// CPU time beyond the elapsed time that rounding explains, in ns: clocks of 10 ms per CPU.
-const ROUNDING: u64 = 50_000_000;
-
-/// Time after which there have been switches, in ns.
-const A_WHILE: u64 = 1_000_000_000;
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
-pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let first = candidate.description(TASKS)?;
     let description = candidate.description(TASKS)?;
     ensure!(first == description, "two descriptions: {first:?}, {description:?}");
-    let hops = description.hops;
-    ensure!(description.contract == VERSION, "contract: {description:?}");
-    ensure!(!description.program.is_empty(), "program: {description:?}");
-    ensure!(!description.version.is_empty(), "version: {description:?}");
-    ensure!(description.tasks == TASKS, "tasks: {description:?}");
-    ensure!(
-        hops.is_none_or(|n| n > 0 && n.is_multiple_of(description.tokens)),
-        "hops: {description:?}"
-    );
+    let is_of_run = description.contract == VERSION && description.tasks == TASKS;
+    ensure!(is_of_run, "contract, tasks: {description:?}");
+    let is_named = !description.program.is_empty() && !description.version.is_empty();
+    ensure!(is_named, "program, version: {description:?}");
+    let is_whole = |hops| hops > 0 && hops % description.tokens == 0;
+    ensure!(description.hops.is_none_or(is_whole), "hops: {description:?}");
     let names: BTreeSet<_> = description.passes.iter().map(|pass| &pass.name).collect();
     let are_words = names.iter().all(|n| !n.is_empty() && !n.contains(char::is_whitespace));
     let is_each_once = !names.is_empty() && names.len() == description.passes.len();
@@ -40,11 +31,11 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<()> {
     let [few, much] = [description.needs, many.needs]
         .map(|needs| [needs.descriptors.each, needs.threads.each, needs.maps.each]);
     ensure!(few == much, "descriptors, threads, maps of a task change: {few:?}, {much:?}");
-    Ok(())
+    Ok(Conformity::Passed)
 }
 
 /// A whole session: `ready`, runs of each pass, `hold`, `end`.
-pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let begun = Instant::now();
     let mut live = candidate.start_small()?;
     let ready = live.answer()?;
@@ -76,7 +67,7 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<()> {
     // It ends by the request, not by the end of file.
     let exit = live.wait()?.expect(0)?;
     ensure!(exit.lines.is_empty(), "a line behind the last answer: {exit}");
-    Ok(())
+    Ok(Conformity::Passed)
 }
 
 /// Asks for a `run`, and makes sure that its numbers are possible.
@@ -94,8 +85,8 @@ pub(super) fn run(live: &mut Live, n: u64, pass: &str) -> anyhow::Result<()> {
     let sum: u64 = samples_ns.iter().sum();
     ensure!(sum <= elapsed, "{request}: samples of {sum} ns in {elapsed} ns");
     if let Some(Usage { user_ns, system_ns, .. }) = usage {
-        let cpus = nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_ONLN)?;
-        let most = (elapsed + ROUNDING) * cpus.unwrap_or(1).unsigned_abs();
+        // Clocks may have a resolution of 10 ms for each CPU.
+        let most = (elapsed + 50_000_000) * thread::available_parallelism()?.get() as u64;
         let used = user_ns + system_ns;
         ensure!(used <= most, "{request}: {used} ns of CPU time in {elapsed} ns");
     }
@@ -111,7 +102,7 @@ pub(super) fn mean(live: &mut Live) -> anyhow::Result<u64> {
 }
 
 /// `--warmup 0` leaves no `first_ns`; one `run` may have up to 10,000 samples.
-pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let mut live = candidate.start_tasks(1, "--warmup 0 --controlled")?;
     match live.answer()? {
         Answer::Ready { first_ns: None, .. } => {}
@@ -119,15 +110,17 @@ pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<()> {
     }
     let time = Duration::from_nanos(mean(&mut live)?.saturating_mul(MOST_SAMPLES));
     if time > candidate.timeout / 2 {
-        return Err(skipped(format!("{MOST_SAMPLES} iterations would take {time:.0?}")));
+        let why = format!("{MOST_SAMPLES} iterations would take {time:.0?}");
+        return Ok(Conformity::Skipped(why));
     }
     run(&mut live, MOST_SAMPLES, "")?;
     run(&mut live, 1, "")?;
-    live.finish()?.expect(0).map(drop)
+    live.finish()?.expect(0)?;
+    Ok(Conformity::Passed)
 }
 
 /// Requests as a pipe delivers them: in pieces, and several at once.
-pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let mut live = candidate.ready()?;
     live.send("ru")?;
     thread::sleep(Duration::from_millis(20));
@@ -144,32 +137,28 @@ pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<()> {
     ensure!((first.len(), second.len()) == (2, 3), "not 2 and 3 samples: {answers:?}");
     live.send("d\n")?;
     ensure!(matches!(live.answer()?, Answer::Ended { .. }), "no end");
-    live.wait()?.expect(0).map(drop)
+    live.wait()?.expect(0)?;
+    Ok(Conformity::Passed)
 }
 
 /// Claim about a hop, against what the kernel counts.
-pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let description = candidate.description(TASKS)?;
     let Some(hops) = description.hops else {
-        return Err(skipped("it hands nothing over"));
+        return Ok(Conformity::Skipped("it hands nothing over".to_owned()));
     };
     let mut live = candidate.ready()?;
-    let n = (A_WHILE / mean(&mut live)?).clamp(10, 1000);
-    let Answer::Ran { usage, .. } = live.ask(&format!("run {n}"))? else {
-        bail!("no run");
+    let Answer::Ran { usage: Some(usage), .. } = live.ask("run 100")? else {
+        return Ok(Conformity::Skipped("it gives no usage".to_owned()));
     };
-    let Some(Usage { voluntary_switches: waits, involuntary_switches, .. }) = usage else {
-        return Err(skipped("it gives no usage"));
-    };
-    let hops = hops * n;
+    let waits = usage.voluntary_switches;
     match description.claim {
         // Two threads of one core at most pass a token on without a switch.
-        Claim::KernelSwitch => {
-            ensure!(waits + involuntary_switches > 0, "no switch in {n} iterations");
-        }
+        Claim::KernelSwitch => ensure!(waits + usage.involuntary_switches > 0, "{usage:?}"),
         // A baseline in which nothing is switched never waits.
-        Claim::NoSwitch => ensure!(waits < hops / 10, "{waits} waits in {hops} hops"),
+        Claim::NoSwitch => ensure!(waits < hops * 10, "{waits} waits in {} hops", hops * 100),
         Claim::UserSwitch => {}
     }
-    live.finish()?.expect(0).map(drop)
+    live.finish()?.expect(0)?;
+    Ok(Conformity::Passed)
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use observe::usage::cpu_time;
 
+use super::Conformity;
 use super::candidate::{Candidate, until};
 use super::requests::run;
 
@@ -17,7 +18,7 @@ const MANY: u64 = 40;
 const WATCHED: Duration = Duration::from_millis(300);
 
 /// While it is held nothing runs; afterwards it goes on.
-pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let mut live = candidate.ready()?;
     run(&mut live, 3, "")?;
     let pids = live.hold()?;
@@ -31,11 +32,12 @@ pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<()> {
         used().zip(before).is_some_and(|(after, before)| after - before < tenth)
     })?;
     run(&mut live, 3, "")?;
-    live.finish()?.expect(0).map(drop)
+    live.finish()?.expect(0)?;
+    Ok(Conformity::Passed)
 }
 
 /// What it says that it needs is enough for what it has, and not much more.
-pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<()> {
+pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let needs = candidate.description(MANY)?.needs;
     let mut live = candidate.start_tasks(MANY, "--warmup 2 --controlled")?;
     live.ready()?;
@@ -54,7 +56,8 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<()> {
         ensure!(has <= need + start, "it has {has} {name}, and needs {need}");
         ensure!(need <= 2 * has + 64, "it has {has} {name}, and asks for {need}");
     }
-    live.finish()?.expect(0).map(drop)
+    live.finish()?.expect(0)?;
+    Ok(Conformity::Passed)
 }
 
 /// Number of entries of a process's folder in /proc.

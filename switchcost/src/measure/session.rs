@@ -308,12 +308,6 @@ impl Session {
         Pid::from_raw(self.child.id() as i32)
     }
 
-    /// Whether it has ended; what it left behind goes on.
-    pub(crate) fn has_ended(&self) -> bool {
-        let mut fds = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
-        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
-    }
-
     /// Whether it took longer than it may, and was asked to end.
     pub(crate) fn is_overdue(&self) -> bool {
         self.stage == Stage::Overdue

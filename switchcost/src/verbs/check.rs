@@ -30,7 +30,7 @@ pub(crate) struct Args {
     command: ProgramArgs,
 }
 
-/// Results of all checks, and how many there are of each.
+/// Output for programs.
 #[derive(Serialize)]
 struct Report<'a> {
     program: &'a str,
@@ -45,23 +45,28 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
     let _turn = Turn::take();
-    let mut report = Report { program, passed: 0, failed: 0, skipped: 0, checks: Vec::new() };
+    let mut checks = Vec::new();
     for checked in check::check(&candidate) {
         // A check that was interrupted has no result.
         if signals::received().is_some() {
-            bail!("interrupted after {} checks", report.checks.len());
+            bail!("interrupted after {} checks", checks.len());
         }
         if args.format == TextOrJson::Text {
             print(&line(&checked))?;
         }
-        report.add(checked);
+        checks.push(checked);
     }
-    let Report { passed, failed, skipped, checks, .. } = &report;
+    let count = checks.len();
+    let passed = checks.iter().filter(|c| c.result == Conformity::Passed).count();
+    let failed = checks.iter().filter(|c| matches!(c.result, Conformity::Failed(_))).count();
+    let skipped = count - passed - failed;
     print(&match args.format {
         TextOrJson::Text => format!("{passed} passed, {failed} failed, {skipped} skipped"),
-        TextOrJson::Json => serde_json::to_string(&report)?,
+        TextOrJson::Json => {
+            serde_json::to_string(&Report { program, passed, failed, skipped, checks })?
+        }
     })?;
-    ensure!(*failed == 0, "{program}: {failed} of {} checks failed", checks.len());
+    ensure!(failed == 0, "{program}: {failed} of {count} checks failed");
     Ok(())
 }
 
@@ -85,17 +90,6 @@ impl Args {
         let candidate = Candidate { executable, flags: flags.to_vec(), timeout: self.timeout };
         candidate.start(["--describe"]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         Ok(candidate)
-    }
-}
-
-impl Report<'_> {
-    fn add(&mut self, checked: Checked) {
-        match checked.result {
-            Conformity::Passed => self.passed += 1,
-            Conformity::Failed(_) => self.failed += 1,
-            Conformity::Skipped(_) => self.skipped += 1,
-        }
-        self.checks.push(checked);
     }
 }
 

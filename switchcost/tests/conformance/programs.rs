@@ -2,16 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use contract::message::Answer;
-use nix::sys::signal::Signal;
 use switchcost::check::{Conformity, check};
 
 use super::promises::Program;
 use crate::support::process::Run;
-use crate::support::{build, is_installed, skip, threads, until};
+use crate::support::{build, is_installed, skip};
 
 /// Faults of programs whose tasks are joined by `chain`'s links.
 const LINK: &str = "fail panic close absent corrupt hang";
@@ -133,26 +131,4 @@ fn follows_the_contract(program: &Program) {
         }
     }
     assert!(failures.is_empty(), "{} {}\n{failures}", program.path.display(), program.flags);
-}
-
-/// Threads that a signal stops were woken, and go to sleep again.
-#[test]
-fn an_idle_thread_that_was_woken_is_an_error() {
-    for name in ["thread-brigade", "thread-mem-brigade"] {
-        let program = Program { path: build().join(name), flags: "--idle 3", faults: "" };
-        let mut live = program.candidate().ready().unwrap();
-        let threads = threads(live.pid().as_raw());
-        assert!(threads.len() > 3, "{threads:?}");
-        let is_stopped = |thread: &PathBuf| {
-            let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
-            status.contains("State:\tT")
-        };
-        live.signal(Signal::SIGSTOP).unwrap();
-        until("all threads are stopped", || threads.iter().all(is_stopped));
-        live.signal(Signal::SIGCONT).unwrap();
-        let answer = live.ask("end").unwrap();
-        let Answer::Failed { error } = answer else { panic!("{name}: {answer:?}") };
-        assert!(error.contains("an idle task was woken"), "{error}");
-        live.finish().unwrap().expect(1).unwrap();
-    }
 }

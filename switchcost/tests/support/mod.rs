@@ -6,7 +6,7 @@ pub(crate) mod process;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::thread;
@@ -71,10 +71,4 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
         thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Threads of a process, each a folder of /proc.
-pub(crate) fn threads(pid: i32) -> Vec<PathBuf> {
-    let entries = fs::read_dir(format!("/proc/{pid}/task"));
-    entries.unwrap().map(|entry| entry.unwrap().path()).collect()
 }
