@@ -14,38 +14,40 @@ use super::requests::mean;
 /// Length in ns of a run in which something happens to it.
 const RUNNING: u64 = 60_000_000;
 
-/// Requests that a program has got when its end comes: none, runs of some length, and a hold.
-fn requests(candidate: &Candidate) -> anyhow::Result<[String; 3]> {
+/// Stages of a session, each with the requests that lead to it.
+fn stages(candidate: &Candidate) -> anyhow::Result<[(&'static str, String); 3]> {
     let mut live = candidate.ready()?;
     let n = (RUNNING / mean(&mut live)?).clamp(1, MOST_SAMPLES);
     live.finish()?.expect(0)?;
-    Ok([String::new(), format!("run {n}\n").repeat(3), "hold\n".to_owned()])
+    let runs = format!("run {n}\n").repeat(3);
+    Ok([("ready", String::new()), ("running", runs), ("held", "hold\n".to_owned())])
 }
 
 /// The end of file is `end`, at any time; a request that it cuts off is not followed.
 pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Conformity> {
-    for requests in requests(candidate)?.into_iter().chain(["run 3".to_owned()]) {
+    let cut_off = ("in a request", "run 3".to_owned());
+    for (stage, requests) in stages(candidate)?.into_iter().chain([cut_off]) {
         let mut live = candidate.start_small()?;
         live.send(&requests)?;
         let exit = live.finish()?.expect(0)?;
         let last = exit.lines.last().map(|line| serde_json::from_str(line));
         let has_ended = matches!(last, Some(Ok(Answer::Ended { .. })));
-        ensure!(has_ended, "not ended behind '{}': {exit}", requests.trim_end());
+        ensure!(has_ended, "{stage}: its last line is not 'ended': {exit}");
     }
     Ok(Conformity::Passed)
 }
 
 /// Signals end it after the iteration under way, with status 128 + N.
 pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Conformity> {
-    let requests = requests(candidate)?;
+    let stages = stages(candidate)?;
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        for requests in &requests {
+        for (stage, requests) in &stages {
             let mut live = candidate.ready()?;
             live.send(requests)?;
             thread::sleep(Duration::from_millis(20));
             live.signal(signal)?;
             let exit = live.wait().and_then(|exit| exit.expect(128 + signal as i32));
-            exit.with_context(|| format!("{signal} behind '{}'", requests.trim_end()))?;
+            exit.with_context(|| format!("{signal}, {stage}"))?;
         }
     }
     Ok(Conformity::Passed)
@@ -53,19 +55,19 @@ pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Conformity> {
 
 /// A runner that is killed closes both pipes at once; one that stops reading closes one.
 pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Conformity> {
-    for requests in requests(candidate)? {
+    for (stage, requests) in stages(candidate)? {
         let mut live = candidate.start_small()?;
         live.send(&requests)?;
         live.session.drop_stdout();
-        live.finish().context("its runner is gone")?;
+        live.finish().with_context(|| format!("its runner is gone, {stage}"))?;
 
         let mut live = candidate.ready()?;
         live.send(&requests)?;
         live.session.drop_stdout();
         // So many, as a child that another thread starts has the reading end too until it becomes its program.
         live.send("run 1\n".repeat(20_000))?;
-        let exit = live.wait().context("nobody reads its answers")?;
-        ensure!(exit.code() != Some(0), "an answer is lost: {exit}");
+        let exit = live.wait().with_context(|| format!("nobody reads its answers, {stage}"))?;
+        ensure!(exit.code() != Some(0), "an answer is lost, {stage}: {exit}");
     }
     Ok(Conformity::Passed)
 }

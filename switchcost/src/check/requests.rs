@@ -45,11 +45,12 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     };
     let described = candidate.description(TASKS)?;
     ensure!(*description == described, "not as --describe has it, {described:?}: {ready:?}");
-    ensure!(pids.first() == Some(&live.pid().as_raw()), "pids: {ready:?}");
+    let pid = live.pid().as_raw();
+    ensure!(pids.first() == Some(&pid), "its process is {pid}, the first of pids: {pids:?}");
     let setup_ns = setup_ns.context("no setup_ns")?;
     let first_ns = first_ns.context("no first_ns")?;
     let is_possible = setup_ns > 0 && first_ns > 0 && setup_ns + first_ns <= elapsed;
-    ensure!(is_possible, "setup_ns and first_ns within {elapsed} ns: {ready:?}");
+    ensure!(is_possible, "setup_ns {setup_ns}, first_ns {first_ns}: it was ready in {elapsed} ns");
 
     for n in [1, 2, 7] {
         run(&mut live, n, "")?;
@@ -81,7 +82,7 @@ pub(super) fn run(live: &mut Live, n: u64, pass: &str) -> anyhow::Result<()> {
         bail!("{request}: {answer:?}");
     };
     ensure!(samples_ns.len() as u64 == n, "{request}: {} samples", samples_ns.len());
-    ensure!(!samples_ns.contains(&0), "{request}: {samples_ns:?}");
+    ensure!(!samples_ns.contains(&0), "{request}: a sample of 0 ns");
     let sum: u64 = samples_ns.iter().sum();
     ensure!(sum <= elapsed, "{request}: samples of {sum} ns in {elapsed} ns");
     if let Some(Usage { user_ns, system_ns, .. }) = usage {
@@ -152,11 +153,15 @@ pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Conformit
         return Ok(Conformity::Skipped("it gives no usage".to_owned()));
     };
     let waits = usage.voluntary_switches;
+    let switches = waits + usage.involuntary_switches;
     match description.claim {
         // Two threads of one core at most pass a token on without a switch.
-        Claim::KernelSwitch => ensure!(waits + usage.involuntary_switches > 0, "{usage:?}"),
+        Claim::KernelSwitch => ensure!(switches > 0, "kernel-switch, but no context switch"),
         // A baseline in which nothing is switched never waits.
-        Claim::NoSwitch => ensure!(waits < hops * 10, "{waits} waits in {} hops", hops * 100),
+        Claim::NoSwitch => {
+            let hops = hops * 100;
+            ensure!(waits < hops / 10, "no-switch, but {waits} voluntary switches in {hops} hops");
+        }
         Claim::UserSwitch => {}
     }
     live.finish()?.expect(0)?;
