@@ -160,7 +160,8 @@ impl Live {
         }
         let exit = Exit { lines, ended: self.session.end()? };
         let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
-        ensure!(!has_crashed && !self.session.is_overdue(), "it does not end as it should: {exit}");
+        ensure!(!has_crashed, "it crashed: {exit}");
+        ensure!(!self.session.is_overdue(), "{exit}");
         Ok(exit)
     }
 }

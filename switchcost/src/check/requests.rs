@@ -19,13 +19,13 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
     ensure!(is_of_run, "contract, tasks: {description:?}");
     let is_named = !description.program.is_empty() && !description.version.is_empty();
     ensure!(is_named, "program, version: {description:?}");
-    let is_whole = |hops| hops > 0 && hops % description.tokens == 0;
+    let is_whole = |hops: u64| hops > 0 && hops.is_multiple_of(description.tokens);
     ensure!(description.hops.is_none_or(is_whole), "hops: {description:?}");
     let names: BTreeSet<_> = description.passes.iter().map(|pass| &pass.name).collect();
     let are_words = names.iter().all(|n| !n.is_empty() && !n.contains(char::is_whitespace));
     let is_each_once = !names.is_empty() && names.len() == description.passes.len();
     ensure!(are_words && is_each_once, "passes: {description:?}");
-    // Nothing is refused that does not fit this system.
+    // What does not fit this system can be described.
     let many = candidate.description(1_000_000)?;
     ensure!(many.tasks == 1_000_000, "tasks: {many:?}");
     let [few, much] = [description.needs, many.needs]
@@ -49,7 +49,7 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     ensure!(pids.first() == Some(&pid), "its process is {pid}, the first of pids: {pids:?}");
     let setup_ns = setup_ns.context("no setup_ns")?;
     let first_ns = first_ns.context("no first_ns")?;
-    let is_possible = setup_ns > 0 && first_ns > 0 && setup_ns + first_ns <= elapsed;
+    let is_possible = setup_ns > 0 && first_ns > 0 && setup_ns.saturating_add(first_ns) <= elapsed;
     ensure!(is_possible, "setup_ns {setup_ns}, first_ns {first_ns}: it was ready in {elapsed} ns");
 
     for n in [1, 2, 7] {
@@ -83,12 +83,12 @@ pub(super) fn run(live: &mut Live, n: u64, pass: &str) -> anyhow::Result<()> {
     };
     ensure!(samples_ns.len() as u64 == n, "{request}: {} samples", samples_ns.len());
     ensure!(!samples_ns.contains(&0), "{request}: a sample of 0 ns");
-    let sum: u64 = samples_ns.iter().sum();
+    let sum = samples_ns.into_iter().fold(0, u64::saturating_add);
     ensure!(sum <= elapsed, "{request}: samples of {sum} ns in {elapsed} ns");
     if let Some(Usage { user_ns, system_ns, .. }) = usage {
         // Clocks may have a resolution of 10 ms for each CPU.
         let most = (elapsed + 50_000_000) * thread::available_parallelism()?.get() as u64;
-        let used = user_ns + system_ns;
+        let used = user_ns.saturating_add(system_ns);
         ensure!(used <= most, "{request}: {used} ns of CPU time in {elapsed} ns");
     }
     Ok(())
@@ -97,7 +97,9 @@ pub(super) fn run(live: &mut Live, n: u64, pass: &str) -> anyhow::Result<()> {
 /// Mean time of an iteration in ns, as far as ten can tell.
 pub(super) fn mean(live: &mut Live) -> anyhow::Result<u64> {
     match live.ask("run 10")? {
-        Answer::Ran { samples_ns, .. } => Ok((samples_ns.iter().sum::<u64>() / 10).max(1)),
+        Answer::Ran { samples_ns, .. } => {
+            Ok((samples_ns.into_iter().fold(0, u64::saturating_add) / 10).max(1))
+        }
         other => bail!("no run: {other:?}"),
     }
 }

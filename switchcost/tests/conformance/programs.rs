@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use switchcost::check::{Conformity, check};
+use switchcost::check::{Checked, Conformity, check};
 
 use super::promises::Program;
 use crate::support::process::Run;
@@ -120,15 +120,13 @@ fn conforms(program: &str, flags: &'static str, faults: &'static str) {
 
 /// Makes the checks of `switchcost check`.
 fn follows_the_contract(program: &Program) {
-    let mut failures = String::new();
-    for checked in check(&program.candidate()) {
-        match checked.result {
+    let Program { path, flags, .. } = program;
+    for Checked { check, result } in check(&program.candidate()) {
+        let path = path.display();
+        match result {
             Conformity::Passed => {}
-            Conformity::Failed(why) => failures += &format!("{}: {why}\n", checked.check),
-            Conformity::Skipped(why) => {
-                skip(&format!("{} {}: {why}", program.path.display(), checked.check));
-            }
+            Conformity::Failed(why) => panic!("{path} {flags}: {check}: {why}"),
+            Conformity::Skipped(why) => skip(&format!("{path} {flags}: {check}: {why}")),
         }
     }
-    assert!(failures.is_empty(), "{} {}\n{failures}", program.path.display(), program.flags);
 }
