@@ -10,8 +10,7 @@ use crate::check::{self, Candidate, Checked, Conformity};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_others};
-use crate::system::console::shortened;
-use crate::system::console::{self, BadUsage};
+use crate::system::console::{self, BadUsage, shortened};
 use crate::system::lock::Turn;
 use crate::system::signals;
 use crate::verbs::args::{ProgramArgs, TextOrJson};
@@ -77,9 +76,8 @@ impl Args {
         for flag in flags {
             let name = flag.split('=').next().unwrap_or(flag);
             if ["--tasks", "--threads"].contains(&name) {
-                return Err(BadUsage::new(format!(
-                    "{name} is the runner's own: the checks set it"
-                )));
+                let why = format!("{name} is the runner's own: the checks set it");
+                return Err(BadUsage::new(why));
             }
         }
         let programs = Programs::find([program], &built_in_tables()?)?;
