@@ -17,7 +17,7 @@ use crate::verbs::args::{ProgramArgs, TextOrJson};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Time after which a program that neither answers nor ends hangs
+    /// Time to wait before a silent program counts as hung
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = time_limit)]
     timeout: Duration,
 
