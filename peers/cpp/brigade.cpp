@@ -227,7 +227,7 @@ void creation_of_threads() {
   });
 }
 
-// The contract, docs/CONTRACT.md, at its level core.
+// The contract, docs/CONTRACT.md.
 [[noreturn]] void leave(const string& message, int status) {  // At once, whatever the threads do.
   std::cerr << "cpp-brigade: " << message << std::endl;
   _exit(status);

@@ -1,187 +1,227 @@
-//! A program that is checked, and how a run of it is started.
+//! A program that is checked, and its runs.
 
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::fmt;
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
-use contract::message::Description;
-use nix::sys::signal::{self, SigHandler, Signal};
-use serde::Serialize;
+use anyhow::{Context, bail, ensure};
+use contract::message::{Answer, Description};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
+use nix::unistd::{Pid, getpgid};
 
-use super::run::{Exit, Live, MARK, until};
-use crate::measure::session::{self, Session};
-use crate::system::console::shortened;
+use crate::measure::session::{self, Ended, Session};
 use crate::system::executable::Executable;
+use crate::system::signals;
 
-/// Time after which a program that gives no answer hangs, if nobody says another.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Tasks of a run, if a check does not ask for others.
+pub(super) const TASKS: u64 = 3;
 
-/// Tasks of a run, where a check does not ask for others.
-pub(crate) const TASKS: u64 = 3;
-
-/// Part of the contract that a program is held to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// what the runner relies on, of any program
-    Core,
-    /// all that the Rust programs of this workspace promise
-    Full,
-}
-
-/// A program to be checked.
+/// Program to be checked.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// Its executable.
     pub executable: Executable,
     /// Flags that keep its run small or choose its kind; not `--tasks`, `--iters` and `--warmup`.
     pub flags: Vec<String>,
-    /// Faults that its `--test-fault` knows.
-    pub faults: Vec<String>,
-    /// Level that it is held to.
-    pub level: Level,
     /// Longest wait for an answer or an end.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
-/// A run that is prepared.
+/// A run of a candidate, which ends when this is dropped.
 #[derive(Debug)]
-pub struct Start {
-    command: Command,
-    mark: String,
-    patience: Duration,
-    stdout: Option<File>,
+pub struct Live {
+    pub(super) session: Session,
+    timeout: Duration,
 }
 
-/// Default action for signals that nohup(1), or a shell without job control, has its children ignore.
-fn heed_signals() -> io::Result<()> {
-    for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
-        // SAFETY: the default action is no handler of anybody's.
-        #[expect(unsafe_code, reason = "a signal's action is set between fork and exec")]
-        unsafe {
-            signal::signal(signal, SigHandler::SigDfl)?;
-        }
-    }
-    Ok(())
+/// End of a run.
+#[derive(Debug)]
+pub struct Exit {
+    /// Lines of standard output that nobody had read.
+    pub lines: Vec<String>,
+    ended: Ended,
 }
 
 impl Candidate {
-    /// A program without known faults.
-    pub fn new(executable: impl Into<Executable>, flags: Vec<String>, level: Level) -> Self {
-        let executable = executable.into();
-        Candidate { executable, flags, faults: Vec::new(), level, patience: PATIENCE }
-    }
-
-    /// Name of the executable.
-    pub(crate) fn name(&self) -> &str {
-        self.executable.path.file_name().and_then(OsStr::to_str).unwrap_or("")
-    }
-
-    /// Whether it is held to everything.
-    pub(crate) fn is_full(&self) -> bool {
-        self.level == Level::Full
-    }
-
-    /// Waits until something is so.
-    pub(crate) fn until(&self, what: &str, is_so: impl FnMut() -> bool) -> anyhow::Result<()> {
-        until(self.patience, what, is_so)
-    }
-
-    /// A run with these flags alone.
-    pub(crate) fn bare(&self, flags: &str) -> Start {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("{}-{count}", std::process::id());
+    /// Starts a run with these arguments alone.
+    pub fn start<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Live> {
         let mut command = session::command(&self.executable);
-        command.args(flags.split_whitespace()).env(MARK, &mark).env_remove("RUST_BACKTRACE");
-        let start = Start { command, mark, patience: self.patience, stdout: None };
-        start.prepared(heed_signals)
+        command.args(args).env_remove("RUST_BACKTRACE");
+        // SAFETY: the calls in it are system calls, async-signal-safe, and set no handler.
+        #[expect(unsafe_code, reason = "signals are set between fork and exec")]
+        unsafe {
+            command.pre_exec(|| {
+                // nohup(1), or a shell without job control, has its children ignore them.
+                signal(Signal::SIGINT, SigHandler::SigDfl)?;
+                signal(Signal::SIGHUP, SigHandler::SigDfl)?;
+                Ok(())
+            });
+        }
+        let session = Session::spawn(command, Stdio::piped(), self.timeout)
+            .with_context(|| format!("cannot start {}", self.executable.path.display()))?;
+        Ok(Live { session, timeout: self.timeout })
     }
 
-    /// A run of so many tasks.
-    pub(crate) fn sized(&self, tasks: u64, flags: &str) -> Start {
-        let mut start = self.bare(&format!("--tasks {tasks}"));
-        start.command.args(&self.flags).args(flags.split_whitespace());
-        start
+    /// Starts a run of so many tasks, with these further flags.
+    pub fn start_tasks(&self, tasks: u64, flags: &str) -> anyhow::Result<Live> {
+        let tasks = tasks.to_string();
+        let own = self.flags.iter().map(String::as_str);
+        self.start(["--tasks", &tasks].into_iter().chain(own).chain(flags.split_whitespace()))
     }
 
-    /// A small run.
-    pub fn small(&self, flags: &str) -> Start {
-        self.sized(TASKS, &format!("--warmup 2 {flags}"))
+    /// Starts a small controlled run.
+    pub fn start_small(&self) -> anyhow::Result<Live> {
+        self.start_tasks(TASKS, "--warmup 2 --controlled")
     }
 
     /// A small controlled run that is ready.
-    pub(crate) fn ready(&self) -> anyhow::Result<Live> {
-        let mut live = self.small("--controlled").start()?;
+    pub fn ready(&self) -> anyhow::Result<Live> {
+        let mut live = self.start_small()?;
         live.ready()?;
         Ok(live)
     }
 
-    /// Starts it and ends it at once.
-    ///
-    /// # Errors
-    /// When it is no file that can be executed.
-    pub fn try_start(&self) -> anyhow::Result<()> {
-        self.bare("--describe").start().map(drop)
-    }
-
     /// Its description of a run of so many tasks.
-    pub(crate) fn description(&self, tasks: u64) -> anyhow::Result<Description> {
-        let exit = self.sized(tasks, "--describe").finish()?.expect(0)?;
-        let [line] = &exit.stdout[..] else {
-            bail!("--describe prints one line: {exit:?}");
+    pub(super) fn description(&self, tasks: u64) -> anyhow::Result<Description> {
+        let exit = self.start_tasks(tasks, "--describe")?.finish()?.expect(0)?;
+        let [line] = &exit.lines[..] else {
+            bail!("--describe prints one line: {exit}");
         };
         serde_json::from_str(line).with_context(|| format!("no description: {line}"))
     }
 }
 
-impl Start {
-    /// Prepares the process just before it becomes the program: system calls only.
-    pub(crate) fn prepared(
-        mut self,
-        prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-    ) -> Self {
-        // SAFETY: the callers' closures make system calls, and neither allocate nor lock.
-        #[expect(unsafe_code, reason = "a process is prepared between fork and exec")]
-        unsafe {
-            self.command.pre_exec(prepare);
+impl Live {
+    /// Process of the program.
+    pub fn pid(&self) -> Pid {
+        self.session.pid()
+    }
+
+    /// Writes to its standard input. A program that has ended is found out by its missing answer.
+    pub fn send(&mut self, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
+        Ok(self.session.write(text.as_ref())?)
+    }
+
+    /// Next answer.
+    pub fn answer(&mut self) -> anyhow::Result<Answer> {
+        let Some(line) = self.session.line()? else {
+            bail!("no answer: {}", self.session.end()?.reason());
+        };
+        serde_json::from_slice(&line)
+            .map_err(|e| anyhow::anyhow!("no answer: {e}: {}", String::from_utf8_lossy(&line)))
+    }
+
+    /// Sends a request and takes the answer to it.
+    pub fn ask(&mut self, request: &str) -> anyhow::Result<Answer> {
+        self.send(format!("{request}\n"))?;
+        self.answer()
+    }
+
+    /// Waits until it is ready; returns its processes.
+    pub fn ready(&mut self) -> anyhow::Result<Vec<i32>> {
+        match self.answer()? {
+            Answer::Ready { pids, .. } => Ok(pids),
+            other => bail!("not ready: {other:?}"),
         }
-        self
     }
 
-    /// Adds one argument, white space and all.
-    pub(crate) fn arg(mut self, arg: &str) -> Self {
-        self.command.arg(arg);
-        self
+    /// Asks it to hold; returns its processes.
+    pub fn hold(&mut self) -> anyhow::Result<Vec<i32>> {
+        match self.ask("hold")? {
+            Answer::Held { pids } => Ok(pids),
+            other => bail!("not held: {other:?}"),
+        }
     }
 
-    /// Takes this for its standard output, which nobody reads then.
-    pub(crate) fn stdout(mut self, file: File) -> Self {
-        self.stdout = Some(file);
-        self
+    /// Sends the program a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        Ok(kill(self.pid(), signal)?)
     }
 
-    /// Starts it.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start(self) -> anyhow::Result<Live> {
-        let words = [self.command.get_program()].into_iter().chain(self.command.get_args());
-        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
-        let label = shortened(&words.join(" "));
-        let stdout = self.stdout.map_or(Stdio::piped(), Stdio::from);
-        let session = Session::spawn(self.command, stdout, self.patience)
-            .with_context(|| format!("cannot start {label}"))?;
-        Ok(Live::new(session, self.mark, label, self.patience))
+    /// Closes its input, and waits for its end.
+    pub fn finish(mut self) -> anyhow::Result<Exit> {
+        self.session.close_input();
+        self.wait()
     }
 
-    /// Runs it to its end; it finds nothing on its standard input.
-    pub(crate) fn finish(self) -> anyhow::Result<Exit> {
-        self.start()?.finish()
+    /// Reads the rest of its output with its input left open, and waits for its end and that of its children.
+    pub fn wait(mut self) -> anyhow::Result<Exit> {
+        let mut lines = Vec::new();
+        while let Some(line) = self.session.line()? {
+            ensure!(lines.len() < 10_000, "it prints more than 10,000 lines");
+            lines.push(String::from_utf8(line)?);
+        }
+        // Before the group is killed: a process that is left behind is a fault.
+        if !self.session.is_overdue() {
+            until(self.timeout, "its children end", || is_alone(self.pid()))?;
+        }
+        let exit = Exit { lines, ended: self.session.end()? };
+        let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
+        ensure!(!has_crashed, "it crashed: {exit}");
+        ensure!(!self.session.is_overdue(), "{exit}");
+        Ok(exit)
     }
+}
+
+impl Exit {
+    /// Expects this exit status.
+    pub fn expect(self, code: i32) -> anyhow::Result<Self> {
+        ensure!(self.code() == Some(code), "not status {code}: {self}");
+        Ok(self)
+    }
+
+    /// Exit status; `None` if a signal ended it.
+    pub(super) fn code(&self) -> Option<i32> {
+        self.ended.status.code()
+    }
+
+    /// End of its standard error.
+    pub(super) fn stderr(&self) -> &str {
+        &self.ended.words
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.ended.fault, self.code()) {
+            (None, Some(code)) => writeln!(f, "it ended with status {code}")?,
+            (fault, _) => writeln!(f, "{}", fault.as_deref().unwrap_or("interrupted"))?,
+        }
+        let printed = self.lines.iter().map(|line| ('>', line.as_str()));
+        let said = self.stderr().lines().map(|line| ('!', line));
+        for (mark, line) in printed.take(20).chain(said.take(20)) {
+            writeln!(f, "  {mark} {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether no other process of a program's group is alive.
+fn is_alone(leader: Pid) -> bool {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut others = pids
+        .map(Pid::from_raw)
+        .filter(|&pid| pid != leader && getpgid(Some(pid)) == Ok(leader))
+        .map(|pid| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default());
+    // A process that has ended but was not waited for has no command line.
+    others.all(|words| words.is_empty())
+}
+
+/// Waits until something is so.
+pub(super) fn until(
+    timeout: Duration,
+    what: &str,
+    mut is_so: impl FnMut() -> bool,
+) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    while !is_so() {
+        ensure!(signals::received().is_none(), "interrupted");
+        ensure!(begun.elapsed() < timeout, "never within {timeout:?}: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
 }

@@ -1,70 +1,35 @@
 //! Any program in any language, held to docs/CONTRACT.md.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use self::candidate::TASKS;
-pub use self::candidate::{Candidate, Level, Start};
-pub use self::run::{Exit, Live, threads};
+pub use self::candidate::{Candidate, Exit, Live};
 
-mod alone;
-mod answers;
 mod candidate;
 mod ends;
 mod refusals;
+mod requests;
 mod rest;
-mod run;
 
-/// Reason why a check cannot be made.
-#[derive(Debug)]
-struct Skipped(String);
+type Check = fn(&Candidate) -> anyhow::Result<Conformity>;
 
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Skipped {}
-
-fn skipped(why: impl Into<String>) -> anyhow::Error {
-    Skipped(why.into()).into()
-}
-
-type Check = (&'static str, Level, fn(&Candidate) -> anyhow::Result<()>);
-
-/// All checks, with the level that they belong to.
-const CHECKS: &[Check] = &[
-    ("describes itself", Level::Core, answers::describes),
-    ("answers requests", Level::Core, answers::answers),
-    ("measures the most samples", Level::Core, answers::most_samples),
-    ("runs without a warm-up", Level::Core, answers::without_warmup),
-    ("refuses other requests", Level::Core, answers::refuses),
-    ("takes requests in pieces", Level::Core, answers::takes_pieces),
-    ("keeps its claim", Level::Core, answers::keeps_its_claim),
-    ("rests while held", Level::Core, rest::rests),
-    ("needs what it says", Level::Core, rest::needs),
-    ("ends at the end of file", Level::Core, ends::by_end_of_file),
-    ("ends at a signal", Level::Core, ends::by_signal),
-    ("ends without its runner", Level::Core, ends::without_runner),
-    ("refuses bad flags", Level::Core, refusals::bad_flags),
-    ("names a low descriptor limit", Level::Full, refusals::few_descriptors),
-    ("names a low process limit", Level::Full, refusals::few_processes),
-    ("ends at a signal when alone", Level::Full, ends::by_signal_alone),
-    ("misses its output", Level::Full, ends::without_output),
-    ("prints a result", Level::Full, alone::prints),
-    ("obeys the common flags", Level::Full, alone::obeys_flags),
-    ("runs a command", Level::Full, alone::runs_a_command),
+/// All checks by name. The first one must pass for the others to be made.
+const CHECKS: &[(&str, Check)] = &[
+    ("describes itself", requests::describes),
+    ("answers requests", requests::answers),
+    ("measures the most samples", requests::most_samples),
+    ("takes requests in pieces", requests::takes_pieces),
+    ("keeps its claim", requests::keeps_its_claim),
+    ("rests while held", rest::rests),
+    ("needs what it says", rest::needs),
+    ("ends at the end of file", ends::by_end_of_file),
+    ("ends at a signal", ends::by_signal),
+    ("ends without its runner", ends::without_runner),
+    ("refuses other requests", refusals::requests),
+    ("refuses bad flags", refusals::flags),
 ];
 
-/// Checks of a program with a hidden flag `--test-fault`.
-const OF_FAULTS: &[Check] = &[
-    ("names the cause of a fault", Level::Full, refusals::faults),
-    ("ends at a second signal", Level::Full, ends::by_second_signal),
-];
-
-/// A check that was made, or could not be.
+/// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Name of the check.
@@ -74,7 +39,7 @@ pub struct Checked {
     pub result: Conformity,
 }
 
-/// Result of a check, with the reason where it did not pass.
+/// Result of a check, with the reason if it did not pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "result", content = "reason", rename_all = "lowercase")]
 pub enum Conformity {
@@ -86,25 +51,19 @@ pub enum Conformity {
     Skipped(String),
 }
 
-/// Makes the checks of a program's level, one with each step.
+/// Makes the checks, one with each step.
 pub fn check(candidate: &Candidate) -> impl Iterator<Item = Checked> {
-    let faults = if candidate.faults.is_empty() { &[] } else { OF_FAULTS };
-    let due = CHECKS.iter().chain(faults).filter(|(_, level, _)| *level <= candidate.level);
     let mut is_described = true;
-    due.map(move |&(name, _, check)| {
-        let result = match is_described {
-            true => check(candidate),
-            false => Err(skipped("it is not known what the program describes")),
-        };
-        let result = match result {
-            Ok(()) => Conformity::Passed,
-            Err(e) if e.is::<Skipped>() => Conformity::Skipped(e.to_string()),
-            Err(e) => {
-                // The others would fail for this reason, and each after as long a wait.
-                is_described = is_described && candidate.description(TASKS).is_ok();
-                Conformity::Failed(format!("{e:#}").trim_end().to_owned())
-            }
-        };
+    CHECKS.iter().map(move |&(name, check)| {
+        if !is_described {
+            let why = "it is not known what the program describes".to_owned();
+            return Checked { check: name, result: Conformity::Skipped(why) };
+        }
+        let result = check(candidate).unwrap_or_else(|e| {
+            // The others would fail for this reason, and each after as long a wait.
+            is_described = candidate.description(TASKS).is_ok();
+            Conformity::Failed(format!("{e:#}").trim_end().to_owned())
+        });
         Checked { check: name, result }
     })
 }

@@ -308,12 +308,6 @@ impl Session {
         Pid::from_raw(self.child.id() as i32)
     }
 
-    /// Whether it has ended; what it left behind goes on.
-    pub(crate) fn has_ended(&self) -> bool {
-        let mut fds = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
-        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
-    }
-
     /// Whether it took longer than it may, and was asked to end.
     pub(crate) fn is_overdue(&self) -> bool {
         self.stage == Stage::Overdue
@@ -322,13 +316,6 @@ impl Session {
     /// Closes the reading end of its standard output.
     pub(crate) fn drop_stdout(&mut self) {
         self.stdout = None;
-    }
-
-    /// Whether it has printed something that nobody has read.
-    pub(crate) fn has_printed(&self) -> bool {
-        let Some(stdout) = &self.stdout else { return false };
-        let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
-        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
     /// Gives it the whole time limit again: while others have their turns it waits for nobody.
@@ -348,21 +335,13 @@ impl Session {
     /// # Errors
     /// A line that is too long, and what the system reports.
     pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.line_and_end()?.map(|(line, _)| line))
-    }
-
-    /// The same, and whether the line had its newline.
-    ///
-    /// # Errors
-    /// As [`Session::line`].
-    pub(crate) fn line_and_end(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
         loop {
             let fresh = &self.buffer[self.searched..];
             if let Some(end) = fresh.iter().position(|&b| b == b'\n') {
                 let mut line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
                 self.searched = 0;
                 line.pop();
-                return Ok(Some((line, true)));
+                return Ok(Some(line));
             }
             self.searched = self.buffer.len();
             if self.searched > LONGEST_LINE {
@@ -376,7 +355,7 @@ impl Session {
                 // A last line may lack its newline.
                 self.searched = 0;
                 let rest = std::mem::take(&mut self.buffer);
-                return Ok((!rest.is_empty()).then_some((rest, false)));
+                return Ok((!rest.is_empty()).then_some(rest));
             }
         }
     }

@@ -3,26 +3,21 @@
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 
-use crate::check::{self, Candidate, Checked, Conformity, Level};
+use crate::check::{self, Candidate, Checked, Conformity};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_others};
-use crate::system::console::shortened;
-use crate::system::console::{self, BadUsage};
+use crate::system::console::{self, BadUsage, shortened};
 use crate::system::lock::Turn;
 use crate::system::signals;
 use crate::verbs::args::{ProgramArgs, TextOrJson};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Level of the contract
-    #[arg(long, value_enum, default_value_t = Level::Core)]
-    level: Level,
-
-    /// Time after which a program that neither answers nor ends hangs
+    /// Time to wait before a silent program counts as hung
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = time_limit)]
     timeout: Duration,
 
@@ -34,11 +29,10 @@ pub(crate) struct Args {
     command: ProgramArgs,
 }
 
-/// The answer for programs, and the tally for people.
+/// Output for programs.
 #[derive(Serialize)]
 struct Report<'a> {
     program: &'a str,
-    level: Level,
     passed: usize,
     failed: usize,
     skipped: usize,
@@ -50,73 +44,50 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
     let _turn = Turn::take();
-    let mut report =
-        Report { program, level: args.level, passed: 0, failed: 0, skipped: 0, checks: Vec::new() };
-    // A check is made when its turn comes.
-    let mut checks = check::check(&candidate);
-    while signals::received().is_none()
-        && let Some(checked) = checks.next()
-    {
+    let mut checks = Vec::new();
+    for checked in check::check(&candidate) {
+        // A check that was interrupted has no result.
         if signals::received().is_some() {
-            break;
+            bail!("interrupted after {} checks", checks.len());
         }
         if args.format == TextOrJson::Text {
             print(&line(&checked))?;
         }
-        report.add(checked);
+        checks.push(checked);
     }
-    if signals::received().is_some() {
-        bail!("interrupted after {} checks", report.checks.len());
-    }
+    let count = checks.len();
+    let passed = checks.iter().filter(|c| c.result == Conformity::Passed).count();
+    let failed = checks.iter().filter(|c| matches!(c.result, Conformity::Failed(_))).count();
+    let skipped = count - passed - failed;
     print(&match args.format {
-        TextOrJson::Text => report.tally(),
-        TextOrJson::Json => serde_json::to_string(&report)?,
+        TextOrJson::Text => format!("{passed} passed, {failed} failed, {skipped} skipped"),
+        TextOrJson::Json => {
+            serde_json::to_string(&Report { program, passed, failed, skipped, checks })?
+        }
     })?;
-    match report.failed {
-        0 => Ok(()),
-        failed => bail!("{program}: {failed} of {} checks failed", report.checks.len()),
-    }
+    ensure!(failed == 0, "{program}: {failed} of {count} checks failed");
+    Ok(())
 }
 
 impl Args {
     /// The program, which can be started.
     fn candidate(&self, program: &str, flags: &[String]) -> anyhow::Result<Candidate> {
-        let own = |e: anyhow::Error| BadUsage::new(format!("{e}: the checks set it"));
-        ensure_others(flags).map_err(own)?;
-        if flags.iter().any(|flag| flag.split('=').next() == Some("--tasks")) {
-            return Err(own(anyhow!("--tasks is the runner's own")));
+        ensure_others(flags).map_err(|e| BadUsage::new(format!("{e}: the checks set it")))?;
+        for flag in flags {
+            let name = flag.split('=').next().unwrap_or(flag);
+            if ["--tasks", "--threads"].contains(&name) {
+                let why = format!("{name} is the runner's own: the checks set it");
+                return Err(BadUsage::new(why));
+            }
         }
         let programs = Programs::find([program], &built_in_tables()?)?;
         let executable = match programs.missing(program) {
             Some(why) => return Err(BadUsage::new(why)),
             None => programs.executable(program)?.clone(),
         };
-        let candidate = Candidate {
-            patience: self.timeout,
-            ..Candidate::new(executable, flags.to_vec(), self.level)
-        };
-        candidate.try_start().map_err(|e| BadUsage::new(format!("{e:#}")))?;
+        let candidate = Candidate { executable, flags: flags.to_vec(), timeout: self.timeout };
+        candidate.start(["--describe"]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         Ok(candidate)
-    }
-}
-
-impl Report<'_> {
-    fn add(&mut self, checked: Checked) {
-        match checked.result {
-            Conformity::Passed => self.passed += 1,
-            Conformity::Failed(_) => self.failed += 1,
-            Conformity::Skipped(_) => self.skipped += 1,
-        }
-        self.checks.push(checked);
-    }
-
-    fn tally(&self) -> String {
-        let Report { passed, failed, skipped, .. } = self;
-        let level = match self.level {
-            Level::Core => "core",
-            Level::Full => "full",
-        };
-        format!("{passed} passed, {failed} failed, {skipped} skipped: level {level}")
     }
 }
 

@@ -2,16 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use contract::message::Answer;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use switchcost::check::{Candidate, Conformity, Level, check, threads};
+use switchcost::check::{Checked, Conformity, check};
 
+use super::promises::Program;
 use crate::support::process::Run;
-use crate::support::{build, is_installed, skip, until};
+use crate::support::{build, is_installed, skip};
 
 /// Faults of programs whose tasks are joined by `chain`'s links.
 const LINK: &str = "fail panic close absent corrupt hang";
@@ -66,46 +64,22 @@ programs! {
     sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
 }
 
-const GOROUTINES: [&str; 3] = ["goroutine-brigade", "goroutine-mem-brigade", "goroutine-creation"];
-
-/// The programs in Go, held to what a runner relies on.
-#[test]
-fn goroutines() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/go");
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let built = Command::new("go")
-        .current_dir(sources)
-        .args(["build", "-o"])
-        .args([folder.path(), Path::new("./...")])
-        .status();
-    match built {
-        Err(e) => return skip(&format!("programs in Go: {e}")),
-        Ok(status) => assert!(status.success(), "go build: {status}"),
-    }
-    let failures = GOROUTINES.map(|program| {
-        failures(&Candidate::new(folder.path().join(program), Vec::new(), Level::Core))
-    });
-    assert_eq!(failures.concat(), "");
-}
-
 /// A program of `peers` in another language, held to what a runner relies on. `build` makes a file in a folder
 /// of the test's, and `run` is what starts it there or in the sources; where a tool is missing, a test skips.
-fn peer(tools: &[&str], build: &str, run: &str, flags: &str) {
+fn peer(tools: &[&str], build: &str, run: &str, flags: &'static str) {
     if let Some(tool) = tools.iter().find(|tool| !is_installed(tool)) {
         return skip(&format!("{run} {flags}: there is no {tool}"));
     }
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers");
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let program = folder.path().join("peer");
+    let path = folder.path().join("peer");
     let script = format!("#!/bin/sh\nbin={} && exec {run} \"$@\"\n", folder.path().display());
-    fs::write(&program, script.replace("{peers}", &sources.display().to_string())).unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    fs::write(&path, script.replace("{peers}", &sources.display().to_string())).unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     let mut shell = Command::new("sh");
     let built = shell.args(["-c", build]).env("bin", folder.path()).current_dir(sources);
     assert!(built.status().unwrap().success(), "{build}");
-    let flags = flags.split_whitespace().map(str::to_owned).collect();
-    let failures = failures(&Candidate::new(program, flags, Level::Core));
-    assert!(failures.is_empty(), "{run}\n{failures}");
+    follows_the_contract(&Program { path, flags, faults: "" });
 }
 
 macro_rules! peers {
@@ -126,59 +100,33 @@ peers! {
     node_creation: ["node"], "true", "{peers}/node/brigade.mjs", "--kind creation";
     cpp_coroutines: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "";
     cpp_threads: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "--tasks-are threads";
+    goroutines: ["go"], "cd go && go build -o $bin ./goroutine-brigade", "$bin/goroutine-brigade", "";
+    goroutines_in_memory: ["go"], "cd go && go build -o $bin ./goroutine-mem-brigade", "$bin/goroutine-mem-brigade", "";
+    goroutine_creation: ["go"], "cd go && go build -o $bin ./goroutine-creation", "$bin/goroutine-creation", "";
     java_threads: ["java", "javac"], "javac -d $bin java/Brigade.java", "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp $bin Brigade", "--tasks-are platform";
 }
 
-fn conforms(program: &str, flags: &str, faults: &str) {
+fn conforms(program: &str, flags: &'static str, faults: &'static str) {
     let path = build().join(program);
     let first = Run::of(&path).flags("--tasks 3 --warmup 2 --iters 1").flags(flags).finish();
     let refusals = ["io_uring is not available", "cannot mount a tmpfs"];
     if first.code == 1 && refusals.iter().any(|refusal| first.stderr.contains(refusal)) {
         return skip(&first.stderr);
     }
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-    let candidate = Candidate::new(path, words(flags), Level::Full);
-    let failures = failures(&Candidate { faults: words(faults), ..candidate });
-    assert!(failures.is_empty(), "{program} {flags}\n{failures}");
+    let program = Program { path, flags, faults };
+    follows_the_contract(&program);
+    program.keeps_its_promises();
 }
 
-/// Threads that a signal stops were woken, and go to sleep again.
-#[test]
-fn an_idle_thread_that_was_woken_is_an_error() {
-    for program in ["thread-brigade", "thread-mem-brigade"] {
-        let flags = vec!["--idle".to_owned(), "3".to_owned()];
-        let candidate = Candidate::new(build().join(program), flags, Level::Full);
-        let mut live = candidate.small("--controlled").start().unwrap();
-        let pid = live.ready().unwrap()[0];
-        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
-        let is_stopped = |thread: &PathBuf| {
-            let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
-            status.contains("State:\tT")
-        };
-        let threads = threads(pid);
-        assert!(threads.len() > 3, "{threads:?}");
-        until("all threads are stopped", || threads.iter().all(is_stopped));
-        kill(Pid::from_raw(pid), Signal::SIGCONT).unwrap();
-        let answer = live.ask("end").unwrap();
-        let Answer::Failed { error } = answer else { panic!("{program}: {answer:?}") };
-        assert!(error.contains("an idle task was woken"), "{error}");
-        live.finish().unwrap().expect(1).unwrap();
-    }
-}
-
-/// Checks that failed, each with its reason.
-fn failures(candidate: &Candidate) -> String {
-    let mut failures = String::new();
-    for checked in check(candidate) {
-        let check = checked.check;
-        match checked.result {
+/// Makes the checks of `switchcost check`.
+fn follows_the_contract(program: &Program) {
+    let Program { path, flags, .. } = program;
+    for Checked { check, result } in check(&program.candidate()) {
+        let path = path.display();
+        match result {
             Conformity::Passed => {}
-            Conformity::Failed(why) => failures += &format!("{check}: {why}\n"),
-            Conformity::Skipped(why) => {
-                let program = candidate.executable.path.display();
-                skip(&format!("{program} {check}: {why}"));
-            }
+            Conformity::Failed(why) => panic!("{path} {flags}: {check}: {why}"),
+            Conformity::Skipped(why) => skip(&format!("{path} {flags}: {check}: {why}")),
         }
     }
-    failures
 }

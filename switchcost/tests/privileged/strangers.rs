@@ -1,26 +1,38 @@
 //! A measuring process that others interfere with. It takes no right where they are the same user's.
 
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
 use contract::message::Answer;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use switchcost::check::{Candidate, Level, Live, threads};
+use switchcost::check::{Candidate, Live};
 
 use crate::support::house::House;
-use crate::support::{build, is_installed, skip};
+use crate::support::{build, is_installed, skip, until};
 
 /// A controlled run that is ready, and its processes.
-fn ready(program: &str) -> (Live, Vec<i32>) {
-    let candidate = Candidate::new(build().join(program), Vec::new(), Level::Full);
-    let mut live = candidate.small("--controlled").start().unwrap();
+fn ready(program: &str, flags: &[&str]) -> (Live, Vec<i32>) {
+    let executable = build().join(program).into();
+    let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+    let candidate = Candidate { executable, flags, timeout: Duration::from_secs(60) };
+    let mut live = candidate.start_small().unwrap();
     let pids = live.ready().unwrap();
     (live, pids)
+}
+
+/// Threads of a process, each a folder of /proc.
+fn threads(pid: i32) -> Vec<PathBuf> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 #[test]
 fn a_task_that_is_killed_is_named_as_the_cause() {
     for (before, after) in [("", "run 10000\n"), ("run 10000\n", "")] {
-        let (mut live, pids) = ready("process-brigade");
+        let (mut live, pids) = ready("process-brigade", &[]);
         live.send(before).unwrap();
         // The program itself, then its tasks.
         kill(Pid::from_raw(pids[2]), Signal::SIGKILL).unwrap();
@@ -32,6 +44,27 @@ fn a_task_that_is_killed_is_named_as_the_cause() {
         }
         let Answer::Failed { error } = answer else { panic!("{answer:?}") };
         assert!(error.contains("task 1") && error.contains("SIGKILL"), "{error}");
+        live.finish().unwrap().expect(1).unwrap();
+    }
+}
+
+/// Threads that a signal stops were woken, and go to sleep again.
+#[test]
+fn an_idle_thread_that_was_woken_is_an_error() {
+    for program in ["thread-brigade", "thread-mem-brigade"] {
+        let (mut live, pids) = ready(program, &["--idle", "3"]);
+        let threads = threads(pids[0]);
+        assert!(threads.len() > 3, "{threads:?}");
+        let is_stopped = |thread: &PathBuf| {
+            let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
+            status.contains("State:\tT")
+        };
+        live.signal(Signal::SIGSTOP).unwrap();
+        until("all threads are stopped", || threads.iter().all(is_stopped));
+        live.signal(Signal::SIGCONT).unwrap();
+        let answer = live.ask("end").unwrap();
+        let Answer::Failed { error } = answer else { panic!("{program}: {answer:?}") };
+        assert!(error.contains("an idle task was woken"), "{error}");
         live.finish().unwrap().expect(1).unwrap();
     }
 }
@@ -54,7 +87,7 @@ fn another_set_of_cpus_does_not_break_a_run() {
     let mut first = CpuSet::new();
     first.set(cpu).unwrap();
     for program in ["thread-brigade", "process-brigade", "async-brigade", "thread-mem-brigade"] {
-        let (mut live, pids) = ready(program);
+        let (mut live, pids) = ready(program, &[]);
         live.send("run 5000\n").unwrap();
         for set in [first, all].iter().cycle().take(21) {
             // As taskset --all-tasks does.

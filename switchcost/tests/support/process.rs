@@ -49,10 +49,10 @@ pub(crate) struct Outcome {
     label: String,
 }
 
-/// A shell without job control starts what runs in its background with these ignored, and programs
+/// nohup(1), or a shell without job control, starts programs with some of these ignored, and others
 /// inherit that; cargo and the tests among them.
 fn heed_the_keyboard() -> io::Result<()> {
-    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
+    for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
         // SAFETY: the default action is no handler of anybody's.
         #[expect(unsafe_code, reason = "a signal's action is set between fork and exec")]
         unsafe {
@@ -209,6 +209,11 @@ impl Running {
         let status = self.child.wait().unwrap();
         assert_eq!(status.signal(), Some(signal as i32), "{status}");
         self.left()
+    }
+
+    /// Whether the program has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        state(self.pid().as_raw()).is_none_or(|state| state == 'Z')
     }
 
     /// The id of the program's process.

@@ -1,0 +1,171 @@
+//! Description, `ready`, and requests that a program follows.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use contract::message::{Answer, Claim, MOST_SAMPLES, Usage, VERSION};
+
+use super::Conformity;
+use super::candidate::{Candidate, Live, TASKS};
+
+/// `--describe`: the same description each time, of any size, and nothing is built.
+pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
+    let first = candidate.description(TASKS)?;
+    let description = candidate.description(TASKS)?;
+    ensure!(first == description, "two descriptions: {first:?}, {description:?}");
+    let is_of_run = description.contract == VERSION && description.tasks == TASKS;
+    ensure!(is_of_run, "contract, tasks: {description:?}");
+    let is_named = !description.program.is_empty() && !description.version.is_empty();
+    ensure!(is_named, "program, version: {description:?}");
+    let is_whole = |hops: u64| hops > 0 && hops.is_multiple_of(description.tokens);
+    ensure!(description.hops.is_none_or(is_whole), "hops: {description:?}");
+    let names: BTreeSet<_> = description.passes.iter().map(|pass| &pass.name).collect();
+    let are_words = names.iter().all(|n| !n.is_empty() && !n.contains(char::is_whitespace));
+    let is_each_once = !names.is_empty() && names.len() == description.passes.len();
+    ensure!(are_words && is_each_once, "passes: {description:?}");
+    // What does not fit this system can be described.
+    let many = candidate.description(1_000_000)?;
+    ensure!(many.tasks == 1_000_000, "tasks: {many:?}");
+    let [few, much] = [description.needs, many.needs]
+        .map(|needs| [needs.descriptors.each, needs.threads.each, needs.maps.each]);
+    ensure!(few == much, "descriptors, threads, maps of a task change: {few:?}, {much:?}");
+    Ok(Conformity::Passed)
+}
+
+/// A whole session: `ready`, runs of each pass, `hold`, `end`.
+pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
+    let begun = Instant::now();
+    let mut live = candidate.start_small()?;
+    let ready = live.answer()?;
+    let elapsed = begun.elapsed().as_nanos() as u64;
+    let Answer::Ready { pids, setup_ns, first_ns, description } = &ready else {
+        bail!("not ready: {ready:?}");
+    };
+    let described = candidate.description(TASKS)?;
+    ensure!(*description == described, "not as --describe has it, {described:?}: {ready:?}");
+    let pid = live.pid().as_raw();
+    ensure!(pids.first() == Some(&pid), "its process is {pid}, the first of pids: {pids:?}");
+    let setup_ns = setup_ns.context("no setup_ns")?;
+    let first_ns = first_ns.context("no first_ns")?;
+    let is_possible = setup_ns > 0 && first_ns > 0 && setup_ns.saturating_add(first_ns) <= elapsed;
+    ensure!(is_possible, "setup_ns {setup_ns}, first_ns {first_ns}: it was ready in {elapsed} ns");
+
+    for n in [1, 2, 7] {
+        run(&mut live, n, "")?;
+    }
+    for pass in &description.passes {
+        run(&mut live, 3, &pass.name)?;
+    }
+    for _ in 0..2 {
+        let held = live.hold()?;
+        ensure!(held == *pids, "{held:?} held, not {pids:?}");
+    }
+    run(&mut live, 5, "")?;
+    let last = live.ask("end")?;
+    ensure!(matches!(last, Answer::Ended { .. }), "not ended: {last:?}");
+    // It ends by the request, not by the end of file.
+    let exit = live.wait()?.expect(0)?;
+    ensure!(exit.lines.is_empty(), "a line behind the last answer: {exit}");
+    Ok(Conformity::Passed)
+}
+
+/// Asks for a `run`, and makes sure that its numbers are possible.
+pub(super) fn run(live: &mut Live, n: u64, pass: &str) -> anyhow::Result<()> {
+    let request = format!("run {n} {pass}");
+    let request = request.trim();
+    let begun = Instant::now();
+    let answer = live.ask(request)?;
+    let elapsed = begun.elapsed().as_nanos() as u64;
+    let Answer::Ran { samples_ns, usage, .. } = answer else {
+        bail!("{request}: {answer:?}");
+    };
+    ensure!(samples_ns.len() as u64 == n, "{request}: {} samples", samples_ns.len());
+    ensure!(!samples_ns.contains(&0), "{request}: a sample of 0 ns");
+    let sum = samples_ns.into_iter().fold(0, u64::saturating_add);
+    ensure!(sum <= elapsed, "{request}: samples of {sum} ns in {elapsed} ns");
+    if let Some(Usage { user_ns, system_ns, .. }) = usage {
+        // Clocks may have a resolution of 10 ms for each CPU.
+        let most = (elapsed + 50_000_000) * thread::available_parallelism()?.get() as u64;
+        let used = user_ns.saturating_add(system_ns);
+        ensure!(used <= most, "{request}: {used} ns of CPU time in {elapsed} ns");
+    }
+    Ok(())
+}
+
+/// Mean time of an iteration in ns, as far as ten can tell.
+pub(super) fn mean(live: &mut Live) -> anyhow::Result<u64> {
+    match live.ask("run 10")? {
+        Answer::Ran { samples_ns, .. } => {
+            Ok((samples_ns.into_iter().fold(0, u64::saturating_add) / 10).max(1))
+        }
+        other => bail!("no run: {other:?}"),
+    }
+}
+
+/// `--warmup 0` leaves no `first_ns`; one `run` may have up to 10,000 samples.
+pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Conformity> {
+    let mut live = candidate.start_tasks(1, "--warmup 0 --controlled")?;
+    match live.answer()? {
+        Answer::Ready { first_ns: None, .. } => {}
+        other => bail!("not ready without first_ns: {other:?}"),
+    }
+    let time = Duration::from_nanos(mean(&mut live)?.saturating_mul(MOST_SAMPLES));
+    if time > candidate.timeout / 2 {
+        let why = format!("{MOST_SAMPLES} iterations would take {time:.0?}");
+        return Ok(Conformity::Skipped(why));
+    }
+    run(&mut live, MOST_SAMPLES, "")?;
+    run(&mut live, 1, "")?;
+    live.finish()?.expect(0)?;
+    Ok(Conformity::Passed)
+}
+
+/// Requests as a pipe delivers them: in pieces, and several at once.
+pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Conformity> {
+    let mut live = candidate.ready()?;
+    live.send("ru")?;
+    thread::sleep(Duration::from_millis(20));
+    live.send("n 2\nhold\nrun 3\nen")?;
+    let answers = [live.answer()?, live.answer()?, live.answer()?];
+    let [
+        Answer::Ran { samples_ns: first, .. },
+        Answer::Held { .. },
+        Answer::Ran { samples_ns: second, .. },
+    ] = &answers
+    else {
+        bail!("not two runs and a hold between them: {answers:?}");
+    };
+    ensure!((first.len(), second.len()) == (2, 3), "not 2 and 3 samples: {answers:?}");
+    live.send("d\n")?;
+    ensure!(matches!(live.answer()?, Answer::Ended { .. }), "no end");
+    live.wait()?.expect(0)?;
+    Ok(Conformity::Passed)
+}
+
+/// Claim about a hop, against what the kernel counts.
+pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Conformity> {
+    let description = candidate.description(TASKS)?;
+    let Some(hops) = description.hops else {
+        return Ok(Conformity::Skipped("it hands nothing over".to_owned()));
+    };
+    let mut live = candidate.ready()?;
+    let Answer::Ran { usage: Some(usage), .. } = live.ask("run 100")? else {
+        return Ok(Conformity::Skipped("it gives no usage".to_owned()));
+    };
+    let waits = usage.voluntary_switches;
+    let switches = waits + usage.involuntary_switches;
+    match description.claim {
+        // Two threads of one core at most pass a token on without a switch.
+        Claim::KernelSwitch => ensure!(switches > 0, "kernel-switch, but no context switch"),
+        // A baseline in which nothing is switched never waits.
+        Claim::NoSwitch => {
+            let hops = hops * 100;
+            ensure!(waits < hops / 10, "no-switch, but {waits} voluntary switches in {hops} hops");
+        }
+        Claim::UserSwitch => {}
+    }
+    live.finish()?.expect(0)?;
+    Ok(Conformity::Passed)
+}
