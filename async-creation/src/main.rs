@@ -71,7 +71,7 @@ impl Program for Cli {
             false => Claim::UserSwitch,
         };
         let tasks = Description {
-            passes: self.sleep.passes(),
+            passes: self.sleep.passes(self.floor),
             alone: self.sleep.sleep.is_some(),
             needs: Needs { bytes: Need::new(FIXED_BYTES, TASK_BYTES), ..Needs::default() },
             ..Description::new("async-creation", &self.flags, claim)

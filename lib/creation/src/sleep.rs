@@ -29,13 +29,13 @@ pub struct SleepFlags {
 }
 
 impl SleepFlags {
-    /// Passes of a program with these flags: nothing has to warm up again before tasks that sleep, and no
-    /// single creation of theirs is timed.
-    pub fn passes(&self) -> Vec<PassKind> {
-        match self.sleep {
-            Some(_) => vec![PassKind { settle: 0, ..PassKind::main() }],
-            None => vec![PassKind::main(), SpawnTimes::pass()],
+    /// Passes of a program with these flags: sleepers need no warm-up after a wait, and single creations are
+    /// timed of usual tasks alone, not of sleepers or of a lower bound.
+    pub fn passes(&self, is_floor: bool) -> Vec<PassKind> {
+        if self.sleep.is_some() {
+            return vec![PassKind { settle: 0, ..PassKind::main() }];
         }
+        if is_floor { vec![PassKind::main()] } else { vec![PassKind::main(), SpawnTimes::pass()] }
     }
 }
 
