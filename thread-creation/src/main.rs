@@ -94,10 +94,8 @@ fn create(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> 
 /// The same with a clock reading after each spawn, and one first thing in each thread.
 fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> {
     let mut threads = Vec::with_capacity(tasks as usize);
-    let mut to_body = Vec::with_capacity(tasks as usize);
     let mut times = SpawnTimes::new(tasks);
     while pass.next_iteration().is_some() {
-        times.begin(pass.is_timed());
         let clock = Instant::now();
         let mut called = clock;
         for _ in 0..tasks {
@@ -107,11 +105,11 @@ fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Res
         pass.record(called - clock);
 
         for thread in threads.drain(..) {
-            to_body.push(join(thread)?);
+            times.started(join(thread)?);
         }
-        times.end(to_body.drain(..));
+        times.end(pass);
     }
-    times.add_to(&mut pass.extra);
+    times.add_to(pass);
     Ok(())
 }
 

@@ -59,9 +59,9 @@ pub(crate) fn create(
         crowd.join()?;
         pass.record(clock.elapsed());
 
-        crowd.sleepers.end(pass.is_timed());
+        crowd.sleepers.end(pass);
     }
-    crowd.sleepers.add_to(&mut pass.extra);
+    crowd.sleepers.add_to(pass);
     Ok(())
 }
 

@@ -25,7 +25,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::flags::Flags;
 use crate::message::{Answer, Description, Extra, Request, SETTLE_MS, Usage};
-use crate::samples::Samples;
+use crate::samples::{Recorder, Samples};
 use crate::{command, console, signals, usage};
 
 /// Longest request, in bytes.
@@ -352,6 +352,12 @@ impl Pass {
         }
         self.begun += 1;
         Some(self.begun - 1)
+    }
+
+    /// Adds a distribution that was measured beside the iterations, if there are samples of it.
+    pub fn add_extra(&mut self, name: &str, samples: &Recorder) {
+        let distribution = samples.distribution();
+        self.extra.extend(distribution.map(|distribution| (name.to_owned(), distribution)));
     }
 
     /// Whether the iteration begun last is a sample.

