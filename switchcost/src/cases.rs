@@ -236,7 +236,7 @@ impl<'a> Cases<'a> {
                 Quantity::Count => None,
                 _ => stats::modes(&means),
             },
-            outliers: stats::tukey_outliers(&means).map_or(0, |o| o.total()),
+            outliers: stats::outliers(&means).unwrap_or(0),
             failed: runs.failed,
             net: net.and_then(|net| {
                 let net: Vec<f64> = net.into_values().collect();
