@@ -41,7 +41,7 @@ use contract::{Defaults, Flags, Pass, Program, Run};
 use runtime::{Flavor, RuntimeFlags, WorkerCounts};
 use schedule::Schedule;
 use task::{ShortTask, Times, multiply};
-use threads::{CpuAssignment, Placement, worker_needs};
+use threads::{Placement, worker_needs};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Handle, Runtime};
@@ -137,8 +137,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
             })
         }
         On::Pool => {
-            let cpus = CpuAssignment::new(Placement::Free)?;
-            let pool = Pool::start(cli.workers, Bound::Unbounded, &cpus)?;
+            let pool = Pool::start(cli.workers, Bound::Unbounded)?;
             let queue = pool.queue();
             let submit = |_| {
                 let task = task.clone();

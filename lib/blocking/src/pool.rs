@@ -10,10 +10,9 @@ use chain::{StartGuard, StartLatch};
 use clap::ValueEnum;
 use contract::console;
 use crossbeam_channel::{Receiver, Sender};
-use threads::CpuAssignment;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Operations that the queue holds and no thread has taken yet.
+/// Bound of the operations that wait in the queue for a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Bound {
     /// any number of operations may wait for a thread
@@ -51,7 +50,7 @@ impl Pool {
     ///
     /// # Errors
     /// What keeps a thread from starting.
-    pub fn start(threads: u32, bound: Bound, cpus: &CpuAssignment) -> anyhow::Result<Self> {
+    pub fn start(threads: u32, bound: Bound) -> anyhow::Result<Self> {
         let (jobs, taken) = match bound {
             Bound::Unbounded => crossbeam_channel::unbounded(),
             Bound::Bounded => crossbeam_channel::bounded(threads as usize),
@@ -60,20 +59,15 @@ impl Pool {
         let mut pool =
             Pool { queue: Queue { jobs, room }, threads: Vec::with_capacity(threads as usize) };
         let mut latch = StartLatch::new(threads);
-        let started = (0..threads).try_for_each(|k| {
-            let (taken, guard, cpus) = (taken.clone(), latch.guard(None), cpus.clone());
-            let thread = thread::Builder::new().spawn(move || {
-                // A CPU can be taken offline between the check and this.
-                if let Err(e) = cpus.pin(k, threads) {
-                    console::say(&format!("cannot pin a thread of the pool: {e}"));
-                }
-                serve(&taken, guard)
+        let started =
+            (0..threads).try_for_each(|k| {
+                let (taken, guard) = (taken.clone(), latch.guard(None));
+                let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
+                pool.threads.push(thread.with_context(|| {
+                    format!("cannot start thread {k} of the pool: ask for fewer")
+                })?);
+                Ok(())
             });
-            let thread = thread
-                .with_context(|| format!("cannot start thread {k} of the pool: ask for fewer"))?;
-            pool.threads.push(thread);
-            Ok(())
-        });
         match started.and_then(|()| latch.wait()) {
             Ok(()) => Ok(pool),
             Err(e) => Err(pool.join().err().unwrap_or(e)),
@@ -115,8 +109,8 @@ fn serve(jobs: &Receiver<Job>, guard: StartGuard) -> io::Result<()> {
 }
 
 impl Queue {
-    /// Hands an operation to the pool, and tells nobody what it returns. It must not panic, and its queue
-    /// be unbounded.
+    /// Hands an operation to a pool with an unbounded queue, and tells nobody what it returns. It must not
+    /// panic.
     ///
     /// # Errors
     /// The end of the pool.
@@ -143,7 +137,7 @@ impl Queue {
         let (tell, told) = oneshot::channel();
         let run = Box::new(move || {
             let outcome = catch_unwind(AssertUnwindSafe(operation));
-            // Nobody listens where the whole run is over.
+            // Nobody listens after the end of the run.
             let _ = tell.send(outcome);
         });
         // A bounded queue has room: that is what was awaited.
