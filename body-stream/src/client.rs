@@ -45,10 +45,9 @@ impl Client {
     /// Asks for a body, keeps it as it comes in, and summarises it.
     ///
     /// # Errors
-    /// Where the response is not as it should be, breaks off, or cannot be kept.
+    /// If the response is not as it should be, breaks off, or cannot be kept.
     pub(crate) async fn fetch(mut self, number: u64) -> anyhow::Result<(Self, Summary)> {
-        let summary = self.take(number).await;
-        let summary = summary.with_context(|| format!("body {number}"))?;
+        let summary = self.take(number).await.with_context(|| format!("body {number}"))?;
         Ok((self, summary))
     }
 
@@ -60,11 +59,8 @@ impl Client {
     }
 
     async fn ask(&mut self, path: &str) -> anyhow::Result<Response<Incoming>> {
-        let request = Request::get(path).header(HOST, "localhost");
-        let request = request.body(Empty::new())?;
-        let ready = self.requests.ready().await;
-        ready.context("the connection is closed")?;
-        let response = self.requests.send_request(request).await;
-        response.context("there is no response")
+        let request = Request::get(path).header(HOST, "localhost").body(Empty::new())?;
+        self.requests.ready().await.context("the connection is closed")?;
+        self.requests.send_request(request).await.context("there is no response")
     }
 }

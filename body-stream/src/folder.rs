@@ -38,23 +38,22 @@ impl Folder {
     /// This folder, or the system's for temporary files.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where it is no folder.
+    /// A [`BadUsage`] error if it is no folder.
     pub(crate) fn new(asked: Option<&Path>) -> anyhow::Result<Self> {
-        // An empty TMPDIR names none.
-        let system = || match std::env::temp_dir() {
-            path if path.as_os_str().is_empty() => PathBuf::from("/tmp"),
-            path => path,
-        };
-        let path = asked.map_or_else(system, Path::to_owned);
+        let mut path = asked.map_or_else(std::env::temp_dir, Path::to_owned);
+        if asked.is_none() && path.as_os_str().is_empty() {
+            // An empty TMPDIR names none.
+            path = PathBuf::from("/tmp");
+        }
         match fs::metadata(&path) {
-            Ok(found) if !found.is_dir() => {
+            Ok(found) if found.is_dir() => Ok(Folder(path, None)),
+            Ok(_) => {
                 Err(BadUsage::new(format!("--dir {}: not a folder: name one", path.display())))
             }
             Err(e) => Err(BadUsage::new(format!(
                 "--dir {}: {e}: make it, or name another folder (default: TMPDIR or /tmp)",
                 path.display()
             ))),
-            Ok(_) => Ok(Folder(path, None)),
         }
     }
 
@@ -77,7 +76,7 @@ impl Folder {
         Ok(Folder(format!("/proc/self/fd/{}", root.as_raw_fd()).into(), Some(root)))
     }
 
-    /// Whether its files take memory.
+    /// True if its files take memory.
     pub(crate) fn is_in_memory(&self) -> bool {
         statfs(&self.0).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC)
     }
@@ -115,7 +114,7 @@ impl Folder {
     /// Makes a file without a name (O_TMPFILE, open(2)).
     ///
     /// # Errors
-    /// What open(2) reports; `Unsupported` where the file system has no such files.
+    /// What open(2) reports; `Unsupported` if the file system has no such files.
     pub(crate) fn file(&self) -> io::Result<File> {
         OpenOptions::new()
             .read(true)
