@@ -1,15 +1,13 @@
 //! Tasks that sleep: the comparison that circulates, with ten thousand of them or a million.
 //!
-//! One iteration: a task on the same runtime spawns N tasks, each of which sleeps for `--sleep` as soon
-//! as it runs, and awaits all of them, the oldest first. With `--gate` each task waits until all have
-//! begun before it sleeps. Timed: all of that, until the last one is joined. The distribution `late` is
-//! by how much each task woke late, `alive_count` the most tasks that were alive at once.
+//! One iteration: a task on the same runtime spawns N tasks, each of which sleeps for `--sleep` as soon as it
+//! runs, and awaits all of them, the oldest first. With `--gate` each task waits until all have begun before
+//! it sleeps. Timed: all of that, until the last one is joined. The distribution `late` is by how much each
+//! task woke late, `alive_count` the most tasks that were alive at once.
 //!
-//! Tokio's timers count whole milliseconds and round up: a task is late by half of one on average even
-//! where it need not wait for a CPU.
-//!
-//! For `hold` all tasks wait at a gate, also without `--gate`. The driver's lists, a handle and a time
-//! of 8 bytes each for a task, are part of the resident memory.
+//! Tokio's timers count whole milliseconds and round up: a task is late by half of one on average even if it
+//! need not wait for a CPU. For `hold` all tasks wait at a gate, also without `--gate`. The driver's lists,
+//! a handle and a time of 8 bytes each for a task, are part of the resident memory.
 
 use std::pin::pin;
 use std::sync::Arc;
