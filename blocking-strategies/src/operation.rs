@@ -80,9 +80,6 @@ fn length(text: &str) -> Result<Span, String> {
 
 impl Work {
     /// Checks that these flags go together.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if an operation has no length.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if self.length.is_some() && !self.has_length() {
             return Err(BadUsage::new(
@@ -122,9 +119,6 @@ fn drawn(quantile: f64) -> Duration {
 
 impl Operation {
     /// Does it, and returns what [`Operation::check`] goes by.
-    ///
-    /// # Errors
-    /// What clock_gettime(2) reports.
     pub(crate) fn run(self) -> anyhow::Result<u64> {
         match self {
             Operation::Noop => Ok(black_box(CONSTANT)),
@@ -135,9 +129,6 @@ impl Operation {
     }
 
     /// Checks what it returned: a noop its constant, a sort its sum, a sleep or a spin how long it took.
-    ///
-    /// # Errors
-    /// Says what is wrong.
     pub(crate) fn check(self, returned: u64) -> anyhow::Result<()> {
         let is_right = match self {
             Operation::Noop => returned == CONSTANT,

@@ -24,9 +24,6 @@ pub(crate) struct Client {
 
 impl Client {
     /// Connects, and waits for a response without a body.
-    ///
-    /// # Errors
-    /// What the system or the connection reports.
     pub(crate) async fn connect(address: SocketAddr, keeper: Keeper) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await.context(NO_LOOPBACK)?;
         stream.set_nodelay(true)?;
@@ -43,9 +40,6 @@ impl Client {
     }
 
     /// Asks for a body, keeps it as it comes in, and summarises it.
-    ///
-    /// # Errors
-    /// If the response is not as it should be, breaks off, or cannot be kept.
     pub(crate) async fn fetch(mut self, number: u64) -> anyhow::Result<(Self, Summary)> {
         let summary = self.take(number).await.with_context(|| format!("body {number}"))?;
         Ok((self, summary))

@@ -36,9 +36,6 @@ pub(crate) enum Huge {
 
 impl Folder {
     /// This folder, or the system's for temporary files.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if it is no folder.
     pub(crate) fn new(asked: Option<&Path>) -> anyhow::Result<Self> {
         let mut path = asked.map_or_else(std::env::temp_dir, Path::to_owned);
         if asked.is_none() && path.as_os_str().is_empty() {
@@ -58,9 +55,6 @@ impl Folder {
     }
 
     /// The root of a new tmpfs, which nobody else sees.
-    ///
-    /// # Errors
-    /// Names the right that it takes.
     pub(crate) fn tmpfs(huge: Huge) -> anyhow::Result<Self> {
         let mount = || {
             let tmpfs = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -82,9 +76,6 @@ impl Folder {
     }
 
     /// Makes a file for a trial, and checks that so many bodies find room.
-    ///
-    /// # Errors
-    /// Names the folder, what is needed, what is left, and the remedy.
     pub(crate) fn check_room(&self, bodies: u32, size: Bytes) -> anyhow::Result<()> {
         self.file().map_err(|e| self.explain("cannot make a file", e))?;
         let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
@@ -112,9 +103,6 @@ impl Folder {
     }
 
     /// Makes a file without a name (O_TMPFILE, open(2)).
-    ///
-    /// # Errors
-    /// What open(2) reports; `Unsupported` if the file system has no such files.
     pub(crate) fn file(&self) -> io::Result<File> {
         OpenOptions::new()
             .read(true)

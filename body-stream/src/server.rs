@@ -41,9 +41,6 @@ pub(crate) const NO_LOOPBACK: &str =
 
 impl Server {
     /// Forks a server on a runtime of its own. Call it while this process has one thread.
-    ///
-    /// # Errors
-    /// If there is no loopback or no process.
     pub(crate) fn fork(content: Content) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(NO_LOOPBACK)?;
         let address = listener.local_addr()?;

@@ -21,7 +21,7 @@ use crate::content::Summary;
 use crate::folder::Folder;
 use crate::map::map;
 
-/// Where a body is kept until it is summarised.
+/// Place of a body until it is summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Store {
     /// in memory, as the chunks came: one operation, the look at all of them
@@ -50,7 +50,7 @@ impl Store {
     }
 }
 
-/// How each body of a run is kept.
+/// Keeps the bodies of a run.
 #[derive(Clone)]
 pub(crate) struct Keeper {
     pub(crate) store: Store,
@@ -64,9 +64,6 @@ const BLOCK: u64 = 64 << 10;
 
 impl Keeper {
     /// Takes a body in, keeps it, looks at all of it and lets it go.
-    ///
-    /// # Errors
-    /// If the body breaks off or an operation fails.
     pub(crate) async fn keep(&self, body: Incoming) -> anyhow::Result<Summary> {
         match self.store {
             Store::Ram => {
@@ -164,7 +161,7 @@ async fn next_chunk(body: &mut Incoming) -> anyhow::Result<Option<Bytes>> {
     Ok(None)
 }
 
-/// What a body is copied out of.
+/// Source that a body is copied from.
 enum Source {
     File(File),
     Map(Mmap),

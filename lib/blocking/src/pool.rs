@@ -47,9 +47,6 @@ pub struct Pool {
 
 impl Pool {
     /// Starts all threads, and waits until they run.
-    ///
-    /// # Errors
-    /// What keeps a thread from starting.
     pub fn start(threads: u32, bound: Bound) -> anyhow::Result<Self> {
         let (jobs, taken) = match bound {
             Bound::Unbounded => crossbeam_channel::unbounded(),
@@ -81,9 +78,6 @@ impl Pool {
 
     /// Waits until all operations are done and the threads have ended. They end when the last
     /// [`Queue`] is dropped.
-    ///
-    /// # Errors
-    /// A panic of one of the threads.
     pub fn join(self) -> anyhow::Result<()> {
         drop(self.queue);
         let mut outcome = Ok(());
@@ -111,9 +105,6 @@ fn serve(jobs: &Receiver<Job>, guard: StartGuard) -> io::Result<()> {
 impl Queue {
     /// Hands an operation to a pool with an unbounded queue, and tells nobody what it returns. It must not
     /// panic.
-    ///
-    /// # Errors
-    /// The end of the pool.
     pub fn submit(&self, operation: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
         self.send(Job { run: Box::new(operation), room: None })
     }
@@ -123,9 +114,6 @@ impl Queue {
     }
 
     /// Hands an operation to the pool and awaits what it returns.
-    ///
-    /// # Errors
-    /// Its panic, and the end of the pool.
     pub async fn dispatch<T: Send + 'static>(
         &self,
         operation: impl FnOnce() -> T + Send + 'static,

@@ -11,9 +11,6 @@ use crate::strategy::{Offload, Threads};
 
 /// Starts the threads, has `prepare` make the driver's state, and spawns the driver for each pass, beside the
 /// neighbours in their own pass. At the end it counts the threads.
-///
-/// # Errors
-/// Those of the driver and of `prepare`, of a thread that does not start, and more threads than were asked for.
 pub fn serve<S: Send + 'static, F>(
     threads: &Threads,
     run: &mut Run,

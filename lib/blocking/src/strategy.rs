@@ -1,4 +1,4 @@
-//! Strategies: where an async program does what blocks.
+//! Strategies: the place where an async program does work that blocks.
 
 use std::fs;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct BlockingFlags {
     pub queue: Option<Bound>,
 }
 
-/// Where operations are done.
+/// Place where operations are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Strategy {
     /// in the task, on the worker that polls it
@@ -93,9 +93,6 @@ impl BlockingFlags {
 
 impl Threads {
     /// The description of tasks, with the runtime that they run on and all threads.
-    ///
-    /// # Errors
-    /// As [`RuntimeFlags::build`].
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         let described = self.runtime.describe(tasks)?;
         let others = worker_needs(self.of_runtime + self.of_pool);
@@ -159,9 +156,6 @@ pub enum Offload {
 
 impl Offload {
     /// Has an operation done, and returns what it returned.
-    ///
-    /// # Errors
-    /// Its panic, if it is not the task's own, and the end of the pool.
     pub async fn run<T: Send + 'static>(
         &self,
         operation: impl FnOnce() -> T + Send + 'static,

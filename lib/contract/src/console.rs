@@ -27,9 +27,6 @@ extern "C" fn look_at_stdout() {
 static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
 
 /// Writes to standard output at once.
-///
-/// # Errors
-/// What the system reports; a reader that has gone away is `BrokenPipe`.
 pub fn print(text: &str) -> io::Result<()> {
     if STDOUT_CLOSED.load(Ordering::Relaxed) {
         return Err(io::Error::other("standard output is closed: redirect it to a file or a pipe"));
@@ -40,9 +37,6 @@ pub fn print(text: &str) -> io::Result<()> {
 }
 
 /// Writes to standard output; a reader that has gone away is no error.
-///
-/// # Errors
-/// What the system reports.
 pub fn show(text: &str) -> io::Result<()> {
     match print(text) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -47,9 +47,6 @@ pub trait Program: Parser {
     fn flags(&self) -> &Flags;
 
     /// Description of what these flags would build. Builds nothing.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if flags do not go together.
     fn describe(&self) -> anyhow::Result<Description>;
 }
 

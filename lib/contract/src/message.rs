@@ -81,7 +81,7 @@ fn is_one(tokens: &u64) -> bool {
     *tokens == 1
 }
 
-/// What a hop claims to be; the runner holds the counters against it.
+/// Nature of a hop; the runner compares the counters with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
@@ -115,7 +115,7 @@ impl PassKind {
 pub struct Runtime {
     /// Name, such as `tokio`.
     pub name: String,
-    /// Exact version, where the build knows it.
+    /// Exact version, if the build knows it.
     #[serde(default)]
     pub version: Option<String>,
     /// Scheduler, such as `multi-thread`.
@@ -153,10 +153,10 @@ pub enum Answer {
     Ran {
         /// The timed iterations in order, in ns.
         samples_ns: Vec<u64>,
-        /// What the process used in them.
+        /// Usage of the process in them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// What else was measured.
+        /// Other distributions.
         #[serde(default, skip_serializing_if = "Extra::is_empty")]
         extra: Extra,
     },
@@ -170,7 +170,7 @@ pub enum Answer {
         /// From the start of taking down until the last task was joined.
         #[serde(default)]
         teardown_ns: Option<u64>,
-        /// What else was measured.
+        /// Other distributions.
         #[serde(default, skip_serializing_if = "Extra::is_empty")]
         extra: Extra,
     },

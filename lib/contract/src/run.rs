@@ -118,9 +118,6 @@ impl Run {
     }
 
     /// Next step of a program that creates its tasks for it.
-    ///
-    /// # Errors
-    /// As [`Run::next_pass`].
     pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
         // The memory of the samples is touched before anybody is told that the program is ready.
         let mut pass = self.new_pass();
@@ -199,9 +196,6 @@ impl Run {
     }
 
     /// Takes a pass back that is over, and answers the request for it.
-    ///
-    /// # Errors
-    /// When the answer cannot be written.
     pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
         pass.close();
         self.first = self.first.or(pass.first);
@@ -219,9 +213,6 @@ impl Run {
     }
 
     /// Rests while all tasks are alive: until the next request, or until `--command` has ended.
-    ///
-    /// # Errors
-    /// As [`Run::next_pass`].
     pub fn held(&mut self) -> anyhow::Result<()> {
         if !self.flags.controlled {
             return self.flags.command.as_deref().map_or(Ok(()), command::run);

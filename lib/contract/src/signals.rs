@@ -47,9 +47,6 @@ extern "C" fn note(signal: libc::c_int) {
 /// Takes the signals over, and has children awaited as usual, which a parent that ignores SIGCHLD would
 /// prevent. Reads and writes that a signal cuts short go on by themselves (SA_RESTART), so that the iteration
 /// under way ends as usual.
-///
-/// # Errors
-/// What sigaction(2) reports.
 pub fn install() -> nix::Result<()> {
     for signal in STOPPING {
         let before = set(signal, SigHandler::Handler(note))?;
@@ -63,9 +60,6 @@ pub fn install() -> nix::Result<()> {
 }
 
 /// In a forked child: leaves the signals to its parent, which decides what follows.
-///
-/// # Errors
-/// What sigaction(2) reports.
 pub fn leave_to_parent() -> nix::Result<()> {
     STOPPING.into_iter().try_for_each(|signal| set(signal, SigHandler::SigIgn).map(drop))
 }

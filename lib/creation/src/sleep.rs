@@ -93,9 +93,6 @@ impl Sleepers {
     }
 
     /// Counts a task that is about to be spawned.
-    ///
-    /// # Errors
-    /// At a signal.
     #[inline]
     pub fn spawning(&mut self) -> Result<Alive, Interrupted> {
         if signals::received().is_some() {
@@ -108,9 +105,6 @@ impl Sleepers {
 
     /// True if the sleepers, asleep since `since`, wake so late that a signal has to be looked for meanwhile: a
     /// join cannot be interrupted.
-    ///
-    /// # Errors
-    /// At a signal.
     pub fn wakes_late(since: Instant, sleep: Duration) -> Result<bool, Interrupted> {
         let late = since.elapsed() + Self::SOON < sleep;
         if late && signals::received().is_some() { Err(Interrupted) } else { Ok(late) }

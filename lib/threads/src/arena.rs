@@ -51,9 +51,6 @@ impl Arena {
     }
 
     /// The memory of a stack that no thread is using.
-    ///
-    /// # Errors
-    /// When all are in use.
     pub(crate) fn take(self: &Rc<Self>) -> io::Result<Slot> {
         let free = self.free.borrow_mut().pop();
         let index = free.ok_or_else(|| {

@@ -41,7 +41,7 @@ impl FutexFlags {
     /// Sets the size of the table. Call it before there are threads.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where the kernel has no such setting, or takes no table of that size.
+    /// A [`BadUsage`] error if the kernel has no such setting, or takes no table of that size.
     pub fn set(self) -> anyhow::Result<()> {
         let Some(slots) = self.futex_slots else {
             return Ok(());

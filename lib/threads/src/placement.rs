@@ -49,9 +49,6 @@ impl CpuAssignment {
     }
 
     /// Pins the calling thread, the `index`th of `count`.
-    ///
-    /// # Errors
-    /// What sched_setaffinity(2) reports.
     pub fn pin(&self, index: u32, count: u32) -> nix::Result<()> {
         let Some(cpu) = self.cpu(index as usize, count as usize) else {
             return Ok(());

@@ -18,10 +18,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{self, ForkResult, Pid, getpid, getppid};
 
 /// Forks a child that runs `life` and ends with the status that it returns. `life` is told whether the
-/// child was detached from its parent's signals; where it was not, the child has to end at once.
-///
-/// # Errors
-/// Those of fork(2): `EAGAIN` if a limit of processes is met, `ENOMEM` if memory is.
+/// child was detached from its parent's signals; if not, it ends the child at once.
 ///
 /// # Safety
 /// The process has one thread: another could be in the middle of a change, or hold a lock that nobody in
@@ -60,9 +57,6 @@ fn detach(parent: Pid, mask: SigSet) -> nix::Result<()> {
 }
 
 /// Waits for the end of a child.
-///
-/// # Errors
-/// What waitpid(2) reports.
 pub fn wait(child: Pid) -> anyhow::Result<WaitStatus> {
     loop {
         match waitpid(child, None) {

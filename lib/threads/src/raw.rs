@@ -53,9 +53,6 @@ struct Shared {
 
 impl RawThreads {
     /// Maps the stacks of `tasks` threads.
-    ///
-    /// # Errors
-    /// `ENOMEM` from mmap(2).
     pub fn new(stack: StackFlags, tasks: u32) -> io::Result<Self> {
         let size = StackFlags { stacks: Stacks::Arena, ..stack }.bytes_each();
         let arena = Arena::map(size as usize, tasks)?;
@@ -76,9 +73,6 @@ impl RawThreads {
 
     /// Creates the next thread. With a gate it sleeps until it has read a byte from it: the descriptor stays
     /// open until the thread is gone.
-    ///
-    /// # Errors
-    /// Those of clone(2): `EAGAIN` if a limit of threads is met. If all stacks are in use.
     pub fn create(&mut self, gate: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let k = self.created;
         let (Some(shared), Some(stack)) = (self.shared.get(k), self.stacks.get(k)) else {

@@ -23,9 +23,6 @@ pub fn other_threads() -> anyhow::Result<Vec<i32>> {
 }
 
 /// Does `work` when all of these threads or processes sleep, and checks that they slept all the time.
-///
-/// # Errors
-/// That of `work`; if one of them was woken; if they do not fall asleep.
 pub fn beside(ids: &[i32], work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let asleep = await_sleep(ids)?;
     work()?;

@@ -59,8 +59,7 @@ const STD_STACK: u64 = 2 << 20;
 /// From this size on a stack has a page table of its own.
 const PAGE_TABLE_SPAN: u64 = 2 << 20;
 
-/// Bytes that a thread with std's stack holds once it has worked: its stack as far as it is used, queues,
-/// and the kernel's share.
+/// Bytes of a thread that has worked: its stack as far as it is used, queues, and the kernel's share.
 const WORKER_BYTES: u64 = 100 << 10;
 
 /// Address space that the C library reserves for each of its arenas, in which threads allocate
@@ -122,6 +121,7 @@ pub struct Spawner {
 
 #[derive(Debug)]
 enum Source {
+    /// Size of each stack.
     Std(usize),
     Arena(Rc<Arena>),
 }
@@ -139,9 +139,6 @@ enum Inner<T> {
 
 impl Spawner {
     /// For `tasks` threads at once at most.
-    ///
-    /// # Errors
-    /// `ENOMEM` from mmap(2), which maps the stacks of an arena.
     pub fn new(stack: StackFlags, tasks: u32) -> anyhow::Result<Self> {
         let size = stack.bytes_each() as usize;
         let source = match stack.stacks {
@@ -154,9 +151,6 @@ impl Spawner {
     }
 
     /// Creates a thread that runs `body`.
-    ///
-    /// # Errors
-    /// Those of pthread_create(3): `EAGAIN` if a limit is met, which the error explains.
     pub fn spawn<F, T>(&self, body: F) -> anyhow::Result<Thread<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -177,9 +171,6 @@ impl Spawner {
 
 impl<T> Thread<T> {
     /// Awaits the thread and returns what its body returned.
-    ///
-    /// # Errors
-    /// What the body panicked with.
     pub fn join(mut self) -> thread::Result<T> {
         self.finish().expect("a thread is joined once")
     }
