@@ -56,15 +56,7 @@ impl Folder {
 
     /// The root of a new tmpfs, which nobody else sees.
     pub(crate) fn tmpfs(huge: Huge) -> anyhow::Result<Self> {
-        let mount = || {
-            let tmpfs = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-            let huge = huge.to_possible_value();
-            let huge = huge.as_ref().map_or("never", |huge| huge.get_name());
-            fsconfig_set_string(&tmpfs, "huge", huge)?;
-            fsconfig_create(&tmpfs)?;
-            fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
-        };
-        let root = mount().context(
+        let root = mount_tmpfs(huge).context(
             "--tmpfs: cannot mount a tmpfs, which takes CAP_SYS_ADMIN: begin the command with `unshare --map-root-user --mount`, or use --dir",
         )?;
         Ok(Folder(format!("/proc/self/fd/{}", root.as_raw_fd()).into(), Some(root)))
@@ -122,4 +114,16 @@ impl Folder {
         };
         anyhow!("--dir {}: {what}: {error}: {remedy}", self.0.display())
     }
+}
+
+/// Mounts a tmpfs nowhere, and returns its root.
+fn mount_tmpfs(huge: Huge) -> rustix::io::Result<OwnedFd> {
+    let huge = match huge {
+        Huge::Never => "never",
+        Huge::Always => "always",
+    };
+    let tmpfs = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&tmpfs, "huge", huge)?;
+    fsconfig_create(&tmpfs)?;
+    fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
 }

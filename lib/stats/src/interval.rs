@@ -58,14 +58,10 @@ pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     Contrast::mean(values)?.interval(confidence)
 }
 
-/// Interval of the ratio numerator / denominator, paired by round: Student's t on the logarithms of the
-/// ratios, exponentiated. The estimate is the geometric mean of the ratios.
-pub(crate) fn ratio_interval(
-    numerators: &[f64],
-    denominators: &[f64],
-    confidence: f64,
-) -> Option<Interval> {
-    t_interval(&log_ratios(numerators, denominators)?, confidence)?.exp()
+/// Interval of the ratio a / b, paired by round: Student's t on the logarithms of the ratios, exponentiated. The
+/// estimate is the geometric mean of the ratios.
+pub(crate) fn ratio_interval(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
+    t_interval(&log_ratios(a, b)?, confidence)?.exp()
 }
 
 /// Difference with its standard error: the input of a t interval at any level, or of a t test.
@@ -125,8 +121,7 @@ pub(crate) fn log_ratios(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
 
 /// Natural logarithms; `None` unless every value is positive and finite.
 pub(crate) fn logs(values: &[f64]) -> Option<Vec<f64>> {
-    let log = |v: &f64| (*v > 0.0 && v.is_finite()).then(|| v.ln());
-    values.iter().map(log).collect()
+    values.iter().map(|v| (*v > 0.0 && v.is_finite()).then(|| v.ln())).collect()
 }
 
 #[cfg(test)]

@@ -37,6 +37,14 @@ pub struct Mode {
     pub count: usize,
 }
 
+impl Mode {
+    /// Cluster of these members, of `n` values.
+    fn of(members: &[f64], n: usize) -> Option<Self> {
+        let count = members.len();
+        Some(Mode { centre: mean(members)?, weight: count as f64 / n as f64, count })
+    }
+}
+
 /// Two modes of positive values, the lower one first; `None` when the values have one mode.
 ///
 /// The split of the sorted values has the least sum of squares inside the two clusters (exact 2-means). It
@@ -48,15 +56,11 @@ pub fn modes(values: &[f64]) -> Option<[Mode; 2]> {
         return None;
     }
     let at = best_split(&sorted)?;
-    let (low, high) = (mean(&sorted[..at])?, mean(&sorted[at..])?);
-    let logs: Vec<f64> = sorted.iter().map(|v| v.ln()).collect();
-    let apart = high - low > MIN_SEPARATION * low;
-    if !apart || !gap_is_wide(&sorted, at) || !gap_is_wide(&logs, at) {
-        return None;
-    }
     let n = sorted.len();
-    let mode = |centre, count| Mode { centre, weight: count as f64 / n as f64, count };
-    Some([mode(low, at), mode(high, n - at)])
+    let (low, high) = (Mode::of(&sorted[..at], n)?, Mode::of(&sorted[at..], n)?);
+    let logs: Vec<f64> = sorted.iter().map(|v| v.ln()).collect();
+    let are_apart = high.centre - low.centre > MIN_SEPARATION * low.centre;
+    (are_apart && gap_is_wide(&sorted, at) && gap_is_wide(&logs, at)).then_some([low, high])
 }
 
 /// Index of the first value of the upper cluster in the split with the least sum of squares.
@@ -77,8 +81,9 @@ fn gap_is_wide(sorted: &[f64], at: usize) -> bool {
 
 /// Sum of squares about their own mean inside `sorted[..at]` and `sorted[at..]`.
 fn squares_inside(sorted: &[f64], at: usize) -> f64 {
-    let inside = |part: &[f64]| mean(part).map_or(f64::INFINITY, |m| squares_about(part, m));
-    inside(&sorted[..at]) + inside(&sorted[at..])
+    let (low, high) = sorted.split_at(at);
+    let squares = mean(low).zip(mean(high));
+    squares.map_or(f64::INFINITY, |(a, b)| squares_about(low, a) + squares_about(high, b))
 }
 
 #[cfg(test)]

@@ -70,12 +70,15 @@ fn await_sleep(ids: &[i32]) -> anyhow::Result<Vec<State>> {
 fn look(id: i32) -> anyhow::Result<State> {
     let path = format!("/proc/{id}/status");
     let text = fs::read_to_string(&path).with_context(|| path.clone())?;
-    let line = |name| text.lines().find_map(|line| line.strip_prefix(name));
-    let sleeps = line("voluntary_ctxt_switches:").and_then(|value| value.trim().parse().ok());
-    Ok(State {
-        is_asleep: line("State:").is_some_and(|state| state.trim().starts_with('S')),
-        sleeps: sleeps.with_context(|| format!("{path} has no voluntary_ctxt_switches"))?,
-    })
+    let state = value(&text, "State:").with_context(|| format!("{path} has no State"))?;
+    let sleeps = value(&text, "voluntary_ctxt_switches:");
+    let sleeps = sleeps.with_context(|| format!("{path} has no voluntary_ctxt_switches"))?;
+    Ok(State { is_asleep: state.starts_with('S'), sleeps: sleeps.parse()? })
+}
+
+/// Value of a line in /proc/PID/status.
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 #[cfg(test)]
