@@ -1,6 +1,5 @@
 //! A fixed pool of threads, and the queue by which async tasks hand their operations to it.
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -42,7 +41,7 @@ pub struct Queue {
 #[derive(Debug)]
 pub struct Pool {
     queue: Queue,
-    threads: Vec<JoinHandle<io::Result<()>>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Pool {
@@ -53,22 +52,16 @@ impl Pool {
             Bound::Bounded => crossbeam_channel::bounded(threads as usize),
         };
         let room = (bound == Bound::Bounded).then(|| Arc::new(Semaphore::new(threads as usize)));
-        let mut pool =
-            Pool { queue: Queue { jobs, room }, threads: Vec::with_capacity(threads as usize) };
+        let mut pool = Pool { queue: Queue { jobs, room }, threads: Vec::new() };
         let mut latch = StartLatch::new(threads);
-        let started =
-            (0..threads).try_for_each(|k| {
-                let (taken, guard) = (taken.clone(), latch.guard(None));
-                let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
-                pool.threads.push(thread.with_context(|| {
-                    format!("cannot start thread {k} of the pool: ask for fewer")
-                })?);
-                Ok(())
-            });
-        match started.and_then(|()| latch.wait()) {
-            Ok(()) => Ok(pool),
-            Err(e) => Err(pool.join().err().unwrap_or(e)),
+        for k in 0..threads {
+            let (taken, guard) = (taken.clone(), latch.guard(None));
+            let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
+            let refused = || format!("cannot start thread {k} of the pool: ask for fewer");
+            pool.threads.push(thread.with_context(refused)?);
         }
+        latch.wait()?;
+        Ok(pool)
     }
 
     /// Another end of the queue.
@@ -80,26 +73,21 @@ impl Pool {
     /// [`Queue`] is dropped.
     pub fn join(self) -> anyhow::Result<()> {
         drop(self.queue);
-        let mut outcome = Ok(());
-        for thread in self.threads {
-            let ended = match thread.join() {
-                Ok(ended) => ended.map_err(anyhow::Error::new),
-                Err(panic) => Err(console::panic_error(&*panic)),
-            };
-            outcome = outcome.and(ended);
-        }
-        outcome
+        self.threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|panic| console::panic_error(&*panic)))
     }
 }
 
 /// A thread of the pool: does one job after the other until nobody can send any more.
-fn serve(jobs: &Receiver<Job>, guard: StartGuard) -> io::Result<()> {
-    guard.started()?;
+fn serve(jobs: &Receiver<Job>, guard: StartGuard) {
+    if guard.started().is_err() {
+        return;
+    }
     for job in jobs {
         drop(job.room);
         (job.run)();
     }
-    Ok(())
 }
 
 impl Queue {
