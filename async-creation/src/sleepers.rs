@@ -1,20 +1,16 @@
 //! Tasks that sleep: the comparison that circulates, with ten thousand of them or a million.
 //!
-//! One iteration: a task on the same runtime spawns N tasks, each of which sleeps for `--sleep` as soon
-//! as it runs, and awaits all of them, the oldest first. With `--gate` each task waits until all have
-//! begun before it sleeps. Timed: all of that, until the last one is joined. The distribution `late` is
-//! by how much each task woke late, `alive_count` the most tasks that were alive at once.
+//! One iteration: a task on the same runtime spawns N tasks, each of which sleeps for `--sleep` as soon as it
+//! runs, and awaits all of them, the oldest first. With `--gate` each task waits until all have begun before
+//! it sleeps. Timed: all of that, until the last one is joined. The distribution `late` is by how much each
+//! task woke late, `alive_count` the most tasks that were alive at once.
 //!
-//! Tokio's timers count whole milliseconds and round up: a task is late by half of one on average even
-//! where it need not wait for a CPU.
-//!
-//! For `hold` all tasks wait at a gate, also without `--gate`. The driver's lists, a handle and a time
-//! of 8 bytes each for a task, are part of the resident memory.
+//! Tokio's timers count whole milliseconds and round up: a task is late by half of one on average even if it
+//! need not wait for a CPU. For `hold` all tasks wait at a gate, also without `--gate`. The driver's lists,
+//! a handle and a time of 8 bytes each for a task, are part of the resident memory.
 
-use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -25,64 +21,54 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time;
 
-use crate::Cli;
+use crate::{Cli, release};
 
 pub(crate) fn measure(cli: &Cli, sleep: Duration, run: &mut Run) -> anyhow::Result<()> {
     let runtime = cli.runtime.build_with(|builder| {
         builder.enable_time();
     })?;
-    let (count, is_gated) = (cli.flags.tasks, cli.sleep.gate);
-    let crowd = move || Crowd {
-        count,
-        sleep,
-        sleepers: Sleepers::new(count),
-        tasks: VecDeque::with_capacity(count as usize),
-    };
+    let (n, is_gated) = (cli.flags.tasks, cli.sleep.gate);
     while let Some(step) = run.next_step()? {
-        match step {
-            Step::Hold => {
-                let mut crowd = crowd();
-                let gate = Gate::new(sleep);
-                runtime.block_on(crowd.come_to(&gate))?;
-                run.held()?;
-                gate.open(Order::Leave);
-                runtime.block_on(crowd.join())?;
-            }
-            Step::Pass(pass) => {
-                let driver = runtime.spawn(drive(crowd(), is_gated, *pass));
-                let (pass, result) = runtime.block_on(driver)?;
-                run.finish(pass)?;
-                result?;
-            }
-        }
+        let Step::Pass(mut pass) = step else {
+            let mut crowd = Crowd::new(n);
+            runtime.block_on(crowd.wait_at(&Gate::new(sleep)))?;
+            run.held()?;
+            runtime.block_on(release(crowd.tasks))?;
+            continue;
+        };
+        let driver = runtime.spawn(async move {
+            let result = drive(n, sleep, is_gated, &mut pass).await;
+            (pass, result)
+        });
+        let (pass, result) = runtime.block_on(driver)?;
+        run.finish(*pass)?;
+        result?;
     }
     Ok(())
 }
 
 /// Lets N tasks sleep in each iteration, and times that.
-async fn drive(mut crowd: Crowd, is_gated: bool, mut pass: Pass) -> (Pass, anyhow::Result<()>) {
-    let result = async {
-        while pass.next_iteration().is_some() {
-            let gate = is_gated.then(|| Gate::new(crowd.sleep));
-            let clock = Instant::now();
-            match gate {
-                None => crowd.spawn(|sleep, alive| tokio::spawn(body(alive, sleep)))?,
-                Some(gate) => {
-                    crowd.come_to(&gate).await?;
-                    gate.open(Order::Sleep);
-                }
-            }
-            crowd.sleep_on().await?;
-            crowd.join().await?;
-            pass.record(clock.elapsed());
-
-            crowd.sleepers.end(pass.is_timed());
+async fn drive(n: u32, sleep: Duration, is_gated: bool, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut crowd = Crowd::new(n);
+    while pass.next_iteration().is_some() {
+        let gate = is_gated.then(|| Gate::new(sleep));
+        let clock = Instant::now();
+        if let Some(gate) = gate {
+            crowd.wait_at(&gate).await?;
+            gate.opened.notify_waiters();
+        } else {
+            crowd.spawn(|alive| tokio::spawn(body(alive, sleep)))?;
         }
-        crowd.sleepers.add_to(&mut pass.extra);
-        Ok(())
-    };
-    let result = result.await;
-    (pass, result)
+        crowd.sleep_on(sleep).await?;
+        for task in crowd.tasks.drain(..) {
+            crowd.sleepers.joined(task.await.context("a task died")?);
+        }
+        pass.record(clock.elapsed());
+
+        crowd.sleepers.end(pass);
+    }
+    crowd.sleepers.add_to(pass);
+    Ok(())
 }
 
 /// A task that sleeps.
@@ -111,14 +97,9 @@ fn body_at_gate(alive: Alive, guard: StartGuard, gate: Arc<Gate>) -> impl Future
                 opened.await;
             }
         }
-        let late = match gate.is_for_sleep.load(Ordering::Relaxed) {
-            true => {
-                let mut timer = pin!(time::sleep(gate.sleep));
-                timer.as_mut().await;
-                lateness(timer.deadline().into_std())
-            }
-            false => 0,
-        };
+        let mut timer = pin!(time::sleep(gate.sleep));
+        timer.as_mut().await;
+        let late = lateness(timer.deadline().into_std());
         drop(alive);
         late
     }
@@ -127,27 +108,28 @@ fn body_at_gate(alive: Alive, guard: StartGuard, gate: Arc<Gate>) -> impl Future
 /// The sleepers of a pass. Those that are not joined end with their runtime.
 struct Crowd {
     count: u32,
-    sleep: Duration,
     sleepers: Sleepers,
-    tasks: VecDeque<JoinHandle<u64>>,
+    tasks: Vec<JoinHandle<u64>>,
 }
 
 impl Crowd {
+    fn new(count: u32) -> Self {
+        let tasks = Vec::with_capacity(count as usize);
+        Crowd { count, sleepers: Sleepers::new(count), tasks }
+    }
+
     /// Spawns all tasks.
-    fn spawn(&mut self, task: impl Fn(Duration, Alive) -> JoinHandle<u64>) -> anyhow::Result<()> {
+    fn spawn(&mut self, task: impl Fn(Alive) -> JoinHandle<u64>) -> anyhow::Result<()> {
         for _ in 0..self.count {
-            let alive = self.sleepers.spawning()?;
-            self.tasks.push_back(task(self.sleep, alive));
+            self.tasks.push(task(self.sleepers.spawning()?));
         }
         Ok(())
     }
 
     /// Spawns all tasks, and waits until each stands at the gate.
-    async fn come_to(&mut self, gate: &Arc<Gate>) -> anyhow::Result<()> {
+    async fn wait_at(&mut self, gate: &Arc<Gate>) -> anyhow::Result<()> {
         let mut latch = StartLatch::new(self.count);
-        self.spawn(|_, alive| {
-            tokio::spawn(body_at_gate(alive, latch.guard(None), Arc::clone(gate)))
-        })?;
+        self.spawn(|alive| tokio::spawn(body_at_gate(alive, latch.guard(None), Arc::clone(gate))))?;
         while !latch.is_open()? {
             time::sleep(Duration::from_millis(1)).await;
         }
@@ -155,20 +137,11 @@ impl Crowd {
     }
 
     /// Waits until the last task is about to wake, or one has ended.
-    async fn sleep_on(&self) -> anyhow::Result<()> {
+    async fn sleep_on(&self, sleep: Duration) -> anyhow::Result<()> {
         let since = Instant::now();
-        while Sleepers::wakes_late(since, self.sleep)?
-            && Sleepers::alive() >= self.tasks.len() as u64
-        {
+        let all = self.tasks.len() as u64;
+        while Sleepers::wakes_late(since, sleep)? && Sleepers::alive() >= all {
             time::sleep(Sleepers::LOOK).await;
-        }
-        Ok(())
-    }
-
-    /// Awaits all tasks, the oldest first.
-    async fn join(&mut self) -> anyhow::Result<()> {
-        while let Some(task) = self.tasks.pop_front() {
-            self.sleepers.joined(task.await.context("a task died")?);
         }
         Ok(())
     }
@@ -179,26 +152,11 @@ impl Crowd {
 /// channel make a receiver for each.
 struct Gate {
     opened: Notify,
-    is_for_sleep: AtomicBool,
     sleep: Duration,
-}
-
-/// What tasks do that pass the gate.
-#[derive(Clone, Copy, PartialEq)]
-enum Order {
-    /// End at once.
-    Leave,
-    /// Sleep.
-    Sleep,
 }
 
 impl Gate {
     fn new(sleep: Duration) -> Arc<Self> {
-        Arc::new(Gate { opened: Notify::new(), is_for_sleep: AtomicBool::new(false), sleep })
-    }
-
-    fn open(&self, order: Order) {
-        self.is_for_sleep.store(order == Order::Sleep, Ordering::Relaxed);
-        self.opened.notify_waiters();
+        Arc::new(Gate { opened: Notify::new(), sleep })
     }
 }

@@ -23,15 +23,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use blocking::{BlockingFlags, NeighbourFlags, Offload, Progress, Threads};
-use chain::FaultFlags;
+use blocking::{BlockingFlags, Offload, Progress, neighbours};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::samples::Recorder;
 use contract::{Defaults, Flags, Pass, Program, Run};
 use operation::{Operation, Work};
 use runtime::Driven;
-use threads::Placement;
 use tokio::task::JoinHandle;
 
 /// Time what a Tokio runtime does with work that blocks, and what that does to its other tasks
@@ -47,13 +45,6 @@ struct Cli {
     /// others that may block [default: 8, or 44 for --operation sleep]
     #[arg(long, value_name = "N", allow_negative_numbers = true, hide_default_value = true, default_value = "8", default_value_if("operation", "sleep", "44"), value_parser = clap::value_parser!(u32).range(2..=32768))]
     pool: u32,
-    /// Layout of the threads over the CPUs
-    #[arg(long, value_enum, default_value = "free", help_heading = "Advanced")]
-    placement: Placement,
-    #[command(flatten)]
-    neighbours: NeighbourFlags,
-    #[command(flatten)]
-    fault: FaultFlags,
 }
 
 impl Program for Cli {
@@ -65,19 +56,12 @@ impl Program for Cli {
 
     fn describe(&self) -> anyhow::Result<Description> {
         self.work.check()?;
-        self.fault.check(self.flags.tasks)?;
         let own = Needs { bytes: Need::new(4 << 20, 1 << 10), ..Needs::default() };
-        self.threads()?.describe(Description {
-            passes: vec![PassKind::main(), NeighbourFlags::pass()],
-            needs: own + NeighbourFlags::needs(),
+        self.blocking.divide(self.pool)?.describe(Description {
+            passes: vec![PassKind::main(), neighbours::pass()],
+            needs: own + neighbours::needs(),
             ..Description::new("blocking-strategies", &self.flags, Claim::UserSwitch)
         })
-    }
-}
-
-impl Cli {
-    fn threads(&self) -> anyhow::Result<Threads> {
-        self.blocking.divide(self.pool, self.placement)
     }
 }
 
@@ -86,8 +70,8 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let batches = async |offload| Ok(Batches::new(cli, offload));
-    blocking::serve(&cli.threads()?, run, cli.neighbours, batches, drive)
+    let threads = cli.blocking.divide(cli.pool)?;
+    blocking::serve(&threads, run, async |offload| Ok(Batches::new(cli, offload)), drive)
 }
 
 /// The driver: runs a batch in each iteration, and times that.
@@ -97,7 +81,7 @@ async fn drive(
     progress: Option<Arc<Progress>>,
 ) -> Driven<Batches> {
     let result = async {
-        let mut took = batches.work.has_length().then(Recorder::default);
+        let mut took = Recorder::default();
         while let Some(iteration) = pass.next_iteration() {
             batches.draw(iteration);
 
@@ -105,14 +89,17 @@ async fn drive(
             batches.run().await;
             pass.record(clock.elapsed());
 
-            batches.verify(took.as_mut().filter(|_| pass.is_timed()))?;
+            for returned in batches.verify()? {
+                if pass.is_timed() && batches.work.has_length() {
+                    took.record(returned);
+                }
+            }
         }
-        let took = took.and_then(|took| took.distribution());
-        pass.extra.extend(took.map(|took| ("operation".to_owned(), took)));
+        pass.add_extra("operation", &took);
         while progress.as_ref().is_some_and(|p| p.wants_more()) {
             batches.draw(0);
             batches.run().await;
-            batches.verify(None)?;
+            batches.verify()?;
         }
         Ok(())
     };
@@ -120,11 +107,10 @@ async fn drive(
     (batches, pass, result)
 }
 
-/// Batches of operations, with room for their results.
+/// Batches of operations, with memory for their results.
 struct Batches {
     count: u32,
     work: Work,
-    fault: FaultFlags,
     offload: Offload,
     operations: Vec<Operation>,
     tasks: Vec<JoinHandle<anyhow::Result<u64>>>,
@@ -133,24 +119,22 @@ struct Batches {
 
 impl Batches {
     fn new(cli: &Cli, offload: Offload) -> Self {
-        let room = cli.flags.tasks as usize;
+        let count = cli.flags.tasks as usize;
         Batches {
             count: cli.flags.tasks,
             work: cli.work,
-            fault: cli.fault,
             offload,
-            operations: Vec::with_capacity(room),
-            tasks: Vec::with_capacity(room),
-            results: Vec::with_capacity(room),
+            operations: Vec::with_capacity(count),
+            tasks: Vec::with_capacity(count),
+            results: Vec::with_capacity(count),
         }
     }
 
     fn draw(&mut self, batch: u64) {
-        let (work, fault) = (self.work, &self.fault);
-        work.draw(batch, self.count, fault, &mut self.operations);
+        self.work.draw(batch, self.count, &mut self.operations);
     }
 
-    /// What is timed: spawns a task for each operation, and awaits them all.
+    /// The timed part: spawns a task for each operation, and awaits them all.
     async fn run(&mut self) {
         for &operation in &self.operations {
             let offload = self.offload.clone();
@@ -162,16 +146,13 @@ impl Batches {
         }
     }
 
-    /// Checks what each operation returned, and takes how long it took.
-    fn verify(&mut self, mut took: Option<&mut Recorder>) -> anyhow::Result<()> {
-        let results = self.results.drain(..);
-        for (k, (operation, result)) in self.operations.iter().zip(results).enumerate() {
+    /// Checks what each operation returned, and returns that.
+    fn verify(&mut self) -> anyhow::Result<Vec<u64>> {
+        let results = self.operations.iter().zip(self.results.drain(..)).enumerate();
+        let checked = results.map(|(k, (operation, result))| {
             let checked = result.and_then(|returned| operation.check(returned).map(|()| returned));
-            let returned = checked.with_context(|| format!("task {k}"))?;
-            if let Some(took) = &mut took {
-                took.record(returned);
-            }
-        }
-        Ok(())
+            checked.with_context(|| format!("task {k}"))
+        });
+        checked.collect()
     }
 }

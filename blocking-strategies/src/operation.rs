@@ -4,8 +4,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
-use chain::{Fault, FaultFlags};
+use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use contract::BadUsage;
 use contract::units::Span;
@@ -42,16 +41,6 @@ pub(crate) struct Work {
     /// distribution with a mean of 10µs, cut to 1 to 49µs]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     length: Option<Span>,
-
-    /// Seed of the shuffles and the draws
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        default_value_t = 1,
-        help_heading = "Advanced"
-    )]
-    seed: u64,
 }
 
 /// Mean of the exponential distribution that lengths are drawn from, in ns.
@@ -63,11 +52,14 @@ const DRAWN: (f64, f64) = (1_000.0, 49_000.0);
 /// Number of integers that are shuffled and sorted.
 const NUMBERS: u32 = 300;
 
+/// Sum of the squares below [`NUMBERS`]: each number times its place when all are in order.
+const SORTED_SUM: u64 = {
+    let n = NUMBERS as u64;
+    (n - 1) * n * (2 * n - 1) / 6
+};
+
 /// Value that a noop returns.
 const CONSTANT: u64 = 0x0B10_C4ED;
-
-/// Batches before a test's fault shows, so that there are samples to be kept.
-const BATCHES_BEFORE: u64 = 3;
 
 /// One piece of work that blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +69,6 @@ pub(crate) enum Operation {
     Expensive(u64),
     Sleep(Duration),
     Spin(Duration),
-    /// A fault that a test asks for, in place of the operation.
-    Faulty(Fault),
 }
 
 fn length(text: &str) -> Result<Span, String> {
@@ -90,52 +80,34 @@ fn length(text: &str) -> Result<Span, String> {
 
 impl Work {
     /// Checks that these flags go together.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error where an operation has no length.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        match (self.length, self.has_length()) {
-            (Some(_), false) => Err(BadUsage::new(
+        if self.length.is_some() && !self.has_length() {
+            return Err(BadUsage::new(
                 "--length: noop and expensive have none: drop it, or use --operation sleep or spin",
-            )),
-            _ => Ok(()),
+            ));
         }
+        Ok(())
     }
 
-    /// Whether each operation returns how long it took.
+    /// True if each operation returns how long it took.
     pub(crate) fn has_length(&self) -> bool {
         matches!(self.kind, Kind::Sleep | Kind::Spin)
     }
 
     /// Makes the operations of a batch: the same for the same number of it.
-    pub(crate) fn draw(
-        &self,
-        batch: u64,
-        count: u32,
-        fault: &FaultFlags,
-        operations: &mut Vec<Operation>,
-    ) {
-        let mut random = Rng::with_seed(self.seed.wrapping_add(batch));
+    pub(crate) fn draw(&self, batch: u64, count: u32, operations: &mut Vec<Operation>) {
+        let mut random = Rng::with_seed(batch.wrapping_add(1));
         operations.clear();
-        operations.extend((0..count).map(|k| match fault.of(k) {
-            Some(fault) if batch >= BATCHES_BEFORE || fault == Fault::Absent => {
-                Operation::Faulty(fault)
-            }
-            _ => self.one(&mut random),
+        operations.extend((0..count).map(|_| match self.kind {
+            Kind::Noop => Operation::Noop,
+            Kind::Expensive => Operation::Expensive(random.u64(..)),
+            Kind::Sleep => Operation::Sleep(self.length(&mut random)),
+            Kind::Spin => Operation::Spin(self.length(&mut random)),
         }));
     }
 
-    fn one(&self, random: &mut Rng) -> Operation {
-        let mut length = || match self.length {
-            Some(length) => length.into(),
-            None => drawn(random.f64()),
-        };
-        match self.kind {
-            Kind::Noop => Operation::Noop,
-            Kind::Sleep => Operation::Sleep(length()),
-            Kind::Spin => Operation::Spin(length()),
-            Kind::Expensive => Operation::Expensive(random.u64(..)),
-        }
+    fn length(&self, random: &mut Rng) -> Duration {
+        self.length.map_or_else(|| drawn(random.f64()), Duration::from)
     }
 }
 
@@ -147,45 +119,24 @@ fn drawn(quantile: f64) -> Duration {
 
 impl Operation {
     /// Does it, and returns what [`Operation::check`] goes by.
-    ///
-    /// # Errors
-    /// What clock_gettime(2) reports, or what a test asks for.
     pub(crate) fn run(self) -> anyhow::Result<u64> {
         match self {
             Operation::Noop => Ok(black_box(CONSTANT)),
             Operation::Expensive(seed) => Ok(shuffle_and_sort(seed)),
             Operation::Sleep(length) => Ok(nanoseconds(sleep(length))),
             Operation::Spin(length) => spin(length).map(nanoseconds),
-            Operation::Faulty(fault) => misbehave(fault),
         }
     }
 
     /// Checks what it returned: a noop its constant, a sort its sum, a sleep or a spin how long it took.
-    ///
-    /// # Errors
-    /// Says what is wrong.
     pub(crate) fn check(self, returned: u64) -> anyhow::Result<()> {
-        let (least, most) = match self {
-            Operation::Noop | Operation::Faulty(_) => (CONSTANT, CONSTANT),
-            Operation::Expensive(_) => (sorted_sum(), sorted_sum()),
-            Operation::Sleep(length) | Operation::Spin(length) => (nanoseconds(length), u64::MAX),
+        let is_right = match self {
+            Operation::Noop => returned == CONSTANT,
+            Operation::Expensive(_) => returned == SORTED_SUM,
+            Operation::Sleep(length) | Operation::Spin(length) => returned >= nanoseconds(length),
         };
-        ensure!((least..=most).contains(&returned), "the operation {self:?} returned {returned}");
+        ensure!(is_right, "the operation {self:?} returned {returned}");
         Ok(())
-    }
-}
-
-/// Does what a test asks for.
-fn misbehave(fault: Fault) -> anyhow::Result<u64> {
-    match fault {
-        Fault::Fail => bail!("fails as --test-fault asks"),
-        Fault::Panic => panic!("ends as --test-fault asks"),
-        Fault::Absent => bail!("absent as --test-fault asks"),
-        Fault::Close => Ok(0),
-        Fault::Corrupt => Ok(!CONSTANT),
-        Fault::Hang => loop {
-            thread::park();
-        },
     }
 }
 
@@ -200,15 +151,7 @@ fn shuffle_and_sort(seed: u64) -> u64 {
 }
 
 fn weighed(numbers: &[u32]) -> u64 {
-    let places = 0..;
-    let each = numbers.iter().zip(places).map(|(&n, place): (_, u64)| u64::from(n) * place);
-    each.sum()
-}
-
-/// Sum of the squares below [`NUMBERS`]: each number is in its own place.
-const fn sorted_sum() -> u64 {
-    let n = NUMBERS as u64;
-    (n - 1) * n * (2 * n - 1) / 6
+    (0..).zip(numbers).map(|(place, &number): (u64, _)| place * u64::from(number)).sum()
 }
 
 /// Sleeps, and returns for how long.

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use blocking::{BlockingFlags, NeighbourFlags, Threads};
+use blocking::{BlockingFlags, Threads, neighbours};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::units::Bytes;
 use contract::{BadUsage, Defaults, Flags, Program};
 use threads::{CpuAssignment, Placement};
 
-use crate::content::PIECE;
+use crate::content::CHUNK;
 use crate::folder::{Folder, Huge};
 use crate::store::Store;
 
@@ -36,8 +36,6 @@ pub(crate) struct Cli {
     /// others that may block
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "8", value_parser = clap::value_parser!(u32).range(2..=32768))]
     pool: u32,
-    #[command(flatten)]
-    pub(crate) neighbours: NeighbourFlags,
 }
 
 fn size(text: &str) -> Result<Bytes, String> {
@@ -50,8 +48,8 @@ fn size(text: &str) -> Result<Bytes, String> {
 /// Bytes of a connection: what the kernel queues, and what is read at once.
 const CONNECTION_BYTES: u64 = 1 << 20;
 
-/// Bytes that keep track of a piece, twice while a list of them grows.
-const PIECE_BYTES: u64 = 128;
+/// Bytes that keep track of a chunk, twice while a list of them grows.
+const CHUNK_BYTES: u64 = 128;
 
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 16, iters: 20, warmup: 2 };
@@ -70,8 +68,8 @@ impl Program for Cli {
         let tasks = u64::from(self.flags.tasks);
         self.threads()?.describe(Description {
             bytes: Some(tasks.saturating_mul(self.size.0)),
-            passes: vec![PassKind::main(), NeighbourFlags::pass()],
-            needs: self.needs()? + NeighbourFlags::needs(),
+            passes: vec![PassKind::main(), neighbours::pass()],
+            needs: self.needs()? + neighbours::needs(),
             ..Description::new("body-stream", &self.flags, Claim::UserSwitch)
         })
     }
@@ -80,42 +78,35 @@ impl Program for Cli {
 impl Cli {
     /// The threads of the client.
     pub(crate) fn threads(&self) -> anyhow::Result<Threads> {
-        self.blocking.divide(self.pool, Placement::Free)
+        self.blocking.divide(self.pool)
     }
 
-    /// Folder of the files; `None` where the store has none.
+    /// Folder of the files; `None` if the store has none.
     pub(crate) fn folder(&self) -> anyhow::Result<Option<Folder>> {
-        let has_files = self.store.has_files();
-        let folder = || match self.tmpfs {
-            Some(huge) => Folder::tmpfs(huge),
-            None => Folder::new(self.dir.as_deref()),
-        };
-        has_files.then(folder).transpose()
+        match self.tmpfs {
+            _ if !self.store.has_files() => Ok(None),
+            Some(huge) => Folder::tmpfs(huge).map(Some),
+            None => Folder::new(self.dir.as_deref()).map(Some),
+        }
     }
 
-    /// Whether files take memory.
+    /// True if files take memory.
     fn is_in_memory(&self) -> anyhow::Result<bool> {
-        Ok(match self.tmpfs {
-            Some(_) => true,
-            None => self.folder()?.is_some_and(|folder| folder.is_in_memory()),
-        })
+        Ok(self.tmpfs.is_some() || self.folder()?.is_some_and(|folder| folder.is_in_memory()))
     }
 
     /// Bytes that a file in memory grows by.
     fn page(&self) -> u64 {
-        match self.tmpfs {
-            Some(Huge::Always) => 2 << 20,
-            _ => 4 << 10,
-        }
+        if self.tmpfs == Some(Huge::Always) { 2 << 20 } else { 4 << 10 }
     }
 
     /// Needs of the server, the connections and the bodies.
     fn needs(&self) -> anyhow::Result<Needs> {
         let size = self.size.0;
-        let pieces = size + size / 2 + size.div_ceil(PIECE) * PIECE_BYTES;
+        let chunks = size + size / 2 + size.div_ceil(CHUNK) * CHUNK_BYTES;
         let kept = match self.store {
-            Store::Ram => pieces,
-            Store::RamGather => pieces + size,
+            Store::Ram => chunks,
+            Store::RamGather => chunks + size,
             _ if self.is_in_memory()? => size.next_multiple_of(self.page()),
             _ => 0,
         };

@@ -24,9 +24,6 @@ pub(crate) struct Client {
 
 impl Client {
     /// Connects, and waits for a response without a body.
-    ///
-    /// # Errors
-    /// What the system or the connection reports.
     pub(crate) async fn connect(address: SocketAddr, keeper: Keeper) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await.context(NO_LOOPBACK)?;
         stream.set_nodelay(true)?;
@@ -43,12 +40,8 @@ impl Client {
     }
 
     /// Asks for a body, keeps it as it comes in, and summarises it.
-    ///
-    /// # Errors
-    /// Where the response is not as it should be, breaks off, or cannot be kept.
     pub(crate) async fn fetch(mut self, number: u64) -> anyhow::Result<(Self, Summary)> {
-        let summary = self.take(number).await;
-        let summary = summary.with_context(|| format!("body {number}"))?;
+        let summary = self.take(number).await.with_context(|| format!("body {number}"))?;
         Ok((self, summary))
     }
 
@@ -60,11 +53,8 @@ impl Client {
     }
 
     async fn ask(&mut self, path: &str) -> anyhow::Result<Response<Incoming>> {
-        let request = Request::get(path).header(HOST, "localhost");
-        let request = request.body(Empty::new())?;
-        let ready = self.requests.ready().await;
-        ready.context("the connection is closed")?;
-        let response = self.requests.send_request(request).await;
-        response.context("there is no response")
+        let request = Request::get(path).header(HOST, "localhost").body(Empty::new())?;
+        self.requests.ready().await.context("the connection is closed")?;
+        self.requests.send_request(request).await.context("there is no response")
     }
 }

@@ -1,8 +1,7 @@
-//! Bytes of the bodies. They follow from the number of the body, so that a receiver knows what each body must come to.
+//! Bytes of the bodies. They follow from the number of the body, so that a receiver knows its summary.
 //!
-//! A body has bytes of the lower half of the range, and one byte of the upper half, its peak. Place and
-//! value of the peak differ from body to body: a part of a body, or another body, most likely has another
-//! maximum.
+//! A body has bytes of the lower half of the range, and one byte of the upper half, its peak. Place and value
+//! of the peak differ from body to body: a part of a body, or another body, most likely has another maximum.
 
 use std::fmt;
 
@@ -12,8 +11,8 @@ use fastrand::Rng;
 /// Bytes after which the sequence repeats, about: the sender holds no more.
 const PERIOD: u64 = 1 << 20;
 
-/// Bytes of the pieces that the server sends, each of them a chunk.
-pub(crate) const PIECE: u64 = 8 << 10;
+/// Bytes of the chunks that the server sends.
+pub(crate) const CHUNK: u64 = 8 << 10;
 
 /// Least value of a peak.
 const HALF: u8 = 0x80;
@@ -21,13 +20,18 @@ const HALF: u8 = 0x80;
 /// Length and largest byte of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// Largest byte; 0 where there is none.
+    /// Largest byte; 0 if there is none.
     max: u8,
     /// Number of bytes.
     pub(crate) length: u64,
 }
 
 impl Summary {
+    /// Summary of body `number` of this size.
+    pub(crate) fn expected(number: u64, size: u64) -> Self {
+        Summary { max: Peak::new(number, size).value, length: size }
+    }
+
     /// Adds some more bytes.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         // A fold, without an early end at 255: the compiler vectorises it.
@@ -38,76 +42,63 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { max, length } = self;
-        write!(f, "{length} bytes, the largest {max}")
+        write!(f, "{} bytes, the largest {}", self.length, self.max)
     }
 }
-
-/// Bodies of a run, by the bytes of each.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outline(pub(crate) u64);
 
 /// Largest byte of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Peak {
     at: u64,
-    pub(crate) value: u8,
+    value: u8,
 }
 
-impl Outline {
-    /// Peak of body `number`.
-    pub(crate) fn peak(self, number: u64) -> Peak {
-        let mut rng = rng(number.wrapping_add(1));
-        Peak { at: rng.u64(0..self.0), value: rng.u8(HALF..) }
-    }
-
-    /// Summary of body `number`.
-    pub(crate) fn summary(self, number: u64) -> Summary {
-        Summary { max: self.peak(number).value, length: self.0 }
+impl Peak {
+    /// Peak of body `number` of this size.
+    pub(crate) fn new(number: u64, size: u64) -> Self {
+        let mut random = random(number.wrapping_add(1));
+        Peak { at: random.u64(0..size), value: random.u8(HALF..) }
     }
 }
 
-fn rng(purpose: u64) -> Rng {
+fn random(purpose: u64) -> Rng {
     // Fibonacci hashing: seeds that are near each other end up far apart.
     Rng::with_seed(purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// The sender's bytes, in pieces of one size.
+/// The sender's bytes, in chunks.
 #[derive(Debug)]
 pub(crate) struct Content {
-    pub(crate) outline: Outline,
+    /// Bytes of each body.
+    pub(crate) size: u64,
     base: Bytes,
-    piece: u64,
+    chunk: u64,
 }
 
 impl Content {
-    /// Draws the bytes, for bodies that are sent in pieces of `piece` bytes.
-    pub(crate) fn new(outline: Outline, piece: u64) -> Self {
-        let piece = piece.min(outline.0);
-        // Whole pieces, so that each is one slice.
-        let length = PERIOD.min(outline.0).div_ceil(piece) * piece;
+    /// Draws the bytes of bodies of this size, for chunks of `chunk` bytes.
+    pub(crate) fn new(size: u64, chunk: u64) -> Self {
+        let chunk = chunk.min(size);
+        // Whole chunks, so that each is one slice.
+        let length = PERIOD.min(size).div_ceil(chunk) * chunk;
         let mut base = vec![0; length as usize];
-        rng(0).fill(&mut base);
-        for byte in &mut base {
-            *byte &= HALF - 1;
-        }
-        Content { outline, base: base.into(), piece }
+        random(0).fill(&mut base);
+        base.iter_mut().for_each(|byte| *byte &= HALF - 1);
+        Content { size, base: base.into(), chunk }
     }
 
-    /// Piece of a body with this peak, `offset` bytes from its start, a multiple of the pieces' size.
-    /// The bytes are shared, and only the piece with the peak is copied.
-    pub(crate) fn piece(&self, peak: Peak, offset: u64) -> Bytes {
-        let length = self.piece.min(self.outline.0 - offset);
+    /// Chunk of a body with this peak, `offset` bytes from its start, a multiple of the chunk's size. The bytes
+    /// are shared, and only the chunk with the peak is copied.
+    pub(crate) fn chunk(&self, peak: Peak, offset: u64) -> Bytes {
+        let length = self.chunk.min(self.size - offset);
         let start = (offset % self.base.len() as u64) as usize;
-        let piece = self.base.slice(start..start + length as usize);
-        match peak.at.checked_sub(offset) {
-            Some(within) if within < length => {
-                let mut own = piece.to_vec();
-                own[within as usize] = peak.value;
-                own.into()
-            }
-            _ => piece,
+        let chunk = self.base.slice(start..start + length as usize);
+        if !(offset..offset + length).contains(&peak.at) {
+            return chunk;
         }
+        let mut own = chunk.to_vec();
+        own[(peak.at - offset) as usize] = peak.value;
+        own.into()
     }
 }
 
@@ -115,27 +106,18 @@ impl Content {
 mod tests {
     use super::*;
 
-    fn body(content: &Content, number: u64) -> Vec<u8> {
-        let peak = content.outline.peak(number);
-        let mut body = Vec::new();
-        while (body.len() as u64) < content.outline.0 {
-            body.extend_from_slice(&content.piece(peak, body.len() as u64));
-        }
-        body
-    }
-
     #[test]
-    fn each_body_comes_to_what_is_expected_of_it() {
-        for (size, piece) in [(1, 1), (7, 3), (10_000, 1 << 20), (3 << 20, 1000)] {
-            let outline = Outline(size);
-            let content = Content::new(outline, piece);
+    fn each_body_has_its_expected_summary_and_one_peak() {
+        for (size, chunk) in [(1, 1), (7, 3), (10_000, 1 << 20), (3 << 20, 1000)] {
+            let content = Content::new(size, chunk);
             for number in [0, 1, u64::MAX] {
-                let body = body(&content, number);
-                let mut summary = Summary::default();
-                summary.add(&body);
-                assert_eq!(summary, outline.summary(number), "{size} in {piece}");
-                let peaks = body.iter().filter(|&&byte| byte >= HALF);
-                assert_eq!(peaks.count(), 1, "{size} in {piece}");
+                let (mut summary, mut peaks) = (Summary::default(), 0);
+                while summary.length < size {
+                    let chunk = content.chunk(Peak::new(number, size), summary.length);
+                    summary.add(&chunk);
+                    peaks += chunk.iter().filter(|&&byte| byte >= HALF).count();
+                }
+                assert_eq!((summary, peaks), (Summary::expected(number, size), 1), "{size}");
             }
         }
     }

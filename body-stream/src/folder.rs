@@ -36,56 +36,38 @@ pub(crate) enum Huge {
 
 impl Folder {
     /// This folder, or the system's for temporary files.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error where it is no folder.
     pub(crate) fn new(asked: Option<&Path>) -> anyhow::Result<Self> {
-        // An empty TMPDIR names none.
-        let system = || match std::env::temp_dir() {
-            path if path.as_os_str().is_empty() => PathBuf::from("/tmp"),
-            path => path,
-        };
-        let path = asked.map_or_else(system, Path::to_owned);
+        let mut path = asked.map_or_else(std::env::temp_dir, Path::to_owned);
+        if asked.is_none() && path.as_os_str().is_empty() {
+            // An empty TMPDIR names none.
+            path = PathBuf::from("/tmp");
+        }
         match fs::metadata(&path) {
-            Ok(found) if !found.is_dir() => {
+            Ok(found) if found.is_dir() => Ok(Folder(path, None)),
+            Ok(_) => {
                 Err(BadUsage::new(format!("--dir {}: not a folder: name one", path.display())))
             }
             Err(e) => Err(BadUsage::new(format!(
                 "--dir {}: {e}: make it, or name another folder (default: TMPDIR or /tmp)",
                 path.display()
             ))),
-            Ok(_) => Ok(Folder(path, None)),
         }
     }
 
     /// The root of a new tmpfs, which nobody else sees.
-    ///
-    /// # Errors
-    /// Names the right that it takes.
     pub(crate) fn tmpfs(huge: Huge) -> anyhow::Result<Self> {
-        let mount = || {
-            let tmpfs = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-            let huge = huge.to_possible_value();
-            let huge = huge.as_ref().map_or("never", |huge| huge.get_name());
-            fsconfig_set_string(&tmpfs, "huge", huge)?;
-            fsconfig_create(&tmpfs)?;
-            fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
-        };
-        let root = mount().context(
+        let root = mount_tmpfs(huge).context(
             "--tmpfs: cannot mount a tmpfs, which takes CAP_SYS_ADMIN: begin the command with `unshare --map-root-user --mount`, or use --dir",
         )?;
         Ok(Folder(format!("/proc/self/fd/{}", root.as_raw_fd()).into(), Some(root)))
     }
 
-    /// Whether its files take memory.
+    /// True if its files take memory.
     pub(crate) fn is_in_memory(&self) -> bool {
         statfs(&self.0).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC)
     }
 
     /// Makes a file for a trial, and checks that so many bodies find room.
-    ///
-    /// # Errors
-    /// Names the folder, what is needed, what is left, and the remedy.
     pub(crate) fn check_room(&self, bodies: u32, size: Bytes) -> anyhow::Result<()> {
         self.file().map_err(|e| self.explain("cannot make a file", e))?;
         let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
@@ -113,9 +95,6 @@ impl Folder {
     }
 
     /// Makes a file without a name (O_TMPFILE, open(2)).
-    ///
-    /// # Errors
-    /// What open(2) reports; `Unsupported` where the file system has no such files.
     pub(crate) fn file(&self) -> io::Result<File> {
         OpenOptions::new()
             .read(true)
@@ -135,4 +114,16 @@ impl Folder {
         };
         anyhow!("--dir {}: {what}: {error}: {remedy}", self.0.display())
     }
+}
+
+/// Mounts a tmpfs nowhere, and returns its root.
+fn mount_tmpfs(huge: Huge) -> rustix::io::Result<OwnedFd> {
+    let huge = match huge {
+        Huge::Never => "never",
+        Huge::Always => "always",
+    };
+    let tmpfs = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&tmpfs, "huge", huge)?;
+    fsconfig_create(&tmpfs)?;
+    fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
 }

@@ -37,7 +37,7 @@ use tokio::task::JoinHandle;
 
 use cli::Cli;
 use client::Client;
-use content::{Content, Outline, PIECE, Summary};
+use content::{CHUNK, Content, Summary};
 use server::Server;
 use store::Keeper;
 
@@ -51,11 +51,13 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         folder.check_room(cli.flags.tasks, cli.size)?;
     }
     // While there is one thread.
-    let mut server = Server::fork(Content::new(Outline(cli.size.0), PIECE))?;
+    let mut server = Server::fork(Content::new(cli.size.0, CHUNK))?;
     let address = server.address;
-    let keeper = |offload| Keeper { store: cli.store, folder: folder.clone(), offload };
-    let connect = async |offload| connect(cli, address, keeper(offload)).await;
-    let served = blocking::serve(&cli.threads()?, run, cli.neighbours, connect, drive);
+    let connect_all = async |offload| {
+        let keeper = Keeper { store: cli.store, folder: folder.clone(), offload };
+        connect(cli, address, keeper).await
+    };
+    let served = blocking::serve(&cli.threads()?, run, connect_all, drive);
     served.map_err(|e| server.explain(e))
 }
 
@@ -63,7 +65,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 async fn connect(cli: &Cli, address: SocketAddr, keeper: Keeper) -> anyhow::Result<Batch> {
     let tasks = cli.flags.tasks;
     let mut batch = Batch {
-        outline: Outline(cli.size.0),
+        size: cli.size.0,
         next: 0,
         clients: Vec::with_capacity(tasks as usize),
         tasks: Vec::with_capacity(tasks as usize),
@@ -73,8 +75,7 @@ async fn connect(cli: &Cli, address: SocketAddr, keeper: Keeper) -> anyhow::Resu
         if signals::received().is_some() {
             return Err(Interrupted.into());
         }
-        let client = Client::connect(address, keeper.clone());
-        let client = runtime::join(tokio::spawn(client)).await;
+        let client = runtime::join(tokio::spawn(Client::connect(address, keeper.clone()))).await;
         let client = client.with_context(|| format!("cannot connect task {k} of {tasks}"))?;
         batch.clients.push(client);
     }
@@ -85,7 +86,8 @@ type Fetch = JoinHandle<anyhow::Result<(Client, Summary)>>;
 
 /// The tasks of an iteration, and their results.
 struct Batch {
-    outline: Outline,
+    /// Bytes of each body.
+    size: u64,
     /// Number of the next body.
     next: u64,
     clients: Vec<Client>,
@@ -94,7 +96,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// What is timed: asks for one body over each connection, in a task each, and awaits all.
+    /// The timed part: asks for one body over each connection, in a task each, and awaits all.
     async fn run(&mut self) -> anyhow::Result<()> {
         for (number, client) in (self.next..).zip(self.clients.drain(..)) {
             self.tasks.push(tokio::spawn(client.fetch(number)));
@@ -107,15 +109,12 @@ impl Batch {
         Ok(())
     }
 
-    /// Checks that each body came to what it should.
+    /// Checks the summary of each body.
     fn verify(&mut self) -> anyhow::Result<()> {
         for summary in self.summaries.drain(..) {
             let number = self.next;
-            let expected = self.outline.summary(number);
-            ensure!(
-                summary == expected,
-                "body {number} came out with {summary}, expected {expected}"
-            );
+            let expected = Summary::expected(number, self.size);
+            ensure!(summary == expected, "body {number} had {summary}, expected {expected}");
             self.next += 1;
         }
         Ok(())

@@ -12,20 +12,19 @@ use std::task::{Context as TaskContext, Poll};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use bytes::Bytes;
-use contract::{console, signals};
+use contract::console;
 use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+use nix::unistd::Pid;
 use runtime::{Flavor, RuntimeFlags};
-use threads::Placement;
+use threads::{Placement, process};
 
 use crate::content::{Content, Peak};
 
@@ -36,29 +35,19 @@ pub(crate) struct Server {
     process: Option<Pid>,
 }
 
-/// Message where 127.0.0.1 cannot be reached.
+/// Message if 127.0.0.1 cannot be reached.
 pub(crate) const NO_LOOPBACK: &str =
     "127.0.0.1 cannot be reached: in a network namespace, `ip link set lo up`";
 
 impl Server {
     /// Forks a server on a runtime of its own. Call it while this process has one thread.
-    ///
-    /// # Errors
-    /// Where there is no loopback or no process.
     pub(crate) fn fork(content: Content) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(NO_LOOPBACK)?;
         let address = listener.local_addr()?;
-        let parent = getpid();
-        // SAFETY: this process has one thread, so that no lock is held that nobody would release.
-        match unsafe { fork() }.context("cannot fork the server: see ulimit -u and pids.max")? {
-            ForkResult::Parent { child } => Ok(Server { address, process: Some(child) }),
-            ForkResult::Child => {
-                let Err(error) = live(parent, listener, content);
-                console::say(&format!("body-stream: the server: {error:#}"));
-                // SAFETY: it ends the process, and runs nothing of the parent's.
-                unsafe { libc::_exit(1) }
-            }
-        }
+        // SAFETY: this process has one thread.
+        let child = unsafe { process::fork(|detached| live(detached, listener, content)) };
+        let child = child.context("cannot fork the server: see ulimit -u and pids.max")?;
+        Ok(Server { address, process: Some(child) })
     }
 
     /// Adds to an error how the server ended, if it has.
@@ -86,28 +75,33 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(child) = self.process {
-            // It fails where the child has ended by itself, which is awaited all the same.
+            // It fails if the child has ended by itself, which is awaited all the same.
             let _ = kill(child, Signal::SIGKILL);
-            while waitpid(child, None) == Err(nix::errno::Errno::EINTR) {}
+            let _ = process::wait(child);
         }
     }
 }
 
 /// The whole life of the server's process.
-fn live(parent: Pid, listener: TcpListener, content: Content) -> anyhow::Result<Infallible> {
-    prctl::set_pdeathsig(Signal::SIGKILL)?;
-    ensure!(getppid() == parent, "its parent has ended");
-    signals::leave_to_parent()?;
+fn live(detached: nix::Result<()>, listener: TcpListener, content: Content) -> i32 {
     panic::set_hook(Box::new(|info| {
-        let error = console::panic_error(info.payload());
-        console::say(&format!("body-stream: the server: {error:#}"));
+        complain(&console::panic_error(info.payload()));
         // SAFETY: it ends the process, and runs nothing of the parent's.
         unsafe { libc::_exit(1) }
     }));
-    listener.set_nonblocking(true)?;
-    let runtime =
+    let flags =
         RuntimeFlags { flavor: Flavor::MultiThread, workers: None, placement: Placement::Free };
-    runtime.build(true)?.block_on(serve(listener, content))
+    let served = detached.map_err(anyhow::Error::from).and_then(|()| {
+        listener.set_nonblocking(true)?;
+        flags.build(true)?.block_on(serve(listener, content))
+    });
+    let Err(error) = served;
+    complain(&error);
+    1
+}
+
+fn complain(error: &anyhow::Error) {
+    console::say(&format!("body-stream: the server: {error:#}"));
 }
 
 /// Serves each connection in a task of its own.
@@ -133,28 +127,24 @@ async fn serve(listener: TcpListener, content: Content) -> anyhow::Result<Infall
 /// The response to a request for `/NUMBER`: that body. Any other path has none.
 fn respond(content: &Arc<Content>, path: &str) -> Response<Sent> {
     let number = path.strip_prefix('/').and_then(|text| text.parse().ok());
-    let outline = content.outline;
-    let (status, size) = match number {
-        Some(_) => (StatusCode::OK, outline.0),
-        None => (StatusCode::NOT_FOUND, 0),
-    };
     let mut response = Response::new(Sent {
         content: Arc::clone(content),
-        peak: outline.peak(number.unwrap_or(0)),
-        offset: 0,
-        size,
+        peak: Peak::new(number.unwrap_or(0), content.size),
+        // The whole body, or nothing of it.
+        offset: if number.is_some() { 0 } else { content.size },
     });
-    *response.status_mut() = status;
+    if number.is_none() {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+    }
     response
 }
 
-/// A body on its way out. Without a size hyper sends chunks.
+/// A body on its way out. Without a size hint hyper sends chunks.
 #[derive(Debug)]
 struct Sent {
     content: Arc<Content>,
     peak: Peak,
     offset: u64,
-    size: u64,
 }
 
 impl Body for Sent {
@@ -165,15 +155,15 @@ impl Body for Sent {
         mut self: Pin<&mut Self>,
         _: &mut TaskContext<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.offset >= self.size {
+        if self.is_end_stream() {
             return Poll::Ready(None);
         }
-        let piece = self.content.piece(self.peak, self.offset);
-        self.offset += piece.len() as u64;
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        let chunk = self.content.chunk(self.peak, self.offset);
+        self.offset += chunk.len() as u64;
+        Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.offset >= self.size
+        self.offset >= self.content.size
     }
 }

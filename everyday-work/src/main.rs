@@ -1,4 +1,4 @@
-//! Work that programs do every day, to hold a switch against.
+//! Work that programs do every day, to compare a switch with.
 //!
 //! One iteration: N operations in a row by one thread, where N is `--tasks`. `--work` names the
 //! operation:
@@ -18,7 +18,7 @@ use std::os::unix::fs::FileExt;
 use std::process::{self, ExitCode};
 use std::time::Instant;
 
-use aes_gcm::{AeadInOut, Aes128Gcm, KeyInit, Nonce, Tag};
+use aes_gcm::{AeadInOut, Aes128Gcm, KeyInit, Tag};
 use anyhow::{Context, anyhow, ensure};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
@@ -142,16 +142,11 @@ fn open(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
     let header = [23, 3, 3, 4, 17];
     let mut records = vec![(content.clone(), Tag::default()); n];
     let mut sequence = 0u64;
-    let nonce = |sequence: u64| {
-        let mut nonce = [9; 12];
-        nonce[4..].copy_from_slice(&sequence.to_be_bytes());
-        Nonce::from(nonce)
-    };
     while pass.next_iteration().is_some() {
         let first = sequence;
         for (record, tag) in &mut records {
             let sealed = cipher.encrypt_inout_detached(
-                &nonce(sequence),
+                &nonce(sequence).into(),
                 &header,
                 record.as_mut_slice().into(),
             );
@@ -163,7 +158,7 @@ fn open(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         let clock = Instant::now();
         for (k, (record, tag)) in (first..).zip(&mut records) {
             let opened = cipher.decrypt_inout_detached(
-                &nonce(k),
+                &nonce(k).into(),
                 &header,
                 record.as_mut_slice().into(),
                 tag,
@@ -176,6 +171,13 @@ fn open(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         ensure!(is_open, "a record was opened with another content");
     }
     Ok(())
+}
+
+/// Nonce of a record: a constant, then its number.
+fn nonce(sequence: u64) -> [u8; 12] {
+    let mut nonce = [9; 12];
+    nonce[4..].copy_from_slice(&sequence.to_be_bytes());
+    nonce
 }
 
 /// Reads N pages in each iteration, and times that.

@@ -41,7 +41,7 @@ use contract::{Defaults, Flags, Pass, Program, Run};
 use runtime::{Flavor, RuntimeFlags, WorkerCounts};
 use schedule::Schedule;
 use task::{ShortTask, Times, multiply};
-use threads::{CpuAssignment, Placement, worker_needs};
+use threads::{Placement, worker_needs};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Handle, Runtime};
@@ -66,7 +66,7 @@ struct Cli {
     work: u32,
 }
 
-/// What runs the tasks.
+/// Executor of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum On {
     /// Tokio's multi-thread scheduler: a task that a pipe wakes spawns them
@@ -88,18 +88,20 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let name = "sparse-arrivals";
-        let own = Needs {
-            descriptors: Need::new(10, 0),
-            bytes: Need::new(4 << 20, 1 << 10),
-            ..Needs::default()
+        let is_pool = self.on == On::Pool;
+        let claim = if is_pool { Claim::KernelSwitch } else { Claim::UserSwitch };
+        let tasks = Description {
+            needs: Needs {
+                descriptors: Need::new(10, 0),
+                bytes: Need::new(4 << 20, 1 << 10),
+                ..Needs::default()
+            },
+            ..Description::new("sparse-arrivals", &self.flags, claim)
         };
-        if self.on != On::Pool {
-            let tasks = Description::new(name, &self.flags, Claim::UserSwitch);
-            return self.runtime().describe(Description { needs: own, ..tasks });
+        if !is_pool {
+            return self.runtime().describe(tasks);
         }
-        let tasks = Description::new(name, &self.flags, Claim::KernelSwitch);
-        Ok(Description { needs: own + worker_needs(self.workers), ..tasks })
+        Ok(Description { needs: tasks.needs + worker_needs(self.workers), ..tasks })
     }
 }
 
@@ -137,17 +139,16 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
             })
         }
         On::Pool => {
-            let cpus = CpuAssignment::new(Placement::Free)?;
-            let pool = Pool::start(cli.workers, Bound::Unbounded, &cpus)?;
+            let pool = Pool::start(cli.workers, Bound::Unbounded)?;
             let queue = pool.queue();
-            let submit = |_| {
-                let task = task.clone();
-                queue.submit(move || task.run())
-            };
-            let served =
-                arrivals.serve(cli, run, None, || (0..cli.flags.tasks).try_for_each(submit));
+            let served = arrivals.serve(cli, run, None, || {
+                (0..cli.flags.tasks).try_for_each(|_| {
+                    let task = task.clone();
+                    queue.submit(move || task.run())
+                })
+            });
             drop(queue);
-            // Where a task is lost, those that wait behind it could take hours: they end with the process.
+            // If a task is lost, those that wait behind it could take hours: they end with the process.
             served?;
             pool.join()
         }
@@ -185,7 +186,7 @@ fn spawn_from_inside(
 
 /// The main thread's side of the tasks.
 struct Arrivals {
-    /// What each task must compute.
+    /// Product that each task must compute.
     product: u64,
     told: Receiver<Times>,
 }
@@ -234,13 +235,12 @@ impl Arrivals {
             }
             late = next_late;
         }
-        let named = [("to_end", to_end), ("submitted_late", submitted_late)];
-        let all = named.map(|(name, times)| Some((name.to_owned(), times.distribution()?)));
-        pass.extra.extend(all.into_iter().flatten());
+        pass.add_extra("to_end", &to_end);
+        pass.add_extra("submitted_late", &submitted_late);
         Ok(())
     }
 
-    /// Times from the submission until the last task started, and until the last one ended. Where one has
+    /// Times from the submission until the last task started, and until the last one ended. If one has
     /// not ended yet, waits for the next arrival that is due.
     fn last_of(
         &self,

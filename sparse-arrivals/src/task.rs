@@ -25,7 +25,7 @@ impl ShortTask {
         let started = Instant::now();
         let product = multiply(self.work);
         let times = Times { started, ended: Instant::now(), product };
-        // Nobody waits for it where the run is over. Where somebody does, he sleeps, and is not woken.
+        // Nobody waits for it when the run is over. The main thread, which looks for it, is not woken by it.
         let _ = self.tell.send(times);
     }
 }

@@ -17,7 +17,7 @@ use threads::raw::RawThreads;
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,
-    /// Create threads by clone3(2) alone, which could run neither Rust nor C: a lower bound
+    /// Create threads by clone(2) alone, without what the C library prepares for them: a lower bound
     #[arg(long, conflicts_with_all = ["stacks", "sleep"])]
     pub(crate) floor: bool,
     #[command(flatten)]
@@ -38,10 +38,6 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let needs = match self.floor {
-            true => RawThreads::needs() + driver(),
-            false => self.passing(self.needs_of_all()),
-        };
         let depth = self.depth.stack_depth;
         if depth.0 + UNUSED_STACK.0 > self.stack.stack_size.0 {
             return Err(BadUsage::new(format!(
@@ -49,9 +45,9 @@ impl Program for Cli {
             )));
         }
         Ok(Description {
-            passes: self.sleep.passes(),
+            passes: self.sleep.passes(self.floor),
             alone: self.sleep.sleep.is_some(),
-            needs,
+            needs: if self.floor { RawThreads::needs() + driver() } else { self.needs() },
             ..Description::new("thread-creation", &self.flags, Claim::KernelSwitch)
         })
     }
@@ -73,8 +69,9 @@ impl Cli {
         self.stack.needs() + used + driver()
     }
 
-    /// Needs of threads of which the first end before the last begin.
-    fn passing(&self, all: Needs) -> Needs {
+    /// Needs of a pass: the first threads may exit before the last ones start.
+    fn needs(&self) -> Needs {
+        let all = self.needs_of_all();
         let tasks = u64::from(self.flags.tasks);
         let alive = match self.sleep.sleep {
             Some(sleep) if !self.sleep.gate => sleep.0 / FASTEST_SPAWN,

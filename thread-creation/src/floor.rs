@@ -1,135 +1,60 @@
-//! The creation of threads by clone3(2) and nothing else (see [`threads::raw`]): a lower bound.
+//! The creation of threads by clone(2) and nothing else (see [`threads::raw`]): a lower bound.
 //!
-//! One iteration: create N threads, each of which writes its own number down and ends, and join them.
-//! Timed: the N system calls, and the preparation of their arguments. Left out: the stacks, mapped once and
-//! never touched; all that the C library prepares for a thread; and the joins.
-//!
-//! In the pass `single` the threads read the clock by a system call, not by the vDSO.
+//! One iteration: create N threads, each of which notes that it has run and ends, and join them. Timed: the
+//! N system calls, and the preparation of their arguments. Left out: the stacks, mapped once; all that the
+//! C library prepares for a thread; and the joins.
 
-use std::io::ErrorKind;
+use std::io::PipeReader;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use contract::{BadUsage, Pass, Run, Step, console, limits};
-use creation::SpawnTimes;
-use threads::raw::{CloneCall, RawThreads, SignalsBlocked, ThreadAction};
+use contract::{Interrupted, Pass, Run, limits, signals};
+use threads::raw::RawThreads;
 
-use crate::Cli;
 use crate::gate::Gate;
 
-pub(crate) fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let tasks = cli.flags.tasks;
-    let mut threads = match RawThreads::new(cli.stack, tasks) {
-        Err(e) if e.kind() == ErrorKind::Unsupported => {
-            return Err(BadUsage::new(
-                "--floor: only for x86-64 and AArch64, whose instructions it contains: drop it",
-            ));
-        }
-        other => other.context("cannot map the stacks")?,
-    };
-    while let Some(step) = run.next_step()? {
-        let mut pass = match step {
-            Step::Hold => {
-                hold(tasks, &mut threads, run)?;
-                continue;
-            }
-            Step::Pass(pass) => *pass,
-        };
-        let result = match pass.is(SpawnTimes::PASS) {
-            true => create_stamped(tasks, &mut threads, &mut pass),
-            false => create(tasks, &mut threads, &mut pass),
-        };
-        run.finish(pass)?;
-        result?;
-    }
-    if threads.call() != CloneCall::Clone3 {
-        let call = threads.call().name();
-        console::say(&format!("clone3(2) is refused here: measured {call}"));
-    }
-    Ok(())
-}
-
 /// Creates N threads in each iteration, and times that.
-fn create(tasks: u32, threads: &mut RawThreads, pass: &mut Pass) -> anyhow::Result<()> {
+pub(crate) fn create(tasks: u32, threads: &mut RawThreads, pass: &mut Pass) -> anyhow::Result<()> {
     while pass.next_iteration().is_some() {
-        let blocked = SignalsBlocked::new()?;
         let clock = Instant::now();
         for _ in 0..tasks {
-            threads
-                .create(&blocked, ThreadAction::None)
-                .with_context(|| limits::refused("create a thread", tasks))?;
+            let created = threads.create(None);
+            created.with_context(|| limits::refused("create a thread", tasks))?;
         }
         pass.record(clock.elapsed());
 
-        for (k, report) in (0..).zip(threads.join()) {
-            ensure!(report.number == Some(k), "thread {k} left {report:?}");
-        }
+        let started = threads.join();
+        ensure!(started == tasks as usize, "only {started} of {tasks} threads have run");
     }
-    Ok(())
-}
-
-/// The same with a clock reading after each call, and one first thing in each thread.
-fn create_stamped(tasks: u32, threads: &mut RawThreads, pass: &mut Pass) -> anyhow::Result<()> {
-    let mut calls = Vec::with_capacity(tasks as usize);
-    let mut times = SpawnTimes::new(tasks);
-    while pass.next_iteration().is_some() {
-        calls.clear();
-        times.begin(pass.is_timed());
-        let blocked = SignalsBlocked::new()?;
-        let clock = Instant::now();
-        let mut called = clock;
-        for _ in 0..tasks {
-            threads
-                .create(&blocked, ThreadAction::Clock)
-                .with_context(|| limits::refused("create a thread", tasks))?;
-            calls.push(called);
-            called = times.returned(called);
-        }
-        pass.record(called - clock);
-
-        let reports: Vec<_> = threads.join().collect();
-        let delays = calls.iter().zip(reports);
-        times.end(delays.map(|(&called, report)| threads.delay(called, report)));
-    }
-    times.add_to(&mut pass.extra);
     Ok(())
 }
 
 /// Holds N threads, all asleep.
-fn hold(tasks: u32, threads: &mut RawThreads, run: &mut Run) -> anyhow::Result<()> {
-    let mut gate = Gate::new(tasks)?;
-    // Its descriptor stays open until all are gone.
-    let entrance = gate.entrance();
-    let action = ThreadAction::Read(entrance.0.as_fd());
-    let result = come_to(&mut gate, tasks, threads, action)
-        .and_then(|()| run.held())
-        .and_then(|()| gate.open(tasks));
-    threads.join().for_each(drop);
+pub(crate) fn hold(tasks: u32, threads: &mut RawThreads, run: &mut Run) -> anyhow::Result<()> {
+    let gate = Gate::new(tasks)?;
+    // Open until all threads are gone.
+    let reader = Arc::clone(&gate.reader);
+    let held = wait_at(&reader, tasks, threads).and_then(|()| run.held());
+    // After an error the gate is dropped, which ends the threads too.
+    let result = held.and_then(|()| gate.open(tasks));
+    threads.join();
     result
 }
 
-/// Creates N threads that stay, and waits until each has started.
-fn come_to(
-    gate: &mut Gate,
-    tasks: u32,
-    threads: &mut RawThreads,
-    action: ThreadAction<'_>,
-) -> anyhow::Result<()> {
-    let blocked = SignalsBlocked::new()?;
+/// Creates N threads that wait at a gate, and waits until each has run.
+fn wait_at(gate: &PipeReader, tasks: u32, threads: &mut RawThreads) -> anyhow::Result<()> {
     for _ in 0..tasks {
-        threads
-            .create(&blocked, action)
-            .with_context(|| limits::refused("create a thread", tasks))?;
+        let created = threads.create(Some(gate.as_fd()));
+        created.with_context(|| limits::refused("create a thread", tasks))?;
     }
-    drop(blocked);
-    let mut seen = 0;
-    while !gate.latch.is_open()? {
+    while threads.started() < tasks as usize {
+        if signals::received().is_some() {
+            return Err(Interrupted.into());
+        }
         thread::sleep(Duration::from_millis(1));
-        let started = threads.started();
-        (seen..started).try_for_each(|_| gate.latch.guard(None).started())?;
-        seen = started;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@
 //! distributions: `creation`, one call of `spawn` with one reading, and `spawn_to_body`, from that call to
 //! the first instruction of the thread's body. For `hold` N threads sleep at a gate.
 //!
-//! `--floor` is the creation by clone3(2) alone (`floor.rs`); `--sleep` times threads that sleep until the
+//! `--floor` is the creation by clone(2) alone (`floor.rs`); `--sleep` times threads that sleep until the
 //! last one is joined (`sleepers.rs`).
 //!
 //! Not to be taken for the cost of N threads at once, since threads end while others are created, nor for
@@ -22,12 +22,14 @@ mod gate;
 mod sleepers;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use contract::message::Description;
 use contract::{Pass, Run, Step, console, limits};
 use creation::{SpawnTimes, use_stack};
+use threads::raw::RawThreads;
 use threads::{Spawner, Thread};
 
 use cli::Cli;
@@ -40,30 +42,32 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     cli.futex.set()?;
     cli.depth.set();
-    if cli.floor {
-        return floor::measure(cli, run);
-    }
     let tasks = cli.flags.tasks;
     let spawner = Spawner::new(cli.stack, tasks)?;
+    let floor = cli.floor.then(|| RawThreads::new(cli.stack, tasks));
+    let mut floor = floor.transpose().context("cannot map the stacks")?;
     while let Some(step) = run.next_step()? {
-        let mut pass = match step {
-            Step::Hold => {
-                // All are alive now, also where they would have ended one by one.
-                limits::check(&Description {
-                    needs: cli.needs_of_all(),
-                    ..run.description().clone()
-                })?;
+        let mut pass = match (step, &mut floor) {
+            (Step::Pass(pass), _) => pass,
+            (Step::Hold, Some(threads)) => {
+                floor::hold(tasks, threads, run)?;
+                continue;
+            }
+            (Step::Hold, None) => {
+                // All are alive now, also those that would have ended one by one.
+                let needs = cli.needs_of_all();
+                limits::check(&Description { needs, ..run.description().clone() })?;
                 hold(tasks, &spawner, run)?;
                 continue;
             }
-            Step::Pass(pass) => *pass,
         };
-        let result = match cli.sleep.sleep {
-            Some(sleep) => sleepers::create(cli, sleep.into(), &spawner, &mut pass),
-            None if pass.is(SpawnTimes::PASS) => create_stamped(tasks, &spawner, &mut pass),
-            None => create(tasks, &spawner, &mut pass),
+        let result = match (&mut floor, cli.sleep.sleep) {
+            (Some(threads), _) => floor::create(tasks, threads, &mut pass),
+            (None, Some(sleep)) => sleepers::create(cli, sleep.into(), &spawner, &mut pass),
+            (None, None) if pass.is(SpawnTimes::PASS) => create_stamped(tasks, &spawner, &mut pass),
+            (None, None) => create(tasks, &spawner, &mut pass),
         };
-        run.finish(pass)?;
+        run.finish(*pass)?;
         result?;
     }
     Ok(())
@@ -90,10 +94,8 @@ fn create(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> 
 /// The same with a clock reading after each spawn, and one first thing in each thread.
 fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> {
     let mut threads = Vec::with_capacity(tasks as usize);
-    let mut to_body = Vec::with_capacity(tasks as usize);
     let mut times = SpawnTimes::new(tasks);
     while pass.next_iteration().is_some() {
-        times.begin(pass.is_timed());
         let clock = Instant::now();
         let mut called = clock;
         for _ in 0..tasks {
@@ -103,11 +105,11 @@ fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Res
         pass.record(called - clock);
 
         for thread in threads.drain(..) {
-            to_body.push(join(thread)?);
+            times.started(join(thread)?);
         }
-        times.end(to_body.drain(..));
+        times.end(pass);
     }
-    times.add_to(&mut pass.extra);
+    times.add_to(pass);
     Ok(())
 }
 
@@ -117,11 +119,11 @@ fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
     // Dropped before the threads are joined: they end when the gate is gone.
     let mut gate = Gate::new(tasks)?;
     for _ in 0..tasks {
-        let (guard, entrance) = (gate.latch.guard(None), gate.entrance());
+        let (guard, reader) = (gate.latch.guard(None), Arc::clone(&gate.reader));
         let thread = spawner.spawn(move || {
             use_stack();
             guard.started()?;
-            entrance.wait();
+            gate::wait(&reader);
             Ok(())
         });
         threads.push(thread?);

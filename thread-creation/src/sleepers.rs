@@ -12,6 +12,8 @@
 //! For `hold` all threads wait at a gate, also without `--gate`.
 
 use std::collections::VecDeque;
+use std::io::PipeReader;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +22,7 @@ use contract::Pass;
 use creation::{Alive, Sleepers, lateness};
 use threads::{Spawner, Thread};
 
-use crate::gate::{Entrance, Gate};
+use crate::gate::{self, Gate};
 use crate::{Cli, join};
 
 /// Lets N threads sleep in each iteration, and times that.
@@ -44,9 +46,8 @@ pub(crate) fn create(
             let thread = match &gate {
                 None => spawner.spawn(move || body(alive, sleep)),
                 Some(gate) => {
-                    let (guard, entrance) = (gate.latch.guard(None), gate.entrance());
-                    let body = move || body_at_gate(alive, sleep, guard, &entrance);
-                    spawner.spawn(body)
+                    let (guard, reader) = (gate.latch.guard(None), Arc::clone(&gate.reader));
+                    spawner.spawn(move || body_at_gate(alive, sleep, guard, &reader))
                 }
             };
             crowd.threads.push_back(thread?);
@@ -58,9 +59,9 @@ pub(crate) fn create(
         crowd.join()?;
         pass.record(clock.elapsed());
 
-        crowd.sleepers.end(pass.is_timed());
+        crowd.sleepers.end(pass);
     }
-    crowd.sleepers.add_to(&mut pass.extra);
+    crowd.sleepers.add_to(pass);
     Ok(())
 }
 
@@ -74,11 +75,11 @@ fn body(alive: Alive, sleep: Duration) -> u64 {
 }
 
 /// A thread that waits at the gate before it sleeps.
-fn body_at_gate(alive: Alive, sleep: Duration, guard: StartGuard, entrance: &Entrance) -> u64 {
-    match guard.started().is_ok() && entrance.wait() {
-        true => body(alive, sleep),
-        false => 0,
+fn body_at_gate(alive: Alive, sleep: Duration, guard: StartGuard, reader: &PipeReader) -> u64 {
+    if guard.started().is_err() || !gate::wait(reader) {
+        return 0;
     }
+    body(alive, sleep)
 }
 
 /// The threads that are not joined.

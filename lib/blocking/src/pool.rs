@@ -1,6 +1,5 @@
 //! A fixed pool of threads, and the queue by which async tasks hand their operations to it.
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -10,10 +9,9 @@ use chain::{StartGuard, StartLatch};
 use clap::ValueEnum;
 use contract::console;
 use crossbeam_channel::{Receiver, Sender};
-use threads::CpuAssignment;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Operations that the queue holds and no thread has taken yet.
+/// Bound of the operations that wait in the queue for a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Bound {
     /// any number of operations may wait for a thread
@@ -43,41 +41,27 @@ pub struct Queue {
 #[derive(Debug)]
 pub struct Pool {
     queue: Queue,
-    threads: Vec<JoinHandle<io::Result<()>>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Pool {
     /// Starts all threads, and waits until they run.
-    ///
-    /// # Errors
-    /// What keeps a thread from starting.
-    pub fn start(threads: u32, bound: Bound, cpus: &CpuAssignment) -> anyhow::Result<Self> {
+    pub fn start(threads: u32, bound: Bound) -> anyhow::Result<Self> {
         let (jobs, taken) = match bound {
             Bound::Unbounded => crossbeam_channel::unbounded(),
             Bound::Bounded => crossbeam_channel::bounded(threads as usize),
         };
         let room = (bound == Bound::Bounded).then(|| Arc::new(Semaphore::new(threads as usize)));
-        let mut pool =
-            Pool { queue: Queue { jobs, room }, threads: Vec::with_capacity(threads as usize) };
+        let mut pool = Pool { queue: Queue { jobs, room }, threads: Vec::new() };
         let mut latch = StartLatch::new(threads);
-        let started = (0..threads).try_for_each(|k| {
-            let (taken, guard, cpus) = (taken.clone(), latch.guard(None), cpus.clone());
-            let thread = thread::Builder::new().spawn(move || {
-                // A CPU can be taken offline between the check and this.
-                if let Err(e) = cpus.pin(k, threads) {
-                    console::say(&format!("cannot pin a thread of the pool: {e}"));
-                }
-                serve(&taken, guard)
-            });
-            let thread = thread
-                .with_context(|| format!("cannot start thread {k} of the pool: ask for fewer"))?;
-            pool.threads.push(thread);
-            Ok(())
-        });
-        match started.and_then(|()| latch.wait()) {
-            Ok(()) => Ok(pool),
-            Err(e) => Err(pool.join().err().unwrap_or(e)),
+        for k in 0..threads {
+            let (taken, guard) = (taken.clone(), latch.guard(None));
+            let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
+            let refused = || format!("cannot start thread {k} of the pool: ask for fewer");
+            pool.threads.push(thread.with_context(refused)?);
         }
+        latch.wait()?;
+        Ok(pool)
     }
 
     /// Another end of the queue.
@@ -87,39 +71,28 @@ impl Pool {
 
     /// Waits until all operations are done and the threads have ended. They end when the last
     /// [`Queue`] is dropped.
-    ///
-    /// # Errors
-    /// A panic of one of the threads.
     pub fn join(self) -> anyhow::Result<()> {
         drop(self.queue);
-        let mut outcome = Ok(());
-        for thread in self.threads {
-            let ended = match thread.join() {
-                Ok(ended) => ended.map_err(anyhow::Error::new),
-                Err(panic) => Err(console::panic_error(&*panic)),
-            };
-            outcome = outcome.and(ended);
-        }
-        outcome
+        self.threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|panic| console::panic_error(&*panic)))
     }
 }
 
 /// A thread of the pool: does one job after the other until nobody can send any more.
-fn serve(jobs: &Receiver<Job>, guard: StartGuard) -> io::Result<()> {
-    guard.started()?;
+fn serve(jobs: &Receiver<Job>, guard: StartGuard) {
+    if guard.started().is_err() {
+        return;
+    }
     for job in jobs {
         drop(job.room);
         (job.run)();
     }
-    Ok(())
 }
 
 impl Queue {
-    /// Hands an operation to the pool, and tells nobody what it returns. It must not panic, and its queue
-    /// be unbounded.
-    ///
-    /// # Errors
-    /// The end of the pool.
+    /// Hands an operation to a pool with an unbounded queue, and tells nobody what it returns. It must not
+    /// panic.
     pub fn submit(&self, operation: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
         self.send(Job { run: Box::new(operation), room: None })
     }
@@ -129,9 +102,6 @@ impl Queue {
     }
 
     /// Hands an operation to the pool and awaits what it returns.
-    ///
-    /// # Errors
-    /// Its panic, and the end of the pool.
     pub async fn dispatch<T: Send + 'static>(
         &self,
         operation: impl FnOnce() -> T + Send + 'static,
@@ -143,7 +113,7 @@ impl Queue {
         let (tell, told) = oneshot::channel();
         let run = Box::new(move || {
             let outcome = catch_unwind(AssertUnwindSafe(operation));
-            // Nobody listens where the whole run is over.
+            // Nobody listens after the end of the run.
             let _ = tell.send(outcome);
         });
         // A bounded queue has room: that is what was awaited.

@@ -6,19 +6,14 @@ use contract::{Pass, Run};
 use runtime::{Driven, WorkerCounts};
 use tokio::runtime::Runtime;
 
-use crate::neighbours::{NeighbourFlags, Progress};
+use crate::neighbours::{self, Progress};
 use crate::strategy::{Offload, Threads};
 
-/// Starts the threads, has `prepare` make what the driver works on, and spawns the driver for each pass,
-/// beside the neighbours where the pass asks for them. At the end it counts the threads.
-///
-/// # Errors
-/// Those of the driver and of `prepare`, what keeps a thread from starting, and more threads than were
-/// asked for.
+/// Starts the threads, has `prepare` make the driver's state, and spawns the driver for each pass, beside the
+/// neighbours in their own pass. At the end it counts the threads.
 pub fn serve<S: Send + 'static, F>(
     threads: &Threads,
     run: &mut Run,
-    neighbours: NeighbourFlags,
     prepare: impl AsyncFnOnce(Offload) -> anyhow::Result<S>,
     drive: impl Fn(S, Pass, Option<Arc<Progress>>) -> F,
 ) -> anyhow::Result<()>
@@ -28,7 +23,7 @@ where
     let runtime = threads.build()?;
     let (offload, pool) = threads.start()?;
     let prepared = runtime.block_on(prepare(offload));
-    let passed = prepared.and_then(|state| passes(&runtime, run, neighbours, state, drive));
+    let passed = prepared.and_then(|state| serve_passes(&runtime, run, state, drive));
     let served = passed.and_then(|()| threads.check_count());
     // A task that is left has the pool's queue.
     drop(runtime);
@@ -38,10 +33,9 @@ where
     }
 }
 
-fn passes<S: Send + 'static, F>(
+fn serve_passes<S: Send + 'static, F>(
     runtime: &Runtime,
     run: &mut Run,
-    neighbours: NeighbourFlags,
     mut state: S,
     drive: impl Fn(S, Pass, Option<Arc<Progress>>) -> F,
 ) -> anyhow::Result<()>
@@ -49,15 +43,23 @@ where
     F: Future<Output = Driven<S>> + Send + 'static,
 {
     while let Some(pass) = run.next_pass()? {
-        let progress = neighbours.progress(&pass);
-        let counted = pass.is_for_runner() && progress.is_none();
-        let counts = counted.then(|| WorkerCounts::now(runtime.handle()));
+        let progress = pass.is(neighbours::PASS).then(Arc::<Progress>::default);
+        let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
         let driver = runtime.spawn(drive(state, pass, progress.clone()));
-        let (driven, mut extra) = neighbours.beside(runtime, progress, driver)?;
+        let heard = progress
+            .map(|progress| neighbours::listen(runtime, &progress, || !driver.is_finished()));
         let (mut pass, result);
-        (state, pass, result) = driven;
-        pass.extra.append(&mut extra);
-        if let Some(counts) = counts {
+        (state, pass, result) = runtime.block_on(driver)?;
+        if let Some(heard) = heard {
+            let heard = heard?;
+            pass.add_extra("heartbeat", &heard.heartbeat);
+            pass.add_extra("echo", &heard.echo);
+            // Alone on the runtime, to compare with.
+            let alone = Arc::new(Progress::default());
+            let heard = neighbours::listen(runtime, &alone, || alone.wants_more())?;
+            pass.add_extra("heartbeat_idle", &heard.heartbeat);
+            pass.add_extra("echo_idle", &heard.echo);
+        } else if let Some(counts) = counts {
             counts.add_to(&mut pass.extra);
         }
         run.finish(pass)?;

@@ -1,4 +1,4 @@
-//! Strategies: where an async program does what blocks.
+//! Strategies: the place where an async program does work that blocks.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use contract::BadUsage;
 use contract::message::Description;
 use runtime::{Flavor, RuntimeFlags};
-use threads::{CpuAssignment, Placement, worker_needs};
+use threads::{Placement, worker_needs};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, spawn_blocking};
@@ -28,7 +28,7 @@ pub struct BlockingFlags {
     pub queue: Option<Bound>,
 }
 
-/// Where operations are done.
+/// Place where operations are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Strategy {
     /// in the task, on the worker that polls it
@@ -65,8 +65,8 @@ impl BlockingFlags {
     /// others that may block.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where flags do not go together.
-    pub fn divide(self, all: u32, placement: Placement) -> anyhow::Result<Threads> {
+    /// A [`BadUsage`] error if flags do not go together.
+    pub fn divide(self, all: u32) -> anyhow::Result<Threads> {
         if self.queue.is_some() && self.strategy != Strategy::Dispatch {
             return Err(BadUsage::new(
                 "--queue: only a pool of the program's own has one: drop it, or use --strategy dispatch",
@@ -80,24 +80,19 @@ impl BlockingFlags {
             Strategy::Direct | Strategy::Dispatch => 0,
             Strategy::Permit | Strategy::SpawnBlocking => all - workers,
         };
-        let runtime =
-            RuntimeFlags { flavor: Flavor::MultiThread, workers: Some(workers), placement };
-        Ok(Threads {
-            strategy: self.strategy,
-            runtime,
-            all,
-            of_runtime,
-            of_pool: all - workers - of_runtime,
-            bound: self.queue.unwrap_or(Bound::Unbounded),
-        })
+        let runtime = RuntimeFlags {
+            flavor: Flavor::MultiThread,
+            workers: Some(workers),
+            placement: Placement::Free,
+        };
+        let of_pool = all - workers - of_runtime;
+        let bound = self.queue.unwrap_or(Bound::Unbounded);
+        Ok(Threads { strategy: self.strategy, runtime, all, of_runtime, of_pool, bound })
     }
 }
 
 impl Threads {
     /// The description of tasks, with the runtime that they run on and all threads.
-    ///
-    /// # Errors
-    /// As [`RuntimeFlags::build`].
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         let described = self.runtime.describe(tasks)?;
         let others = worker_needs(self.of_runtime + self.of_pool);
@@ -105,22 +100,16 @@ impl Threads {
     }
 
     /// Builds the runtime with I/O. Its threads start when they are needed, and none ends before it.
-    ///
-    /// # Errors
-    /// As [`RuntimeFlags::build`].
     pub(crate) fn build(&self) -> anyhow::Result<Runtime> {
         self.runtime.build_with(|builder| {
-            // Tokio takes no 0. Where there are to be none, nothing asks for one.
+            // Tokio takes no 0. If there are to be none, nothing asks for one.
             builder.max_blocking_threads(self.of_runtime.max(1) as usize);
             builder.thread_keep_alive(KEEP_ALIVE);
             builder.enable_io();
         })
     }
 
-    /// Makes the strategy ready. The pool is that of [`Strategy::Dispatch`].
-    ///
-    /// # Errors
-    /// As [`Pool::start`].
+    /// Makes the strategy ready, with the pool of [`Strategy::Dispatch`].
     pub(crate) fn start(&self) -> anyhow::Result<(Offload, Option<Pool>)> {
         Ok(match self.strategy {
             Strategy::Direct => (Offload::Direct, None),
@@ -129,19 +118,15 @@ impl Threads {
                 (Offload::Permit(Arc::new(permits)), None)
             }
             Strategy::Dispatch => {
-                let cpus = CpuAssignment::new(self.runtime.placement)?;
-                let pool = Pool::start(self.of_pool, self.bound, &cpus)?;
+                let pool = Pool::start(self.of_pool, self.bound)?;
                 (Offload::Dispatch(pool.queue()), Some(pool))
             }
             Strategy::SpawnBlocking => (Offload::SpawnBlocking, None),
         })
     }
 
-    /// Checks that there are no more threads than were asked for. None has ended yet. Without /proc
-    /// nobody can count them.
-    ///
-    /// # Errors
-    /// Where there are.
+    /// Checks that there are no more threads than were asked for; none has ended yet. Without /proc nobody can
+    /// count them.
     pub(crate) fn check_count(&self) -> anyhow::Result<()> {
         let Ok(threads) = fs::read_dir("/proc/self/task") else {
             return Ok(());
@@ -149,7 +134,7 @@ impl Threads {
         let others = threads.count().saturating_sub(1);
         ensure!(
             others <= self.all as usize,
-            "there are {others} threads besides the main one, where --pool allows {}",
+            "there are {others} threads besides the main one, but --pool allows {}",
             self.all
         );
         Ok(())
@@ -171,9 +156,6 @@ pub enum Offload {
 
 impl Offload {
     /// Has an operation done, and returns what it returned.
-    ///
-    /// # Errors
-    /// Its panic, where it is not the task's own, and the end of the pool.
     pub async fn run<T: Send + 'static>(
         &self,
         operation: impl FnOnce() -> T + Send + 'static,
@@ -203,7 +185,7 @@ mod tests {
         for all in [2, 3, 8, 44, 32768] {
             for &strategy in Strategy::value_variants() {
                 let flags = BlockingFlags { strategy, queue: None };
-                let threads = flags.divide(all, Placement::Free).unwrap();
+                let threads = flags.divide(all).unwrap();
                 let others = threads.of_runtime + threads.of_pool;
                 assert_eq!(threads.runtime.workers, Some(all - others), "{strategy:?}");
                 assert_eq!(others == 0, strategy == Strategy::Direct, "{strategy:?}");
@@ -226,8 +208,7 @@ mod tests {
 
     #[test]
     fn an_operation_is_done_where_its_strategy_says() {
-        let cpus = CpuAssignment::new(Placement::Free).unwrap();
-        let pool = Pool::start(1, Bound::Unbounded, &cpus).unwrap();
+        let pool = Pool::start(1, Bound::Unbounded).unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         check(&runtime, Offload::Direct, true);

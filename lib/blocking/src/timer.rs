@@ -21,9 +21,6 @@ pub(crate) struct Timer {
 
 impl Timer {
     /// Starts it within a runtime; the first expiration is due an interval from now.
-    ///
-    /// # Errors
-    /// What timerfd_create(2), timerfd_settime(2) or epoll_ctl(2) reports.
     pub(crate) fn start(interval: Duration) -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, flags)?;
@@ -40,20 +37,15 @@ impl Timer {
         Ok(Timer { fd, due, interval })
     }
 
-    /// Awaits the next expirations, and returns their number: more than one where nobody has asked for
-    /// longer than an interval.
-    ///
-    /// # Errors
-    /// What read(2) reports.
+    /// Awaits the next expirations, and returns their number: more than one if nobody has asked for longer than
+    /// an interval.
     pub(crate) async fn expirations(&self) -> io::Result<u64> {
         loop {
             let mut ready = self.fd.readable().await?;
             let mut count = [0; 8];
-            let read = ready.try_io(|fd| Ok(nix::unistd::read(fd, &mut count)?));
-            match read {
-                // timerfd_create(2): a read is of 8 bytes, or fails.
-                Ok(read) => return read.map(|_| u64::from_ne_bytes(count)),
-                Err(_would_block) => {}
+            // timerfd_create(2): a read is of 8 bytes, or fails.
+            if let Ok(read) = ready.try_io(|fd| Ok(nix::unistd::read(fd, &mut count)?)) {
+                return read.map(|_| u64::from_ne_bytes(count));
             }
         }
     }
@@ -67,9 +59,6 @@ impl Timer {
 }
 
 /// Time by the timer's own clock (CLOCK_MONOTONIC in clock_gettime(2)).
-///
-/// # Errors
-/// What clock_gettime(2) reports.
 pub(crate) fn monotonic() -> nix::Result<Duration> {
     Ok(clock_gettime(ClockId::CLOCK_MONOTONIC)?.into())
 }

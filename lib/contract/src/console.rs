@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 
-/// Whether descriptor 1 was closed at the start. By the time `main` runs, the standard library has
-/// put /dev/null there, and a result would vanish without a word.
+/// True if descriptor 1 was closed at the start. By the time `main` runs, the standard library has put
+/// /dev/null there, and a result would vanish without a word.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn look_at_stdout() {
@@ -27,9 +27,6 @@ extern "C" fn look_at_stdout() {
 static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
 
 /// Writes to standard output at once.
-///
-/// # Errors
-/// What the system reports; a reader that has gone away is `BrokenPipe`.
 pub fn print(text: &str) -> io::Result<()> {
     if STDOUT_CLOSED.load(Ordering::Relaxed) {
         return Err(io::Error::other("standard output is closed: redirect it to a file or a pipe"));
@@ -40,9 +37,6 @@ pub fn print(text: &str) -> io::Result<()> {
 }
 
 /// Writes to standard output; a reader that has gone away is no error.
-///
-/// # Errors
-/// What the system reports.
 pub fn show(text: &str) -> io::Result<()> {
     match print(text) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -52,14 +46,15 @@ pub fn show(text: &str) -> io::Result<()> {
 
 /// Writes a line to standard error, control characters escaped: messages quote flags and files.
 pub fn say(text: &str) {
-    let plain: String = text
-        .chars()
-        .flat_map(|c| match c.is_control() && c != '\n' {
-            true => c.escape_default().collect::<Vec<_>>(),
-            false => vec![c],
-        })
-        .collect();
-    // Where nobody listens, nothing is left to be done.
+    let mut plain = String::new();
+    for c in text.chars() {
+        if c.is_control() && c != '\n' {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    // If nobody listens, nothing is left to be done.
     let _ = writeln!(io::stderr(), "{plain}");
 }
 
@@ -70,9 +65,9 @@ static FIRST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 pub fn catch_panics() {
     panic::set_hook(Box::new(|info| {
         let place = info.location().map_or(String::new(), |l| format!(" at {l}"));
-        let words = format!("{} (a panic{place})", payload_text(info.payload()));
+        let text = format!("{} (a panic{place})", payload_text(info.payload()));
         if let Ok(mut first) = FIRST_PANIC.lock() {
-            first.get_or_insert(words);
+            first.get_or_insert(text);
         }
     }));
 }
@@ -84,9 +79,7 @@ pub fn panic_error(payload: &(dyn Any + Send)) -> anyhow::Error {
 }
 
 fn payload_text(payload: &(dyn Any + Send)) -> String {
-    let words = payload
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or(payload.downcast_ref::<&str>().copied());
-    words.unwrap_or("no message").replace('\n', " ")
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("no message").replace('\n', " ")
 }

@@ -2,8 +2,8 @@
 
 use clap::builder::NonEmptyStringValueParser;
 
-/// How much to measure. A program flattens it into its own flags; one whose usual size differs says
-/// so in [`crate::Program::DEFAULTS`].
+/// Size of a run, and how it is told. A program flattens it into its own flags, and sets its usual size in
+/// [`crate::Program::DEFAULTS`].
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     /// Number of tasks
@@ -47,15 +47,14 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// What the original experiment used for its brigades.
+    /// Size of the original experiment's brigades.
     pub const BRIGADE: Defaults = Defaults { tasks: 500, iters: 10_000, warmup: 100 };
 
     /// Puts the defaults into a command that has [`Flags`].
     pub(crate) fn apply(self, command: clap::Command) -> clap::Command {
-        [("tasks", u64::from(self.tasks)), ("iters", self.iters), ("warmup", self.warmup)]
-            .into_iter()
-            .fold(command, |command, (flag, value)| {
-                command.mut_arg(flag, |arg| arg.default_value(value.to_string()))
-            })
+        command
+            .mut_arg("tasks", |arg| arg.default_value(self.tasks.to_string()))
+            .mut_arg("iters", |arg| arg.default_value(self.iters.to_string()))
+            .mut_arg("warmup", |arg| arg.default_value(self.warmup.to_string()))
     }
 }

@@ -17,7 +17,7 @@ pub mod units;
 mod usage;
 
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind::BrokenPipe};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -47,9 +47,6 @@ pub trait Program: Parser {
     fn flags(&self) -> &Flags;
 
     /// Description of what these flags would build. Builds nothing.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error where flags do not go together.
     fn describe(&self) -> anyhow::Result<Description>;
 }
 
@@ -86,7 +83,7 @@ impl fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 /// Parses the command line, and has `measure` build the work, run it and take it down. It returns when
-/// all tasks have ended, with an error where anything was not as it should be.
+/// all tasks have ended, with an error if anything was not as it should be.
 pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> ExitCode {
     let command = P::DEFAULTS.apply(P::command()).version(env!("CARGO_PKG_VERSION"));
     let name = command.get_name().to_owned();
@@ -96,76 +93,65 @@ pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> Exit
         Err(e) => return refuse(&name, &e),
     };
     console::catch_panics();
-    let outcome =
-        signals::install().map_err(anyhow::Error::from).and_then(|()| start(&program, measure));
-    match outcome {
-        Ok(status) => status,
-        Err(error) => complain(&name, &error),
+    let installed = signals::install().context("cannot handle signals");
+    match installed.and_then(|()| start(&program, measure)) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            console::say(&format!("{name}: {error:#}"));
+            let is_usage = error.is::<BadUsage>();
+            ExitCode::from(if is_usage { BAD_USAGE } else { COULD_NOT_MEASURE })
+        }
     }
 }
 
-/// Prints the help, or, in one line, what is wrong with the command line.
+/// Prints the help, or in one line the fault of the command line.
 fn refuse(name: &str, error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
-    let printed = match error.use_stderr() {
-        true => {
-            let words = text.split("\nUsage: ").next().unwrap_or_default();
-            let words = words.split("\nFor more information").next();
-            let words: Vec<&str> = words.unwrap_or_default().split_whitespace().collect();
-            let words = words.join(" ");
-            let words = words.trim_start_matches("error: ");
-            console::say(&format!("{name}: {words:.LONGEST_COMPLAINT$} (see --help)"));
-            Ok(())
-        }
-        // Without the blank lines between flags it fits a screen and a half.
-        false => console::show(&text.replace("\n\n ", "\n ")),
-    };
-    match printed {
-        Ok(()) => ExitCode::from(error.exit_code() as u8),
-        Err(_) => ExitCode::from(COULD_NOT_MEASURE),
+    if error.use_stderr() {
+        let fault = text.split("\nUsage: ").next().unwrap_or_default();
+        let fault = fault.split("\nFor more information").next().unwrap_or_default();
+        let words: Vec<&str> = fault.split_whitespace().collect();
+        let words = words.join(" ");
+        let words = words.trim_start_matches("error: ");
+        console::say(&format!("{name}: {words:.LONGEST_COMPLAINT$} (see --help)"));
+    } else if console::show(&text.replace("\n\n ", "\n ")).is_err() {
+        // Without the blank lines between flags the help fits a screen and a half.
+        return ExitCode::from(COULD_NOT_MEASURE);
     }
+    ExitCode::from(error.exit_code() as u8)
 }
 
-/// Says on standard error what went wrong. Returns 2 for a [`BadUsage`] error, else 1.
-fn complain(name: &str, error: &anyhow::Error) -> ExitCode {
-    console::say(&format!("{name}: {error:#}"));
-    ExitCode::from(match error.downcast_ref::<BadUsage>() {
-        Some(_) => BAD_USAGE,
-        None => COULD_NOT_MEASURE,
-    })
-}
-
+/// Describes the work or measures it. Returns the exit status.
 fn start<P: Program>(
     program: &P,
     measure: fn(&P, &mut Run) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<u8> {
     let description = program.describe()?;
     let flags = program.flags();
     if flags.describe {
         let line = serde_json::to_string(&description)? + "\n";
         console::show(&line).context("cannot print the description")?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(0);
     }
     let mut run = Run::new(flags, description);
     let outcome = limits::check(run.description()).and_then(|()| {
         catch_unwind(AssertUnwindSafe(|| measure(program, &mut run)))
             .unwrap_or_else(|panic| Err(console::panic_error(&*panic)))
     });
-    match run.flags().controlled {
-        true => conclude_controlled(&run, outcome),
-        false => conclude_alone(&run, outcome),
+    if flags.controlled {
+        conclude_controlled(&run, outcome)
+    } else {
+        conclude_alone(&run, outcome)
     }
 }
 
-/// Tells the runner how it ended. Where nobody reads any more, there is nobody to tell.
-fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+/// Tells the runner how the run ended.
+fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<u8> {
     let signal = signals::received();
-    let interrupted = |e: &anyhow::Error| e.is::<Interrupted>() && signal.is_some();
     let (answer, status) = match outcome {
         Err(error) if error.is::<BadUsage>() => return Err(error),
-        Err(error) if !interrupted(&error) => {
-            let error = format!("{error:#}");
-            (Answer::Failed { error }, COULD_NOT_MEASURE)
+        Err(error) if !error.is::<Interrupted>() || signal.is_none() => {
+            (Answer::Failed { error: format!("{error:#}") }, COULD_NOT_MEASURE)
         }
         _ => {
             let teardown_ns = run.teardown().map(|d| d.as_nanos() as u64);
@@ -173,35 +159,28 @@ fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result
             (Answer::Ended { teardown_ns, extra: Extra::new() }, status)
         }
     };
-    let told = run.answer(&answer);
-    let gone = |e: &anyhow::Error| {
-        let io = e.downcast_ref::<std::io::Error>();
-        io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
-    };
-    match told {
-        Err(e) if !gone(&e) => Err(e),
-        _ => Ok(ExitCode::from(status)),
+    match run.answer(&answer) {
+        // If nobody reads any more, there is nobody to tell.
+        Err(e) if e.downcast_ref::<io::Error>().map(io::Error::kind) != Some(BrokenPipe) => Err(e),
+        _ => Ok(status),
     }
 }
 
-/// Prints what was measured, also where it ended early, and then why it did.
-fn conclude_alone(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
-    let text = run.result.as_ref().and_then(|pass| text::of(run.description(), pass));
+/// Prints what was measured, also if it ended early, and then why it did.
+fn conclude_alone(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<u8> {
+    let text = run.result.as_ref().and_then(|pass| text::render(run.description(), pass));
     if let (Some(text), false) = (&text, run.flags().quiet) {
         console::show(text).context("cannot print the result")?;
     }
     let Some(signal) = signals::received() else {
-        return outcome.map(|()| ExitCode::SUCCESS);
+        return outcome.map(|()| 0);
     };
     if let Err(error) = outcome
         && !error.is::<Interrupted>()
     {
         console::say(&format!("{error:#}"));
     }
-    console::say(&format!(
-        "interrupted after {} of {} iterations",
-        run.result.as_ref().map_or(0, |pass| pass.samples.count()),
-        run.flags().iters
-    ));
-    Ok(ExitCode::from(128 + signal as u8))
+    let iterations = run.result.as_ref().map_or(0, |pass| pass.samples.count());
+    console::say(&format!("interrupted after {iterations} of {} iterations", run.flags().iters));
+    Ok(128 + signal as u8)
 }

@@ -8,19 +8,12 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 
 use crate::message::{Description, Need, Needs};
 
-/// Capabilities that a user limit of processes does not bind (`copy_process`, kernel/fork.c):
-/// CAP_SYS_ADMIN and CAP_SYS_RESOURCE, by their bits.
+/// CAP_SYS_ADMIN and CAP_SYS_RESOURCE, by their bits: `ulimit -u` does not bind a process that has one of
+/// them (`copy_process`, kernel/fork.c).
 const PASSES_NPROC: u64 = 1 << 21 | 1 << 24;
 
 /// Most control groups above one another that are looked at.
 const DEEPEST_GROUP: usize = 64;
-
-/// One limit: how much of it is left.
-struct Limit {
-    name: String,
-    need: Need,
-    left: u64,
-}
 
 /// Raises the soft descriptor limit to the hard one, and checks that the run fits.
 ///
@@ -31,23 +24,17 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
     let Description { program, tasks, needs, .. } = description;
     let mut most = u64::MAX;
     let mut short = Vec::new();
-    for limit in limits(needs) {
-        let needed = limit.need.of(*tasks);
-        if needed > limit.left {
-            short.push(format!("{} leaves {} of the {needed} needed", limit.name, limit.left));
+    for Limit { name, need, left } in limits(needs) {
+        let needed = need.of(*tasks);
+        if needed > left {
+            short.push(format!("{name} leaves {left} of the {needed} needed"));
+            most = most.min(need.most(left).unwrap_or(0));
         }
-        most = most.min(limit.need.most(limit.left).unwrap_or(match needed > limit.left {
-            true => 0,
-            false => u64::MAX,
-        }));
     }
     if short.is_empty() {
         return Ok(());
     }
-    let beside = match most {
-        0 => " beside what the other flags ask for (lower that)",
-        _ => "",
-    };
+    let beside = if most == 0 { " beside what the other flags ask for (lower that)" } else { "" };
     bail!(
         "--tasks {tasks} is more than this system allows: {}; at most {most} tasks fit{beside}; \
          `switchcost limits {program} --tasks {tasks}` has the remedies",
@@ -63,136 +50,137 @@ pub fn refused(what: &str, tasks: u32) -> String {
 fn raise_descriptors() -> anyhow::Result<()> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).context("getrlimit")?;
     if soft < hard {
-        // Where even that is forbidden, as in some sandboxes, the check goes by the soft one.
+        // Some sandboxes forbid it: then the soft limit counts.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
     Ok(())
 }
 
-/// All limits that can be read. One that cannot be read is found when it is met.
-fn limits(needs: &Needs) -> Vec<Limit> {
-    let mut limits = Vec::new();
-    let mut add = |name: String, need: Need, limit: Option<u64>, used: Option<u64>| {
-        if let Some(limit) = limit
-            && !need.is_none()
-        {
-            let left = limit.saturating_sub(used.unwrap_or(0));
-            limits.push(Limit { name, need, left });
-        }
-    };
-    let rlimit = |resource| match getrlimit(resource) {
-        Ok((soft, _)) if soft != RLIM_INFINITY => Some(soft),
-        _ => None,
-    };
-    // The directory itself is open while it is read.
-    let open = fs::read_dir("/proc/self/fd").map(|fds| fds.count() as u64 - 1);
-    add(
-        "the descriptor limit (ulimit -n)".to_owned(),
-        needs.descriptors,
-        rlimit(Resource::RLIMIT_NOFILE),
-        open.ok(),
-    );
-    let threads = threads_of_system();
-    if !may_pass_nproc() {
-        add(
-            "the limit of user processes (ulimit -u)".to_owned(),
-            needs.threads,
-            rlimit(Resource::RLIMIT_NPROC),
-            threads_of_user(),
-        );
-    }
-    for name in ["threads-max", "pid_max"] {
-        let limit = number(&PathBuf::from("/proc/sys/kernel").join(name));
-        add(format!("kernel.{name}"), needs.threads, limit, threads);
-    }
-    add(
-        "vm.max_map_count".to_owned(),
-        needs.maps,
-        number(Path::new("/proc/sys/vm/max_map_count")),
-        text(Path::new("/proc/self/maps")).map(|maps| maps.lines().count() as u64),
-    );
-    add(
-        "the available memory".to_owned(),
-        needs.bytes,
-        text(Path::new("/proc/meminfo")).and_then(|t| Some(field(&t, "MemAvailable:")? * 1024)),
-        None,
-    );
-    for group in groups("pids") {
-        let name = format!("pids.max of {}", group.display());
-        let (limit, used) = (group.join("pids.max"), group.join("pids.current"));
-        add(name, needs.threads, number(&limit), number(&used));
-    }
-    for group in groups("memory") {
-        for (limit, used) in
-            [("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")]
-        {
-            let name = format!("{limit} of {}", group.display());
-            let (limit, used) = (group.join(limit), group.join(used));
-            add(name, needs.bytes, number(&limit), number(&used));
-        }
-    }
-    limits
+/// A limit that a need is held against.
+struct Limit {
+    name: String,
+    need: Need,
+    left: u64,
 }
 
-fn text(path: &Path) -> Option<String> {
+impl Limit {
+    /// A limit of which so much is used; `None` if it cannot be read, and so is found when it is met.
+    fn new(name: &str, need: Need, limit: Option<u64>, used: Option<u64>) -> Option<Self> {
+        let left = limit?.saturating_sub(used.unwrap_or(0));
+        (!need.is_none()).then(|| Limit { name: name.to_owned(), need, left })
+    }
+
+    /// A limit in a file of a control group.
+    fn of_group(group: &Path, need: Need, limit: &str, used: &str) -> Option<Self> {
+        let name = format!("{limit} of {}", group.display());
+        Limit::new(&name, need, number(group.join(limit)), number(group.join(used)))
+    }
+}
+
+/// All limits that can be read.
+fn limits(needs: &Needs) -> Vec<Limit> {
+    // The directory itself is open while it is read.
+    let open = fs::read_dir("/proc/self/fd").map(|fds| fds.count() as u64 - 1);
+    let maps = text("/proc/self/maps").map(|maps| maps.lines().count() as u64);
+    let memory = text("/proc/meminfo").and_then(|text| number_after(&text, "MemAvailable:"));
+    let status = text("/proc/self/status").unwrap_or_default();
+    let Needs { descriptors, threads, .. } = *needs;
+    let mut limits = vec![
+        Limit::new(
+            "the descriptor limit (ulimit -n)",
+            descriptors,
+            rlimit(Resource::RLIMIT_NOFILE),
+            open.ok(),
+        ),
+        Limit::new("vm.max_map_count", needs.maps, number("/proc/sys/vm/max_map_count"), maps),
+        Limit::new("the available memory", needs.bytes, memory.map(|kib| kib * 1024), None),
+    ];
+    if !may_pass_nproc(&status, text("/proc/self/uid_map").as_deref()) {
+        let used = threads_of_user(number_after(&status, "Uid:"));
+        let name = "the limit of user processes (ulimit -u)";
+        limits.push(Limit::new(name, threads, rlimit(Resource::RLIMIT_NPROC), used));
+    }
+    let in_use = threads_of_system();
+    for name in ["threads-max", "pid_max"] {
+        let limit = number(Path::new("/proc/sys/kernel").join(name));
+        limits.push(Limit::new(&format!("kernel.{name}"), threads, limit, in_use));
+    }
+    for group in groups("pids") {
+        limits.push(Limit::of_group(&group, threads, "pids.max", "pids.current"));
+    }
+    for group in groups("memory") {
+        limits.push(Limit::of_group(&group, needs.bytes, "memory.max", "memory.current"));
+        let (limit, used) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
+        limits.push(Limit::of_group(&group, needs.bytes, limit, used));
+    }
+    limits.into_iter().flatten().collect()
+}
+
+/// A soft limit of this process; `None` if it is unlimited.
+fn rlimit(resource: Resource) -> Option<u64> {
+    let (soft, _) = getrlimit(resource).ok()?;
+    (soft != RLIM_INFINITY).then_some(soft)
+}
+
+fn text(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// A file with a number in it; `max` is none.
-fn number(path: &Path) -> Option<u64> {
+/// A file with a number in it; `None` if it has a word such as `max`.
+fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.trim().parse().ok()
 }
 
 /// First number behind the name of a line.
-fn field(text: &str, name: &str) -> Option<u64> {
+fn number_after(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// True if `ulimit -u` does not bind a process with this /proc/self/status: that of root, or one with the
+/// capability, both in the first user namespace alone. Root of a container without privileges is bound.
+fn may_pass_nproc(status: &str, uid_map: Option<&str>) -> bool {
+    // Without the file the kernel has no user namespaces.
+    let is_first = uid_map.is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    let is_root = number_after(status, "Uid:") == Some(0);
+    is_first && (is_root || bits.is_some_and(|bits| bits & PASSES_NPROC != 0))
+}
+
 /// Threads that the whole system has: the fourth field of /proc/loadavg is runnable/all.
 fn threads_of_system() -> Option<u64> {
-    let load = text(Path::new("/proc/loadavg"))?;
+    let load = text("/proc/loadavg")?;
     load.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-fn may_pass_nproc() -> bool {
-    let status = text(Path::new("/proc/self/status")).unwrap_or_default();
-    let effective = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
-    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    nix::unistd::getuid().is_root() || bits.is_some_and(|bits| bits & PASSES_NPROC != 0)
-}
-
-/// Threads of all processes of this user, which is what RLIMIT_NPROC counts.
-fn threads_of_user() -> Option<u64> {
-    let user = nix::unistd::getuid().as_raw().to_string();
-    let threads = |status: String| {
-        let uid = status.lines().find_map(|l| l.strip_prefix("Uid:"))?;
-        (uid.split_whitespace().next()? == user).then(|| field(&status, "Threads:")).flatten()
-    };
+/// Threads of all processes of a user, which is what RLIMIT_NPROC counts.
+fn threads_of_user(user: Option<u64>) -> Option<u64> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
-    Some(processes.filter_map(|entry| threads(text(&entry.path().join("status"))?)).sum())
+    let statuses = processes.filter_map(|entry| text(entry.path().join("status")));
+    let own = statuses.filter(|status| number_after(status, "Uid:") == user);
+    Some(own.filter_map(|status| number_after(&status, "Threads:")).sum())
 }
 
-/// The control group of this process and its ancestors, where a controller's files are: version 2
-/// under /sys/fs/cgroup, version 1 in the controller's own hierarchy there.
+/// The control group of this process and those above it, where a controller's files are: version 2 under
+/// /sys/fs/cgroup, version 1 in the controller's own hierarchy there.
 fn groups(controller: &str) -> Vec<PathBuf> {
-    let own = text(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let root = Path::new("/sys/fs/cgroup");
+    let own = text("/proc/self/cgroup").unwrap_or_default();
     let group = own.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let root = match id == "0" {
-            true => PathBuf::from("/sys/fs/cgroup"),
-            false if controllers.split(',').any(|c| c == controller) => {
-                Path::new("/sys/fs/cgroup").join(controller)
-            }
-            false => return None,
-        };
         // In a namespace the path may lead above its root.
-        Some(root.join(path.trim_start_matches('/')))
+        let path = path.trim_start_matches('/');
+        if id == "0" {
+            return Some(root.join(path));
+        }
+        let is_its_own = controllers.split(',').any(|c| c == controller);
+        is_its_own.then(|| root.join(controller).join(path))
     });
-    let is_group = |path: &&Path| path.starts_with("/sys/fs/cgroup");
     let groups = group.as_deref().into_iter().flat_map(Path::ancestors);
-    groups.take_while(is_group).take(DEEPEST_GROUP).map(Path::to_owned).collect()
+    let inside = groups.take_while(|path| path.starts_with(root));
+    inside.take(DEEPEST_GROUP).map(Path::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -209,19 +197,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_low_is_named_with_what_fits() {
+    fn limits_that_are_too_low_are_named_with_what_fits() {
         let needs =
             Needs { threads: Need::new(0, 1), descriptors: Need::new(10, 2), ..Needs::default() };
         let text = short(needs, 1 << 40);
         for words in ["kernel.pid_max", "ulimit -n", "at most", "switchcost limits p --tasks"] {
             assert!(text.contains(words), "{text}");
         }
+        let text = short(Needs { threads: Need::new(1 << 40, 0), ..Needs::default() }, 1);
+        assert!(text.contains("at most 0 tasks fit beside what the other flags"), "{text}");
     }
 
     #[test]
-    fn a_fixed_need_that_is_too_much_allows_no_task() {
-        let needs = Needs { threads: Need::new(1 << 40, 0), ..Needs::default() };
-        let text = short(needs, 1);
-        assert!(text.contains("at most 0 tasks fit beside what the other flags"), "{text}");
+    fn only_a_capability_in_the_first_user_namespace_passes_ulimit_u() {
+        let first = Some("         0          0 4294967295\n");
+        let rootless = Some("         0       1000          1\n");
+        let status = |uid: u32, capabilities: u64| {
+            format!("Name:\tp\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nCapEff:\t{capabilities:016x}\n")
+        };
+        for (uid, capabilities, uid_map, may_pass) in [
+            (0, 0x1ff_ffff_ffff, first, true),
+            (0, 0, None, true),
+            (1000, 1 << 24, first, true),
+            (1000, 1 << 23, first, false),
+            (0, 0x1ff_ffff_ffff, rootless, false),
+        ] {
+            let passes = may_pass_nproc(&status(uid, capabilities), uid_map);
+            assert_eq!(passes, may_pass, "{uid} {capabilities:x} {uid_map:?}");
+        }
     }
 }

@@ -47,7 +47,7 @@ pub struct Description {
     /// Async runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
-    /// Whether its iterations are too long to take turns with other programs, such as a sleep of a second.
+    /// True if its iterations are too long to take turns with other programs, such as a sleep of a second.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
 }
@@ -81,7 +81,7 @@ fn is_one(tokens: &u64) -> bool {
     *tokens == 1
 }
 
-/// What a hop claims to be; the runner holds the counters against it.
+/// Nature of a hop; the runner compares the counters with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
@@ -115,7 +115,7 @@ impl PassKind {
 pub struct Runtime {
     /// Name, such as `tokio`.
     pub name: String,
-    /// Exact version, where the build knows it.
+    /// Exact version, if the build knows it.
     #[serde(default)]
     pub version: Option<String>,
     /// Scheduler, such as `multi-thread`.
@@ -153,10 +153,10 @@ pub enum Answer {
     Ran {
         /// The timed iterations in order, in ns.
         samples_ns: Vec<u64>,
-        /// What the process used in them.
+        /// Usage of the process in them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// What else was measured.
+        /// Other distributions.
         #[serde(default, skip_serializing_if = "Extra::is_empty")]
         extra: Extra,
     },
@@ -170,7 +170,7 @@ pub enum Answer {
         /// From the start of taking down until the last task was joined.
         #[serde(default)]
         teardown_ns: Option<u64>,
-        /// What else was measured.
+        /// Other distributions.
         #[serde(default, skip_serializing_if = "Extra::is_empty")]
         extra: Extra,
     },
@@ -237,24 +237,22 @@ impl Request {
     /// Names what cannot be understood, and what can.
     pub fn parse(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let fault = || {
+        match words[..] {
+            ["run", n, ..] if words.len() <= 3 => {
+                let n = n.parse().ok().filter(|n| (1..=MOST_SAMPLES).contains(n));
+                n.map(|n| Request::Run(n, words.get(2).map(|&pass| pass.to_owned())))
+            }
+            ["hold"] => Some(Request::Hold),
+            ["end"] => Some(Request::End),
+            _ => None,
+        }
+        .ok_or_else(|| {
             let line: String = line.trim_end().chars().take(80).collect();
             format!(
                 "cannot follow '{}': write run N [PASS] with N from 1 to {MOST_SAMPLES}, hold or end",
                 line.escape_debug()
             )
-        };
-        let iterations = |n: &str| match n.parse() {
-            Ok(n) if (1..=MOST_SAMPLES).contains(&n) => Ok(n),
-            _ => Err(fault()),
-        };
-        match words[..] {
-            ["run", n] => Ok(Request::Run(iterations(n)?, None)),
-            ["run", n, pass] => Ok(Request::Run(iterations(n)?, Some(pass.to_owned()))),
-            ["hold"] => Ok(Request::Hold),
-            ["end"] => Ok(Request::End),
-            _ => Err(fault()),
-        }
+        })
     }
 }
 

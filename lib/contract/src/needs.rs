@@ -1,4 +1,4 @@
-//! What a run needs of the system, so that a runner can refuse what cannot fit.
+//! Needs of a run, so that a runner can refuse a run that cannot fit.
 
 use std::ops::Add;
 
@@ -25,18 +25,14 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Needs of the same tasks beside so many idle ones of their kind, which are there however many tasks
-    /// there are.
+    /// Needs of the same tasks beside so many idle ones of their kind.
     #[must_use]
     pub fn beside(self, idle: u32) -> Needs {
-        let beside = |need: Need| Need { fixed: need.of(idle.into()), ..need };
-        Needs {
-            descriptors: beside(self.descriptors),
-            threads: beside(self.threads),
-            maps: beside(self.maps),
-            bytes: beside(self.bytes),
-            space: beside(self.space),
-        }
+        let Needs { descriptors, threads, maps, bytes, space } = self;
+        let all = [descriptors, threads, maps, bytes, space];
+        let [descriptors, threads, maps, bytes, space] =
+            all.map(|need| Need { fixed: need.of(idle.into()), ..need });
+        Needs { descriptors, threads, maps, bytes, space }
     }
 }
 
@@ -71,9 +67,9 @@ impl Need {
         Need { fixed, each }
     }
 
-    /// Whether nothing is needed.
+    /// True if nothing is needed.
     pub fn is_none(&self) -> bool {
-        self.fixed == 0 && self.each == 0
+        *self == Need::default()
     }
 
     /// Need of so many tasks.
@@ -81,7 +77,7 @@ impl Need {
         self.each.saturating_mul(tasks).saturating_add(self.fixed)
     }
 
-    /// Most tasks that `available` allows; `None` where tasks need none of it.
+    /// Most tasks that `available` allows; `None` if tasks need none of it.
     pub fn most(self, available: u64) -> Option<u64> {
         available.saturating_sub(self.fixed).checked_div(self.each)
     }
@@ -91,10 +87,7 @@ impl Add for Need {
     type Output = Need;
 
     fn add(self, other: Need) -> Need {
-        Need {
-            fixed: self.fixed.saturating_add(other.fixed),
-            each: self.each.saturating_add(other.each),
-        }
+        Need::new(self.fixed.saturating_add(other.fixed), self.each.saturating_add(other.each))
     }
 }
 
@@ -108,14 +101,7 @@ mod tests {
         assert_eq!((need.of(5), need.most(20), need.most(9)), (20, Some(5), Some(0)));
         assert_eq!(Need::new(10, 0).most(20), None);
         assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
-    }
-
-    #[test]
-    fn idle_tasks_need_as_much_as_others() {
-        let needs =
-            Needs { descriptors: Need::new(10, 2), maps: Need::new(3, 0), ..Needs::default() };
-        let beside = needs.beside(7);
-        assert_eq!(beside.descriptors.of(5), needs.descriptors.of(5 + 7));
-        assert_eq!((beside.descriptors.each, beside.maps), (2, needs.maps));
+        let beside = Needs { maps: need, ..Needs::default() }.beside(7);
+        assert_eq!(beside.maps, Need::new(need.of(7), 2));
     }
 }

@@ -15,17 +15,19 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::mem;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::flags::Flags;
 use crate::message::{Answer, Description, Extra, Request, SETTLE_MS, Usage};
-use crate::samples::Samples;
+use crate::samples::{Recorder, Samples};
 use crate::{command, console, signals, usage};
 
 /// Longest request, in bytes.
@@ -40,17 +42,19 @@ pub struct Run {
     flags: Flags,
     description: Description,
     started: Instant,
+    /// Time from the start until all tasks run; `None` until they do.
     setup: Option<Duration>,
     first: Option<Duration>,
     is_ready: bool,
-    rested: Option<Instant>,
-    /// Iterations begun in passes that are over; a pass that fails is dropped, and counts too.
+    /// Start of the teardown.
+    ended: Option<Instant>,
+    /// Iterations begun, by any pass.
     iterations: Arc<AtomicU64>,
     children: Vec<i32>,
     /// The pass that a person reads of.
     pub(crate) result: Option<Pass>,
     received: Vec<u8>,
-    /// Alone: the requests that the flags stand for. Controlled: the one that ended a rest.
+    /// Alone: the requests that the flags stand for. Controlled: the one that ended a hold.
     pending: VecDeque<Request>,
 }
 
@@ -78,7 +82,7 @@ impl Run {
             setup: None,
             first: None,
             is_ready: false,
-            rested: None,
+            ended: None,
             iterations: Arc::default(),
             children: Vec::new(),
             result: None,
@@ -93,12 +97,12 @@ impl Run {
         self.children = pids;
     }
 
-    /// Tokens sent in passes that are over, those of untimed iterations included.
+    /// Tokens sent, by untimed iterations too.
     pub fn sent(&self) -> u64 {
         self.iterations.load(Ordering::Relaxed) * self.description.tokens
     }
 
-    /// Next pass of a program whose tasks are always there; `None` where it is to take them down.
+    /// Next pass of a program whose tasks are always there; `None` if it is to take them down.
     /// The first call says that all tasks run.
     ///
     /// # Errors
@@ -114,26 +118,22 @@ impl Run {
     }
 
     /// Next step of a program that creates its tasks for it.
-    ///
-    /// # Errors
-    /// As [`Run::next_pass`].
     pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
+        // The memory of the samples is touched before anybody is told that the program is ready.
+        let mut pass = self.new_pass();
         if self.setup.is_none() {
             self.setup = Some(self.started.elapsed());
             if self.flags.warmup > 0 {
-                let pass = self.pass(self.flags.warmup, 0, self.samples());
+                pass.untimed = self.flags.warmup;
                 return Ok(Some(Step::Pass(Box::new(pass))));
             }
         }
-        // Their room is touched before anybody is told that the program is ready.
-        let samples = self.samples();
         if self.flags.controlled && !self.is_ready {
             self.is_ready = true;
-            let ns = |d: Duration| d.as_nanos() as u64;
             self.answer(&Answer::Ready {
                 pids: self.pids(),
-                setup_ns: self.setup.map(ns),
-                first_ns: self.first.map(ns),
+                setup_ns: self.setup.map(|d| d.as_nanos() as u64),
+                first_ns: self.first.map(|d| d.as_nanos() as u64),
                 description: self.description.clone(),
             })?;
         }
@@ -145,55 +145,31 @@ impl Run {
         };
         match request {
             Request::End => {
-                self.rested = Some(Instant::now());
-                Ok(None)
+                self.ended = Some(Instant::now());
+                return Ok(None);
             }
-            Request::Hold => Ok(Some(Step::Hold)),
+            Request::Hold => return Ok(Some(Step::Hold)),
             Request::Run(n, name) => {
-                let pass = self.asked(n, name.as_deref(), samples)?;
-                Ok(Some(Step::Pass(Box::new(pass))))
+                pass.timed = n;
+                if self.flags.controlled {
+                    self.prepare(&mut pass, name.as_deref())?;
+                }
             }
         }
+        Ok(Some(Step::Pass(Box::new(pass))))
     }
 
-    /// The pass that a request names. Nobody waits before the one of a program that runs alone.
-    fn asked(&self, n: u64, name: Option<&str>, samples: Samples) -> anyhow::Result<Pass> {
-        if !self.flags.controlled {
-            return Ok(self.pass(0, n, samples));
-        }
-        let passes = &self.description.passes;
-        let wanted = passes.iter().find(|p| name.is_none_or(|name| *name == p.name));
-        let Some(kind) = wanted else {
-            let names: Vec<&str> = passes.iter().map(|p| p.name.as_str()).collect();
-            bail!(
-                "there is no pass '{}': the passes are {}",
-                name.unwrap_or_default().escape_debug(),
-                names.join(", ")
-            );
-        };
-        let mut pass = self.pass(kind.settle, n, samples);
-        pass.name = Some(kind.name.clone());
-        pass.until = Some(Instant::now() + Duration::from_millis(SETTLE_MS));
-        Ok(pass)
-    }
-
-    fn samples(&self) -> Samples {
-        match self.flags.controlled {
-            true => Samples::each(),
-            false => Samples::summed(),
-        }
-    }
-
-    fn pass(&self, untimed: u64, timed: u64, samples: Samples) -> Pass {
+    fn new_pass(&self) -> Pass {
+        let is_for_runner = self.flags.controlled;
         Pass {
             name: None,
-            begun: self.iterations.load(Ordering::Relaxed),
-            all: Arc::clone(&self.iterations),
-            untimed,
+            iterations: Arc::clone(&self.iterations),
+            untimed: 0,
             until: None,
-            timed,
-            timing: false,
-            samples,
+            timed: 0,
+            is_timed: false,
+            samples: if is_for_runner { Samples::each() } else { Samples::Summed(Box::default()) },
+            index: 0,
             first: None,
             has_usage: self.children.is_empty(),
             before: None,
@@ -202,40 +178,46 @@ impl Run {
         }
     }
 
+    /// Makes it the pass that a request names, with untimed iterations after the wait for it.
+    fn prepare(&self, pass: &mut Pass, name: Option<&str>) -> anyhow::Result<()> {
+        let passes = &self.description.passes;
+        let Some(kind) = passes.iter().find(|p| name.is_none_or(|name| *name == p.name)) else {
+            let names: Vec<&str> = passes.iter().map(|p| p.name.as_str()).collect();
+            bail!(
+                "there is no pass '{}': the passes are {}",
+                name.unwrap_or_default().escape_debug(),
+                names.join(", ")
+            );
+        };
+        pass.name = Some(kind.name.clone());
+        pass.untimed = kind.settle;
+        pass.until = Some(Instant::now() + Duration::from_millis(SETTLE_MS));
+        Ok(())
+    }
+
     /// Takes a pass back that is over, and answers the request for it.
-    ///
-    /// # Errors
-    /// When the answer cannot be written.
     pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
         pass.close();
         self.first = self.first.or(pass.first);
-        if pass.name.is_some()
+        if pass.is_for_runner()
             && let Samples::Each(samples_ns) = &mut pass.samples
         {
-            let answer = Answer::Ran {
-                samples_ns: std::mem::take(samples_ns),
+            self.answer(&Answer::Ran {
+                samples_ns: mem::take(samples_ns),
                 usage: pass.usage,
-                extra: std::mem::take(&mut pass.extra),
-            };
-            self.answer(&answer)?;
+                extra: mem::take(&mut pass.extra),
+            })?;
         }
         self.result = Some(pass);
         Ok(())
     }
 
     /// Rests while all tasks are alive: until the next request, or until `--command` has ended.
-    ///
-    /// # Errors
-    /// As [`Run::next_pass`].
     pub fn held(&mut self) -> anyhow::Result<()> {
         if !self.flags.controlled {
-            return match &self.flags.command {
-                Some(line) => command::run(line),
-                None => Ok(()),
-            };
+            return self.flags.command.as_deref().map_or(Ok(()), command::run);
         }
-        let pids = self.pids();
-        self.answer(&Answer::Held { pids })?;
+        self.answer(&Answer::Held { pids: self.pids() })?;
         let request = self.await_request()?;
         self.pending.push_back(request);
         Ok(())
@@ -248,7 +230,7 @@ impl Run {
 
     /// Time since the program was told to take its tasks down.
     pub(crate) fn teardown(&self) -> Option<Duration> {
-        self.rested.map(|at| at.elapsed())
+        self.ended.map(|at| at.elapsed())
     }
 
     pub(crate) fn flags(&self) -> &Flags {
@@ -261,8 +243,7 @@ impl Run {
     }
 
     pub(crate) fn answer(&self, answer: &Answer) -> anyhow::Result<()> {
-        let mut line = serde_json::to_string(answer)?;
-        line.push('\n');
+        let line = serde_json::to_string(answer)? + "\n";
         console::print(&line).context("cannot answer the runner")
     }
 
@@ -283,11 +264,11 @@ impl Run {
             let stdin = io::stdin();
             let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
             match poll(&mut fds, PollTimeout::from(OVERLOOKED_MS)) {
-                Err(nix::errno::Errno::EINTR) | Ok(0) => continue,
+                Err(Errno::EINTR) | Ok(0) => continue,
                 other => other.context("cannot wait for a request")?,
             };
             let mut bytes = [0; LONGEST_LINE];
-            // Unbuffered: what lies in a buffer wakes no poll.
+            // Unbuffered: a poll does not see the bytes in a buffer.
             let read = nix::unistd::read(&stdin, &mut bytes).context("cannot read a request")?;
             if read == 0 {
                 return Ok(Request::End);
@@ -302,17 +283,20 @@ impl Run {
 pub struct Pass {
     /// Name that the runner asked for; `None` for the warm-up, and alone.
     name: Option<String>,
-    begun: u64,
-    /// That of the run, told when this pass is over.
-    all: Arc<AtomicU64>,
+    /// Number of iterations begun in the run.
+    iterations: Arc<AtomicU64>,
+    /// Untimed iterations that are left.
     untimed: u64,
     /// End of the untimed iterations, if all of them take longer.
     until: Option<Instant>,
+    /// Timed iterations that are left.
     timed: u64,
-    timing: bool,
+    is_timed: bool,
     pub(crate) samples: Samples,
+    /// Number of the iteration begun last.
+    index: u64,
     first: Option<Duration>,
-    /// Whether this process does all of the work.
+    /// True if this process does all of the work.
     has_usage: bool,
     before: Option<Usage>,
     pub(crate) usage: Option<Usage>,
@@ -321,12 +305,12 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Whether the runner asked for this pass by name.
+    /// True if the runner asked for this pass by name.
     pub fn is(&self, name: &str) -> bool {
         self.name.as_deref() == Some(name)
     }
 
-    /// Whether the runner gets the samples.
+    /// True if the runner gets the samples.
     pub fn is_for_runner(&self) -> bool {
         self.name.is_some()
     }
@@ -345,40 +329,40 @@ impl Pass {
         } else {
             self.untimed = 0;
             self.timed -= 1;
-            if !self.timing {
-                self.timing = true;
+            if !self.is_timed {
+                self.is_timed = true;
                 self.before = self.has_usage.then(usage::now).flatten();
             }
         }
-        self.begun += 1;
-        Some(self.begun - 1)
+        self.index = self.iterations.fetch_add(1, Ordering::Relaxed);
+        Some(self.index)
     }
 
-    /// Whether the iteration begun last is a sample.
+    /// Adds a distribution that was measured beside the iterations, if there are samples of it.
+    pub fn add_extra(&mut self, name: &str, samples: &Recorder) {
+        let distribution = samples.distribution();
+        self.extra.extend(distribution.map(|distribution| (name.to_owned(), distribution)));
+    }
+
+    /// True if the iteration begun last is a sample.
     pub fn is_timed(&self) -> bool {
-        self.timing
+        self.is_timed
     }
 
     /// Takes the time of the iteration begun last; that of an untimed one is dropped.
     pub fn record(&mut self, elapsed: Duration) {
-        if self.begun == 1 {
+        if self.index == 0 {
             self.first = Some(elapsed);
         }
-        if self.timing {
+        if self.is_timed {
             self.samples.record(elapsed);
         }
     }
 
+    /// Reads the usage after the last iteration.
     fn close(&mut self) {
         if let (None, Some(before), Some(now)) = (self.usage, self.before, usage::now()) {
             self.usage = Some(usage::since(now, before));
         }
-        self.all.fetch_max(self.begun, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Pass {
-    fn drop(&mut self) {
-        self.close();
     }
 }

@@ -45,46 +45,35 @@ extern "C" fn note(signal: libc::c_int) {
 }
 
 /// Takes the signals over, and has children awaited as usual, which a parent that ignores SIGCHLD would
-/// prevent. Reads and writes that one cuts short go on by themselves (SA_RESTART), so
-/// that the iteration under way ends as usual.
-///
-/// # Errors
-/// What sigaction(2) reports.
+/// prevent. Reads and writes that a signal cuts short go on by themselves (SA_RESTART), so that the iteration
+/// under way ends as usual.
 pub fn install() -> nix::Result<()> {
-    let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
     for signal in STOPPING {
-        // SAFETY: the handler only uses atomics, clock_gettime, write and _exit, which are
-        // async-signal-safe, and it keeps errno.
-        let before = unsafe { sigaction(signal, &action) }?;
-        if signal == Signal::SIGHUP && matches!(before.handler(), SigHandler::SigIgn) {
+        let before = set(signal, SigHandler::Handler(note))?;
+        if signal == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
             // As nohup(1) wants it.
-            // SAFETY: it was in force a moment ago.
-            unsafe { sigaction(signal, &before) }?;
+            set(signal, before)?;
         }
     }
-    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    // SAFETY: no handler is set.
-    unsafe { sigaction(Signal::SIGCHLD, &default) }?;
+    set(Signal::SIGCHLD, SigHandler::SigDfl)?;
     Ok(())
 }
 
 /// In a forked child: leaves the signals to its parent, which decides what follows.
-///
-/// # Errors
-/// What sigaction(2) reports.
 pub fn leave_to_parent() -> nix::Result<()> {
-    let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
-    for signal in STOPPING {
-        // SAFETY: no handler is set.
-        unsafe { sigaction(signal, &ignore) }?;
-    }
-    Ok(())
+    STOPPING.into_iter().try_for_each(|signal| set(signal, SigHandler::SigIgn).map(drop))
+}
+
+/// Sets the handler of a signal, and returns the one before.
+fn set(signal: Signal, handler: SigHandler) -> nix::Result<SigHandler> {
+    let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the only handler is `note`, which uses atomics, clock_gettime, write and _exit alone, all of them
+    // async-signal-safe, and keeps errno.
+    Ok(unsafe { sigaction(signal, &action) }?.handler())
 }
 
 /// Signal that asked this process to stop.
 pub fn received() -> Option<i32> {
-    match RECEIVED.load(Ordering::Relaxed) {
-        0 => None,
-        signal => Some(signal),
-    }
+    let signal = RECEIVED.load(Ordering::Relaxed);
+    (signal != 0).then_some(signal)
 }

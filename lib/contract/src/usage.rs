@@ -1,17 +1,16 @@
 //! CPU time, switches and page faults of this process, from getrusage(2).
 
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::{TimeVal, TimeValLike};
+use nix::sys::time::TimeValLike;
 
 use crate::message::Usage;
 
 /// Usage so far, of all threads.
 pub(crate) fn now() -> Option<Usage> {
     let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
-    let ns = |time: TimeVal| time.num_microseconds().unsigned_abs() * 1000;
     Some(Usage {
-        user_ns: ns(usage.user_time()),
-        system_ns: ns(usage.system_time()),
+        user_ns: usage.user_time().num_microseconds().unsigned_abs() * 1000,
+        system_ns: usage.system_time().num_microseconds().unsigned_abs() * 1000,
         voluntary_switches: usage.voluntary_context_switches().unsigned_abs(),
         involuntary_switches: usage.involuntary_context_switches().unsigned_abs(),
         minor_faults: usage.minor_page_faults().unsigned_abs(),

@@ -21,17 +21,15 @@ const DEEPEST: Bytes = Bytes(1 << 20);
 const FRAME: usize = 1024;
 
 fn depth(text: &str) -> Result<Bytes, String> {
-    match text.parse()? {
-        depth if depth > DEEPEST => Err(format!("{DEEPEST} at most")),
-        depth => Ok(depth),
-    }
+    let depth = text.parse()?;
+    if depth > DEEPEST { Err(format!("{DEEPEST} at most")) } else { Ok(depth) }
 }
 
 /// Depth of this run, in bytes. One for the process, so that a task carries nothing for it.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
 impl DepthFlags {
-    /// Has each [`use_stack`] go so deep.
+    /// Sets the depth used by [`use_stack`].
     pub fn set(self) {
         DEPTH.store(self.stack_depth.0 as usize, Ordering::Relaxed);
     }

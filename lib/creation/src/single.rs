@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use contract::message::{Extra, PassKind};
+use contract::Pass;
+use contract::message::PassKind;
 use contract::samples::Recorder;
 
 /// Duration of each spawn, and the delay from its call to the first instruction of the task.
 #[derive(Debug)]
 pub struct SpawnTimes {
+    /// Of this iteration, in ns.
     calls: Vec<u64>,
-    is_timed: bool,
+    delays: Vec<u64>,
     creation: Recorder,
     to_body: Recorder,
 }
@@ -27,16 +29,10 @@ impl SpawnTimes {
     pub fn new(tasks: u32) -> Self {
         SpawnTimes {
             calls: Vec::with_capacity(tasks as usize),
-            is_timed: false,
+            delays: Vec::with_capacity(tasks as usize),
             creation: Recorder::default(),
             to_body: Recorder::default(),
         }
-    }
-
-    /// Begins an iteration; the times of one that is not timed are dropped.
-    pub fn begin(&mut self, is_timed: bool) {
-        self.calls.clear();
-        self.is_timed = is_timed;
     }
 
     /// Takes the spawn that was called at `called` and has just returned; the next one is called now.
@@ -47,22 +43,25 @@ impl SpawnTimes {
         now
     }
 
-    /// Takes the delays from the calls to the first instructions, outside the timed span.
-    pub fn end(&mut self, to_body: impl IntoIterator<Item = Duration>) {
-        if self.is_timed {
-            self.calls.drain(..).for_each(|ns| self.creation.record(ns));
-            let delays = to_body.into_iter().map(nanos);
-            delays.for_each(|ns| self.to_body.record(ns));
-        }
+    /// Takes the delay from a call to the first instruction, outside the timed span.
+    pub fn started(&mut self, delay: Duration) {
+        self.delays.push(nanos(delay));
     }
 
-    /// Adds both distributions.
-    pub fn add_to(&self, extra: &mut Extra) {
-        for (name, recorder) in [("creation", &self.creation), ("spawn_to_body", &self.to_body)] {
-            if let Some(distribution) = recorder.distribution() {
-                extra.insert(name.to_owned(), distribution);
-            }
+    /// Ends an iteration; the times of one that is not timed are dropped.
+    pub fn end(&mut self, pass: &Pass) {
+        if pass.is_timed() {
+            self.calls.iter().for_each(|&ns| self.creation.record(ns));
+            self.delays.iter().for_each(|&ns| self.to_body.record(ns));
         }
+        self.calls.clear();
+        self.delays.clear();
+    }
+
+    /// Adds both distributions to the pass.
+    pub fn add_to(&self, pass: &mut Pass) {
+        pass.add_extra("creation", &self.creation);
+        pass.add_extra("spawn_to_body", &self.to_body);
     }
 }
 

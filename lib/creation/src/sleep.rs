@@ -1,17 +1,16 @@
 //! Tasks that sleep: how many are alive at once, and how late each wakes.
 //!
-//! A task is alive from just before it is spawned until the last thing that it does. The spawner alone
-//! adds to the count, so that the greatest value that it sees is the greatest there was. In the timed
-//! span that takes an atomic addition and a look for a signal at each spawn, and an atomic subtraction
-//! at each end.
+//! A task is alive from just before it is spawned until the last thing that it does. The spawner alone adds to
+//! the count, so it sees its greatest value. In the timed span that takes an atomic addition and a look for a
+//! signal at each spawn, and an atomic subtraction at each end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use contract::message::{Extra, PassKind};
+use contract::message::PassKind;
 use contract::samples::Recorder;
 use contract::units::Span;
-use contract::{Interrupted, signals};
+use contract::{Interrupted, Pass, signals};
 
 use crate::single::{SpawnTimes, nanos};
 
@@ -29,13 +28,13 @@ pub struct SleepFlags {
 }
 
 impl SleepFlags {
-    /// Passes of a program with these flags: nothing has to warm up again before tasks that sleep, and no
-    /// single creation of theirs is timed.
-    pub fn passes(&self) -> Vec<PassKind> {
-        match self.sleep {
-            Some(_) => vec![PassKind { settle: 0, ..PassKind::main() }],
-            None => vec![PassKind::main(), SpawnTimes::pass()],
+    /// Passes of a program with these flags: sleepers need no warm-up after a wait, and single creations are
+    /// timed of usual tasks alone, not of sleepers or of a lower bound.
+    pub fn passes(&self, is_floor: bool) -> Vec<PassKind> {
+        if self.sleep.is_some() {
+            return vec![PassKind { settle: 0, ..PassKind::main() }];
         }
+        if is_floor { vec![PassKind::main()] } else { vec![PassKind::main(), SpawnTimes::pass()] }
     }
 }
 
@@ -94,9 +93,6 @@ impl Sleepers {
     }
 
     /// Counts a task that is about to be spawned.
-    ///
-    /// # Errors
-    /// At a signal.
     #[inline]
     pub fn spawning(&mut self) -> Result<Alive, Interrupted> {
         if signals::received().is_some() {
@@ -107,17 +103,11 @@ impl Sleepers {
         Ok(Alive(()))
     }
 
-    /// Whether the last of the sleepers, asleep since `since`, wakes so late that a signal has to be
-    /// looked for meanwhile: a join cannot be interrupted.
-    ///
-    /// # Errors
-    /// At a signal.
+    /// True if the sleepers, asleep since `since`, wake so late that a signal has to be looked for meanwhile: a
+    /// join cannot be interrupted.
     pub fn wakes_late(since: Instant, sleep: Duration) -> Result<bool, Interrupted> {
         let late = since.elapsed() + Self::SOON < sleep;
-        match late && signals::received().is_some() {
-            true => Err(Interrupted),
-            false => Ok(late),
-        }
+        if late && signals::received().is_some() { Err(Interrupted) } else { Ok(late) }
     }
 
     /// Tasks alive now.
@@ -132,8 +122,8 @@ impl Sleepers {
     }
 
     /// Ends an iteration, outside the timed span; the counts of one that is not timed are dropped.
-    pub fn end(&mut self, is_timed: bool) {
-        if is_timed {
+    pub fn end(&mut self, pass: &Pass) {
+        if pass.is_timed() {
             self.late.iter().for_each(|&ns| self.late_all.record(ns));
             self.most_all.record(self.most);
         }
@@ -142,12 +132,9 @@ impl Sleepers {
     }
 
     /// Adds the distributions of the lateness and of the most tasks that were alive at once.
-    pub fn add_to(&self, extra: &mut Extra) {
-        for (name, recorder) in [("late", &self.late_all), ("alive_count", &self.most_all)] {
-            if let Some(distribution) = recorder.distribution() {
-                extra.insert(name.to_owned(), distribution);
-            }
-        }
+    pub fn add_to(&self, pass: &mut Pass) {
+        pass.add_extra("late", &self.late_all);
+        pass.add_extra("alive_count", &self.most_all);
     }
 }
 
@@ -162,30 +149,14 @@ mod tests {
         let mut alive: Vec<Alive> = (0..3).map(|_| sleepers.spawning().unwrap()).collect();
         alive.pop();
         alive.push(sleepers.spawning().unwrap());
-        assert_eq!(Sleepers::alive(), 3);
+        assert_eq!((Sleepers::alive(), sleepers.most), (3, 3));
         drop(alive);
         assert_eq!(Sleepers::alive(), 0);
-        let mut extra = Extra::new();
-        for is_timed in [true, false] {
-            (1..=4).for_each(|late| sleepers.joined(late));
-            sleepers.end(is_timed);
-        }
-        sleepers.add_to(&mut extra);
-        let [alive, late] = ["alive_count", "late"].map(|name| extra[name]);
-        assert_eq!((alive.count, alive.max), (1, 3));
-        assert_eq!((late.count, late.min, late.max), (4, 1, 4));
     }
 
     #[test]
-    fn what_wakes_early_is_not_late() {
-        let second = Duration::from_secs(1);
-        assert_eq!(lateness(Instant::now() + 60 * second), 0);
-        assert!(lateness(Instant::now() - second) >= 1_000_000_000);
-    }
-
-    #[test]
-    fn a_sleep_is_some_time_and_not_for_ever() {
-        assert!(sleep_time("0s").is_err() && sleep_time("86401s").is_err());
+    fn a_sleep_is_some_time_and_a_day_at_most() {
         assert_eq!(sleep_time("86400s"), Ok(LONGEST));
+        assert!(sleep_time("0s").is_err() && sleep_time("86401s").is_err());
     }
 }

@@ -3,15 +3,10 @@
 use serde::Serialize;
 
 use crate::describe::{finite, mean};
-use crate::interval::{
-    Interval, logs, paired_log_ratios, ratio_interval, t_interval, welch_ratio_interval,
-};
+use crate::interval::{Contrast, Interval, log_ratios, logs, t_interval};
 
-/// Rounds below which no interval is reported.
-///
-/// With fewer, the standard deviation itself is uncertain. Student's t allows for that, but an
-/// interval from two rounds reaches 12.7 standard errors to either side, and it holds only if the
-/// process means are normal.
+/// Rounds below which no interval is reported: an interval from two rounds reaches 12.7 standard errors to
+/// either side, and holds only if the process means are normal.
 pub const MIN_ROUNDS: usize = 5;
 
 /// Point estimate with its interval, which is absent under [`MIN_ROUNDS`] rounds.
@@ -48,20 +43,16 @@ impl Estimate {
 
     /// Geometric mean of numerator / denominator, paired by round.
     pub fn ratio(numerators: &[f64], denominators: &[f64], confidence: f64) -> Option<Self> {
-        let value = mean(&paired_log_ratios(numerators, denominators)?)?.exp();
-        let interval = ratio_interval(numerators, denominators, confidence);
-        Self::guarded(value, numerators.len(), interval)
+        let logs = log_ratios(numerators, denominators)?;
+        let interval = t_interval(&logs, confidence).and_then(Interval::exp);
+        Self::guarded(mean(&logs)?.exp(), logs.len(), interval)
     }
 
-    /// Ratio of the geometric means of two sets that share no rounds.
-    pub fn unpaired_ratio(
-        numerators: &[f64],
-        denominators: &[f64],
-        confidence: f64,
-    ) -> Option<Self> {
-        let value = (mean(&logs(numerators)?)? - mean(&logs(denominators)?)?).exp();
-        let interval = welch_ratio_interval(numerators, denominators, confidence);
-        Self::guarded(value, numerators.len().min(denominators.len()), interval)
+    /// Ratio a / b of the geometric means of two sets that share no rounds.
+    pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Self> {
+        let value = (mean(&logs(a)?)? - mean(&logs(b)?)?).exp();
+        let interval = Contrast::log_ratio(a, b).and_then(|contrast| contrast.ratio(confidence));
+        Self::guarded(value, a.len().min(b.len()), interval)
     }
 
     /// One divided by a ratio.

@@ -1,15 +1,13 @@
 //! Statistics of benchmark results: pure functions over `&[f64]`. No clocks, no files, no printing.
 //!
-//! The unit of observation is the *process*. Samples taken inside one process are correlated and
-//! share one placement, so an interval made from them is far too narrow; a simulation in `tests.rs`
-//! shows by how much. These functions take one value per fresh process (usually its mean). A
-//! ratio or a difference takes the two values of one round at the same index.
-//!
-//! Conventions:
+//! The unit of observation is the *process*, and these functions take one value for each (usually its mean).
+//! Samples taken inside one process are correlated and share one placement: an interval made from them is far
+//! too narrow, as a simulation in `tests.rs` shows. A ratio takes the two values of one round at the same
+//! index.
 //!
 //! - Units pass through: nanoseconds in, nanoseconds out.
-//! - Input without an answer gives `None`, never a NaN: no values, lengths that differ, a NaN or
-//!   an infinity, a confidence outside 0..1, a result that overflows.
+//! - Input without an answer gives `None`, never a NaN: no values, lengths that differ, a NaN or an infinity,
+//!   a confidence outside 0..1, a result that overflows.
 //! - No value is dropped as an outlier. No bound is clamped, at zero or elsewhere.
 
 mod describe;
@@ -24,12 +22,9 @@ mod theil_sen;
 #[cfg(test)]
 mod tests;
 
-pub use describe::{Outliers, mean, median, quantile, sample_sd, tukey_outliers};
+pub use describe::{median, outliers, quantile};
 pub use estimate::{Estimate, MIN_ROUNDS};
-pub use interval::{
-    Contrast, Interval, difference_interval, ratio_interval, t_half_width, t_interval,
-    welch_difference_interval, welch_ratio_interval,
-};
+pub use interval::{Contrast, Interval, t_interval};
 pub use line::{Halves, Line, fit_line, halves, log_slope_ratio, slope_ratio};
 pub use modes::{Mode, modes};
 pub use significance::{holm, holm_levels, t_p};

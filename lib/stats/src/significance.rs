@@ -1,15 +1,12 @@
 //! Tests of a difference between two runs, corrected for many comparisons.
 
-use crate::describe::{mean, sample_sd};
 use crate::distribution::t_two_sided;
 use crate::interval::Contrast;
 
 /// Two-sided p of the test that the mean of independent values is zero, consistent with
 /// [`crate::t_interval`].
 pub fn t_p(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let error = sample_sd(values)? / n.sqrt();
-    Contrast { estimate: mean(values)?, error, freedom: n - 1.0, n: values.len() }.p()
+    Contrast::mean(values)?.p()
 }
 
 impl Contrast {
@@ -45,18 +42,19 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 pub fn holm_levels(p: &[f64], level: f64) -> Vec<f64> {
     let adjusted = holm(p);
     let rejected = adjusted.iter().filter(|&&adjusted| adjusted <= level).count();
-    let left = |own: &f64| {
+    let mut levels = Vec::with_capacity(p.len());
+    for own in p {
         let before = p.iter().filter(|&p| p < own).count();
-        p.len() - before.min(rejected)
-    };
-    p.iter().map(|own| level / left(own) as f64).collect()
+        levels.push(level / (p.len() - before.min(rejected)) as f64);
+    }
+    levels
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tests::{MEMORY_X, MEMORY_Y, ROUNDS_A, ROUNDS_B, ROUNDS_C, close};
-    use crate::{fit_line, log_slope_ratio, t_interval, welch_ratio_interval};
+    use crate::{fit_line, log_slope_ratio, t_interval};
 
     fn welch_ratio_p(numerators: &[f64], denominators: &[f64]) -> Option<f64> {
         Contrast::log_ratio(numerators, denominators)?.p()
@@ -86,13 +84,6 @@ mod tests {
         let at_p = t_interval(&values, 1.0 - p).unwrap();
         close(at_p.high, 2.0 * at_p.estimate, 1e-9);
         assert_eq!((t_p(&[0.0; 3]), t_p(&[1.0; 3]), t_p(&[1.0])), (Some(1.0), Some(0.0), None));
-    }
-
-    #[test]
-    fn p_and_interval_agree() {
-        let p = welch_ratio_p(&ROUNDS_A, &ROUNDS_C).unwrap();
-        let at_p = welch_ratio_interval(&ROUNDS_A, &ROUNDS_C, 1.0 - p).unwrap();
-        close(at_p.high, 1.0, 1e-9);
     }
 
     #[test]
@@ -133,8 +124,8 @@ mod tests {
         let p = [0.2, 0.012, 0.02, 0.001, 0.018];
         let third = 0.05 / 3.0;
         assert_eq!(holm_levels(&p, 0.05), [third, 0.0125, third, 0.01, third]);
-        for (p, adjusted) in [(&p[..], holm(&p)), (&[0.02; 3], holm(&[0.02; 3]))] {
-            for ((p, level), adjusted) in p.iter().zip(holm_levels(p, 0.05)).zip(adjusted) {
+        for p in [&p[..], &[0.02; 3]] {
+            for ((p, level), adjusted) in p.iter().zip(holm_levels(p, 0.05)).zip(holm(p)) {
                 assert_eq!(*p <= level, adjusted <= 0.05);
             }
         }

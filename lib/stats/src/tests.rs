@@ -1,6 +1,8 @@
 //! Data shared by the unit tests, and coverage of the intervals by simulation.
 
-use crate::{mean, ratio_interval, t_interval, welch_ratio_interval};
+use crate::describe::mean;
+use crate::interval::Contrast;
+use crate::{Estimate, t_interval};
 
 /// Ten rounds of one case, nanoseconds; 'A' in the comments that name a reference.
 pub(crate) const ROUNDS_A: [f64; 10] =
@@ -100,6 +102,10 @@ fn process_means_cover_the_truth_and_pooled_iterations_do_not() {
     assert!(pooled < 0.30, "pooled iterations cover {pooled}");
 }
 
+fn welch(a: &[f64], b: &[f64]) -> crate::Interval {
+    Contrast::log_ratio(a, b).unwrap().ratio(0.95).unwrap()
+}
+
 /// Coverage of ratio intervals of two cases at 3 : 2. Paired rounds share a drift of ± 25 % over
 /// ten rounds, which cancels in the ratio of each round. Unpaired runs of ten and eight rounds with
 /// different spread have no drift, as in a comparison of two files.
@@ -119,10 +125,11 @@ fn ratios_cover_the_truth() {
                 .collect()
         };
         let (a, b) = (case(1500.0, 0.03, 10, 0.25), case(1000.0, 0.01, 10, 0.25));
-        paired += u32::from(ratio_interval(&a, &b, 0.95).unwrap().contains(TRUTH));
-        drifting += u32::from(welch_ratio_interval(&a, &b, 0.95).unwrap().contains(TRUTH));
+        let ratio = Estimate::ratio(&a, &b, 0.95).and_then(|ratio| ratio.interval);
+        paired += u32::from(ratio.unwrap().contains(TRUTH));
+        drifting += u32::from(welch(&a, &b).contains(TRUTH));
         let (a, b) = (case(1500.0, 0.03, 10, 0.0), case(1000.0, 0.01, 8, 0.0));
-        apart += u32::from(welch_ratio_interval(&a, &b, 0.95).unwrap().contains(TRUTH));
+        apart += u32::from(welch(&a, &b).contains(TRUTH));
     }
     let [paired, drifting, apart] =
         [paired, drifting, apart].map(|n| f64::from(n) / f64::from(TRIALS));

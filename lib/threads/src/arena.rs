@@ -2,24 +2,20 @@
 
 #![expect(unsafe_code, reason = "the memory of the stacks is mapped and unmapped")]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::c_void;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
 
-/// A mapping with the stacks of so many threads. It lives as long as its last [`Slot`].
-///
-/// A page that a thread has touched stays resident when the thread has ended, for the next one
-/// that is given the slot: that is what reuse saves. The whole is given back when it is unmapped.
+/// A mapping with the stacks of so many threads. It lives as long as its last [`Slot`], and until then a
+/// page that a thread has touched stays resident, for the next thread in the same slot.
 #[derive(Debug)]
 pub(crate) struct Arena {
     base: NonNull<c_void>,
     size: usize,
     slots: u32,
-    /// Number of slots that were taken at least once.
-    opened: Cell<u32>,
-    /// The slots that were given back.
+    /// The slots that no thread is using, the next one last.
     free: RefCell<Vec<u32>>,
 }
 
@@ -31,10 +27,8 @@ pub(crate) struct Slot {
 }
 
 impl Arena {
-    /// Maps `slots` stacks of `size` bytes, a multiple of the page size.
-    ///
-    /// `MAP_NORESERVE`: with
-    /// the usual vm.overcommit_memory of 0 the kernel refuses a mapping larger than its memory.
+    /// Maps `slots` stacks of `size` bytes, a multiple of the page size. `MAP_NORESERVE`, since with the usual
+    /// vm.overcommit_memory of 0 the kernel refuses a mapping larger than its memory.
     pub(crate) fn map(size: usize, slots: u32) -> io::Result<Rc<Self>> {
         let bytes = size.checked_mul(slots as usize);
         let bytes = bytes.ok_or(io::Error::from_raw_os_error(libc::ENOMEM))?;
@@ -52,24 +46,16 @@ impl Arena {
             base: NonNull::new(base).ok_or(io::ErrorKind::AddrNotAvailable)?,
             size,
             slots,
-            opened: Cell::new(0),
-            free: RefCell::default(),
+            free: RefCell::new((0..slots).rev().collect()),
         }))
     }
 
     /// The memory of a stack that no thread is using.
-    ///
-    /// # Errors
-    /// When all are in use.
     pub(crate) fn take(self: &Rc<Self>) -> io::Result<Slot> {
-        let index = match self.free.borrow_mut().pop() {
-            Some(index) => index,
-            None if self.opened.get() < self.slots => self.opened.replace(self.opened.get() + 1),
-            None => {
-                let text = format!("all {} stacks of the arena are in use", self.slots);
-                return Err(io::Error::other(text));
-            }
-        };
+        let free = self.free.borrow_mut().pop();
+        let index = free.ok_or_else(|| {
+            io::Error::other(format!("all {} stacks of the arena are in use", self.slots))
+        })?;
         Ok(Slot { arena: Rc::clone(self), index })
     }
 }

@@ -3,12 +3,11 @@
 #![expect(unsafe_code, reason = "a word beside the cell says who may touch the value")]
 
 use std::cell::UnsafeCell;
-use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Memory for one value between two tasks. It does not know whether a value is there, nor whose turn it
-/// is: a word beside it does, which both tasks change. A value that is there when the cell is dropped is
-/// not dropped with it.
+/// Memory for one value between two tasks. A word beside it, which both tasks change, says whether a value is
+/// there and whose turn it is. A value that is there when the cell is dropped is not dropped with it.
+#[derive(Debug)]
 pub struct HandoffCell<T>(UnsafeCell<MaybeUninit<T>>);
 
 // SAFETY: one task at a time uses the value, as the callers of `put` and `take` promise. It goes from one
@@ -41,43 +40,5 @@ impl<T> HandoffCell<T> {
 impl<T> Default for HandoffCell<T> {
     fn default() -> Self {
         HandoffCell(UnsafeCell::new(MaybeUninit::uninit()))
-    }
-}
-
-impl<T> fmt::Debug for HandoffCell<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HandoffCell")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
-
-    #[test]
-    fn a_value_goes_from_one_thread_to_another() {
-        let (cell, is_full) = (HandoffCell::default(), AtomicBool::new(false));
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for k in 0..10_000u32 {
-                    while is_full.load(Ordering::Acquire) {
-                        thread::yield_now();
-                    }
-                    // SAFETY: the flag tells that it is empty, and this thread alone fills it.
-                    unsafe { cell.put(vec![k]) };
-                    is_full.store(true, Ordering::Release);
-                }
-            });
-            for k in 0..10_000 {
-                while !is_full.load(Ordering::Acquire) {
-                    thread::yield_now();
-                }
-                // SAFETY: the flag tells that it is full, and this thread alone empties it.
-                assert_eq!(unsafe { cell.take() }, [k]);
-                is_full.store(false, Ordering::Release);
-            }
-        });
     }
 }

@@ -30,7 +30,7 @@ impl CpuAssignment {
     /// The CPUs that this process may use.
     ///
     /// # Errors
-    /// A [`BadUsage`] error where the placement needs more of them.
+    /// A [`BadUsage`] error if the placement needs more of them.
     pub fn new(placement: Placement) -> anyhow::Result<Self> {
         let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
         let cpus: Vec<usize> =
@@ -49,9 +49,6 @@ impl CpuAssignment {
     }
 
     /// Pins the calling thread, the `index`th of `count`.
-    ///
-    /// # Errors
-    /// What sched_setaffinity(2) reports.
     pub fn pin(&self, index: u32, count: u32) -> nix::Result<()> {
         let Some(cpu) = self.cpu(index as usize, count as usize) else {
             return Ok(());

@@ -1,9 +1,8 @@
 //! Processes that are forked by a program and run on in it.
 //!
-//! A child is a copy of its parent, and must not act as the parent does. It leaves the signals that end a
-//! run to its parent (a terminal sends them to all), and ends by `_exit`, which runs nothing that the
-//! parent has prepared for its own end. When the parent ends, for whatever reason, the kernel ends the
-//! child.
+//! A child leaves the signals that end a run to its parent (a terminal sends them to all), and ends by
+//! `_exit`, which runs nothing that the parent has prepared for its own end. When the parent ends, for
+//! whatever reason, the kernel ends the child.
 
 #![expect(unsafe_code, reason = "processes are forked")]
 
@@ -15,14 +14,11 @@ use contract::signals;
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{self, ForkResult, Pid, getpid, getppid};
 
 /// Forks a child that runs `life` and ends with the status that it returns. `life` is told whether the
-/// child was detached from its parent's signals; where it was not, the child has to end at once.
-///
-/// # Errors
-/// Those of fork(2): `EAGAIN` where a limit of processes is met, `ENOMEM` where memory is.
+/// child was detached from its parent's signals; if not, it ends the child at once.
 ///
 /// # Safety
 /// The process has one thread: another could be in the middle of a change, or hold a lock that nobody in
@@ -61,27 +57,9 @@ fn detach(parent: Pid, mask: SigSet) -> nix::Result<()> {
 }
 
 /// Waits for the end of a child.
-///
-/// # Errors
-/// What waitpid(2) reports.
 pub fn wait(child: Pid) -> anyhow::Result<WaitStatus> {
-    wait_with(child, None)
-}
-
-/// The end of a child; `None` where it still runs. After an end its number may be another's.
-///
-/// # Errors
-/// What waitpid(2) reports.
-pub fn try_wait(child: Pid) -> anyhow::Result<Option<WaitStatus>> {
-    Ok(match wait_with(child, Some(WaitPidFlag::WNOHANG))? {
-        WaitStatus::StillAlive => None,
-        status => Some(status),
-    })
-}
-
-fn wait_with(child: Pid, flags: Option<WaitPidFlag>) -> anyhow::Result<WaitStatus> {
     loop {
-        match waitpid(child, flags) {
+        match waitpid(child, None) {
             Err(Errno::EINTR) => {}
             other => return other.context("cannot wait for a child"),
         }
@@ -90,11 +68,9 @@ fn wait_with(child: Pid, flags: Option<WaitPidFlag>) -> anyhow::Result<WaitStatu
 
 /// Error of a child that a signal has ended.
 pub fn killed_by(signal: Signal) -> anyhow::Error {
-    let number = signal as i32;
-    match signal {
-        Signal::SIGKILL => {
-            anyhow!("killed by {signal} ({number}): by hand, or by the kernel when memory ran out")
-        }
-        _ => anyhow!("killed by {signal} ({number})"),
-    }
+    let reason = match signal {
+        Signal::SIGKILL => ": by hand, or by the kernel when memory ran out",
+        _ => "",
+    };
+    anyhow!("killed by {signal} ({}){reason}", signal as i32)
 }

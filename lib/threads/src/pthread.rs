@@ -1,9 +1,6 @@
 //! Threads by pthread_create(3), which can be told what `std::thread` cannot: a stack of the caller's own.
 
-#![expect(
-    unsafe_code,
-    reason = "threads are created by the C library and given boxes by raw pointers"
-)]
+#![expect(unsafe_code, reason = "threads are created by the C library and given raw pointers")]
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -24,10 +21,7 @@ pub(crate) struct Handle<T> {
     result: PhantomData<T>,
 }
 
-/// Creates a thread that runs `body`.
-///
-/// # Errors
-/// Those of pthread_create(3).
+/// Creates a thread that runs `body`; fails as pthread_create(3) does.
 pub(crate) fn create<F, T>(slot: Slot, body: F) -> io::Result<Handle<T>>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -81,11 +75,10 @@ impl<T> Handle<T> {
     }
 }
 
-/// What pthread_create(3) is told.
+/// Attributes that name a stack, made in place: nothing promises that they may be moved.
 struct Attributes<'a>(&'a mut libc::pthread_attr_t);
 
 impl<'a> Attributes<'a> {
-    /// Makes them in place: nothing promises that they may be moved.
     fn new(place: &'a mut MaybeUninit<libc::pthread_attr_t>, slot: &Slot) -> io::Result<Self> {
         // SAFETY: the call initialises what it is given.
         check(unsafe { libc::pthread_attr_init(place.as_mut_ptr()) })?;
@@ -107,8 +100,5 @@ impl Drop for Attributes<'_> {
 
 /// An error number as an error.
 fn check(code: c_int) -> io::Result<()> {
-    match code {
-        0 => Ok(()),
-        code => Err(io::Error::from_raw_os_error(code)),
-    }
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }

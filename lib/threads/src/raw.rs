@@ -1,132 +1,64 @@
-//! Threads without anything of the C library: a lower bound of their creation.
+//! Threads by clone(2) alone: a lower bound of their creation.
 //!
-//! A call of clone3(2) creates a thread of the kernel, and that is all: no stack is mapped, no guard page,
-//! no thread-local storage, no signal stack, no list of threads. Such a thread can run neither Rust nor C,
-//! which expect thread-local storage. It runs a few instructions that write its number down, make one
-//! system call if they are told to, and end it. They never use the stack, which is there all the same, in
-//! one mapping as with [`Stacks::Arena`].
-//!
-//! A thread is gone when the kernel has cleared a word of its shared memory (`CLONE_CHILD_CLEARTID`,
-//! clone(2)); pthread_join(3) waits for the same.
+//! The kernel creates the thread, and that is all: no guard page, no thread-local storage, no signal stack
+//! and no list of threads. Such a thread shares the thread-local storage of its creator and must not use
+//! it: it runs a few instructions and ends. The signal handlers of `contract` may run in it, since they
+//! keep errno. Its stack is part of one mapping, as with [`Stacks::Arena`].
 
-#![expect(
-    unsafe_code,
-    reason = "threads are created by a system call, and use memory by raw pointers"
-)]
+#![expect(unsafe_code, reason = "threads are created by a system call and share memory with it")]
 
-mod clone;
-#[cfg(test)]
-mod tests;
-
+use std::ffi::{c_int, c_void};
 use std::io;
-use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use contract::message::{Need, Needs};
-use nix::sys::signal::{SigSet, SigmaskHow};
 
 use crate::arena::{Arena, Slot};
 use crate::spawner::{StackFlags, Stacks};
 
-pub use clone::CloneCall;
+/// Upper bound of the bytes of a thread: its kernel stack and structures, a page of its own stack, and the
+/// creator's memory for it.
+const THREAD_BYTES: u64 = 30 << 10;
 
-/// Bytes of a thread: its kernel stack and structures, and the creator's memory for it; more than was
-/// seen.
-const THREAD_BYTES: u64 = 26 << 10;
-
-/// Action of a thread after it has written its number down.
-#[derive(Clone, Copy, Debug)]
-pub enum ThreadAction<'a> {
-    /// None.
-    None,
-    /// Read the clock, by a system call.
-    Clock,
-    /// Read one byte, and so sleep until there is one. Keep the descriptor open until the thread is gone.
-    Read(BorrowedFd<'a>),
-}
-
-/// What a thread has left behind.
-#[derive(Clone, Copy, Debug)]
-pub struct ThreadReport {
-    /// Its number among those created since the last join, from 0; `None` where it did not run.
-    pub number: Option<u32>,
-    /// Clock that it has read, as the time since these threads were prepared.
-    time: Duration,
-}
+/// Flags that make the new task a thread of this process.
+const FLAGS: c_int = libc::CLONE_VM
+    | libc::CLONE_FS
+    | libc::CLONE_FILES
+    | libc::CLONE_SIGHAND
+    | libc::CLONE_THREAD
+    | libc::CLONE_SYSVSEM
+    | libc::CLONE_CHILD_CLEARTID;
 
 /// Threads that are created one by one and joined together. Dropping it joins those that are left.
 #[derive(Debug)]
 pub struct RawThreads {
     stacks: Vec<Slot>,
-    shared: Box<[Shared]>,
+    shared: Vec<Shared>,
     /// Number of threads created since the last join.
     created: usize,
-    call: CloneCall,
-    /// The same moment on two clocks, which are one for the kernel.
-    prepared: Instant,
-    prepared_at: Duration,
 }
 
-/// Memory that a thread shares with its creator: in cache lines of its own, and laid out as the
-/// instructions in `clone` expect it.
-#[repr(C, align(64))]
+/// Memory that a thread shares with its creator, in a cache line of its own.
+#[repr(align(64))]
 #[derive(Debug, Default)]
 struct Shared {
-    /// 1 from before the thread is created until the kernel clears it.
+    /// 1 from before the thread is created until the kernel clears it (`CLONE_CHILD_CLEARTID`, clone(2)).
     alive: AtomicU32,
-    /// The thread's number, plus 1.
-    counted: AtomicU32,
-    /// Seconds and nanoseconds, or the byte that was read.
-    result: [AtomicI64; 2],
-}
-
-/// While it lives, signals wait: none interrupts the calling thread, nor any thread that it creates.
-#[derive(Debug)]
-pub struct SignalsBlocked {
-    before: SigSet,
-    /// A mask belongs to one thread.
-    here: PhantomData<*const ()>,
-}
-
-impl SignalsBlocked {
-    /// Blocks all signals.
-    ///
-    /// # Errors
-    /// What pthread_sigmask(3) reports.
-    pub fn new() -> nix::Result<Self> {
-        let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
-        Ok(SignalsBlocked { before, here: PhantomData })
-    }
-}
-
-impl Drop for SignalsBlocked {
-    fn drop(&mut self) {
-        // The mask was in force before, so it is not refused.
-        let _ = self.before.thread_set_mask();
-    }
+    has_run: AtomicBool,
+    /// Descriptor that the thread reads a byte from, or -1.
+    gate: AtomicI32,
 }
 
 impl RawThreads {
     /// Maps the stacks of `tasks` threads.
-    ///
-    /// # Errors
-    /// `Unsupported` on other processors than x86-64 and AArch64; `ENOMEM` from mmap(2).
     pub fn new(stack: StackFlags, tasks: u32) -> io::Result<Self> {
-        let call = CloneCall::first()?;
-        let arena = Arena::map(in_one_mapping(stack).bytes_each() as usize, tasks)?;
-        let stacks: io::Result<Vec<Slot>> = (0..tasks).map(|_| arena.take()).collect();
-        let (prepared, prepared_at) = now_on_both();
-        Ok(RawThreads {
-            stacks: stacks?,
-            shared: (0..tasks).map(|_| Shared::default()).collect(),
-            created: 0,
-            call,
-            prepared,
-            prepared_at,
-        })
+        let size = StackFlags { stacks: Stacks::Arena, ..stack }.bytes_each();
+        let arena = Arena::map(size as usize, tasks)?;
+        let stacks = (0..tasks).map(|_| arena.take()).collect::<io::Result<_>>()?;
+        let shared = (0..tasks).map(|_| Shared::default()).collect();
+        Ok(RawThreads { stacks, shared, created: 0 })
     }
 
     /// Needs of such threads.
@@ -139,130 +71,107 @@ impl RawThreads {
         }
     }
 
-    /// Creates the next thread. It has no thread-local storage, and would run a signal's handler with that
-    /// of its creator: it starts with all signals blocked, as its creator has them meanwhile.
-    ///
-    /// # Errors
-    /// Those of clone3(2): `EAGAIN` where a limit of threads is met. Where all stacks are in use.
-    pub fn create(&mut self, _: &SignalsBlocked, action: ThreadAction<'_>) -> io::Result<()> {
+    /// Creates the next thread. With a gate it sleeps until it has read a byte from it: the descriptor stays
+    /// open until the thread is gone.
+    pub fn create(&mut self, gate: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let k = self.created;
         let (Some(shared), Some(stack)) = (self.shared.get(k), self.stacks.get(k)) else {
             return Err(io::Error::other(format!("all {k} stacks are in use")));
         };
+        shared.gate.store(gate.map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
+        shared.has_run.store(false, Ordering::Relaxed);
         shared.alive.store(1, Ordering::Relaxed);
-        shared.counted.store(0, Ordering::Relaxed);
-        let request = clone::CloneRequest {
-            stack: stack.lowest().addr() as u64,
-            stack_size: stack.size() as u64,
-            shared: ptr::from_ref(shared).addr() as u64,
-            number: k as u64 + 1,
-            action: action.call(),
-        };
-        // SAFETY: nothing else uses the stack and the shared memory until `join` has seen the thread go.
-        // Both outlive it, since `drop` joins what is left.
-        match unsafe { self.call.make(&request) } {
-            Ok(()) => {
-                self.created += 1;
-                Ok(())
-            }
-            Err(e) => {
-                shared.alive.store(0, Ordering::Relaxed);
-                Err(e)
-            }
+        let top = stack.lowest().wrapping_byte_add(stack.size());
+        let own = ptr::from_ref(shared).cast_mut().cast();
+        let none = ptr::null_mut::<c_void>();
+        // SAFETY: nothing else uses the stack until `join` has seen the thread go, and the shared memory is
+        // used by atomics. Both outlive the thread, since `drop` joins what is left.
+        let id = unsafe { libc::clone(run, top, FLAGS, own, none, none, shared.alive.as_ptr()) };
+        if id == -1 {
+            shared.alive.store(0, Ordering::Relaxed);
+            return Err(io::Error::last_os_error());
         }
+        self.created += 1;
+        Ok(())
     }
 
-    /// Number of threads that have started since the last join.
-    pub fn started(&self) -> u32 {
+    /// Number of threads that have run since the last join.
+    pub fn started(&self) -> usize {
         let shared = self.shared[..self.created].iter();
-        shared.filter(|shared| shared.counted.load(Ordering::Relaxed) != 0).count() as u32
+        shared.filter(|shared| shared.has_run.load(Ordering::Relaxed)).count()
     }
 
-    /// Waits until all are gone. Returns what each has left behind, in the order of their creation.
-    pub fn join(&mut self) -> impl Iterator<Item = ThreadReport> + use<'_> {
-        let created = std::mem::take(&mut self.created);
-        let shared = &self.shared[..created];
-        shared.iter().for_each(Shared::wait);
-        shared.iter().map(|shared| ThreadReport {
-            number: shared.counted.load(Ordering::Relaxed).checked_sub(1),
-            time: shared.time().saturating_sub(self.prepared_at),
-        })
-    }
-
-    /// Time from `called` until a thread has read the clock.
-    pub fn delay(&self, called: Instant, report: ThreadReport) -> Duration {
-        report.time.saturating_sub(called - self.prepared)
-    }
-
-    /// System call that creates them.
-    pub fn call(&self) -> CloneCall {
-        self.call
+    /// Waits until all are gone, and returns how many have run.
+    pub fn join(&mut self) -> usize {
+        self.shared[..self.created].iter().for_each(Shared::wait);
+        let started = self.started();
+        self.created = 0;
+        started
     }
 }
 
 impl Drop for RawThreads {
     fn drop(&mut self) {
-        self.shared[..self.created].iter().for_each(Shared::wait);
-    }
-}
-
-/// The same with stacks in one mapping.
-fn in_one_mapping(stack: StackFlags) -> StackFlags {
-    StackFlags { stacks: Stacks::Arena, ..stack }
-}
-
-impl ThreadAction<'_> {
-    /// Number of a system call and its first argument. The others are a place for the result, and 1.
-    fn call(self) -> Option<(libc::c_long, i32)> {
-        match self {
-            ThreadAction::None => None,
-            ThreadAction::Clock => Some((libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC)),
-            ThreadAction::Read(fd) => Some((libc::SYS_read, fd.as_raw_fd())),
-        }
+        self.join();
     }
 }
 
 impl Shared {
-    /// Sleeps until the thread is gone.
+    /// Sleeps until the thread is gone, as pthread_join(3) does.
     fn wait(&self) {
         while self.alive.load(Ordering::Acquire) != 0 {
             let no_timeout = ptr::null::<libc::timespec>();
+            let word = self.alive.as_ptr();
             // Not FUTEX_WAIT_PRIVATE: the kernel wakes by FUTEX_WAKE (`mm_release`, kernel/fork.c).
             // SAFETY: the kernel only reads the word, which outlives the call. Whatever the call returns,
             // the word is looked at again.
-            unsafe {
-                libc::syscall(libc::SYS_futex, self.alive.as_ptr(), libc::FUTEX_WAIT, 1, no_timeout)
-            };
+            unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, 1, no_timeout) };
         }
     }
+}
 
-    /// Clock that the thread has read.
-    fn time(&self) -> Duration {
-        let [seconds, ns] = [&self.result[0], &self.result[1]]
-            .map(|number| number.load(Ordering::Relaxed).unsigned_abs());
-        Duration::from_secs(seconds) + Duration::from_nanos(ns)
+/// The whole life of a thread. When it returns, the C library calls exit(2).
+extern "C" fn run(shared: *mut c_void) -> c_int {
+    // SAFETY: `create` has passed it, and it outlives the thread.
+    let shared = unsafe { &*shared.cast::<Shared>() };
+    shared.has_run.store(true, Ordering::Relaxed);
+    let gate = shared.gate.load(Ordering::Relaxed);
+    if gate >= 0 {
+        let mut byte = 0u8;
+        // Not read(3): a cancellation point changes thread-local storage.
+        // SAFETY: the call writes to `byte` alone. If it fails, the thread ends as well.
+        unsafe { libc::syscall(libc::SYS_read, gate, &raw mut byte, 1usize) };
     }
+    0
 }
 
-/// The same moment on both clocks: the closest of several readings, since the thread may lose its CPU
-/// between two.
-fn now_on_both() -> (Instant, Duration) {
-    let read = || {
-        let before = Instant::now();
-        let at = monotonic();
-        (before.elapsed(), before, at)
-    };
-    let first = read();
-    let (gap, before, at) =
-        (0..20).map(|_| read()).fold(first, |best, next| if next.0 < best.0 { next } else { best });
-    (before + gap / 2, at)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Write, pipe};
+    use std::os::fd::AsFd;
+    use std::thread;
 
-/// The clock that `Instant` reads on Linux, as a number.
-#[allow(clippy::unnecessary_cast, reason = "a timespec has smaller numbers on 32-bit systems")]
-fn monotonic() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to `time` alone. This clock is always there.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    use contract::units::Bytes;
+
+    #[test]
+    fn threads_run_wait_at_their_gate_and_are_joined() {
+        let stack = StackFlags { stack_size: Bytes(64 << 10), stacks: Stacks::Std };
+        let mut threads = RawThreads::new(stack, 20).unwrap();
+        for count in [20, 1, 0, 20] {
+            (0..count).for_each(|_| threads.create(None).unwrap());
+            assert_eq!(threads.join(), count);
+        }
+        let (gate, mut key) = pipe().unwrap();
+        (0..20).for_each(|_| threads.create(Some(gate.as_fd())).unwrap());
+        let refused = threads.create(None).unwrap_err();
+        assert!(refused.to_string().contains("all 20 stacks"), "{refused}");
+        while threads.started() < 20 {
+            thread::yield_now();
+        }
+        key.write_all(&[7; 19]).unwrap();
+        let waker = thread::spawn(move || drop(key));
+        drop(threads);
+        waker.join().unwrap();
+    }
 }

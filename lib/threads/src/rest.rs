@@ -14,24 +14,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Ids of all threads of this process but the calling one.
 ///
 /// # Errors
-/// Where /proc cannot be read.
+/// If /proc cannot be read.
 pub fn other_threads() -> anyhow::Result<Vec<i32>> {
-    let folder = "/proc/self/task";
     let own = gettid().as_raw();
-    let mut ids = Vec::new();
-    for entry in fs::read_dir(folder).context(folder)? {
-        let name = entry.context(folder)?.file_name();
-        let id = name.to_str().and_then(|name| name.parse::<i32>().ok());
-        ids.extend(id.filter(|&id| id != own));
-    }
-    Ok(ids)
+    let entries = fs::read_dir("/proc/self/task").context("/proc/self/task")?;
+    let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Ok(ids.filter(|&id| id != own).collect())
 }
 
-/// Does `work` beside threads or processes that are about to sleep, when all of them do, and checks that
-/// they slept all the time.
-///
-/// # Errors
-/// That of `work`; where one of them was woken; where they do not fall asleep.
+/// Does `work` when all of these threads or processes sleep, and checks that they slept all the time.
 pub fn beside(ids: &[i32], work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let asleep = await_sleep(ids)?;
     work()?;
@@ -50,18 +41,19 @@ pub fn beside(ids: &[i32], work: impl FnOnce() -> anyhow::Result<()>) -> anyhow:
 /// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
-    sleeps_now: bool,
+    is_asleep: bool,
     /// Times that it went to sleep.
     sleeps: u64,
 }
 
-/// Looks until all sleep and none has woken since the look before: it may sleep on its way too, for a lock.
+/// Looks until all sleep and none has woken since the look before: a thread may sleep on its way too, for a
+/// lock.
 fn await_sleep(ids: &[i32]) -> anyhow::Result<Vec<State>> {
     let begun = Instant::now();
     let mut before = Vec::new();
     loop {
         let now = ids.iter().map(|&id| look(id)).collect::<anyhow::Result<Vec<State>>>()?;
-        if now == before && now.iter().all(|state| state.sleeps_now) {
+        if now == before && now.iter().all(|state| state.is_asleep) {
             return Ok(now);
         }
         if signals::received().is_some() {
@@ -78,14 +70,15 @@ fn await_sleep(ids: &[i32]) -> anyhow::Result<Vec<State>> {
 fn look(id: i32) -> anyhow::Result<State> {
     let path = format!("/proc/{id}/status");
     let text = fs::read_to_string(&path).with_context(|| path.clone())?;
-    let field = |name| {
-        let value = text.lines().find_map(|line| line.strip_prefix(name));
-        value.map(str::trim).with_context(|| format!("{path} has no line {name}"))
-    };
-    Ok(State {
-        sleeps_now: field("State:")?.starts_with('S'),
-        sleeps: field("voluntary_ctxt_switches:")?.parse()?,
-    })
+    let state = value(&text, "State:").with_context(|| format!("{path} has no State"))?;
+    let sleeps = value(&text, "voluntary_ctxt_switches:");
+    let sleeps = sleeps.with_context(|| format!("{path} has no voluntary_ctxt_switches"))?;
+    Ok(State { is_asleep: state.starts_with('S'), sleeps: sleeps.parse()? })
+}
+
+/// Value of a line in /proc/PID/status.
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Threads on the stacks that the command line asks for.
 //!
-//! `std::thread` gives each thread a guard page and an alternate signal stack: four memory maps, of
-//! which the kernel allows a process 65,530 unless told otherwise (vm.max_map_count). Those of
-//! [`Stacks::Arena`] do without, and go to pthread_create(3) for that.
+//! `std::thread` gives each thread a guard page and an alternate signal stack: four memory maps, of which the
+//! kernel allows a process 65,530 unless told otherwise (vm.max_map_count). Threads of [`Stacks::Arena`] do
+//! without: pthread_create(3) creates them.
 
 #![expect(unsafe_code, reason = "sysconf is called")]
 
@@ -59,8 +59,7 @@ const STD_STACK: u64 = 2 << 20;
 /// From this size on a stack has a page table of its own.
 const PAGE_TABLE_SPAN: u64 = 2 << 20;
 
-/// Bytes that a thread with std's stack holds once it has worked: its stack as far as it is used, queues,
-/// and the kernel's share.
+/// Bytes of a thread that has worked: its stack as far as it is used, queues, and the kernel's share.
 const WORKER_BYTES: u64 = 100 << 10;
 
 /// Address space that the C library reserves for each of its arenas, in which threads allocate
@@ -89,10 +88,7 @@ impl StackFlags {
     /// each, a tenth more than was seen.
     pub fn needs(&self) -> Needs {
         let tables = u64::from(self.bytes_each() >= PAGE_TABLE_SPAN) * (4 << 10);
-        let maps = match self.stacks {
-            Stacks::Std => STD_MAPS,
-            Stacks::Arena => 0,
-        };
+        let maps = if self.stacks == Stacks::Std { STD_MAPS } else { 0 };
         Needs {
             threads: Need::new(0, 1),
             // Those of the arenas, and of the threads.
@@ -102,11 +98,10 @@ impl StackFlags {
             ..Needs::default()
         }
     }
-    /// Bytes of address space that each stack takes, its guard page not counted.
-    ///
-    /// Those of an arena are an odd number of pages long: std's lie apart by such
-    /// a number too, with their guard page, and those of a power of two would share the few sets
-    /// of the TLB that the lowest bits of their page numbers select.
+
+    /// Bytes of address space of each stack, its guard page not counted. In an arena they are an odd number of
+    /// pages, as std's are with their guard page: stacks that lie a power of two apart share few sets of the
+    /// TLB.
     pub(crate) fn bytes_each(self) -> u64 {
         let Bytes(asked) = self.stack_size;
         if self.stacks == Stacks::Std {
@@ -116,6 +111,7 @@ impl StackFlags {
         (pages | 1).saturating_mul(page())
     }
 }
+
 /// Creates threads. Made once, before anything is timed: with [`Stacks::Arena`] it maps the stacks.
 #[derive(Debug)]
 pub struct Spawner {
@@ -125,12 +121,13 @@ pub struct Spawner {
 
 #[derive(Debug)]
 enum Source {
+    /// Size of each stack.
     Std(usize),
     Arena(Rc<Arena>),
 }
 
-/// A thread that is awaited, by [`Thread::join`] or else when it is dropped: whatever its stack is
-/// made of, nothing of it outlasts this, unless it is left ([`Thread::leave`]).
+/// A thread that is awaited by [`Thread::join`], or else when it is dropped, so that its stack can be used
+/// again. [`Thread::leave`] does not await it.
 #[derive(Debug)]
 pub struct Thread<T>(Option<Inner<T>>);
 
@@ -142,9 +139,6 @@ enum Inner<T> {
 
 impl Spawner {
     /// For `tasks` threads at once at most.
-    ///
-    /// # Errors
-    /// Where the stacks of an arena cannot be mapped: `ENOMEM`, from mmap(2).
     pub fn new(stack: StackFlags, tasks: u32) -> anyhow::Result<Self> {
         let size = stack.bytes_each() as usize;
         let source = match stack.stacks {
@@ -157,10 +151,6 @@ impl Spawner {
     }
 
     /// Creates a thread that runs `body`.
-    ///
-    /// # Errors
-    /// Those of pthread_create(3), whichever way it is called: `EAGAIN` where a limit is met, which the
-    /// error explains.
     pub fn spawn<F, T>(&self, body: F) -> anyhow::Result<Thread<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -181,14 +171,11 @@ impl Spawner {
 
 impl<T> Thread<T> {
     /// Awaits the thread and returns what its body returned.
-    ///
-    /// # Errors
-    /// What the body panicked with.
     pub fn join(mut self) -> thread::Result<T> {
         self.finish().expect("a thread is joined once")
     }
 
-    /// Leaves the thread to the end of the process, with all that it stands on.
+    /// Leaves the thread and its stack to the end of the process.
     pub fn leave(mut self) {
         std::mem::forget(self.0.take());
     }

@@ -1,11 +1,9 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use super::*;
-use crate::StackFlags;
 
 const EACH: [Stacks; 2] = [Stacks::Std, Stacks::Arena];
 
@@ -18,20 +16,14 @@ fn spawner(stacks: Stacks, tasks: u32) -> Spawner {
 }
 
 #[test]
-fn what_a_body_returns_comes_back_and_what_it_panics_with() {
+fn a_join_returns_the_value_or_the_panic_of_the_body() {
     for stacks in EACH {
-        let spawner = spawner(stacks, 3);
+        let spawner = spawner(stacks, 2);
         let text = "moved".to_owned();
-        let threads = [
-            spawner.spawn(move || text).unwrap(),
-            spawner.spawn(|| panic!("out of luck")).unwrap(),
-            spawner.spawn(String::new).unwrap(),
-        ];
-        let [text, panic, empty] = threads.map(Thread::join);
-        assert_eq!(text.unwrap(), "moved");
-        assert_eq!(empty.unwrap(), "");
-        let panic = panic.unwrap_err();
-        assert_eq!(panic.downcast_ref::<&str>(), Some(&"out of luck"));
+        let moved = spawner.spawn(move || text).unwrap();
+        let panics: Thread<()> = spawner.spawn(|| panic!("out of luck")).unwrap();
+        assert_eq!(moved.join().unwrap(), "moved");
+        assert_eq!(panics.join().unwrap_err().downcast_ref::<&str>(), Some(&"out of luck"));
     }
 }
 
@@ -39,7 +31,6 @@ fn what_a_body_returns_comes_back_and_what_it_panics_with() {
 fn a_thread_that_is_dropped_is_awaited() {
     for stacks in EACH {
         let ended = Arc::new(AtomicBool::new(false));
-        let spawner = spawner(stacks, 1);
         let body = {
             let ended = Arc::clone(&ended);
             move || {
@@ -47,46 +38,53 @@ fn a_thread_that_is_dropped_is_awaited() {
                 ended.store(true, Ordering::Release);
             }
         };
-        let thread = spawner.spawn(body).unwrap();
-        // The stacks outlive their spawner.
-        drop(spawner);
+        // The stack outlives the spawner.
+        let thread = spawner(stacks, 1).spawn(body).unwrap();
         drop(thread);
         assert!(ended.load(Ordering::Acquire), "{stacks:?}");
     }
 }
 
-/// The address of something on the stack of the thread that calls it.
+/// Address of something on the stack of the thread that calls it.
 fn whereabouts() -> usize {
     let local = 0u8;
     std::hint::black_box(&raw const local).addr()
 }
 
+/// Addresses on the stacks of two threads that are alive at once, in ascending order.
+fn places_of_two(spawner: &Spawner) -> [usize; 2] {
+    let both = Arc::new(Barrier::new(3));
+    let threads = [(), ()].map(|()| {
+        let both = Arc::clone(&both);
+        let body = move || {
+            both.wait();
+            whereabouts()
+        };
+        spawner.spawn(body).unwrap()
+    });
+    let refused = format!("{:#}", spawner.spawn(whereabouts).unwrap_err());
+    assert!(refused.contains("all 2 stacks"), "{refused}");
+    both.wait();
+    let mut places = threads.map(|thread| thread.join().unwrap());
+    places.sort_unstable();
+    places
+}
+
 #[test]
 fn the_stacks_of_an_arena_are_apart_and_used_again() {
     let spawner = spawner(Stacks::Arena, 2);
-    let size = stack(Stacks::Arena, 128 << 10).bytes_each() as usize;
-    let pair = || {
-        let (gate, wait) = mpsc::channel::<()>();
-        let first = spawner.spawn(move || (wait.recv().is_err(), whereabouts())).unwrap();
-        let second = spawner.spawn(whereabouts).unwrap();
-        let refused = format!("{:#}", spawner.spawn(whereabouts).unwrap_err());
-        assert!(refused.contains("all 2 stacks"), "{refused}");
-        drop(gate);
-        let mut places = [first.join().unwrap().1, second.join().unwrap()];
-        places.sort_unstable();
-        places
-    };
-    let places = pair();
-    assert!(places[1] - places[0] > size / 2, "{places:x?}");
+    let half = stack(Stacks::Arena, 128 << 10).bytes_each() as usize / 2;
+    let places = places_of_two(&spawner);
+    assert!(places[1] - places[0] > half, "{places:x?}");
     for _ in 0..10 {
-        let again = pair();
+        let again = places_of_two(&spawner);
         let moved = places.iter().zip(again).map(|(&a, b)| a.abs_diff(b));
-        assert!(moved.max() < Some(size / 2), "{places:x?} {again:x?}");
+        assert!(moved.max() < Some(half), "{places:x?} {again:x?}");
     }
 }
 
 #[test]
-fn what_cannot_be_had_is_an_error_of_the_system() {
+fn a_stack_that_is_refused_is_an_error_of_the_system() {
     let huge = |stacks| Spawner::new(stack(stacks, 1 << 60), 100);
     let code = |error: &anyhow::Error| error.downcast_ref::<std::io::Error>()?.raw_os_error();
     let error = huge(Stacks::Std).unwrap().spawn(|| ()).unwrap_err();
@@ -95,32 +93,18 @@ fn what_cannot_be_had_is_an_error_of_the_system() {
 }
 
 #[test]
-fn a_stack_is_as_large_as_asked_for_and_an_odd_number_of_pages() {
+fn a_stack_of_an_arena_is_an_odd_number_of_pages() {
     let page = page();
+    let least = (libc::PTHREAD_STACK_MIN as u64).div_ceil(page) | 1;
     for (asked, pages) in [(1, 1), (5 * page, 5), (6 * page, 7), (6 * page + 1, 7)] {
-        let least = (libc::PTHREAD_STACK_MIN as u64).div_ceil(page) | 1;
         let bytes = stack(Stacks::Arena, asked).bytes_each();
         assert_eq!(bytes, least.max(pages) * page, "{asked}");
     }
-    assert_eq!(stack(Stacks::Std, 17_000).bytes_each(), 17_000);
 }
 
-/// How many memory maps this process has.
+/// Number of memory maps of this process.
 fn maps() -> u64 {
     fs::read_to_string("/proc/self/maps").unwrap().lines().count() as u64
-}
-
-/// Threads that wait until the channel is closed.
-fn waiting(spawner: &Spawner, count: u32) -> (mpsc::Sender<()>, Vec<Thread<bool>>) {
-    let (gate, wait) = mpsc::channel();
-    let wait = Arc::new(Mutex::new(wait));
-    let threads = (0..count).map(|_| {
-        let wait = Arc::clone(&wait);
-        let body = move || wait.lock().unwrap().recv().is_err();
-        spawner.spawn(body).unwrap()
-    });
-    let threads = threads.collect();
-    (gate, threads)
 }
 
 #[test]
@@ -129,14 +113,20 @@ fn only_std_threads_take_memory_maps() {
     for stacks in EACH {
         let before = maps();
         let spawner = spawner(stacks, COUNT);
-        let (gate, threads) = waiting(&spawner, COUNT);
+        let all = Arc::new(Barrier::new(COUNT as usize + 1));
+        let threads: Vec<_> = (0..COUNT)
+            .map(|_| {
+                let all = Arc::clone(&all);
+                spawner.spawn(move || all.wait().is_leader()).unwrap()
+            })
+            .collect();
         let taken = maps().saturating_sub(before);
-        drop(gate);
-        assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
+        all.wait();
+        drop(threads);
 
         let need = stack(stacks, 128 << 10).needs().maps.of(COUNT.into());
         assert!(taken <= need, "{stacks:?}: {taken} of {need}");
-        // Two for each where the C library makes guard pages without maps.
+        // Two for each if the C library makes guard pages without maps.
         let few = taken < u64::from(COUNT) / 2;
         assert_eq!(few, stacks != Stacks::Std, "{stacks:?}: {taken}");
     }

@@ -167,7 +167,7 @@ impl Fit {
             runs.iter().filter_map(|record| Some((record.tasks? as f64, size(record)?))).unzip();
         Some(Fit {
             line: stats::fit_line(&tasks, &sizes, CONFIDENCE)?,
-            robust: stats::theil_sen(&tasks, &sizes, CONFIDENCE),
+            robust: stats::theil_sen(&tasks, &sizes),
             halves: stats::halves(&tasks, &sizes, CONFIDENCE),
         })
     }

@@ -317,7 +317,7 @@ fn reading(
         iterations: runs.iterations(),
         // Counts fall into groups by their nature, and next to nothing is no other mode than nothing.
         modes: if quantity == Quantity::Count { None } else { stats::modes(&means) },
-        outliers: stats::tukey_outliers(&means).map_or(0, |o| o.total()),
+        outliers: stats::outliers(&means).unwrap_or(0),
         failed: runs.failed,
         ratio: versus.and_then(|versus| runs::ratio_of(&runs.ratios(versus))),
         net_ratio: both.and_then(|(own, other)| runs::quotient(own, other)),
