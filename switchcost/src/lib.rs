@@ -12,6 +12,3 @@ pub mod system;
 mod testing;
 mod verbs;
 pub mod views;
-
-/// Beginning of the error of a case that was not tried.
-pub const NOT_RUN: &str = "not run: ";

@@ -13,6 +13,8 @@ mod compare;
 mod conformance;
 /// `switchcost duel`: two builds in turns.
 mod duel;
+/// The order of the folders of its sources.
+mod floors;
 /// `switchcost limits` on several distributions' systems.
 mod limits;
 /// Whatever is parsed, fed with anything: properties that hold of every input.

@@ -15,6 +15,9 @@ use crate::{
 /// Version of the layout of a results file.
 pub const SCHEMA: u32 = 2;
 
+/// Beginning of the error of a case that was not tried.
+pub const NOT_RUN: &str = "not run: ";
+
 /// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

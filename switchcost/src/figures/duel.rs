@@ -6,10 +6,9 @@
 use std::collections::BTreeMap;
 
 use contract::message::Usage;
-use record::{Metric, Quantity, Record, Side};
+use record::{Metric, NOT_RUN, Quantity, Record, Side};
 use serde::Serialize;
 
-use crate::NOT_RUN;
 use crate::measure::quiet;
 use crate::plan::Case;
 

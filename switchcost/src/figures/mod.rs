@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Metric, Quantity, Record, Side};
+use record::{Metric, NOT_RUN, Quantity, Record, Side};
 use serde::{Serialize, Serializer};
 use stats::{Estimate, Interval, Mode};
 
@@ -19,7 +19,6 @@ pub mod number;
 pub mod provenance;
 pub mod runs;
 
-use crate::NOT_RUN;
 use doubt::Doubt;
 use evidence::Evidence;
 use memory::Slopes;

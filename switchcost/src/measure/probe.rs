@@ -1,6 +1,5 @@
 //! What a program says of a command line before it is run.
 
-use std::mem;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -8,6 +7,7 @@ use contract::message::Description;
 use observe::limits::Limits;
 
 use crate::measure::session::Session;
+use crate::plan::answer::Answer;
 use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 
@@ -16,28 +16,6 @@ const BAD_USAGE: i32 = 2;
 
 /// Time that a program may take to describe itself.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What a program answered.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// The limits of this system allow it.
-    Fits(Box<Description>),
-    /// They do not.
-    TooMuch {
-        /// What it would be.
-        description: Box<Description>,
-        /// How many tasks they allow.
-        largest: u64,
-        /// Names of the limits that are too low.
-        limits: Vec<String>,
-        /// True if memory is among them.
-        memory: bool,
-    },
-    /// The program has no such flag.
-    NoFlag(String),
-    /// The program does not take the flags for another reason.
-    Refused(String),
-}
 
 /// Output of a program that was called.
 struct Output {
@@ -127,37 +105,6 @@ fn unknown_flag(stderr: &str) -> Option<&str> {
     }
     let (_, rest) = stderr.split_once("flag provided but not defined: ")?;
     rest.split_whitespace().next()
-}
-
-impl Answer {
-    /// True if two answers are of one kind. To a reader they are one then, and the answer for the
-    /// smallest number is it: of limits, it names the one that binds first.
-    pub fn alike(&self, other: &Answer) -> bool {
-        mem::discriminant(self) == mem::discriminant(other)
-    }
-
-    /// Description of the program; `None` where it does not take the flags.
-    pub fn description(&self) -> Option<&Description> {
-        match self {
-            Answer::Fits(description) | Answer::TooMuch { description, .. } => Some(description),
-            Answer::NoFlag(_) | Answer::Refused(_) => None,
-        }
-    }
-
-    /// Why the command line would not run, in a line; `None` where it would.
-    pub fn reason(&self) -> Option<String> {
-        match self {
-            Answer::Fits(_) => None,
-            Answer::TooMuch { largest: 0, limits, .. } => {
-                Some(format!("this system does not allow that ({})", limits.join("; ")))
-            }
-            Answer::TooMuch { largest, limits, .. } => {
-                Some(format!("this system allows at most {largest} tasks ({})", limits.join("; ")))
-            }
-            Answer::NoFlag(flag) => Some(format!("it has no flag {flag}")),
-            Answer::Refused(reason) => Some(reason.clone()),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{bail, ensure};
 use contract::message::{Description, Needs};
 use observe::limits::Limits;
-use record::{Build, Plan, Process, Record, Run, Side};
+use record::{Build, NOT_RUN, Plan, Process, Record, Run, Side};
 
-use crate::NOT_RUN;
 use crate::measure::groups::{blocks, fitting, most_alive, needs_of};
 use crate::measure::origin;
 use crate::measure::pacing::{self, Aim, Pace, Wall};

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::plan::setting::{Policy, Setting};
 
+pub mod answer;
 mod built_in;
 mod check;
 pub(crate) mod checkout;

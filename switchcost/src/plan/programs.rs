@@ -6,10 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use record::{Build, Side};
+use record::{Build, NOT_RUN, Side};
 
-use crate::NOT_RUN;
-use crate::measure::probe::{self, Answer};
 use crate::plan::checkout::{Checkout, EXECUTABLES};
 use crate::plan::{Case, ProgramTable, ProgramTables};
 use crate::system::executable::Executable;
@@ -113,14 +111,6 @@ impl Programs {
             Some(Err(why)) => Some(why),
             _ => None,
         }
-    }
-
-    /// Answer of a program to the question if it could run with these flags.
-    ///
-    /// # Errors
-    /// When it is not there, or cannot be asked.
-    pub fn ask(&self, name: &str, flags: &[String]) -> anyhow::Result<Answer> {
-        probe::ask(self.executable(name)?, flags)
     }
 
     /// Executable of a program.

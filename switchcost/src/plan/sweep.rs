@@ -8,8 +8,8 @@ use std::sync::Arc;
 use contract::message::Description;
 use record::{Also, Metric, Section};
 
-use crate::measure::probe::Answer;
 use crate::plan::Case;
+use crate::plan::answer::Answer;
 use crate::plan::subject::Subject;
 
 /// Fewest timed iterations in a process.

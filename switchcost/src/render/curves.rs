@@ -215,7 +215,7 @@ mod tests {
                 let process = Process { samples: Samples::of(&[ns; 9]), ..process(round, x) };
                 records.push(testing::in_case(Metric::Hop, case.clone(), process));
             }
-            let error = format!("{}at most 99 tasks\nand more", crate::NOT_RUN);
+            let error = format!("{}at most 99 tasks\nand more", record::NOT_RUN);
             let process = Process { error: Some(error), ..process(round, 2000) };
             records.push(testing::in_case(Metric::Hop, case.clone(), process));
         }

@@ -38,6 +38,9 @@ impl ProgramArgs {
     }
 }
 
+/// Time that a program may take to answer, unless `--timeout` says otherwise.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
+
 /// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Measure {

@@ -9,8 +9,8 @@ use anyhow::{Context, anyhow, ensure};
 use clap::ValueEnum;
 
 use super::args::TextOrJson;
+use super::measuring::{Selection, drawn_seed, earlier};
 use super::output::json;
-use super::run::{Selection, drawn_seed, earlier};
 use crate::figures::duel::verdict::{Finding, Kind, MARGIN, MIN_PAIRS};
 use crate::figures::duel::{Decider, Row};
 use crate::figures::number::percent;

@@ -10,6 +10,7 @@ use record::Record;
 use serde::Serialize;
 
 use super::args::TextOrJson;
+use super::measuring::quick;
 use super::output::json;
 use crate::figures::Figures;
 use crate::measure::store;
@@ -101,7 +102,7 @@ impl Args {
             return read(&path);
         }
         console::say(format_args!("no results in this folder: measuring for 15 s"));
-        Ok(("a run of 15 s just now".to_owned(), super::run::quick()?))
+        Ok(("a run of 15 s just now".to_owned(), quick()?))
     }
 }
 

@@ -1,7 +1,6 @@
 //! `switchcost memory`: what a task holds in memory, and how many of them the machine would hold.
 
-use super::run::Keep;
-use super::sweep;
+use super::measuring::{Keep, measure_planned};
 use crate::plan::Plan;
 use crate::plan::programs::Programs;
 use crate::plan::sweep::Planned;
@@ -24,5 +23,5 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    sweep::measure(programs, &Planned { cases, cuts: Vec::new() }, &args.keep)
+    measure_planned(programs, &Planned { cases, cuts: Vec::new() }, &args.keep)
 }

@@ -7,6 +7,7 @@ pub(crate) mod duel;
 pub(crate) mod estimate;
 pub(crate) mod limits;
 pub(crate) mod machine;
+mod measuring;
 pub(crate) mod memory;
 pub(crate) mod output;
 pub(crate) mod report;

@@ -2,7 +2,7 @@
 
 use record::Metric;
 
-use super::{run::Keep, sweep};
+use super::measuring::{Keep, carry_out, distinct};
 use crate::plan::range::Range;
 use crate::plan::subject::Subject;
 use crate::plan::sweep::Sweep;
@@ -30,7 +30,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         over: "tasks".to_owned(),
         unit: "",
         points: range.points(12),
-        subjects: sweep::distinct(&args.program),
+        subjects: distinct(&args.program),
         pins: vec![false],
         also: vec![Metric::SetUp, Metric::FirstIteration, Metric::Teardown, Metric::SystemPerTask],
         flags: Vec::new(),
@@ -38,5 +38,5 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         rounds: 5,
         alone: true,
     };
-    sweep::carry_out(&plan, &args.keep)
+    carry_out(&plan, &args.keep)
 }

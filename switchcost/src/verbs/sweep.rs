@@ -1,20 +1,15 @@
 //! `switchcost sweep`: one flag over a range.
 
-use crate::system::console::{self, BadUsage};
 use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
 use record::Metric;
 
-use super::output;
-use super::run::{Keep, drawn_seed};
-use crate::measure::probe::Answer;
-use crate::measure::rounds::Rounds;
-use crate::measure::store::Store;
-use crate::plan::programs::Programs;
+use super::measuring::{Keep, carry_out, distinct};
+use crate::plan::ensure_others;
 use crate::plan::range::Range;
 use crate::plan::subject::Subject;
-use crate::plan::sweep::{self, Cut, Planned, Sweep};
-use crate::plan::{Case, built_in_tables, ensure_others};
+use crate::plan::sweep::Sweep;
+use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([
@@ -157,62 +152,6 @@ impl Args {
     }
 }
 
-pub(super) fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
-    let mut distinct: Vec<T> = Vec::new();
-    for name in names {
-        if !distinct.contains(name) {
-            distinct.push(name.clone());
-        }
-    }
-    distinct
-}
-
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     carry_out(&args.plan()?, &args.keep)
-}
-
-/// Measures what the limits allow of a sweep, and names the rest.
-pub(super) fn carry_out(plan: &Sweep, keep: &Keep) -> anyhow::Result<()> {
-    let names = plan.subjects.iter().map(|subject| subject.program.as_str());
-    let programs = Programs::up_to_date(names, &built_in_tables()?)?;
-    let planned = plan.plan(|program, flags| programs.ask(program, flags))?;
-    for line in sweep::lines(&planned.cuts, &plan.over) {
-        console::say(format_args!("switchcost: {line}"));
-    }
-    if planned.cases.is_empty() {
-        return Err(nothing_left(&planned.cuts, &plan.over));
-    }
-    measure(programs, &planned, keep)
-}
-
-/// Measures the cases of a plan that a verb has made, and prints all that was found.
-pub(super) fn measure(programs: Programs, planned: &Planned, keep: &Keep) -> anyhow::Result<()> {
-    let store = Store::open(keep.out.as_deref())?;
-    let seed = keep.seed.unwrap_or_else(drawn_seed);
-    let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
-    let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
-    let programs = (programs.executables(), programs.build());
-    let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?;
-    rounds.run(planned.cases.clone(), None)?;
-    for cut in &planned.cuts {
-        let reason = cut.answer.reason().unwrap_or_default();
-        for case in &cut.cases {
-            rounds.leave_out(case, &reason)?;
-        }
-    }
-    let records = rounds.records();
-    let printed = output::print(records, keep.format, true);
-    printed.and(rounds.conclude())
-}
-
-/// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.
-fn nothing_left(cuts: &[Cut], over: &str) -> anyhow::Error {
-    if cuts.iter().all(|cut| cut.lacks(over)) {
-        return BadUsage::new(format!("none of the programs has a flag --{over}"));
-    }
-    let limits = |cut: &Cut| matches!(cut.answer, Answer::TooMuch { .. });
-    match cuts.iter().any(limits) {
-        true => anyhow::anyhow!("the limits of this system allow no point of this sweep"),
-        false => BadUsage::new("none of the programs takes these flags"),
-    }
 }

@@ -1,0 +1,58 @@
+//! Answer of a program to the question if it could run.
+
+use std::mem;
+
+use contract::message::Description;
+
+/// Answer of a program to a command line that is not run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The limits of this system allow it.
+    Fits(Box<Description>),
+    /// They do not.
+    TooMuch {
+        /// What it would be.
+        description: Box<Description>,
+        /// How many tasks they allow.
+        largest: u64,
+        /// Names of the limits that are too low.
+        limits: Vec<String>,
+        /// True if memory is among them.
+        memory: bool,
+    },
+    /// The program has no such flag.
+    NoFlag(String),
+    /// The program does not take the flags for another reason.
+    Refused(String),
+}
+
+impl Answer {
+    /// True if two answers are of one kind. To a reader they are one then, and the answer for the
+    /// smallest number is it: of limits, it names the one that binds first.
+    pub fn alike(&self, other: &Answer) -> bool {
+        mem::discriminant(self) == mem::discriminant(other)
+    }
+
+    /// Description of the program; `None` where it does not take the flags.
+    pub fn description(&self) -> Option<&Description> {
+        match self {
+            Answer::Fits(description) | Answer::TooMuch { description, .. } => Some(description),
+            Answer::NoFlag(_) | Answer::Refused(_) => None,
+        }
+    }
+
+    /// Why the command line would not run, in a line; `None` where it would.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Answer::Fits(_) => None,
+            Answer::TooMuch { largest: 0, limits, .. } => {
+                Some(format!("this system does not allow that ({})", limits.join("; ")))
+            }
+            Answer::TooMuch { largest, limits, .. } => {
+                Some(format!("this system allows at most {largest} tasks ({})", limits.join("; ")))
+            }
+            Answer::NoFlag(flag) => Some(format!("it has no flag {flag}")),
+            Answer::Refused(reason) => Some(reason.clone()),
+        }
+    }
+}

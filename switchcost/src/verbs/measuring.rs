@@ -1,0 +1,238 @@
+//! What verbs share that measure: which cases, what becomes of the records, and the run itself.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use clap::builder::{
+    NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
+};
+use record::Record;
+
+use super::args::{Measure, TIMEOUT};
+use super::output::{self, Format};
+use crate::measure::probe;
+use crate::measure::rounds::Rounds;
+use crate::measure::store::{self, Contents, Store};
+use crate::measure::turns::Options;
+use crate::plan::answer::Answer;
+use crate::plan::programs::Programs;
+use crate::plan::sweep::{self, Cut, Planned, Sweep};
+use crate::plan::{BUILT_IN, BuiltIn, Case, Plan, built_in_tables, placement};
+use crate::system::console::{self, BadUsage};
+
+/// What becomes of the records of a verb that makes its own plan. (`run` has these flags too, but
+/// there they exclude `--resume`.)
+#[derive(Debug, clap::Args)]
+pub(super) struct Keep {
+    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Shuffle each round by this number [default: drawn from the clock]
+    #[arg(long, value_name = "N", help_heading = "Advanced")]
+    pub(super) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) measure: Measure,
+
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
+    pub(super) format: Format,
+}
+
+/// Cases of a plan.
+#[derive(Debug, clap::Args)]
+pub(super) struct Selection {
+    /// Built-in plan by its name, or a TOML file by its path [default: default]
+    #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
+    plan: Option<OsString>,
+
+    /// Only cases whose section, row or column contains this text, case-insensitive; run keeps the rows
+    /// that they are divided by, or that they subtract, too
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
+    filter: Option<String>,
+}
+
+impl Selection {
+    /// The whole plan.
+    pub(super) fn plan(&self) -> anyhow::Result<Plan> {
+        match &self.plan {
+            None => Plan::built_in(),
+            Some(plan) => named(plan),
+        }
+    }
+
+    /// Keeps the cases that the filter lets through.
+    pub(super) fn retain(&self, cases: &mut Vec<Case>) -> anyhow::Result<()> {
+        let Some(filter) = &self.filter else {
+            return Ok(());
+        };
+        cases.retain(|case| case.matches(filter));
+        match cases.is_empty() {
+            false => Ok(()),
+            true => Err(BadUsage::new(format!(
+                "--filter: no case has '{filter}' in its section, row or column; `switchcost run --list` shows all"
+            ))),
+        }
+    }
+}
+
+/// Takes any text, and lets the help and the shells name the built-in plans.
+#[derive(Clone, Copy)]
+struct PlanParser;
+
+impl TypedValueParser for PlanParser {
+    type Value = OsString;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<OsString, clap::Error> {
+        OsStringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |plan: &BuiltIn| PossibleValue::new(plan.name).help(plan.about);
+        Some(Box::new(BUILT_IN.iter().map(value)))
+    }
+}
+
+/// The built-in plan of that name, or the one in that file.
+fn named(plan: &OsStr) -> anyhow::Result<Plan> {
+    if let Some(built_in) = plan.to_str().and_then(BuiltIn::named) {
+        return built_in.plan();
+    }
+    let path = Path::new(plan);
+    let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
+    let text = fs::read_to_string(path).map_err(|e| {
+        let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
+        fault(format!(
+            "cannot read {}: {e}; the built-in plans are {}",
+            path.display(),
+            names.join(", ")
+        ))
+    })?;
+    Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))
+}
+
+/// The records of a run that is to go on.
+pub(super) fn earlier(path: &Path) -> anyhow::Result<Contents> {
+    let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
+    if path == Path::new("-") {
+        return Err(fault("a run can only go on in a file".to_owned()));
+    }
+    let contents = store::read_any(path)?;
+    if contents.runs.is_empty() && !contents.faults.is_empty() {
+        return Err(fault("it holds no record".to_owned()));
+    }
+    store::tell(path, &contents);
+    Ok(contents)
+}
+
+/// Measures cases of a plan, after those that an earlier run has measured.
+pub(super) fn run_plan(
+    plan: &Plan,
+    cases: Vec<Case>,
+    store: Store,
+    seed: Option<u64>,
+    options: Options,
+    earlier: Contents,
+) -> anyhow::Result<Rounds> {
+    let seed = earlier.runs.last().map(|run| run.seed).or(seed).unwrap_or_else(drawn_seed);
+    let path = store.path().to_owned();
+    // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
+    let names = cases.iter().map(|case| case.program.as_str());
+    let programs = Programs::up_to_date(names, &plan.programs)?;
+    let programs = (programs.executables(), programs.build());
+    let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
+        .resume(earlier, &cases)
+        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
+    let (cases, absent) = placement::place(cases)?;
+    for (case, reason) in &absent {
+        rounds.leave_out(case, reason)?;
+    }
+    rounds.run(cases, plan.budget)?;
+    Ok(rounds)
+}
+
+/// Records of a short run of the default plan, which are kept nowhere else.
+pub(super) fn quick() -> anyhow::Result<Vec<Record>> {
+    let folder = tempfile::tempdir()
+        .context("cannot make a folder for the results: let TMPDIR name one that can be written")?;
+    let store = Store::open(Some(&folder.path().join("quick.jsonl")))?;
+    let plan = Plan::built_in()?.quickened();
+    let options = Options { timeout: TIMEOUT, keep_samples: false, counters: false };
+    let rounds = run_plan(&plan, plan.cases(true), store, None, options, Contents::default())?;
+    Ok(rounds.records().to_vec())
+}
+
+pub(super) fn drawn_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    // Short enough to be typed again.
+    now.map_or(1, |t| t.as_nanos() as u64 / 1000 % 1_000_000)
+}
+
+pub(super) fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
+    let mut distinct: Vec<T> = Vec::new();
+    for name in names {
+        if !distinct.contains(name) {
+            distinct.push(name.clone());
+        }
+    }
+    distinct
+}
+
+/// Measures what the limits allow of a sweep, and names the rest.
+pub(super) fn carry_out(plan: &Sweep, keep: &Keep) -> anyhow::Result<()> {
+    let names = plan.subjects.iter().map(|subject| subject.program.as_str());
+    let programs = Programs::up_to_date(names, &built_in_tables()?)?;
+    let planned = plan.plan(|program, flags| probe::ask(programs.executable(program)?, flags))?;
+    for line in sweep::lines(&planned.cuts, &plan.over) {
+        console::say(format_args!("switchcost: {line}"));
+    }
+    if planned.cases.is_empty() {
+        return Err(nothing_left(&planned.cuts, &plan.over));
+    }
+    measure_planned(programs, &planned, keep)
+}
+
+/// Measures the cases of a plan that a verb has made, and prints all that was found.
+pub(super) fn measure_planned(
+    programs: Programs,
+    planned: &Planned,
+    keep: &Keep,
+) -> anyhow::Result<()> {
+    let store = Store::open(keep.out.as_deref())?;
+    let seed = keep.seed.unwrap_or_else(drawn_seed);
+    let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
+    let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
+    let programs = (programs.executables(), programs.build());
+    let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?;
+    rounds.run(planned.cases.clone(), None)?;
+    for cut in &planned.cuts {
+        let reason = cut.answer.reason().unwrap_or_default();
+        for case in &cut.cases {
+            rounds.leave_out(case, &reason)?;
+        }
+    }
+    let records = rounds.records();
+    let printed = output::print(records, keep.format, true);
+    printed.and(rounds.conclude())
+}
+
+/// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.
+fn nothing_left(cuts: &[Cut], over: &str) -> anyhow::Error {
+    if cuts.iter().all(|cut| cut.lacks(over)) {
+        return BadUsage::new(format!("none of the programs has a flag --{over}"));
+    }
+    let limits = |cut: &Cut| matches!(cut.answer, Answer::TooMuch { .. });
+    match cuts.iter().any(limits) {
+        true => anyhow::anyhow!("the limits of this system allow no point of this sweep"),
+        false => BadUsage::new("none of the programs takes these flags"),
+    }
+}
