@@ -1,112 +1,88 @@
-//! A mutex and a condition variable, as in a textbook.
+//! A slot for one token behind a mutex, with a condition variable, as in a textbook.
 
 use std::io;
 use std::mem;
 use std::sync::{self, Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Link, Put, Take, ended};
+use super::{Link, Put, Take, receiver_gone};
 
-/// A slot behind a mutex, with a condition variable for its changes.
-#[derive(Debug)]
+/// A mutex and a condition variable of std.
 pub(crate) struct Condvar;
 
-/// End to put tokens into.
-#[derive(Debug)]
-pub(crate) struct Sender<M>(Arc<Shared<M>>);
+/// Either end of a link. One condition variable is enough: at most one of them waits, the sender for room
+/// or the receiver for a token.
+pub(crate) struct End<M>(Arc<(Mutex<Slot<M>>, sync::Condvar)>);
 
-/// End to take tokens from.
-#[derive(Debug)]
-pub(crate) struct Receiver<M>(Arc<Shared<M>>);
-
-#[derive(Debug)]
-struct Shared<M> {
-    slot: Mutex<Slot<M>>,
-    /// For both ends: at most one of them waits, the sender for room or the receiver for a token.
-    changed: sync::Condvar,
-}
-
-#[derive(Debug)]
 struct Slot<M> {
     token: Option<M>,
     /// An end waits, or is about to.
-    awaited: bool,
+    is_awaited: bool,
     /// An end is gone.
-    closed: bool,
+    is_closed: bool,
 }
 
 impl<M: Send + 'static> Link<M> for Condvar {
-    type Sender = Sender<M>;
-    type Receiver = Receiver<M>;
+    type Receiver = End<M>;
+    type Sender = End<M>;
 
-    fn link(_: u32) -> (Sender<M>, Receiver<M>) {
-        let slot = Slot { token: None, awaited: false, closed: false };
-        let shared = Arc::new(Shared { slot: Mutex::new(slot), changed: sync::Condvar::new() });
-        (Sender(Arc::clone(&shared)), Receiver(shared))
+    fn link(_: u32) -> (End<M>, End<M>) {
+        let slot = Slot { token: None, is_awaited: false, is_closed: false };
+        let shared = Arc::new((Mutex::new(slot), sync::Condvar::new()));
+        (End(Arc::clone(&shared)), End(shared))
     }
 }
 
-impl<M> Shared<M> {
+impl<M> End<M> {
     fn lock(&self) -> MutexGuard<'_, Slot<M>> {
         // Nothing panics while it holds the lock.
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a token is there (`full`) or there is none, or until an end is gone.
-    fn wait_until(&self, full: bool) -> MutexGuard<'_, Slot<M>> {
+    /// Waits until a token is there (`is_full`) or there is none, or until an end is gone.
+    fn wait_until(&self, is_full: bool) -> MutexGuard<'_, Slot<M>> {
         let mut slot = self.lock();
-        while slot.token.is_some() != full && !slot.closed {
-            slot.awaited = true;
-            let woken = self.changed.wait(slot);
-            slot = woken.unwrap_or_else(PoisonError::into_inner);
+        while slot.token.is_some() != is_full && !slot.is_closed {
+            slot.is_awaited = true;
+            slot = self.0.1.wait(slot).unwrap_or_else(PoisonError::into_inner);
         }
         slot
     }
 
     /// Unlocks the slot, and wakes the other end if it waits.
-    fn leave(&self, mut slot: MutexGuard<'_, Slot<M>>) {
-        let awaited = mem::take(&mut slot.awaited);
+    fn unlock(&self, mut slot: MutexGuard<'_, Slot<M>>) {
+        let is_awaited = mem::take(&mut slot.is_awaited);
         drop(slot);
-        if awaited {
-            self.changed.notify_one();
+        if is_awaited {
+            self.0.1.notify_one();
         }
-    }
-
-    fn close(&self) {
-        let mut slot = self.lock();
-        slot.closed = true;
-        self.leave(slot);
     }
 }
 
-impl<M: Send + 'static> Put<M> for Sender<M> {
-    fn put(&mut self, token: M) -> io::Result<()> {
-        let mut slot = self.0.wait_until(false);
-        if slot.closed {
-            return Err(ended());
-        }
-        slot.token = Some(token);
-        self.0.leave(slot);
-        Ok(())
-    }
-}
-
-impl<M: Send + 'static> Take<M> for Receiver<M> {
+impl<M: Send + 'static> Take<M> for End<M> {
     fn take(&mut self) -> Option<M> {
-        let mut slot = self.0.wait_until(true);
+        let mut slot = self.wait_until(true);
         let token = slot.token.take();
-        self.0.leave(slot);
+        self.unlock(slot);
         token
     }
 }
 
-impl<M> Drop for Sender<M> {
-    fn drop(&mut self) {
-        self.0.close();
+impl<M: Send + 'static> Put<M> for End<M> {
+    fn put(&mut self, token: M) -> io::Result<()> {
+        let mut slot = self.wait_until(false);
+        if slot.is_closed {
+            return Err(receiver_gone());
+        }
+        slot.token = Some(token);
+        self.unlock(slot);
+        Ok(())
     }
 }
 
-impl<M> Drop for Receiver<M> {
+impl<M> Drop for End<M> {
     fn drop(&mut self) {
-        self.0.close();
+        let mut slot = self.lock();
+        slot.is_closed = true;
+        self.unlock(slot);
     }
 }

@@ -1,33 +1,146 @@
-//! Sleep by futex(2).
+//! A slot for one token, and a word on which its ends sleep by futex(2).
+//!
+//! The word has the whole state, and each end changes it by compare and exchange from the state that it
+//! has seen. An end says in the word that it sleeps, so that the other one makes the system call that
+//! wakes it only then. To find that nobody sleeps on a word, the kernel searches all sleepers on words
+//! of the same hash (`futex_wake`, kernel/futex/waitwake.c), a good part of the chain.
 
-use std::sync::atomic::AtomicU32;
+#![expect(unsafe_code, reason = "the word says whose the token is")]
 
-use threads::futex;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Link;
-use super::slot::{self, Receiver, Sender, Side, Sleep};
+use threads::{HandoffCell, futex};
+
+use super::{Link, Put, Take, receiver_gone};
+
+/// The slot holds a token.
+const FULL: u32 = 1;
+/// The end that waits for a change sleeps: the sender at a full slot, the receiver at an empty one.
+const AWAITED: u32 = 2;
+/// An end is gone.
+const CLOSED: u32 = 4;
 
 /// A word on which threads sleep by futex(2).
-#[derive(Debug, Default)]
 pub(crate) struct Futex;
 
-impl<M: Send + 'static> Link<M> for Futex {
-    type Sender = Sender<Futex, M>;
-    type Receiver = Receiver<Futex, M>;
+struct Slot<M> {
+    word: AtomicU32,
+    /// The receiver's if the word says that the slot is full, else the sender's.
+    token: HandoffCell<M>,
+}
 
-    fn link(_: u32) -> (Self::Sender, Self::Receiver) {
-        slot::link()
+pub(crate) struct Receiver<M>(Arc<Slot<M>>);
+
+pub(crate) struct Sender<M>(Arc<Slot<M>>);
+
+impl<M: Send + 'static> Link<M> for Futex {
+    type Receiver = Receiver<M>;
+    type Sender = Sender<M>;
+
+    fn link(_: u32) -> (Receiver<M>, Sender<M>) {
+        let slot = Arc::new(Slot { word: AtomicU32::new(0), token: HandoffCell::default() });
+        (Receiver(Arc::clone(&slot)), Sender(slot))
     }
 }
 
-impl Sleep for Futex {
-    fn prepare(&self, _side: Side) {}
+impl<M: Send + 'static> Take<M> for Receiver<M> {
+    fn take(&mut self) -> Option<M> {
+        let slot = &*self.0;
+        let mut state = slot.word.load(Ordering::Acquire);
+        while state & FULL == 0 {
+            if state & CLOSED != 0 {
+                return None;
+            }
+            state = slot.wait(state);
+        }
+        // SAFETY: the word says that it is full, and the receiver alone empties it. `change` says so.
+        let token = unsafe { slot.token.take() };
+        while let Err(now) = slot.change(state, state & CLOSED) {
+            state = now;
+        }
+        Some(token)
+    }
+}
 
-    fn sleep(&self, _side: Side, word: &AtomicU32, expected: u32) {
-        futex::wait(word, expected);
+impl<M: Send + 'static> Put<M> for Sender<M> {
+    fn put(&mut self, token: M) -> io::Result<()> {
+        let slot = &*self.0;
+        let mut state = slot.word.load(Ordering::Acquire);
+        while state & (FULL | CLOSED) == FULL {
+            state = slot.wait(state);
+        }
+        if state & CLOSED != 0 {
+            return Err(receiver_gone());
+        }
+        // SAFETY: the word says that it is empty, and the sender alone fills it. `change` says so.
+        unsafe { slot.token.put(token) };
+        while state & CLOSED == 0 {
+            match slot.change(state, FULL) {
+                Ok(()) => return Ok(()),
+                Err(now) => state = now,
+            }
+        }
+        // SAFETY: it has just been put there, and the receiver does not know of it.
+        drop(unsafe { slot.token.take() });
+        Err(receiver_gone())
+    }
+}
+
+impl<M> Slot<M> {
+    /// Changes the word from `state` to `next`, and wakes the other end if it sleeps. An error is the
+    /// word, which was no longer `state`.
+    fn change(&self, state: u32, next: u32) -> Result<(), u32> {
+        self.word.compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire)?;
+        if state & AWAITED != 0 {
+            futex::wake(&self.word);
+        }
+        Ok(())
     }
 
-    fn wake(&self, _side: Side, word: &AtomicU32) {
-        futex::wake(word);
+    /// Sleeps until the word is no longer `state`, and returns it.
+    fn wait(&self, state: u32) -> u32 {
+        let asleep = state | AWAITED;
+        let said = self.word.compare_exchange(state, asleep, Ordering::AcqRel, Ordering::Acquire);
+        if let Err(now) = said {
+            return now;
+        }
+        loop {
+            futex::wait(&self.word, asleep);
+            let now = self.word.load(Ordering::Acquire);
+            if now != asleep {
+                return now;
+            }
+        }
+    }
+
+    fn close(&self) {
+        let before = self.word.fetch_or(CLOSED, Ordering::AcqRel);
+        // If the other end is gone already, the word may still say that this one slept.
+        if before & (AWAITED | CLOSED) == AWAITED {
+            futex::wake(&self.word);
+        }
+    }
+}
+
+impl<M> Drop for Receiver<M> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl<M> Drop for Sender<M> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl<M> Drop for Slot<M> {
+    fn drop(&mut self) {
+        if *self.word.get_mut() & FULL != 0 {
+            // SAFETY: the word says that it is full, and both ends are gone.
+            drop(unsafe { self.token.take() });
+        }
     }
 }

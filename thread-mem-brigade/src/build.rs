@@ -1,0 +1,54 @@
+//! The threads of a chain, before and after what is timed.
+
+use std::io;
+
+use chain::{Backlog, ChainBuilder, MemoryToken, StartLatch, TaskResults, WorkingSet};
+use threads::{CpuAssignment, Spawner, Thread};
+
+use crate::cli::Cli;
+use crate::links::Link;
+use crate::source::TokenSource;
+use crate::{pass_on, work_and_pass_on};
+
+/// The threads of a chain, with their places.
+pub(crate) type Threads = Vec<(u32, Thread<io::Result<u64>>)>;
+
+/// Awaits the threads.
+pub(crate) fn join(threads: Threads) -> TaskResults {
+    threads.into_iter().map(|(place, thread)| (place, thread.join())).collect()
+}
+
+/// Builds a chain, waits until each thread runs, and returns the driver's ends.
+pub(crate) fn build<M: MemoryToken, L: Link<M>>(
+    cli: &Cli,
+    cpus: &CpuAssignment,
+    tasks: u32,
+    mut backlog: Option<Backlog<M>>,
+    threads: &mut Threads,
+) -> anyhow::Result<(L::Receiver, L::Sender)> {
+    let spawner = Spawner::new(cli.stack, tasks)?;
+    let mut latch = StartLatch::new(tasks);
+    let link = || Ok(L::link(cli.capacity()));
+    let mut builder = ChainBuilder::new(tasks, cli.chain.shuffle, link)?;
+    while let Some(station) = builder.next_station()? {
+        let (place, from, to) = (station.place, station.upstream, station.downstream);
+        let (fault, cpus) = (cli.fault.of(place), cpus.clone());
+        let guard = latch.guard(fault);
+        let start = move || {
+            cpus.pin(place + 1, tasks + 1)?;
+            guard.started()
+        };
+        let backlog = if place == 0 { backlog.take() } else { None };
+        let thread = if backlog.is_none() && fault.is_none() && cli.chain.touch.0 == 0 {
+            spawner.spawn(|| start().and_then(|()| pass_on(from, to)))?
+        } else {
+            let from = TokenSource::new(from, backlog, fault);
+            let memory = WorkingSet::new(cli.chain.touch);
+            spawner.spawn(|| start().and_then(|()| work_and_pass_on(from, to, memory)))?
+        };
+        threads.push((place, thread));
+    }
+    cpus.pin(0, tasks + 1)?;
+    latch.wait()?;
+    Ok(builder.driver_ends())
+}
