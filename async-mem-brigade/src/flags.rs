@@ -48,25 +48,17 @@ pub enum Transport {
     Slot,
 }
 
-/// Upper bound of the bytes of a task and its link: a Tokio channel has blocks of 32 places, and two of
-/// them after 32 tokens.
+/// Most bytes of a task and its link: a channel of Tokio has blocks of 32 places, and two of them after 32
+/// tokens.
 const TASK_BYTES: u64 = 2048;
 
 impl BrigadeFlags {
-    /// Tokens that a link holds, where that can be chosen.
+    /// Tokens that a link holds, if its kind leaves a choice.
     pub fn capacity(&self) -> u32 {
         self.capacity.unwrap_or(1)
     }
 
-    /// Whether a hop is nothing but the move of a number.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.chain.is_number() && self.chain.touch.0 == 0 && self.fault.is_none()
-    }
-
-    /// Description of the brigade, without its runtime.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error where flags do not go together.
+    /// Description of the brigade, without its runtime; a [`BadUsage`] error if flags do not go together.
     pub fn describe(&self, program: &str) -> anyhow::Result<Description> {
         self.fault.check(self.flags.tasks)?;
         self.check_room()?;
@@ -79,21 +71,19 @@ impl BrigadeFlags {
         Ok(self.chain.describe(program, &self.flags, Claim::UserSwitch, needs))
     }
 
-    /// A driver that puts all tokens in waits for ever where the links have no room for them.
+    /// A driver that puts all tokens in waits for ever if the links have no room for them.
     fn check_room(&self) -> anyhow::Result<()> {
-        let (each, remedy) = match self.transport {
-            Transport::Mpsc | Transport::AsyncChannel => {
-                (self.capacity(), "raise --capacity or --tasks")
-            }
-            _ if self.capacity.is_some() => {
-                return Err(BadUsage::new(
-                    "--capacity: the room in a link of this transport is fixed: drop it, or use --transport mpsc or async-channel",
-                ));
-            }
-            Transport::Unbounded | Transport::Oneshot => return Ok(()),
-            Transport::Notify | Transport::Mutex | Transport::Slot => (1, "raise --tasks"),
-        };
-        let most = (u64::from(self.flags.tasks) + 1) * u64::from(each);
+        let is_bounded = matches!(self.transport, Transport::Mpsc | Transport::AsyncChannel);
+        if self.capacity.is_some() && !is_bounded {
+            return Err(BadUsage::new(
+                "--capacity: the room in a link of this transport is fixed: drop it, or use --transport mpsc or async-channel",
+            ));
+        }
+        if matches!(self.transport, Transport::Unbounded | Transport::Oneshot) {
+            return Ok(());
+        }
+        let remedy = if is_bounded { "raise --capacity or --tasks" } else { "raise --tasks" };
+        let most = (u64::from(self.flags.tasks) + 1) * u64::from(self.capacity());
         self.chain.check_room(most, remedy)
     }
 }

@@ -1,12 +1,13 @@
-//! What brigades of async tasks in memory share, whatever executor runs the tasks.
+//! Brigades of async tasks in memory, whatever executor runs the tasks.
 
 mod brigade;
 mod executor;
 mod flags;
 pub mod links;
 pub mod minimal;
-mod special;
+mod source;
 
-pub use brigade::{Measure, measure};
+pub use brigade::{Brigade, brigade};
+pub use chain::Buffer;
 pub use executor::{Executor, Tokio};
 pub use flags::{BrigadeFlags, Transport, one_thread};

@@ -18,8 +18,13 @@
 
 use std::process::ExitCode;
 
-use async_mem_brigade::links::{AsyncChannel, Mpsc, Mutex, Notify, Oneshot, Slot, Unbounded};
-use async_mem_brigade::{BrigadeFlags, Measure, Tokio, Transport, measure, minimal, one_thread};
+use async_mem_brigade::links::{
+    AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, SlotEnd,
+    UnboundedReceiver,
+};
+use async_mem_brigade::{
+    Brigade, BrigadeFlags, Buffer, Tokio, Transport, brigade, minimal, one_thread,
+};
 use clap::{Parser, ValueEnum};
 use contract::message::Description;
 use contract::{BadUsage, Flags, Program, Run};
@@ -53,37 +58,32 @@ enum Kind {
     Minimal,
 }
 
-/// The loops that are compiled for Tokio.
-fn on_tokio(transport: Transport) -> Option<Measure<Tokio>> {
-    Some(match transport {
-        Transport::Mpsc => measure::<Mpsc, _>,
-        Transport::Unbounded => measure::<Unbounded, _>,
-        Transport::AsyncChannel => measure::<AsyncChannel, _>,
-        Transport::Oneshot => measure::<Oneshot, _>,
-        Transport::Notify => measure::<Notify, _>,
-        Transport::Mutex => measure::<Mutex, _>,
-        Transport::Slot => return None,
-    })
-}
-
-/// The loops that are compiled for the minimal executor.
-fn on_minimal(transport: Transport) -> Option<Measure<minimal::Executor>> {
-    Some(match transport {
-        Transport::Slot => measure::<Slot, _>,
-        Transport::Mutex => measure::<Mutex, _>,
-        Transport::Mpsc => measure::<Mpsc, _>,
-        _ => return None,
-    })
-}
-
 impl Cli {
-    fn on_tokio(&self) -> anyhow::Result<Measure<Tokio>> {
-        on_tokio(self.brigade.transport).ok_or_else(|| {
-            BadUsage::new("--transport slot: nothing keeps two threads apart in it: add --executor minimal, or use --transport mutex")
+    /// The brigade on Tokio.
+    fn on_tokio(&self) -> anyhow::Result<Brigade<Tokio>> {
+        Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
+            (Transport::Mpsc, true) => brigade::<MpscReceiver<usize>, _>,
+            (Transport::Mpsc, false) => brigade::<MpscReceiver<Buffer>, _>,
+            (Transport::Unbounded, true) => brigade::<UnboundedReceiver<usize>, _>,
+            (Transport::Unbounded, false) => brigade::<UnboundedReceiver<Buffer>, _>,
+            (Transport::AsyncChannel, true) => brigade::<AsyncChannelReceiver<usize>, _>,
+            (Transport::AsyncChannel, false) => brigade::<AsyncChannelReceiver<Buffer>, _>,
+            (Transport::Oneshot, true) => brigade::<OneshotReceiver<usize>, _>,
+            (Transport::Oneshot, false) => brigade::<OneshotReceiver<Buffer>, _>,
+            (Transport::Notify, true) => brigade::<NotifyReceiver<usize>, _>,
+            (Transport::Notify, false) => brigade::<NotifyReceiver<Buffer>, _>,
+            (Transport::Mutex, true) => brigade::<MutexEnd<usize>, _>,
+            (Transport::Mutex, false) => brigade::<MutexEnd<Buffer>, _>,
+            (Transport::Slot, _) => {
+                return Err(BadUsage::new(
+                    "--transport slot: nothing keeps two threads apart in it: add --executor minimal, or use --transport mutex",
+                ));
+            }
         })
     }
 
-    fn on_minimal(&self) -> anyhow::Result<Measure<minimal::Executor>> {
+    /// The brigade on the minimal executor.
+    fn on_minimal(&self) -> anyhow::Result<Brigade<minimal::Executor>> {
         let runtime = &self.runtime;
         for (flag, is_given) in [
             ("--flavor", runtime.flavor != Flavor::CurrentThread),
@@ -98,10 +98,18 @@ impl Cli {
                 )));
             }
         }
-        on_minimal(self.brigade.transport).ok_or_else(|| {
-            BadUsage::new(
-                "--executor minimal: it is compiled for --transport slot, mutex and mpsc: use one of them, or --executor tokio",
-            )
+        Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
+            (Transport::Slot, true) => brigade::<SlotEnd<usize>, _>,
+            (Transport::Slot, false) => brigade::<SlotEnd<Buffer>, _>,
+            (Transport::Mutex, true) => brigade::<MutexEnd<usize>, _>,
+            (Transport::Mutex, false) => brigade::<MutexEnd<Buffer>, _>,
+            (Transport::Mpsc, true) => brigade::<MpscReceiver<usize>, _>,
+            (Transport::Mpsc, false) => brigade::<MpscReceiver<Buffer>, _>,
+            _ => {
+                return Err(BadUsage::new(
+                    "--executor minimal: it is compiled for --transport slot, mutex and mpsc: use one of them, or --executor tokio",
+                ));
+            }
         })
     }
 }
@@ -115,31 +123,27 @@ impl Program for Cli {
         let mut brigade = self.brigade.clone();
         let timers = runtime::timer_needs(self.idle.timers(&mut brigade.chain.idle));
         let chain = brigade.describe("async-mem-brigade")?;
-        match self.executor {
-            Kind::Tokio => {
-                self.on_tokio()?;
-                self.runtime.describe(Description { needs: chain.needs + timers, ..chain })
-            }
-            Kind::Minimal => {
-                self.on_minimal()?;
-                Ok(Description {
-                    runtime: Some(one_thread("minimal", Some(env!("CARGO_PKG_VERSION")))),
-                    ..chain
-                })
-            }
+        if self.executor == Kind::Minimal {
+            self.on_minimal()?;
+            let runtime = one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
+            return Ok(Description { runtime: Some(runtime), ..chain });
         }
+        self.on_tokio()?;
+        self.runtime.describe(Description { needs: chain.needs + timers, ..chain })
     }
 }
 
 fn main() -> ExitCode {
-    contract::main(|cli: &Cli, run: &mut Run| match cli.executor {
-        Kind::Tokio => {
-            let mut brigade = cli.brigade.clone();
-            let timers = cli.idle.timers(&mut brigade.chain.idle);
-            let (measure, runtime) = (cli.on_tokio()?, cli.idle.build(&cli.runtime, false)?);
-            let tokio = Tokio { runtime, driver: cli.driver.driver };
-            runtime::beside_timers(&tokio.runtime, timers, || measure(&brigade, &tokio, run))
-        }
-        Kind::Minimal => cli.on_minimal()?(&cli.brigade, &minimal::Executor::new(), run),
-    })
+    contract::main(measure)
+}
+
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    if cli.executor == Kind::Minimal {
+        return cli.on_minimal()?(&cli.brigade, &minimal::Executor::new(), run);
+    }
+    let mut flags = cli.brigade.clone();
+    let timers = cli.idle.timers(&mut flags.chain.idle);
+    let (brigade, runtime) = (cli.on_tokio()?, cli.idle.build(&cli.runtime, false)?);
+    let tokio = Tokio { runtime, driver: cli.driver.driver };
+    runtime::beside_timers(&tokio.runtime, timers, || brigade(&flags, &tokio, run))
 }

@@ -1,212 +1,168 @@
 //! A minimal executor: the lower bound that shows how much of a hop is the runtime's.
 //!
-//! One thread, first in first out, real wakers. The list of ready tasks goes through the tasks
-//! themselves, and only their own thread uses it: a wake-up allocates nothing and needs neither a lock
-//! nor an atomic operation. Left out of what a runtime has: I/O, timers, other threads and wake-ups from
-//! them, fairness, and the release of a task's memory before all end.
+//! One thread, first in first out. A waker is the number of its task, and a wake-up puts the number into
+//! a queue of the thread's own: it needs neither a lock nor an atomic operation. Left out of what a
+//! runtime has: I/O, timers, other threads and wake-ups from them, fairness, the release of a task's
+//! memory before all end, and the care that a task that was woken twice is polled once.
 
-#![expect(unsafe_code, reason = "the list of ready tasks goes through the tasks")]
-
-mod home;
-#[cfg(test)]
-mod tests;
+#![expect(unsafe_code, reason = "a waker that is a number is made by hand")]
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
-use std::ptr::NonNull;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::pin::Pin;
+use std::ptr;
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::thread;
 
-pub use home::Local;
-use home::{Claim, Home};
+use anyhow::bail;
+use contract::console;
+
+thread_local! {
+    /// Numbers of the tasks that are ready to run.
+    static READY: RefCell<VecDeque<usize>> = const { RefCell::new(VecDeque::new()) };
+}
+
+static WAKER: RawWakerVTable = RawWakerVTable::new(
+    |task| RawWaker::new(task, &WAKER),
+    |task| wake(task.addr()),
+    |task| wake(task.addr()),
+    |_| {},
+);
+
+fn wake(task: usize) {
+    READY.with_borrow_mut(|ready| ready.push_back(task));
+}
 
 /// The executor of the thread that made it. It keeps all of its tasks until its end.
-pub struct Executor {
-    /// First, so that it ends before the tasks.
-    claim: Claim,
-    tasks: RefCell<Vec<Arc<Task>>>,
-}
+pub struct Executor(RefCell<Vec<Task>>);
 
 /// A task that was spawned. It runs, whether this is kept or not.
-pub struct Handle<T>(Arc<Task>, PhantomData<Rc<T>>);
+pub struct Handle<T>(usize, PhantomData<T>);
 
-struct Task {
-    home: Home,
-    is_ready: Cell<bool>,
-    next: Cell<Option<NonNull<Task>>>,
-    state: RefCell<State>,
-}
-
-#[derive(Default)]
-enum State {
-    Runs(Pin<Box<dyn Run + Send>>),
+enum Task {
+    Runs(Pin<Box<dyn Run>>),
     Ended(thread::Result<Output>),
-    #[default]
-    Gone,
+    Joined,
 }
 
 /// Output of a task, of any type.
-type Output = Box<dyn Any + Send>;
+type Output = Box<dyn Any>;
 
 /// A future with any output.
 trait Run {
     fn poll(self: Pin<&mut Self>, context: &mut Context) -> Poll<Output>;
 }
 
-impl<F: Future<Output: Send + 'static>> Run for F {
+impl<F: Future<Output: 'static>> Run for F {
     fn poll(self: Pin<&mut Self>, context: &mut Context) -> Poll<Output> {
         Future::poll(self, context).map(|output| Box::new(output) as Output)
     }
 }
 
-/// Tasks of this thread's executor that are ready to run.
-struct Ready {
-    first: Cell<Option<NonNull<Task>>>,
-    last: Cell<Option<NonNull<Task>>>,
-}
-
-thread_local! {
-    static READY: Ready = const { Ready { first: Cell::new(None), last: Cell::new(None) } };
-}
-
-// SAFETY: all but `home` is used by one thread alone, that of `home`: by `wake_by_ref`, which checks that
-// it is there; by the list, the executor and handles, which do not leave it. Wakers do: another thread
-// may drop the last of them, and what is in the state is Send.
-unsafe impl Send for Task {}
-// SAFETY: as above.
-unsafe impl Sync for Task {}
-
-impl Wake for Task {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    /// Lost where it comes from another thread, or when the executor is gone.
-    fn wake_by_ref(self: &Arc<Self>) {
-        if self.home.is_here() && !self.is_ready.replace(true) {
-            READY.with(|ready| ready.append(Arc::as_ptr(self)));
-        }
-    }
-}
-
-impl Ready {
-    fn append(&self, task: *const Task) {
-        let task = NonNull::new(task.cast_mut());
-        match self.last.replace(task) {
-            // SAFETY: the executor keeps its tasks, and the next one begins with an empty list.
-            Some(last) => unsafe { last.as_ref() }.next.set(task),
-            None => self.first.set(task),
-        }
+impl Executor {
+    /// An executor for this thread, in place of any before.
+    #[expect(clippy::new_without_default, reason = "it clears the thread's queue")]
+    pub fn new() -> Self {
+        READY.take();
+        Executor(RefCell::default())
     }
 
     /// Polls tasks until none is ready.
     fn run(&self) {
-        while let Some(first) = self.first.get() {
-            // SAFETY: the task is in memory, as in `append`. The pointer is that of an Arc, and the
-            // reference that is made of it is not dropped.
-            let (task, waker) = unsafe { (first.as_ref(), Arc::from_raw(first.as_ptr())) };
-            let waker = ManuallyDrop::new(Waker::from(waker));
-            self.first.set(task.next.take());
-            if self.first.get().is_none() {
-                self.last.set(None);
-            }
-            task.is_ready.set(false);
-            task.poll(&mut Context::from_waker(&waker));
-        }
-    }
-
-    fn clear(&self) {
-        self.first.set(None);
-        self.last.set(None);
-    }
-}
-
-impl Task {
-    fn poll(&self, context: &mut Context) {
-        let state = &mut *self.state.borrow_mut();
-        if let State::Runs(task) = state {
-            let poll = AssertUnwindSafe(|| task.as_mut().poll(context));
-            *state = State::Ended(match catch_unwind(poll) {
-                Ok(Poll::Pending) => return,
-                Ok(Poll::Ready(output)) => Ok(output),
-                Err(panic) => Err(panic),
-            });
+        let mut tasks = self.0.borrow_mut();
+        while let Some(number) = READY.with_borrow_mut(VecDeque::pop_front) {
+            let Some(Task::Runs(task)) = tasks.get_mut(number) else { continue };
+            // SAFETY: nothing is behind the pointer, which is a number, and WAKER's functions do not
+            // follow it. They may run on any thread, which has a queue of its own.
+            let waker = unsafe { Waker::new(ptr::without_provenance(number), &WAKER) };
+            let mut context = Context::from_waker(&waker);
+            tasks[number] =
+                match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut context))) {
+                    Ok(Poll::Pending) => continue,
+                    Ok(Poll::Ready(output)) => Task::Ended(Ok(output)),
+                    Err(panic) => Task::Ended(Err(panic)),
+                };
         }
     }
 }
 
-impl Executor {
-    /// An executor for this thread.
-    ///
-    /// # Panics
-    /// Where this thread has one already.
-    #[expect(clippy::new_without_default, reason = "it may panic")]
-    pub fn new() -> Self {
-        let claim = Claim::new();
-        READY.with(Ready::clear);
-        Executor { claim, tasks: RefCell::default() }
+impl crate::Executor for Executor {
+    type Task<T> = Handle<T>;
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = anyhow::Result<T>> + Send + 'static,
+    ) -> Handle<T> {
+        let mut tasks = self.0.borrow_mut();
+        wake(tasks.len());
+        tasks.push(Task::Runs(Box::pin(task)));
+        Handle(tasks.len() - 1, PhantomData)
     }
 
-    /// Makes a task, which is ready to run.
-    pub fn spawn<F>(&self, future: F) -> Handle<F::Output>
-    where
-        F: Future<Output: Send> + Send + 'static,
-    {
-        let task = Arc::new(Task {
-            home: self.claim.home(),
-            is_ready: Cell::new(false),
-            next: Cell::new(None),
-            state: RefCell::new(State::Runs(Box::pin(future))),
+    fn join<T: 'static>(&self, task: Handle<T>) -> anyhow::Result<T> {
+        self.run();
+        match mem::replace(&mut self.0.borrow_mut()[task.0], Task::Joined) {
+            Task::Ended(Ok(output)) => *output.downcast().expect("the output of this task"),
+            Task::Ended(Err(panic)) => Err(console::panic_error(&*panic)),
+            _ => bail!("it waits for ever: no task is left that could wake it"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Executor as _;
+    use std::future::{pending, poll_fn};
+    use std::sync::{Arc, Mutex};
+    use tokio::task::yield_now;
+
+    #[test]
+    fn tasks_run_first_in_first_out() {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let executor = Executor::new();
+        let tasks = [0, 1, 2].map(|k| {
+            let order = Arc::clone(&order);
+            executor.spawn(async move {
+                for _ in 0..3 {
+                    order.lock().unwrap().push(k);
+                    yield_now().await;
+                }
+                Ok(k)
+            })
         });
-        self.tasks.borrow_mut().push(Arc::clone(&task));
-        task.wake_by_ref();
-        Handle(task, PhantomData)
+        assert_eq!(tasks.map(|task| executor.join(task).unwrap()), [0, 1, 2]);
+        assert_eq!(*order.lock().unwrap(), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
     }
 
-    /// Runs `main`, and all tasks whenever it waits. It is polled again when no task is ready.
-    pub fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
-        let mut main = pin!(main);
-        loop {
-            let mut context = Context::from_waker(Waker::noop());
-            if let Poll::Ready(output) = main.as_mut().poll(&mut context) {
-                return output;
-            }
-            READY.with(Ready::run);
-        }
+    #[test]
+    fn a_task_that_panics_or_waits_for_ever_does_so_alone() {
+        let executor = Executor::new();
+        let bad = executor.spawn::<()>(async { panic!("out of luck") });
+        let stuck = executor.spawn::<()>(async { pending().await });
+        let good = executor.spawn(async { Ok(7) });
+        let error = executor.join(bad).unwrap_err().to_string();
+        assert!(error.contains("out of luck"), "{error}");
+        let error = executor.join(stuck).unwrap_err().to_string();
+        assert!(error.contains("waits for ever"), "{error}");
+        assert_eq!(executor.join(good).unwrap(), 7);
     }
 
-    /// Awaits, in `main`, the output of a task, or its panic. `None` where no task is ready to run, so
-    /// that this one cannot end; it is then dropped.
-    pub async fn join<T: 'static>(&self, task: Handle<T>) -> Option<thread::Result<T>> {
-        let state = &task.0.state;
-        poll_fn(|_| {
-            let has_ended = matches!(*state.borrow(), State::Ended(_));
-            match has_ended || READY.with(|ready| ready.first.get().is_none()) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            }
-        })
-        .await;
-        match state.take() {
-            State::Ended(Ok(output)) => output.downcast().ok().map(|output| Ok(*output)),
-            State::Ended(Err(panic)) => Some(Err(panic)),
-            State::Runs(_) | State::Gone => None,
-        }
-    }
-}
-
-impl Drop for Executor {
-    fn drop(&mut self) {
-        // Waiting tasks may hold each other's wakers, and so each other.
-        for task in self.tasks.get_mut() {
-            drop(task.state.take());
-        }
+    #[test]
+    fn a_waker_outlives_its_executor_and_its_thread() {
+        let executor = Executor::new();
+        let waker = poll_fn(|context| Poll::Ready(Ok(context.waker().clone())));
+        let waker = executor.join(executor.spawn(waker)).unwrap();
+        drop(executor);
+        waker.wake_by_ref();
+        let elsewhere = waker.clone();
+        thread::spawn(move || elsewhere.wake()).join().unwrap();
+        let executor = Executor::new();
+        waker.wake();
+        assert_eq!(executor.join(executor.spawn(async { Ok(3) })).unwrap(), 3);
     }
 }

@@ -1,63 +1,103 @@
-//! Links between tasks in memory.
-//!
-//! Each kind is a type, so that the loop over it is compiled for it alone. Its operations are the
-//! futures of its channel, as they come.
+//! Links between tasks in memory. Each kind is a type, that of its receiver, so that the loop over it is
+//! compiled for it alone. Its operations are the futures of its channel, as they come.
 
-mod async_channel;
-mod mpsc;
 mod notify;
 mod oneshot;
 mod slot;
 #[cfg(test)]
 mod tests;
-mod unbounded;
 
-use std::error::Error;
-use std::fmt;
+use std::future;
 
-pub use async_channel::AsyncChannel;
-pub use mpsc::Mpsc;
-pub use notify::Notify;
-pub use oneshot::Oneshot;
-pub use slot::{Mutex, Slot};
-pub use unbounded::Unbounded;
+use tokio::sync::mpsc;
 
-/// A kind of link, for tokens of a type.
-pub trait Link<M>: 'static {
-    /// End to put tokens into.
-    type Sender: Put<M>;
-    /// End to take tokens from.
-    type Receiver: Take<M>;
+pub use async_channel::Receiver as AsyncChannelReceiver;
+pub use notify::NotifyReceiver;
+pub use oneshot::OneshotReceiver;
+pub use slot::{MutexEnd, SlotEnd};
+pub use tokio::sync::mpsc::{Receiver as MpscReceiver, UnboundedReceiver};
 
-    /// Makes a link with room for so many tokens, where that can be chosen.
-    fn link(capacity: u32) -> (Self::Sender, Self::Receiver);
+/// End of a link to take tokens from. When it is dropped, putting one in becomes an error.
+pub trait Receiver: Send + Sized + 'static {
+    /// Token of the link.
+    type Token;
+    /// The other end.
+    type Sender: Sender<Self::Token>;
+
+    /// Makes a link that holds so many tokens, if its kind leaves a choice.
+    fn link(capacity: u32) -> (Self, Self::Sender);
+
+    /// Takes a token out; waits while there is none. `None` if the sender is gone; it is not called
+    /// again then.
+    fn take(&mut self) -> impl Future<Output = Option<Self::Token>> + Send;
 }
 
 /// End of a link to put tokens into. When it is dropped, the receiver gets what is in the link, and then
 /// the end.
-pub trait Put<M>: Send + 'static {
-    /// Error of a token that nobody is left to take.
-    type Lost: Error + Send + Sync + 'static;
-
-    /// Puts a token in; waits while there is no room. An error when the receiver is gone.
-    fn put(&mut self, token: M) -> impl Future<Output = Result<(), Self::Lost>> + Send;
+pub trait Sender<M>: Send + 'static {
+    /// Puts a token in; waits while there is no room. An error if the receiver is gone.
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), impl Send>> + Send;
 }
 
-/// End of a link to take tokens from. When it is dropped, putting one in becomes an error.
-pub trait Take<M>: Send + 'static {
-    /// Takes a token out; waits while there is none. `None` when the sender is gone; it is not called
-    /// again then.
-    fn take(&mut self) -> impl Future<Output = Option<M>> + Send;
-}
+/// A list of blocks, a semaphore for the room, a waker.
+impl<M: Send + 'static> Receiver for MpscReceiver<M> {
+    type Token = M;
+    type Sender = mpsc::Sender<M>;
 
-/// Error of a sender whose receiver is gone.
-#[derive(Debug)]
-pub struct Gone;
+    fn link(capacity: u32) -> (Self, mpsc::Sender<M>) {
+        let (sender, receiver) = mpsc::channel(capacity as usize);
+        (receiver, sender)
+    }
 
-impl fmt::Display for Gone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the receiver is gone")
+    fn take(&mut self) -> impl Future<Output = Option<M>> {
+        self.recv()
     }
 }
 
-impl Error for Gone {}
+impl<M: Send + 'static> Sender<M> for mpsc::Sender<M> {
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), impl Send>> {
+        self.send(token)
+    }
+}
+
+/// The same list: sending never waits.
+impl<M: Send + 'static> Receiver for UnboundedReceiver<M> {
+    type Token = M;
+    type Sender = mpsc::UnboundedSender<M>;
+
+    fn link(_: u32) -> (Self, mpsc::UnboundedSender<M>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (receiver, sender)
+    }
+
+    fn take(&mut self) -> impl Future<Output = Option<M>> {
+        self.recv()
+    }
+}
+
+impl<M: Send + 'static> Sender<M> for mpsc::UnboundedSender<M> {
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), impl Send>> {
+        future::ready(self.send(token))
+    }
+}
+
+/// A ring of slots with a turn each, and lists of those that wait.
+impl<M: Send + 'static> Receiver for AsyncChannelReceiver<M> {
+    type Token = M;
+    type Sender = async_channel::Sender<M>;
+
+    fn link(capacity: u32) -> (Self, async_channel::Sender<M>) {
+        let (sender, receiver) = async_channel::bounded(capacity as usize);
+        (receiver, sender)
+    }
+
+    async fn take(&mut self) -> Option<M> {
+        self.recv().await.ok()
+    }
+}
+
+impl<M: Send + 'static> Sender<M> for async_channel::Sender<M> {
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), impl Send>> {
+        self.send(token)
+    }
+}

@@ -1,54 +1,33 @@
-//! Tokio's oneshot channel, a new one for each hop.
-//!
-//! A oneshot carries one token, and the next token takes another oneshot, of which both sides need an
-//! end. So each token carries the receiver of the next one, and its sender keeps the other end.
+//! Tokio's oneshot channel, a new one for each hop: each token carries the receiver of the next one, and
+//! its sender keeps the other end.
 
 use std::future;
 use std::mem;
 
-use tokio::sync::oneshot::{self, channel};
+use tokio::sync::oneshot;
 
-use super::{Gone, Link, Put, Take};
-
-/// `tokio::sync::oneshot`: a hop makes one, sends, and drops one.
-#[derive(Debug)]
-pub struct Oneshot;
-
-/// End that the next token goes into.
-#[derive(Debug)]
-pub struct Sender<M>(oneshot::Sender<Parcel<M>>);
+use super::{Receiver, Sender};
 
 /// End that the next token comes out of.
-#[derive(Debug)]
-pub struct Receiver<M>(oneshot::Receiver<Parcel<M>>);
+pub struct OneshotReceiver<M>(oneshot::Receiver<Parcel<M>>);
 
-#[derive(Debug)]
+/// End that the next token goes into.
+pub struct OneshotSender<M>(oneshot::Sender<Parcel<M>>);
+
 struct Parcel<M> {
     token: M,
     next: oneshot::Receiver<Parcel<M>>,
 }
 
-impl<M: Send + 'static> Link<M> for Oneshot {
-    type Sender = Sender<M>;
-    type Receiver = Receiver<M>;
+impl<M: Send + 'static> Receiver for OneshotReceiver<M> {
+    type Token = M;
+    type Sender = OneshotSender<M>;
 
-    fn link(_: u32) -> (Sender<M>, Receiver<M>) {
-        let (sender, receiver) = channel();
-        (Sender(sender), Receiver(receiver))
+    fn link(_: u32) -> (Self, OneshotSender<M>) {
+        let (sender, receiver) = oneshot::channel();
+        (OneshotReceiver(receiver), OneshotSender(sender))
     }
-}
 
-impl<M: Send + 'static> Put<M> for Sender<M> {
-    type Lost = Gone;
-
-    fn put(&mut self, token: M) -> impl Future<Output = Result<(), Gone>> {
-        let (sender, next) = channel();
-        let this = mem::replace(&mut self.0, sender);
-        future::ready(this.send(Parcel { token, next }).map_err(|_| Gone))
-    }
-}
-
-impl<M: Send + 'static> Take<M> for Receiver<M> {
     async fn take(&mut self) -> Option<M> {
         let parcel = (&mut self.0).await.ok()?;
         self.0 = parcel.next;
@@ -56,9 +35,17 @@ impl<M: Send + 'static> Take<M> for Receiver<M> {
     }
 }
 
+impl<M: Send + 'static> Sender<M> for OneshotSender<M> {
+    fn put(&mut self, token: M) -> impl Future<Output = Result<(), impl Send>> {
+        let (sender, next) = oneshot::channel();
+        let this = mem::replace(&mut self.0, sender);
+        future::ready(this.send(Parcel { token, next }))
+    }
+}
+
 /// Each parcel that nobody takes holds the next one. They are taken out one by one: dropping the first
 /// with all the others in it would take as many stack frames.
-impl<M> Drop for Receiver<M> {
+impl<M> Drop for OneshotReceiver<M> {
     fn drop(&mut self) {
         self.0.close();
         while let Ok(parcel) = self.0.try_recv() {

@@ -3,145 +3,96 @@
 //! One waker is enough, since at most one of the two ends waits: the receiver while there is no token,
 //! the sender while there is one.
 
+#![expect(unsafe_code, reason = "a slot without a lock is used by one thread")]
+
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::sync::{self, Arc, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::{Gone, Link, Put, Take};
-use crate::minimal::Local;
+use super::{Receiver, Sender};
 
-/// A slot behind a `std::sync::Mutex`, on any executor.
-#[derive(Debug)]
-pub struct Mutex;
+/// Either end of a slot behind a mutex, for any executor.
+pub type MutexEnd<M> = End<Mutex<Slot<M>>>;
 
-/// A slot that only the thread of the minimal executor uses: no lock, no atomic operation.
-#[derive(Debug)]
-pub struct Slot;
+/// Either end of a slot that one thread uses, for the minimal executor: no lock, no atomic operation.
+pub type SlotEnd<M> = End<OneThread<Slot<M>>>;
 
-/// End to put tokens into.
-#[derive(Debug)]
-pub struct Sender<S: Shelf>(Arc<S>);
+/// Either end of a link.
+pub struct End<S: Shared>(Arc<S>);
 
-/// End to take tokens from.
-#[derive(Debug)]
-pub struct Receiver<S: Shelf>(Arc<S>);
-
-/// State of a link.
-pub struct State<M> {
+/// A slot for one token.
+#[derive(Default)]
+pub struct Slot<M> {
     token: Cell<Option<M>>,
     is_closed: Cell<bool>,
     is_awaited: Cell<bool>,
     /// Waker of the end that waited last. It is kept when it has been used: usually the same task waits
-    /// again, and making another waker is an atomic operation.
+    /// again, and making another waker may be an atomic operation.
     waker: Cell<Option<Waker>>,
 }
 
-/// Keeper of a state, which decides who may use it.
-pub trait Shelf: Send + Sync + 'static {
+/// A slot that both ends have.
+pub trait Shared: Default + Send + Sync + 'static {
     /// Token of the link.
     type Token: Send + 'static;
 
-    /// Keeps a state.
-    fn new(state: State<Self::Token>) -> Self;
-
-    /// Uses the state; `None` where nobody can any more.
-    fn with<R>(&self, act: impl FnOnce(&State<Self::Token>) -> R) -> Option<R>;
+    /// Uses the slot.
+    fn with<R>(&self, act: impl FnOnce(&Slot<Self::Token>) -> R) -> R;
 }
 
-impl<M: Send + 'static> Shelf for sync::Mutex<State<M>> {
+impl<M: Default + Send + 'static> Shared for Mutex<Slot<M>> {
     type Token = M;
 
-    fn new(state: State<M>) -> Self {
-        sync::Mutex::new(state)
-    }
-
-    fn with<R>(&self, act: impl FnOnce(&State<M>) -> R) -> Option<R> {
+    fn with<R>(&self, act: impl FnOnce(&Slot<M>) -> R) -> R {
         // A panic leaves nothing half done.
-        Some(act(&self.lock().unwrap_or_else(PoisonError::into_inner)))
+        act(&self.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl<M: Send + 'static> Shelf for Local<State<M>> {
+/// A value that the thread that made it uses without a lock, and no other thread.
+pub struct OneThread<T> {
+    thread: u64,
+    value: T,
+}
+
+thread_local! {
+    /// Number of this thread; none is given twice.
+    static THREAD: u64 = {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    };
+}
+
+// SAFETY: one thread alone uses the value, as `with` checks. Another one may drop it, so it must be Send.
+unsafe impl<T: Send> Sync for OneThread<T> {}
+
+impl<T: Default> Default for OneThread<T> {
+    fn default() -> Self {
+        OneThread { thread: THREAD.with(|&thread| thread), value: T::default() }
+    }
+}
+
+impl<M: Default + Send + 'static> Shared for OneThread<Slot<M>> {
     type Token = M;
 
-    fn new(state: State<M>) -> Self {
-        Local::new(state)
-    }
-
-    fn with<R>(&self, act: impl FnOnce(&State<M>) -> R) -> Option<R> {
-        self.get().map(act)
+    fn with<R>(&self, act: impl FnOnce(&Slot<M>) -> R) -> R {
+        let is_here = THREAD.with(|&thread| thread == self.thread);
+        assert!(is_here, "a slot is used by one thread");
+        act(&self.value)
     }
 }
 
-impl<M: Send + 'static> Link<M> for Mutex {
-    type Sender = Sender<sync::Mutex<State<M>>>;
-    type Receiver = Receiver<sync::Mutex<State<M>>>;
-
-    fn link(_: u32) -> (Self::Sender, Self::Receiver) {
-        link()
-    }
-}
-
-impl<M: Send + 'static> Link<M> for Slot {
-    type Sender = Sender<Local<State<M>>>;
-    type Receiver = Receiver<Local<State<M>>>;
-
-    fn link(_: u32) -> (Self::Sender, Self::Receiver) {
-        link()
-    }
-}
-
-fn link<S: Shelf>() -> (Sender<S>, Receiver<S>) {
-    let slot = Arc::new(S::new(State {
-        token: Cell::new(None),
-        is_closed: Cell::new(false),
-        is_awaited: Cell::new(false),
-        waker: Cell::new(None),
-    }));
-    (Sender(Arc::clone(&slot)), Receiver(slot))
-}
-
-impl<M> State<M> {
-    /// Puts the token in where there is room for it.
-    fn put(&self, token: &mut Option<M>, context: &Context) -> Poll<Result<(), Gone>> {
-        if self.is_closed.get() {
-            return Poll::Ready(Err(Gone));
-        }
-        if let Some(before) = self.token.take() {
-            self.token.set(Some(before));
-            self.wait(context);
-            return Poll::Pending;
-        }
-        self.token.set(token.take());
-        self.wake();
-        Poll::Ready(Ok(()))
-    }
-
-    fn take(&self, context: &Context) -> Poll<Option<M>> {
-        if let Some(token) = self.token.take() {
-            self.wake();
-            return Poll::Ready(Some(token));
-        }
-        if self.is_closed.get() {
-            return Poll::Ready(None);
-        }
-        self.wait(context);
-        Poll::Pending
-    }
-
-    fn close(&self) {
-        self.is_closed.set(true);
-        self.wake();
-    }
-
-    fn wait(&self, context: &Context) {
+impl<M> Slot<M> {
+    fn wait<R>(&self, context: &Context) -> Poll<R> {
         let waker = match self.waker.take() {
             Some(waker) if waker.will_wake(context.waker()) => waker,
             _ => context.waker().clone(),
         };
         self.waker.set(Some(waker));
         self.is_awaited.set(true);
+        Poll::Pending
     }
 
     fn wake(&self) {
@@ -151,37 +102,58 @@ impl<M> State<M> {
             self.waker.set(waker);
         }
     }
-}
 
-impl<S: Shelf> Put<S::Token> for Sender<S> {
-    type Lost = Gone;
+    fn take(&self, context: &Context) -> Poll<Option<M>> {
+        let token = self.token.take();
+        if token.is_some() {
+            self.wake();
+        } else if !self.is_closed.get() {
+            return self.wait(context);
+        }
+        Poll::Ready(token)
+    }
 
-    fn put(&mut self, token: S::Token) -> impl Future<Output = Result<(), Gone>> {
-        let mut token = Some(token);
-        poll_fn(move |context| {
-            let put = self.0.with(|slot| slot.put(&mut token, context));
-            put.unwrap_or(Poll::Ready(Err(Gone)))
-        })
+    /// Puts the token in if there is room for it.
+    fn put(&self, token: &mut Option<M>, context: &Context) -> Poll<Result<(), ()>> {
+        if self.is_closed.get() {
+            return Poll::Ready(Err(()));
+        }
+        if let Some(before) = self.token.take() {
+            self.token.set(Some(before));
+            return self.wait(context);
+        }
+        self.token.set(token.take());
+        self.wake();
+        Poll::Ready(Ok(()))
     }
 }
 
-impl<S: Shelf> Take<S::Token> for Receiver<S> {
+impl<S: Shared> Receiver for End<S> {
+    type Token = S::Token;
+    type Sender = Self;
+
+    fn link(_: u32) -> (Self, Self) {
+        let shared = Arc::default();
+        (End(Arc::clone(&shared)), End(shared))
+    }
+
     fn take(&mut self) -> impl Future<Output = Option<S::Token>> {
-        poll_fn(|context| {
-            let taken = self.0.with(|slot| slot.take(context));
-            taken.unwrap_or(Poll::Ready(None))
-        })
+        poll_fn(|context| self.0.with(|slot| slot.take(context)))
     }
 }
 
-impl<S: Shelf> Drop for Sender<S> {
-    fn drop(&mut self) {
-        self.0.with(State::close);
+impl<S: Shared> Sender<S::Token> for End<S> {
+    fn put(&mut self, token: S::Token) -> impl Future<Output = Result<(), impl Send>> {
+        let mut token = Some(token);
+        poll_fn(move |context| self.0.with(|slot| slot.put(&mut token, context)))
     }
 }
 
-impl<S: Shelf> Drop for Receiver<S> {
+impl<S: Shared> Drop for End<S> {
     fn drop(&mut self) {
-        self.0.with(State::close);
+        self.0.with(|slot| {
+            slot.is_closed.set(true);
+            slot.wake();
+        });
     }
 }

@@ -14,9 +14,7 @@ use contract::console;
 #[derive(Debug, Default)]
 pub(crate) struct Executor(LocalExecutor<'static>);
 
-impl async_mem_brigade::Executor for Executor {
-    type Task<T> = Task<T>;
-
+impl Executor {
     /// Runs `main`, and the tasks whenever it waits.
     fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
         let mut running = pin!(self.0.run(main));
@@ -29,21 +27,24 @@ impl async_mem_brigade::Executor for Executor {
             thread::park();
         }
     }
+}
 
-    fn spawn<F>(&self, task: F) -> Task<F::Output>
-    where
-        F: Future<Output: Send> + Send + 'static,
-    {
+impl async_mem_brigade::Executor for Executor {
+    type Task<T> = Task<anyhow::Result<T>>;
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = anyhow::Result<T>> + Send + 'static,
+    ) -> Self::Task<T> {
         self.0.spawn(task)
     }
 
-    async fn join<T: 'static>(&self, mut task: Task<anyhow::Result<T>>) -> anyhow::Result<T> {
-        poll_fn(|context| {
+    fn join<T: 'static>(&self, mut task: Self::Task<T>) -> anyhow::Result<T> {
+        self.block_on(poll_fn(|context| {
             // A panic goes on in whoever awaits the task.
             let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut task).poll(context)));
             polled.unwrap_or_else(|panic| Poll::Ready(Err(console::panic_error(&*panic))))
-        })
-        .await
+        }))
     }
 }
 
@@ -71,14 +72,11 @@ mod tests {
     #[test]
     fn a_panic_ends_its_task_alone() {
         let executor = Executor::default();
-        executor.block_on(async {
-            let bad: Task<anyhow::Result<()>> =
-                executor.spawn(async { panic::resume_unwind(Box::new("out of luck")) });
-            let good = executor.spawn(async { Ok(7) });
-            let error = executor.join(bad).await.unwrap_err().to_string();
-            assert!(error.contains("out of luck"), "{error}");
-            assert_eq!(executor.join(good).await.unwrap(), 7);
-        });
+        let bad = executor.spawn::<()>(async { panic::resume_unwind(Box::new("out of luck")) });
+        let good = executor.spawn(async { Ok(7) });
+        let error = executor.join(bad).unwrap_err().to_string();
+        assert!(error.contains("out of luck"), "{error}");
+        assert_eq!(executor.join(good).unwrap(), 7);
     }
 
     #[test]
@@ -98,7 +96,7 @@ mod tests {
             send.send(context.waker().clone()).unwrap();
             Poll::Pending
         }));
-        executor.block_on(executor.join(task)).unwrap();
+        executor.join(task).unwrap();
         other.join().unwrap();
     }
 }

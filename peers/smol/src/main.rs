@@ -15,8 +15,8 @@ mod executor;
 
 use std::process::ExitCode;
 
-use async_mem_brigade::links::{AsyncChannel, Mpsc, Mutex};
-use async_mem_brigade::{BrigadeFlags, Measure, Transport, measure, one_thread};
+use async_mem_brigade::links::{AsyncChannelReceiver, MpscReceiver, MutexEnd};
+use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, Transport, brigade, one_thread};
 use clap::Parser;
 use contract::message::Description;
 use contract::{BadUsage, Flags, Program, Run};
@@ -34,12 +34,15 @@ struct Cli {
 }
 
 impl Cli {
-    /// The loop that is compiled for the links.
-    fn measure(&self) -> anyhow::Result<Measure<Executor>> {
-        Ok(match self.brigade.transport {
-            Transport::AsyncChannel => measure::<AsyncChannel, _>,
-            Transport::Mpsc => measure::<Mpsc, _>,
-            Transport::Mutex => measure::<Mutex, _>,
+    /// The brigade over the links of `--transport`.
+    fn brigade(&self) -> anyhow::Result<Brigade<Executor>> {
+        Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
+            (Transport::AsyncChannel, true) => brigade::<AsyncChannelReceiver<usize>, _>,
+            (Transport::AsyncChannel, false) => brigade::<AsyncChannelReceiver<Buffer>, _>,
+            (Transport::Mpsc, true) => brigade::<MpscReceiver<usize>, _>,
+            (Transport::Mpsc, false) => brigade::<MpscReceiver<Buffer>, _>,
+            (Transport::Mutex, true) => brigade::<MutexEnd<usize>, _>,
+            (Transport::Mutex, false) => brigade::<MutexEnd<Buffer>, _>,
             _ => {
                 return Err(BadUsage::new(
                     "--transport: this program is compiled for async-channel, mpsc and mutex: use one of them",
@@ -55,7 +58,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        self.measure()?;
+        self.brigade()?;
         Ok(Description {
             runtime: Some(one_thread("async-executor", option_env!("EXECUTOR_VERSION"))),
             ..self.brigade.describe("smol-mem-brigade")?
@@ -65,6 +68,6 @@ impl Program for Cli {
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| {
-        cli.measure()?(&cli.brigade, &Executor::default(), run)
+        cli.brigade()?(&cli.brigade, &Executor::default(), run)
     })
 }
