@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
@@ -12,6 +13,7 @@ use chain::{
 };
 use contract::{Pass, Run};
 use runtime::Driven;
+use tokio::sync::Mutex;
 
 use crate::links::{Receiver, Sender};
 use crate::source::TokenSource;
@@ -30,7 +32,8 @@ pub fn brigade<R: Receiver<Token: MemoryToken>, E: Executor>(
     let _idle = start_idle::<R, E>(flags, executor, &polls).context("the idle tasks")?;
     let mut tasks = Vec::new();
     let driven = build::<R, E>(flags, executor, &mut tasks).and_then(|ends| {
-        executor.drive(run, ends, |ends, pass| drive(ends, flags.flags.tasks, pass))
+        let ends = Arc::new(Mutex::new(ends));
+        executor.drive(run, &|pass| Box::pin(drive(Arc::clone(&ends), flags.flags.tasks, pass)))
     });
     // The driver's ends are dropped now, and the end runs along the chain.
     let join = |(place, task)| (place, executor.join(task));
@@ -48,7 +51,8 @@ fn start_idle<R: Receiver<Token: MemoryToken>, E: Executor>(
     let latch = StartLatch::new(flags.chain.idle);
     for _ in 0..flags.chain.idle {
         let (from, to) = R::link(flags.capacity());
-        tasks.push(executor.spawn(polls.of(pass_on(from, to, latch.guard(None)))));
+        let task = boxed(polls.of(pass_on(from, to, latch.guard(None))));
+        tasks.push(executor.spawn(task));
     }
     await_start(executor, latch)?;
     Ok(tasks)
@@ -82,20 +86,25 @@ fn build<R: Receiver<Token: MemoryToken>, E: Executor>(
             executor.spawn(pass_on(from, to, guard))
         } else {
             let from = TokenSource::new(from, backlog, fault);
-            // In a box, so that spawning is compiled once for all links.
-            let task: Pin<Box<dyn Future<Output = Result<u64>> + Send>> = if is_plain {
-                Box::pin(pass_stream_on(from, to, guard))
+            executor.spawn(if is_plain {
+                boxed(pass_stream_on(from, to, guard))
             } else {
                 let memory = WorkingSet::new(flags.chain.touch);
-                Box::pin(work_and_pass_on(from, to, memory, guard))
-            };
-            executor.spawn(task)
+                boxed(work_and_pass_on(from, to, memory, guard))
+            })
         };
         tasks.push((place, task));
     }
     await_start(executor, latch)?;
     let (last, first) = builder.driver_ends();
     Ok((last, first, tokens))
+}
+
+/// A task of any kind: spawning it is compiled once, and not for each link.
+fn boxed(
+    task: impl Future<Output = Result<u64>> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = Result<u64>> + Send>> {
+    Box::pin(task)
 }
 
 /// A task of the chain: takes a token, adds one to it, hands it on, until the link ends.
@@ -152,10 +161,11 @@ fn receiver_gone() -> io::Error {
 
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive<R: Receiver<Token: MemoryToken>>(
-    (mut last, mut first, mut tokens): Ends<R>,
+    ends: Arc<Mutex<Ends<R>>>,
     tasks: u32,
     mut pass: Pass,
-) -> Driven<Ends<R>> {
+) -> Driven<()> {
+    let (last, first, tokens) = &mut *ends.lock().await;
     let early = || anyhow!("the chain ended early");
     let result: Result<()> = async {
         while let Some(iteration) = pass.next_iteration() {
@@ -175,5 +185,5 @@ async fn drive<R: Receiver<Token: MemoryToken>>(
         Ok(())
     }
     .await;
-    ((last, first, tokens), pass, result)
+    ((), pass, result)
 }

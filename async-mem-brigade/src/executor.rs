@@ -1,9 +1,14 @@
 //! Executors, as a brigade uses them.
 
+use std::pin::Pin;
+
 use contract::{Pass, Run};
 use runtime::{Driven, DriverKind};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
+
+/// The driver of a chain in one pass.
+pub type Driver = Pin<Box<dyn Future<Output = Driven<()>> + Send>>;
 
 /// Runs tasks.
 pub trait Executor {
@@ -19,21 +24,11 @@ pub trait Executor {
     /// Runs tasks until this one has ended; one that panicked is an error.
     fn join<T: 'static>(&self, task: Self::Task<T>) -> anyhow::Result<T>;
 
-    /// Spawns the driver for each pass of a run.
-    fn drive<S, F>(
-        &self,
-        run: &mut Run,
-        mut ends: S,
-        drive: impl Fn(S, Pass) -> F,
-    ) -> anyhow::Result<()>
-    where
-        S: Send + 'static,
-        F: Future<Output = Driven<S>> + Send + 'static,
-    {
+    /// Spawns a driver for each pass of a run.
+    fn drive(&self, run: &mut Run, driver: &dyn Fn(Pass) -> Driver) -> anyhow::Result<()> {
         while let Some(pass) = run.next_pass()? {
-            let driver = drive(ends, pass);
-            let (pass, result);
-            (ends, pass, result) = self.join(self.spawn(async { Ok(driver.await) }))?;
+            let driver = driver(pass);
+            let ((), pass, result) = self.join(self.spawn(async { Ok(driver.await) }))?;
             run.finish(pass)?;
             result?;
         }
@@ -63,16 +58,7 @@ impl Executor for Tokio {
         self.runtime.block_on(runtime::join(task))
     }
 
-    fn drive<S, F>(
-        &self,
-        run: &mut Run,
-        ends: S,
-        drive: impl Fn(S, Pass) -> F,
-    ) -> anyhow::Result<()>
-    where
-        S: Send + 'static,
-        F: Future<Output = Driven<S>> + Send + 'static,
-    {
-        runtime::drive(&self.runtime, self.driver, run, ends, drive)
+    fn drive(&self, run: &mut Run, driver: &dyn Fn(Pass) -> Driver) -> anyhow::Result<()> {
+        runtime::drive(&self.runtime, self.driver, run, (), |(), pass| driver(pass))
     }
 }

@@ -9,5 +9,5 @@ mod source;
 
 pub use brigade::{Brigade, brigade};
 pub use chain::Buffer;
-pub use executor::{Executor, Tokio};
+pub use executor::{Driver, Executor, Tokio};
 pub use flags::{BrigadeFlags, Transport, one_thread};

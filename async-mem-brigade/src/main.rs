@@ -38,8 +38,8 @@ struct Cli {
     #[command(flatten)]
     brigade: BrigadeFlags,
     /// Executor of the tasks
-    #[arg(long, value_enum, default_value_t = Kind::Tokio)]
-    executor: Kind,
+    #[arg(long, value_enum, default_value_t = ExecutorKind::Tokio)]
+    executor: ExecutorKind,
     #[command(flatten)]
     runtime: RuntimeFlags,
     #[command(flatten)]
@@ -50,7 +50,7 @@ struct Cli {
 
 /// Executor of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ExecutorKind {
     /// Tokio, with the scheduler that --flavor names
     Tokio,
     /// a lower bound: one thread, first in first out, no lock and no atomic operation; with
@@ -123,7 +123,7 @@ impl Program for Cli {
         let mut brigade = self.brigade.clone();
         let timers = runtime::timer_needs(self.idle.timers(&mut brigade.chain.idle));
         let chain = brigade.describe("async-mem-brigade")?;
-        if self.executor == Kind::Minimal {
+        if self.executor == ExecutorKind::Minimal {
             self.on_minimal()?;
             let runtime = one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
             return Ok(Description { runtime: Some(runtime), ..chain });
@@ -138,7 +138,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    if cli.executor == Kind::Minimal {
+    if cli.executor == ExecutorKind::Minimal {
         return cli.on_minimal()?(&cli.brigade, &minimal::Executor::new(), run);
     }
     let mut flags = cli.brigade.clone();

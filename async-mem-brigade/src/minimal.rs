@@ -8,10 +8,10 @@
 #![expect(unsafe_code, reason = "a waker that is a number is made by hand")]
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr;
@@ -22,8 +22,9 @@ use anyhow::bail;
 use contract::console;
 
 thread_local! {
-    /// Numbers of the tasks that are ready to run.
-    static READY: RefCell<VecDeque<usize>> = const { RefCell::new(VecDeque::new()) };
+    /// Numbers of the tasks that are ready to run. Not dropped: else each use would check that it is there.
+    static READY: RefCell<ManuallyDrop<VecDeque<usize>>> =
+        const { RefCell::new(ManuallyDrop::new(VecDeque::new())) };
 }
 
 static WAKER: RawWakerVTable = RawWakerVTable::new(
@@ -67,25 +68,29 @@ impl Executor {
     /// An executor for this thread, in place of any before.
     #[expect(clippy::new_without_default, reason = "it clears the thread's queue")]
     pub fn new() -> Self {
-        READY.take();
+        READY.with_borrow_mut(|ready| ready.clear());
         Executor(RefCell::default())
     }
 
     /// Polls tasks until none is ready.
     fn run(&self) {
+        let current = Cell::new(0);
+        while let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.run_until_panic(&current))) {
+            self.0.borrow_mut()[current.get()] = Task::Ended(Err(panic));
+        }
+    }
+
+    fn run_until_panic(&self, current: &Cell<usize>) {
         let mut tasks = self.0.borrow_mut();
-        while let Some(number) = READY.with_borrow_mut(VecDeque::pop_front) {
+        while let Some(number) = READY.with_borrow_mut(|ready| ready.pop_front()) {
             let Some(Task::Runs(task)) = tasks.get_mut(number) else { continue };
+            current.set(number);
             // SAFETY: nothing is behind the pointer, which is a number, and WAKER's functions do not
             // follow it. They may run on any thread, which has a queue of its own.
             let waker = unsafe { Waker::new(ptr::without_provenance(number), &WAKER) };
-            let mut context = Context::from_waker(&waker);
-            tasks[number] =
-                match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut context))) {
-                    Ok(Poll::Pending) => continue,
-                    Ok(Poll::Ready(output)) => Task::Ended(Ok(output)),
-                    Err(panic) => Task::Ended(Err(panic)),
-                };
+            if let Poll::Ready(output) = task.as_mut().poll(&mut Context::from_waker(&waker)) {
+                tasks[number] = Task::Ended(Ok(output));
+            }
         }
     }
 }

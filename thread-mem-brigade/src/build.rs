@@ -6,7 +6,7 @@ use chain::{Backlog, ChainBuilder, MemoryToken, StartLatch, TaskResults, Working
 use threads::{CpuAssignment, Spawner, Thread};
 
 use crate::cli::Cli;
-use crate::links::Link;
+use crate::links::Receiver;
 use crate::source::TokenSource;
 use crate::{pass_on, work_and_pass_on};
 
@@ -19,16 +19,16 @@ pub(crate) fn join(threads: Threads) -> TaskResults {
 }
 
 /// Builds a chain, waits until each thread runs, and returns the driver's ends.
-pub(crate) fn build<M: MemoryToken, L: Link<M>>(
+pub(crate) fn build<R: Receiver<Token: MemoryToken>>(
     cli: &Cli,
     cpus: &CpuAssignment,
     tasks: u32,
-    mut backlog: Option<Backlog<M>>,
+    mut backlog: Option<Backlog<R::Token>>,
     threads: &mut Threads,
-) -> anyhow::Result<(L::Receiver, L::Sender)> {
+) -> anyhow::Result<(R, R::Sender)> {
     let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
-    let link = || Ok(L::link(cli.capacity()));
+    let link = || Ok(R::link(cli.capacity()));
     let mut builder = ChainBuilder::new(tasks, cli.chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);

@@ -22,6 +22,7 @@ mod source;
 use std::io;
 use std::mem;
 use std::process::ExitCode;
+use std::sync::mpsc;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -29,37 +30,37 @@ use build::{Threads, build, join};
 use chain::{Buffer, MemoryToken, Tokens, WorkingSet};
 use cli::{Cli, Transport};
 use contract::Run;
-use links::{Condvar, Futex, Link, Mpsc, Put, Take};
+use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
 use source::TokenSource;
 use threads::{CpuAssignment, rest};
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run| match (cli.transport, cli.chain.is_number()) {
-        (Transport::Futex, true) => measure::<usize, Futex>(cli, run),
-        (Transport::Futex, false) => measure::<Buffer, Futex>(cli, run),
-        (Transport::Mpsc, true) => measure::<usize, Mpsc>(cli, run),
-        (Transport::Mpsc, false) => measure::<Buffer, Mpsc>(cli, run),
-        (Transport::Condvar, true) => measure::<usize, Condvar>(cli, run),
-        (Transport::Condvar, false) => measure::<Buffer, Condvar>(cli, run),
+        (Transport::Futex, true) => measure::<FutexReceiver<usize>>(cli, run),
+        (Transport::Futex, false) => measure::<FutexReceiver<Buffer>>(cli, run),
+        (Transport::Mpsc, true) => measure::<mpsc::Receiver<usize>>(cli, run),
+        (Transport::Mpsc, false) => measure::<mpsc::Receiver<Buffer>>(cli, run),
+        (Transport::Condvar, true) => measure::<CondvarEnd<usize>>(cli, run),
+        (Transport::Condvar, false) => measure::<CondvarEnd<Buffer>>(cli, run),
     })
 }
 
 /// The brigade, beside a chain of idle threads if there are any.
-fn measure<M: MemoryToken, L: Link<M>>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+fn measure<R: Receiver<Token: MemoryToken>>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     cli.futex.set()?;
     let cpus = CpuAssignment::new(cli.placement)?;
     if cli.chain.idle == 0 {
-        return brigade::<M, L>(cli, &cpus, run);
+        return brigade::<R>(cli, &cpus, run);
     }
     let mut idle = Threads::new();
-    let built = build::<M, L>(cli, &cpus, cli.chain.idle, None, &mut idle);
-    let slept = built.context("the idle tasks").and_then(|_ends| {
-        rest::beside(&rest::other_threads()?, || brigade::<M, L>(cli, &cpus, run))
-    });
+    let built = build::<R>(cli, &cpus, cli.chain.idle, None, &mut idle);
+    let slept = built
+        .context("the idle tasks")
+        .and_then(|_ends| rest::beside(&rest::other_threads()?, || brigade::<R>(cli, &cpus, run)));
     join(idle).into_idle_result(slept)
 }
 
-fn brigade<M: MemoryToken, L: Link<M>>(
+fn brigade<R: Receiver<Token: MemoryToken>>(
     cli: &Cli,
     cpus: &CpuAssignment,
     run: &mut Run,
@@ -67,14 +68,14 @@ fn brigade<M: MemoryToken, L: Link<M>>(
     let backlog = cli.chain.backlog();
     let tokens = Tokens::new(&cli.chain, backlog.clone());
     let mut threads = Threads::new();
-    let built = build::<M, L>(cli, cpus, cli.flags.tasks, backlog, &mut threads);
+    let built = build::<R>(cli, cpus, cli.flags.tasks, backlog, &mut threads);
     let driven = built.and_then(|ends| drive(cli, ends, tokens, run));
     // The driver's ends are dropped now, and the end runs along the chain.
     join(threads).into_result(driven, run.sent())
 }
 
 /// A thread of the chain: takes a token, adds one to it, hands it on, until the end.
-fn pass_on<M: MemoryToken>(mut from: impl Take<M>, mut to: impl Put<M>) -> io::Result<u64> {
+fn pass_on<R: Receiver<Token: MemoryToken>>(mut from: R, mut to: R::Sender) -> io::Result<u64> {
     let mut passed = 0;
     while let Some(token) = from.take() {
         to.put(token.passed())?;
@@ -84,9 +85,9 @@ fn pass_on<M: MemoryToken>(mut from: impl Take<M>, mut to: impl Put<M>) -> io::R
 }
 
 /// The same with work, or with tokens that do not come from a link alone.
-fn work_and_pass_on<M: MemoryToken>(
-    mut from: TokenSource<impl Take<M>, M>,
-    mut to: impl Put<M>,
+fn work_and_pass_on<R: Receiver<Token: MemoryToken>>(
+    mut from: TokenSource<R>,
+    mut to: R::Sender,
     mut memory: WorkingSet,
 ) -> io::Result<u64> {
     let mut passed = 0;
@@ -99,10 +100,10 @@ fn work_and_pass_on<M: MemoryToken>(
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
-fn drive<M: MemoryToken>(
+fn drive<R: Receiver<Token: MemoryToken>>(
     cli: &Cli,
-    (mut last, mut first): (impl Take<M>, impl Put<M>),
-    mut tokens: Tokens<M>,
+    (mut last, mut first): (R, R::Sender),
+    mut tokens: Tokens<R::Token>,
     run: &mut Run,
 ) -> anyhow::Result<()> {
     while let Some(mut pass) = run.next_pass()? {

@@ -5,24 +5,24 @@ use std::thread;
 
 use chain::{Backlog, Fault, MemoryToken, Misbehaviour};
 
-use crate::links::Take;
+use crate::links::Receiver;
 
 /// A link, with a backlog after each token of it, and with a fault that a test asks for.
-pub(crate) struct TokenSource<R, M> {
+pub(crate) struct TokenSource<R: Receiver<Token: MemoryToken>> {
     link: R,
-    backlog: Option<Backlog<M>>,
+    backlog: Option<Backlog<R::Token>>,
     /// Tokens of the backlog that are left in this iteration, the next one last.
-    rest: Vec<M>,
+    rest: Vec<R::Token>,
     fault: Option<Misbehaviour>,
 }
 
-impl<R: Take<M>, M: MemoryToken> TokenSource<R, M> {
-    pub(crate) fn new(link: R, backlog: Option<Backlog<M>>, fault: Option<Fault>) -> Self {
+impl<R: Receiver<Token: MemoryToken>> TokenSource<R> {
+    pub(crate) fn new(link: R, backlog: Option<Backlog<R::Token>>, fault: Option<Fault>) -> Self {
         TokenSource { link, backlog, rest: Vec::new(), fault: fault.map(Misbehaviour::new) }
     }
 
     /// Takes the next token; `None` at the end.
-    pub(crate) fn take(&mut self) -> io::Result<Option<M>> {
+    pub(crate) fn take(&mut self) -> io::Result<Option<R::Token>> {
         let Some(fault) = &mut self.fault else { return Ok(self.next()) };
         while fault.hangs() {
             thread::park();
@@ -38,7 +38,7 @@ impl<R: Take<M>, M: MemoryToken> TokenSource<R, M> {
         Ok(token)
     }
 
-    fn next(&mut self) -> Option<M> {
+    fn next(&mut self) -> Option<R::Token> {
         if let Some(token) = self.rest.pop() {
             return Some(token);
         }

@@ -39,13 +39,13 @@ pub trait Shared: Default + Send + Sync + 'static {
     type Token: Send + 'static;
 
     /// Uses the slot.
-    fn with<R>(&self, act: impl FnOnce(&Slot<Self::Token>) -> R) -> R;
+    fn access<R>(&self, act: impl FnOnce(&Slot<Self::Token>) -> R) -> R;
 }
 
 impl<M: Default + Send + 'static> Shared for Mutex<Slot<M>> {
     type Token = M;
 
-    fn with<R>(&self, act: impl FnOnce(&Slot<M>) -> R) -> R {
+    fn access<R>(&self, act: impl FnOnce(&Slot<M>) -> R) -> R {
         // A panic leaves nothing half done.
         act(&self.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -65,7 +65,7 @@ thread_local! {
     };
 }
 
-// SAFETY: one thread alone uses the value, as `with` checks. Another one may drop it, so it must be Send.
+// SAFETY: one thread alone uses the value, as `access` checks. Another one may drop it, so it must be Send.
 unsafe impl<T: Send> Sync for OneThread<T> {}
 
 impl<T: Default> Default for OneThread<T> {
@@ -77,7 +77,7 @@ impl<T: Default> Default for OneThread<T> {
 impl<M: Default + Send + 'static> Shared for OneThread<Slot<M>> {
     type Token = M;
 
-    fn with<R>(&self, act: impl FnOnce(&Slot<M>) -> R) -> R {
+    fn access<R>(&self, act: impl FnOnce(&Slot<M>) -> R) -> R {
         let is_here = THREAD.with(|&thread| thread == self.thread);
         assert!(is_here, "a slot is used by one thread");
         act(&self.value)
@@ -138,20 +138,20 @@ impl<S: Shared> Receiver for End<S> {
     }
 
     fn take(&mut self) -> impl Future<Output = Option<S::Token>> {
-        poll_fn(|context| self.0.with(|slot| slot.take(context)))
+        poll_fn(|context| self.0.access(|slot| slot.take(context)))
     }
 }
 
 impl<S: Shared> Sender<S::Token> for End<S> {
     fn put(&mut self, token: S::Token) -> impl Future<Output = Result<(), impl Send>> {
         let mut token = Some(token);
-        poll_fn(move |context| self.0.with(|slot| slot.put(&mut token, context)))
+        poll_fn(move |context| self.0.access(|slot| slot.put(&mut token, context)))
     }
 }
 
 impl<S: Shared> Drop for End<S> {
     fn drop(&mut self) {
-        self.0.with(|slot| {
+        self.0.access(|slot| {
             slot.is_closed.set(true);
             slot.wake();
         });

@@ -2,16 +2,13 @@
 
 use std::io;
 use std::mem;
-use std::sync::{self, Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::{Link, Put, Take, receiver_gone};
-
-/// A mutex and a condition variable of std.
-pub(crate) struct Condvar;
+use super::{Receiver, Sender, receiver_gone};
 
 /// Either end of a link. One condition variable is enough: at most one of them waits, the sender for room
 /// or the receiver for a token.
-pub(crate) struct End<M>(Arc<(Mutex<Slot<M>>, sync::Condvar)>);
+pub(crate) struct CondvarEnd<M>(Arc<(Mutex<Slot<M>>, Condvar)>);
 
 struct Slot<M> {
     token: Option<M>,
@@ -21,18 +18,7 @@ struct Slot<M> {
     is_closed: bool,
 }
 
-impl<M: Send + 'static> Link<M> for Condvar {
-    type Receiver = End<M>;
-    type Sender = End<M>;
-
-    fn link(_: u32) -> (End<M>, End<M>) {
-        let slot = Slot { token: None, is_awaited: false, is_closed: false };
-        let shared = Arc::new((Mutex::new(slot), sync::Condvar::new()));
-        (End(Arc::clone(&shared)), End(shared))
-    }
-}
-
-impl<M> End<M> {
+impl<M> CondvarEnd<M> {
     fn lock(&self) -> MutexGuard<'_, Slot<M>> {
         // Nothing panics while it holds the lock.
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,7 +44,16 @@ impl<M> End<M> {
     }
 }
 
-impl<M: Send + 'static> Take<M> for End<M> {
+impl<M: Send + 'static> Receiver for CondvarEnd<M> {
+    type Token = M;
+    type Sender = Self;
+
+    fn link(_: u32) -> (Self, Self) {
+        let slot = Slot { token: None, is_awaited: false, is_closed: false };
+        let shared = Arc::new((Mutex::new(slot), Condvar::new()));
+        (CondvarEnd(Arc::clone(&shared)), CondvarEnd(shared))
+    }
+
     fn take(&mut self) -> Option<M> {
         let mut slot = self.wait_until(true);
         let token = slot.token.take();
@@ -67,7 +62,7 @@ impl<M: Send + 'static> Take<M> for End<M> {
     }
 }
 
-impl<M: Send + 'static> Put<M> for End<M> {
+impl<M: Send + 'static> Sender<M> for CondvarEnd<M> {
     fn put(&mut self, token: M) -> io::Result<()> {
         let mut slot = self.wait_until(false);
         if slot.is_closed {
@@ -79,7 +74,7 @@ impl<M: Send + 'static> Put<M> for End<M> {
     }
 }
 
-impl<M> Drop for End<M> {
+impl<M> Drop for CondvarEnd<M> {
     fn drop(&mut self) {
         let mut slot = self.lock();
         slot.is_closed = true;

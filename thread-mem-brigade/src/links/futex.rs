@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use threads::{HandoffCell, futex};
 
-use super::{Link, Put, Take, receiver_gone};
+use super::{Receiver, Sender, receiver_gone};
 
 /// The slot holds a token.
 const FULL: u32 = 1;
@@ -22,8 +22,11 @@ const AWAITED: u32 = 2;
 /// An end is gone.
 const CLOSED: u32 = 4;
 
-/// A word on which threads sleep by futex(2).
-pub(crate) struct Futex;
+/// End to take tokens from.
+pub(crate) struct FutexReceiver<M>(Arc<Slot<M>>);
+
+/// End to put tokens into.
+pub(crate) struct FutexSender<M>(Arc<Slot<M>>);
 
 struct Slot<M> {
     word: AtomicU32,
@@ -31,21 +34,15 @@ struct Slot<M> {
     token: HandoffCell<M>,
 }
 
-pub(crate) struct Receiver<M>(Arc<Slot<M>>);
+impl<M: Send + 'static> Receiver for FutexReceiver<M> {
+    type Token = M;
+    type Sender = FutexSender<M>;
 
-pub(crate) struct Sender<M>(Arc<Slot<M>>);
-
-impl<M: Send + 'static> Link<M> for Futex {
-    type Receiver = Receiver<M>;
-    type Sender = Sender<M>;
-
-    fn link(_: u32) -> (Receiver<M>, Sender<M>) {
+    fn link(_: u32) -> (Self, FutexSender<M>) {
         let slot = Arc::new(Slot { word: AtomicU32::new(0), token: HandoffCell::default() });
-        (Receiver(Arc::clone(&slot)), Sender(slot))
+        (FutexReceiver(Arc::clone(&slot)), FutexSender(slot))
     }
-}
 
-impl<M: Send + 'static> Take<M> for Receiver<M> {
     fn take(&mut self) -> Option<M> {
         let slot = &*self.0;
         let mut state = slot.word.load(Ordering::Acquire);
@@ -64,7 +61,7 @@ impl<M: Send + 'static> Take<M> for Receiver<M> {
     }
 }
 
-impl<M: Send + 'static> Put<M> for Sender<M> {
+impl<M: Send + 'static> Sender<M> for FutexSender<M> {
     fn put(&mut self, token: M) -> io::Result<()> {
         let slot = &*self.0;
         let mut state = slot.word.load(Ordering::Acquire);
@@ -124,13 +121,13 @@ impl<M> Slot<M> {
     }
 }
 
-impl<M> Drop for Receiver<M> {
+impl<M> Drop for FutexReceiver<M> {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-impl<M> Drop for Sender<M> {
+impl<M> Drop for FutexSender<M> {
     fn drop(&mut self) {
         self.0.close();
     }

@@ -6,25 +6,25 @@ use super::*;
 
 #[test]
 fn numbers_come_out_in_the_order_in_which_they_went_in() {
-    fn test<L: Link<usize>>() {
-        let (mut receiver, mut sender) = L::link(1);
+    fn test<R: Receiver<Token = usize>>() {
+        let (mut receiver, mut sender) = R::link(1);
         let thread = thread::spawn(move || (0..20_000).try_for_each(|n| sender.put(n)));
         assert!((0..20_000).eq(std::iter::from_fn(|| receiver.take())));
         thread.join().unwrap().unwrap();
     }
-    test::<Futex>();
-    test::<Mpsc>();
-    test::<Condvar>();
+    test::<FutexReceiver<usize>>();
+    test::<mpsc::Receiver<usize>>();
+    test::<CondvarEnd<usize>>();
 }
 
 /// The end comes while the other side is on its way to sleep, or not yet, or already there.
 #[test]
 fn an_end_at_any_moment_is_seen() {
-    fn test<L: Link<usize>>() {
+    fn test<R: Receiver<Token = usize>>() {
         for round in 0..300 {
-            let (mut receiver, sender) = L::link(1);
+            let (mut receiver, sender) = R::link(1);
             let taker = thread::spawn(move || receiver.take());
-            let (dropped, mut full) = L::link(1);
+            let (dropped, mut full) = R::link(1);
             let putter = thread::spawn(move || (0..2).try_for_each(|n| full.put(n)));
             (0..round * 20).for_each(|_| std::hint::spin_loop());
             drop((sender, dropped));
@@ -32,21 +32,21 @@ fn an_end_at_any_moment_is_seen() {
             assert_eq!(putter.join().unwrap().unwrap_err().kind(), ErrorKind::BrokenPipe);
         }
     }
-    test::<Futex>();
-    test::<Mpsc>();
-    test::<Condvar>();
+    test::<FutexReceiver<usize>>();
+    test::<mpsc::Receiver<usize>>();
+    test::<CondvarEnd<usize>>();
 }
 
 /// Only a futex link keeps its token in memory that does not drop it.
 #[test]
 fn a_token_that_nobody_takes_is_dropped_once() {
     let token = Arc::new(());
-    let (receiver, mut sender) = Futex::link(1);
+    let (receiver, mut sender) = FutexReceiver::link(1);
     sender.put(Arc::clone(&token)).unwrap();
     drop((sender, receiver));
     assert_eq!(Arc::strong_count(&token), 1);
 
-    let (mut receiver, mut sender) = Futex::link(1);
+    let (mut receiver, mut sender) = FutexReceiver::link(1);
     sender.put(Arc::clone(&token)).unwrap();
     drop(receiver.take());
     drop(receiver);
