@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use contract::message::Usage;
-use record::{Also, Memory, MemoryChange, Metric, Record, distribution};
+use facts::{Also, Memory, MemoryChange, Metric, Record, distribution};
 use switchcost::figures::Figures;
 use switchcost::measure::store::Store;
 use switchcost::views::compare::Verdict;

@@ -6,7 +6,7 @@
 use std::fs;
 
 use contract::message::{Need, Needs};
-use observe::limits::{LimitState, Limits};
+use facts::limits::{LimitState, Limits};
 use switchcost::render;
 use switchcost::views::doctor::{self, Asked, Checkup};
 use tempfile::TempDir;

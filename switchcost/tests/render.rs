@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
-use record::Record;
+use facts::Record;
 use switchcost::figures::Figures;
 use switchcost::measure::store;
 use switchcost::render;
@@ -258,7 +258,7 @@ fn a_record_cannot_bring_markup_into_the_page() {
     const ATTACK: &str = "</title></style></pre>\"'><script>alert(1)</script><img src=x onerror=a>";
     let records_of = records;
     let records = records_of();
-    let mut header = record::Run::clone(&records[0].header);
+    let mut header = facts::Run::clone(&records[0].header);
     for section in &mut header.plan.sections {
         section.title.push_str(ATTACK);
     }
@@ -320,7 +320,7 @@ fn the_page_is_folded_below_the_answer() {
     }
     // Without an answer the first table is open.
     let mut bare = records();
-    let mut header = record::Run::clone(&bare[0].header);
+    let mut header = facts::Run::clone(&bare[0].header);
     header.plan.cases.iter_mut().for_each(|case| case.answer = None);
     let header = std::sync::Arc::new(header);
     bare.iter_mut().for_each(|record| record.header = header.clone());

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use observe::usage::cpu_time;
+use facts::usage::cpu_time;
 
 use super::Conformity;
 use super::candidate::{Candidate, until};

@@ -7,8 +7,8 @@
 
 use std::cmp::Ordering;
 
-use record::Record;
-use record::machine::Cache;
+use facts::Record;
+use facts::machine::Cache;
 use serde::Serialize;
 use stats::Estimate;
 
@@ -169,7 +169,7 @@ fn data_caches(caches: &[Cache]) -> impl Iterator<Item = (String, u64)> {
 mod tests {
     use super::*;
     use crate::testing;
-    use record::{Memory, MemoryChange, Run};
+    use facts::{Memory, MemoryChange, Run};
     use stats::Interval;
     use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use record::Account;
+use facts::Account;
 use serde::Serialize;
 
 use super::doubt::Doubt;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::mem::discriminant;
 
 use contract::units::{Bytes, Nanos};
-use record::{Memory, Record, Timing};
+use facts::{Memory, Record, Timing};
 use serde::Serialize;
 use stats::MIN_ROUNDS;
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Usage;
-use record::{Metric, NOT_RUN, Quantity, Record, Side};
+use facts::{Metric, NOT_RUN, Quantity, Record, Side};
 use serde::Serialize;
 
 use crate::measure::quiet;

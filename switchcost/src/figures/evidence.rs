@@ -10,7 +10,7 @@
 use std::fmt;
 
 use contract::message::Claim;
-use record::{Metric, Record};
+use facts::{Metric, Record};
 use serde::Serialize;
 
 /// Counted for each hop: means over the processes.

@@ -1,6 +1,6 @@
 //! Bytes for each task: the slope of memory over the number of tasks.
 
-use record::{Memory, Record};
+use facts::{Memory, Record};
 use serde::Serialize;
 use stats::{Halves, Interval, Line, TheilSen};
 
@@ -177,7 +177,7 @@ impl Fit {
 mod tests {
     use super::*;
     use crate::testing;
-    use record::MemoryChange;
+    use facts::MemoryChange;
 
     /// A run in which each task holds 100 bytes of its own, 30 of stack, 20 of page tables and 10
     /// of slab; the upper half of the counts twice as much of its own if `bent`.

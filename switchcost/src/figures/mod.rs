@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Metric, NOT_RUN, Quantity, Record, Side};
+use facts::{Metric, NOT_RUN, Quantity, Record, Side};
 use serde::{Serialize, Serializer};
 use stats::{Estimate, Interval, Mode};
 

@@ -1,9 +1,9 @@
 //! Numbers as people read them: every view and every sentence of the runner shows them by these.
 //!
-//! Tables show four significant digits ([`record::Quantity::show`]), the answer and its sentences two.
+//! Tables show four significant digits ([`facts::Quantity::show`]), the answer and its sentences two.
 
 use contract::units;
-use record::Quantity;
+use facts::Quantity;
 use stats::{Estimate, Interval, MIN_ROUNDS};
 
 /// Figure with two significant digits.

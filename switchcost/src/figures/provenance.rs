@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use record::{Record, Run};
+use facts::{Record, Run};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -64,7 +64,7 @@ pub fn machine(records: &[Record]) -> String {
     let cpu = machine.cpu_model.as_deref().unwrap_or("unknown CPU");
     let words = ["(R)", "(TM)", " Processor", " CPU"];
     let cpu = words.iter().fold(cpu.to_owned(), |cpu, word| cpu.replace(word, ""));
-    let number = |list: &Option<String>| Some(record::machine::cpu_list(list.as_ref()?)?.len());
+    let number = |list: &Option<String>| Some(facts::machine::cpu_list(list.as_ref()?)?.len());
     let cpus = match (number(&machine.cpus_online), number(&machine.affinity)) {
         (Some(online), Some(allowed)) if allowed < online => {
             format!(", {allowed} of {online} CPUs")

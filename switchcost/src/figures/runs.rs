@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-use record::{Metric, Place, Record};
+use facts::{Metric, Place, Record};
 use serde::Serialize;
 use stats::Estimate;
 

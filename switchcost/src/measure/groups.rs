@@ -1,8 +1,8 @@
 //! Which programs are alive together: all that fit, and the sides of a ratio in any case.
 
 use contract::message::{Description, Need, Needs};
+use facts::limits::Limits;
 use nix::sys::resource::{Resource, getrlimit};
-use observe::limits::Limits;
 
 use crate::plan::Case;
 

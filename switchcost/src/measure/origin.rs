@@ -1,7 +1,7 @@
 //! Continuing a run: only on the machine and by the build that began it.
 
 use anyhow::bail;
-use record::{Build, Machine, Run};
+use facts::{Build, Machine, Run};
 
 /// Checks that a run was begun on this machine, with these settings, by this build.
 ///
@@ -25,7 +25,7 @@ pub(crate) fn ensure_same(run: &Run, machine: &Machine, build: &Build) -> anyhow
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Plan;
+    use facts::Plan;
 
     #[test]
     fn known_differences_are_named_and_unknown_ones_are_not() {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use record::Process;
+use facts::Process;
 
 use crate::plan::Case;
 

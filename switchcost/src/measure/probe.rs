@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use contract::message::Description;
-use observe::limits::Limits;
+use facts::limits::Limits;
 
 use crate::measure::session::Session;
 use crate::plan::answer::Answer;

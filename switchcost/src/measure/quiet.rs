@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use record::{Record, Run, Slice, Timing};
+use facts::{Record, Run, Slice, Timing};
 use serde::Serialize;
 
 /// How much slower than the quick level a CPU may be, right before a slice and right after it.
@@ -200,7 +200,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::testing;
-    use record::Probe;
+    use facts::Probe;
 
     fn slice(total: u64, before: u32, after: u32) -> Slice {
         let probes = vec![Probe { cpu: 1, before, after }];

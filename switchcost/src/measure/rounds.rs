@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, ensure};
 use contract::message::{Description, Needs};
-use observe::limits::Limits;
-use record::{Build, NOT_RUN, Plan, Process, Record, Run, Side};
+use facts::limits::Limits;
+use facts::{Build, NOT_RUN, Plan, Process, Record, Run, Side};
 
 use crate::measure::groups::{blocks, fitting, most_alive, needs_of};
 use crate::measure::origin;
@@ -71,7 +71,7 @@ impl Rounds {
         cases: &[Case],
     ) -> anyhow::Result<Self> {
         signals::install()?;
-        let machine = observe::machine::read();
+        let machine = facts::machine::read();
         let header = Run::begin(command_line(), seed, machine, build, plan(cases));
         Ok(Rounds {
             executables,
@@ -131,7 +131,7 @@ impl Rounds {
             self.sizes.extend(size.map(|size| (identity, size)));
         }
         self.header = header.clone();
-        let now = record::record::milliseconds(SystemTime::now());
+        let now = facts::record::milliseconds(SystemTime::now());
         let since = Duration::from_millis(now.saturating_sub(header.started));
         self.begun = self.begun.checked_sub(since).unwrap_or(self.begun);
         self.records = earlier.records;
@@ -463,9 +463,9 @@ fn plan(cases: &[Case]) -> Plan {
     for case in in_order {
         // A filter leaves gaps.
         while plan.cases.len() < case.index as usize {
-            plan.cases.push(record::Case {
+            plan.cases.push(facts::Case {
                 section: case.section.title.clone(),
-                ..record::Case::default()
+                ..facts::Case::default()
             });
         }
         if plan.cases.len() == case.index as usize {

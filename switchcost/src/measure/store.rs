@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use record::{Process, Run};
+use facts::{Process, Run};
 
 use crate::system::signals;
 use nix::errno::Errno;

@@ -64,7 +64,7 @@ pub(super) fn merge(all: &mut Extra, more: Extra) {
 
 #[cfg(test)]
 mod tests {
-    use record::distribution;
+    use facts::distribution;
 
     use super::*;
 

@@ -6,11 +6,11 @@
 use std::time::{Duration, Instant};
 
 use contract::message::{Description, MOST_SAMPLES, Usage};
-use observe::{cache_line, interference, memory, migrations, perf, usage};
-use record::{
+use facts::{
     CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Slice,
     distribution,
 };
+use facts::{cache_line, interference, memory, migrations, perf, usage};
 
 use super::session::{Ended, Fault, Ready, Session};
 use super::sums::{each, merge, plus, sum};
@@ -467,7 +467,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    fn into_process(mut self, account: Option<record::Account>, lines: &[CacheLine]) -> Process {
+    fn into_process(mut self, account: Option<facts::Account>, lines: &[CacheLine]) -> Process {
         if let (Some(error), Some(samples)) = (&mut self.process.error, &self.process.samples) {
             *error += &format!("; {} iterations were timed before", samples.count);
         }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, bail, ensure};
-use record::Metric;
+use facts::Metric;
 
 use super::{COUNTS_OF_A_SLOPE, Section};
 use crate::system::console::{is_command, plain_line};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, bail};
-use record::{Build, Side};
+use facts::{Build, Side};
 
 use super::placement::{self, Absent};
 use super::programs::Executables;
@@ -90,7 +90,7 @@ impl Lineup {
             left_out,
             executables,
             names: [built[0].name(), built[1].name()],
-            build: Build { git_revision: None, dirty: None, ..observe::build::current() },
+            build: Build { git_revision: None, dirty: None, ..facts::build::current() },
         })
     }
 }

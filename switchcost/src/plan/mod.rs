@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use observe::machine::cpu_map::Relation;
-use record::{Also, Metric};
+use facts::machine::cpu_map::Relation;
+use facts::{Also, Metric};
 use serde::Deserialize;
 
 use crate::plan::setting::{Policy, Setting};
@@ -173,15 +173,15 @@ pub struct Case {
     /// True if it is the second of two equal processes in a round.
     pub twin: bool,
     /// Side of a duel.
-    pub side: Option<record::Side>,
+    pub side: Option<facts::Side>,
     /// True if it takes no turns: its figure is no time of iterations, or it takes most of the machine.
     pub alone: bool,
     /// Value of the flag that a curve or a slope runs over.
     pub x: Option<u64>,
     /// Table that it belongs to.
-    pub section: Arc<record::Section>,
+    pub section: Arc<facts::Section>,
     /// Cell of the table.
-    pub cell: Arc<record::Case>,
+    pub cell: Arc<facts::Case>,
 }
 
 /// Longest budget of a short run.
@@ -287,7 +287,7 @@ impl Plan {
                 true => &plain[..],
                 false => &section.columns[..],
             };
-            let table = Arc::new(record::Section {
+            let table = Arc::new(facts::Section {
                 title: section.title.clone(),
                 metric: section.metric.clone(),
                 also: section.also.clone(),
@@ -382,7 +382,7 @@ impl Row {
             relation: column.cpus.or(self.cpus),
             setting: Setting { policy: column.policy.or(self.policy), ..Setting::default() },
             skip_hold: column.skip_hold,
-            cell: Arc::new(record::Case {
+            cell: Arc::new(facts::Case {
                 section: section.to_owned(),
                 row: self.name.clone(),
                 column: column.name.clone(),

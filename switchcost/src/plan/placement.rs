@@ -1,7 +1,7 @@
 //! Cases that name their CPUs by a relation, on this machine.
 
 use anyhow::Context;
-use observe::machine::cpu_map::CpuMap;
+use facts::machine::cpu_map::CpuMap;
 
 use crate::plan::Case;
 use crate::plan::setting::Cpus;
@@ -39,7 +39,7 @@ fn place_on(map: &CpuMap, allowed: &[u32], cases: Vec<Case>) -> (Vec<Case>, Vec<
 
 #[cfg(test)]
 mod tests {
-    use observe::machine::cpu_map::{CacheGroups, Relation};
+    use facts::machine::cpu_map::{CacheGroups, Relation};
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use record::{Build, NOT_RUN, Side};
+use facts::{Build, NOT_RUN, Side};
 
 use crate::plan::checkout::{Checkout, EXECUTABLES};
 use crate::plan::{Case, ProgramTable, ProgramTables};
@@ -102,7 +102,7 @@ impl Programs {
     /// Build that they are of.
     pub fn build(&self) -> Build {
         let (git_revision, dirty) = self.checkout.as_ref().map_or((None, None), Checkout::revision);
-        Build { git_revision, dirty, ..observe::build::current() }
+        Build { git_revision, dirty, ..facts::build::current() }
     }
 
     /// Reason why a program is not there; `None` where it is.

@@ -90,7 +90,7 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut cpus = record::machine::cpu_list(text)
+        let mut cpus = facts::machine::cpu_list(text)
             .filter(|cpus| !cpus.is_empty())
             .ok_or_else(|| format!("'{text}' is no list of CPUs: write one such as 0,2-3"))?;
         cpus.sort_unstable();

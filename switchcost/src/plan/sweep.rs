@@ -6,7 +6,7 @@ mod tests;
 use std::sync::Arc;
 
 use contract::message::Description;
-use record::{Also, Metric, Section};
+use facts::{Also, Metric, Section};
 
 use crate::plan::Case;
 use crate::plan::answer::Answer;
@@ -148,12 +148,12 @@ impl Sweep {
             alone: self.alone,
             x: Some(x),
             section: Arc::new(Section { title: title.clone(), metric, also }),
-            cell: Arc::new(record::Case {
+            cell: Arc::new(facts::Case {
                 section: title,
                 row: subject.to_string(),
                 column: if pin { "pinned" } else { "unpinned" }.to_owned(),
                 over: Some(self.over.replace('-', "_")),
-                ..record::Case::default()
+                ..facts::Case::default()
             }),
             ..Case::default()
         }

@@ -1,6 +1,6 @@
 //! A comparison as tables.
 
-use record::Quantity;
+use facts::Quantity;
 use stats::Estimate;
 
 use super::document::Section;

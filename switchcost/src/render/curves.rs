@@ -1,7 +1,7 @@
 //! Curves as tables, with a line for each that says what it does.
 
 use contract::units;
-use record::Quantity;
+use facts::Quantity;
 
 use super::document::Section;
 use super::tables::{Footnotes, bare_or_headline};
@@ -190,7 +190,7 @@ fn sparkline(series: &Series<'_>, xs: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use record::{Case, Metric, Process, Samples};
+    use facts::{Case, Metric, Process, Samples};
 
     use super::*;
     use crate::figures::Figures;
@@ -215,7 +215,7 @@ mod tests {
                 let process = Process { samples: Samples::of(&[ns; 9]), ..process(round, x) };
                 records.push(testing::in_case(Metric::Hop, case.clone(), process));
             }
-            let error = format!("{}at most 99 tasks\nand more", record::NOT_RUN);
+            let error = format!("{}at most 99 tasks\nand more", facts::NOT_RUN);
             let process = Process { error: Some(error), ..process(round, 2000) };
             records.push(testing::in_case(Metric::Hop, case.clone(), process));
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use record::Quantity;
+use facts::Quantity;
 use stats::Interval;
 
 use super::layout::wrapped;

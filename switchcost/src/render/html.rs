@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
+use facts::Run;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use record::Run;
 use serde_json::Value;
 
 use super::plot::{self, Plot};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use contract::units::Bytes;
-use observe::limits::{CapabilityState, LimitState, LimitStatus, Resource, Rights};
+use facts::limits::{CapabilityState, LimitState, LimitStatus, Resource, Rights};
 use terminal_size::{Width, terminal_size_of};
 
 use super::grid::Grid;

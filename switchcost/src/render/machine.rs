@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use observe::machine::cpu_map::{CpuMap, Groups, Relation};
-use record::Quantity;
+use facts::Quantity;
+use facts::machine::cpu_map::{CpuMap, Groups, Relation};
 
 use super::layout::{named, wrapped};
 use super::{ABSENT, Grid, plainly};
@@ -150,8 +150,8 @@ fn classes(crossings: &Crossings) -> Grid {
 
 #[cfg(test)]
 mod tests {
-    use observe::machine::cpu_map::CacheGroups;
-    use record::Machine;
+    use facts::Machine;
+    use facts::machine::cpu_map::CacheGroups;
 
     use super::*;
     use crate::views::crossings::Crossing;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use contract::units::{Bytes, Nanos, bytes};
-use record::{Memory, Record};
+use facts::{Memory, Record};
 
 use super::layout::named;
 use super::plainly;
@@ -221,7 +221,7 @@ fn events(record: &Record) -> Option<String> {
 
 fn extra(record: &Record, out: &mut impl Write) -> io::Result<()> {
     for (name, d) in &record.extra {
-        let metric = record::Metric::Extra { name: name.clone(), stat: record::Stat::P50 };
+        let metric = facts::Metric::Extra { name: name.clone(), stat: facts::Stat::P50 };
         let show = |figure: u64| metric.quantity().show(figure as f64);
         let [p50, p99, max] = [d.p50, d.p99, d.max].map(show);
         let line = format!("p50 {p50}, p99 {p99}, max {max} (of {})", d.count);

@@ -1,7 +1,7 @@
 //! Tables of figures as text, with the sentences below them.
 
 use contract::units::{Bytes, bytes, bytes_like};
-use record::Quantity;
+use facts::Quantity;
 use stats::Estimate;
 
 use super::document::Section;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use record::Record;
+use facts::Record;
 use serde::Serialize;
 
 use super::args::TextOrJson;

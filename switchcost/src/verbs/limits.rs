@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use contract::message::Description;
-use observe::limits::{Limits, Raised, Refused, Shortage};
+use facts::limits::{Limits, Raised, Refused, Shortage};
 use serde::Serialize;
 
 use crate::measure::probe;

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use observe::cache_line;
-use observe::machine::cpu_map::CpuMap;
+use facts::cache_line;
+use facts::machine::cpu_map::CpuMap;
 
 use crate::plan::setting::Cpus;
 use crate::render;
@@ -42,7 +42,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     signals::install()?;
     let _turn = Turn::take();
     let crossings = Crossings {
-        machine: observe::machine::read(),
+        machine: facts::machine::read(),
         allowed: allowed.list().to_vec(),
         pairs: measure(&cpus, &map)?,
         cpus,

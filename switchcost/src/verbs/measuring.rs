@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
-use record::Record;
+use facts::Record;
 
 use super::args::{Measure, TIMEOUT};
 use super::output::{self, Format};

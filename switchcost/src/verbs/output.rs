@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use clap::ValueEnum;
-use record::Record;
+use facts::Record;
 use serde::Serialize;
 
 use crate::figures::doubt::{self, Doubt};

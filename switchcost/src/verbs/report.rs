@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use record::Record;
+use facts::Record;
 
 use super::output::{self, Format, figures_json, json};
 use crate::figures::Figures;

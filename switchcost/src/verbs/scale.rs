@@ -1,6 +1,6 @@
 //! `switchcost scale`: more and more tasks, up to the limit that stops each program.
 
-use record::Metric;
+use facts::Metric;
 
 use super::measuring::{Keep, carry_out, distinct};
 use crate::plan::range::Range;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use contract::message::MOST_SAMPLES;
 use contract::units::Span;
-use record::{Build, Metric, Plan, Process, Record, Run, Section};
+use facts::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
 use crate::figures::doubt;
@@ -131,14 +131,14 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
 /// The process as the only one of a run.
 fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Record> {
     let section = Section { title: case.program.clone(), metric: Metric::Hop, also: Vec::new() };
-    let cell = record::Case {
+    let cell = facts::Case {
         section: section.title.clone(),
         row: case.program.clone(),
-        ..record::Case::default()
+        ..facts::Case::default()
     };
     let mut plan = Plan::default();
     plan.put(&section, &cell);
-    let machine = observe::machine::read();
+    let machine = facts::machine::read();
     let run = Run::begin(crate::measure::rounds::command_line(), 0, machine, build, plan);
     process.run = run.id;
     Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)

@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
-use record::Metric;
+use facts::Metric;
 
 use super::measuring::{Keep, carry_out, distinct};
 use crate::plan::ensure_others;

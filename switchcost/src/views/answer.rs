@@ -1,7 +1,7 @@
 //! The answer: what a thread costs, what a task costs, and how many times as much. Made from the rows of a
 //! plan that have a name in it.
 
-use record::{Metric, Quantity, Timing};
+use facts::{Metric, Quantity, Timing};
 use serde::Serialize;
 use stats::Estimate;
 

@@ -10,7 +10,7 @@
 //! alone: in each round it is divided by theirs, which ran within the same seconds. A change counts if it is
 //! one beside each of them (an intersection-union test: R. L. Berger, Technometrics 24, 1982).
 
-use record::{Metric, Quantity};
+use facts::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Line};
 

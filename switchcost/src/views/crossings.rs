@@ -1,7 +1,7 @@
 //! A machine's CPUs, and what a cache line takes between them.
 
-use observe::machine::cpu_map::{CpuMap, Relation};
-use record::Machine;
+use facts::Machine;
+use facts::machine::cpu_map::{CpuMap, Relation};
 use serde::Serialize;
 
 /// Most CPUs of a matrix: it stays narrow, and its pairs are measured in seconds.

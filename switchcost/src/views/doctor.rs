@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Needs;
-use observe::limits::{LimitState, LimitStatus, Limits, Rights, Shortage};
+use facts::limits::{LimitState, LimitStatus, Limits, Rights, Shortage};
 use serde::Serialize;
 
 /// Limits, programs and remedies.

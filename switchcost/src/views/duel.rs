@@ -1,6 +1,6 @@
 //! A duel with its verdicts.
 
-use record::Record;
+use facts::Record;
 use serde::Serialize;
 
 use crate::figures::duel::{self, Row, verdict};

@@ -1,6 +1,6 @@
 //! What so many switches and so many tasks would cost here, as threads and as async tasks.
 
-use record::{Metric, Quantity};
+use facts::{Metric, Quantity};
 use serde::Serialize;
 
 use super::answer::{Answer, Row};

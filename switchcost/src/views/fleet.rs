@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use record::Record;
+use facts::Record;
 use serde::Serialize;
 
 use super::answer::{Answer, Row};

@@ -1,7 +1,7 @@
 //! Tables and curves: projections of the cube.
 
 use contract::message::Claim;
-use record::{Metric, Record};
+use facts::{Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contract::message::Distribution;
-use record::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
+use facts::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
 use switchcost::figures::Figures;
 use switchcost::render;
 use switchcost::views::compare::{Comparison, Verdict, compare};

@@ -1,7 +1,7 @@
 //! That a machine which has changed is not taken for a program that has, on files of which the truth is
 //! known.
 
-use record::{Also, Metric, Record};
+use facts::{Also, Metric, Record};
 use switchcost::figures::number::change;
 use switchcost::views::compare::{Comparison, Verdict};
 

@@ -110,9 +110,9 @@ impl Program {
 
         // Whoever handed on last may still be on its way to sleep.
         until("it rests", || {
-            let (before, begun) = (observe::usage::totals(&pids).unwrap(), Instant::now());
+            let (before, begun) = (facts::usage::totals(&pids).unwrap(), Instant::now());
             thread::sleep(Duration::from_millis(300));
-            let usage = observe::usage::totals(&pids).unwrap().since(&before);
+            let usage = facts::usage::totals(&pids).unwrap().since(&before);
             // The driver may look at the clock once a second. The kernel interrupts it, some ms after a ring
             // that it had was closed, for what is left to take down (io_ring_exit_work,
             // io_uring/io_uring.c): compio closes one that it asks for the operations that there are.

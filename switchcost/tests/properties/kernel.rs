@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use contract::message::{Need, Needs};
-use observe::limits::Limits;
-use observe::machine;
+use facts::Machine;
+use facts::limits::Limits;
+use facts::machine;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use record::Machine;
 
 use super::{inputs, number};
 

@@ -2,8 +2,8 @@
 //! become a figure, or spoil an interval.
 
 use contract::message::Distribution;
-use record::machine::CpuQuota;
-use record::{Machine, Metric, Process, Run};
+use facts::machine::CpuQuota;
+use facts::{Machine, Metric, Process, Run};
 use serde_json::{Value, json};
 
 /// No time in ns, no size in bytes and no count is larger: 2^57 ns are four years, and the widest

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::measure::quiet;
 use crate::system::console;
 use anyhow::{Context, bail};
-use record::{Kind, Process, Record, Run, SCHEMA};
+use facts::{Kind, Process, Record, Run, SCHEMA};
 use serde::Deserialize;
 
 use super::absurd;

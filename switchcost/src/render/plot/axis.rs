@@ -1,6 +1,6 @@
 //! Axes: the place of a value, and the values that have labels.
 
-use record::Quantity;
+use facts::Quantity;
 
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]

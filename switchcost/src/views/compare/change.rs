@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use record::Quantity;
+use facts::Quantity;
 use serde::Serialize;
 use stats::{Contrast, Estimate, Interval, MIN_ROUNDS};
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use record::machine::cpu_list;
+use crate::machine::cpu_list;
 use serde::{Deserialize, Serialize};
 
 use super::cpu::{CPUS, caches};

@@ -3,13 +3,14 @@
 mod clock;
 mod cpu;
 pub mod cpu_map;
+mod facts;
 #[cfg(test)]
 mod tests;
 mod virt;
 
 use std::path::Path;
 
-use record::machine::{Bound, CpuQuota, Machine, Rlimit, Rlimits, StartPressure, cpu_list};
+pub use facts::*;
 
 use crate::cgroup::{self, Groups};
 use crate::source::{Source, pressure, rlimit, word_after};

@@ -1,6 +1,6 @@
 //! Number of counters that there are descriptors for.
 
-use record::Scope;
+use crate::Scope;
 
 use super::reason::{self, Reason};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::machine::{Cache, Topology, cpu_list};
+use crate::machine::{Cache, Topology, cpu_list};
 
 use crate::source::Source;
 

@@ -10,12 +10,12 @@ mod reason;
 use std::collections::BTreeMap;
 use std::{fs, io};
 
+use crate::{Absent, Counters, Interference, Scope};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 use perf_event::{Builder, Counter};
 use procfs::process::Process;
-use record::{Absent, Counters, Interference, Scope};
 
 use crate::interference;
 use capacity::Capacity;

@@ -1,19 +1,28 @@
-//! The contents of a results file. Every type here is data: nothing in this crate reads the system.
+//! What a results file holds, and how it is read: facts of a process, of the machine and of its
+//! limits, seen from outside the process that is measured.
 //!
-//! A fact that could not be read is absent, never a guess and never 0. Times are in ns and sizes in
+//! The runner reads them while the program waits, so that nothing of it is in the measured process.
+//! A fact that cannot be read is absent, never a guess and never 0. Times are in ns and sizes in
 //! bytes.
 
 pub mod build;
 pub mod cache_line;
+mod cgroup;
 pub mod counters;
 pub mod interference;
+pub mod limits;
 pub mod machine;
 pub mod memory;
 pub mod metric;
+pub mod migrations;
+pub mod perf;
 pub mod plan;
 pub mod record;
 pub mod samples;
 pub mod slice;
+mod source;
+pub mod speed;
+pub mod usage;
 
 pub use build::Build;
 pub use cache_line::CacheLine;

@@ -1,6 +1,6 @@
 //! Machines made of files.
 
-use record::machine::Topology;
+use crate::machine::Topology;
 
 use super::*;
 use crate::source::fixtures::{GARBAGE, Root};
