@@ -1,8 +1,9 @@
 //! Strategies for work that blocks, in an async runtime.
 //!
 //! One iteration: a batch of N operations, each in a Tokio task of its own; a task on the same runtime
-//! spawns them one after the other and awaits them all. `--operation` says what an operation does
-//! (`operation.rs`), `--strategy` where it is done (`lib/blocking`).
+//! spawns them one after the other and awaits them all. With `--driver block-on` the main thread spawns
+//! them, from outside of the runtime, and waits for one more task that awaits them all. `--operation` says
+//! what an operation does (`operation.rs`), `--strategy` where it is done (`lib/blocking`).
 //!
 //! Timed: the N calls of `tokio::spawn`, the operations, and the N joins. Left out: drawing the
 //! operations, and the check of what each returned.
@@ -18,6 +19,7 @@
 
 mod operation;
 
+use std::mem::take;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,7 +31,7 @@ use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::samples::Recorder;
 use contract::{Defaults, Flags, Pass, Program, Run};
 use operation::{Operation, Work};
-use runtime::Driven;
+use runtime::{Driven, DriverFlags, DriverKind};
 use tokio::task::JoinHandle;
 
 /// Time what a Tokio runtime does with work that blocks, and what that does to its other tasks
@@ -41,6 +43,8 @@ struct Cli {
     work: Work,
     #[command(flatten)]
     blocking: BlockingFlags,
+    #[command(flatten)]
+    driver: DriverFlags,
     /// Threads besides the main one: workers alone for direct, else up to four workers (at most half) and
     /// others that may block [default: 8, or 44 for --operation sleep]
     #[arg(long, value_name = "N", allow_negative_numbers = true, hide_default_value = true, default_value = "8", default_value_if("operation", "sleep", "44"), value_parser = clap::value_parser!(u32).range(2..=32768))]
@@ -56,10 +60,15 @@ impl Program for Cli {
 
     fn describe(&self) -> anyhow::Result<Description> {
         self.work.check()?;
-        let own = Needs { bytes: Need::new(4 << 20, 1 << 10), ..Needs::default() };
+        let mut passes = vec![PassKind::main()];
+        let mut needs = Needs { bytes: Need::new(4 << 20, 1 << 10), ..Needs::default() };
+        if self.driver.driver == DriverKind::Spawned {
+            passes.push(neighbours::pass());
+            needs = needs + neighbours::needs();
+        }
         self.blocking.divide(self.pool)?.describe(Description {
-            passes: vec![PassKind::main(), neighbours::pass()],
-            needs: own + neighbours::needs(),
+            passes,
+            needs,
             ..Description::new("blocking-strategies", &self.flags, Claim::UserSwitch)
         })
     }
@@ -71,7 +80,8 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let threads = cli.blocking.divide(cli.pool)?;
-    blocking::serve(&threads, run, async |offload| Ok(Batches::new(cli, offload)), drive)
+    let prepare = async |offload| Ok(Batches::new(cli, offload));
+    blocking::serve(&threads, cli.driver.driver, run, prepare, drive)
 }
 
 /// The driver: runs a batch in each iteration, and times that.
@@ -86,7 +96,7 @@ async fn drive(
             batches.draw(iteration);
 
             let clock = Instant::now();
-            batches.run().await;
+            batches.run().await?;
             pass.record(clock.elapsed());
 
             for returned in batches.verify()? {
@@ -98,7 +108,7 @@ async fn drive(
         pass.add_extra("operation", &took);
         while progress.as_ref().is_some_and(|p| p.wants_more()) {
             batches.draw(0);
-            batches.run().await;
+            batches.run().await?;
             batches.verify()?;
         }
         Ok(())
@@ -111,11 +121,15 @@ async fn drive(
 struct Batches {
     count: u32,
     work: Work,
+    driver: DriverKind,
     offload: Offload,
     operations: Vec<Operation>,
-    tasks: Vec<JoinHandle<anyhow::Result<u64>>>,
+    tasks: Vec<Task>,
     results: Vec<anyhow::Result<u64>>,
 }
+
+/// The task of an operation.
+type Task = JoinHandle<anyhow::Result<u64>>;
 
 impl Batches {
     fn new(cli: &Cli, offload: Offload) -> Self {
@@ -123,6 +137,7 @@ impl Batches {
         Batches {
             count: cli.flags.tasks,
             work: cli.work,
+            driver: cli.driver.driver,
             offload,
             operations: Vec::with_capacity(count),
             tasks: Vec::with_capacity(count),
@@ -135,15 +150,20 @@ impl Batches {
     }
 
     /// The timed part: spawns a task for each operation, and awaits them all.
-    async fn run(&mut self) {
+    async fn run(&mut self) -> anyhow::Result<()> {
         for &operation in &self.operations {
             let offload = self.offload.clone();
             self.tasks
                 .push(tokio::spawn(async move { offload.run(move || operation.run()).await? }));
         }
-        for task in self.tasks.drain(..) {
-            self.results.push(runtime::join(task).await);
-        }
+        let joined = join_all(take(&mut self.tasks), take(&mut self.results));
+        (self.tasks, self.results) = match self.driver {
+            DriverKind::Spawned => joined.await,
+            DriverKind::BlockOn => {
+                runtime::join(tokio::spawn(async { anyhow::Ok(joined.await) })).await?
+            }
+        };
+        Ok(())
     }
 
     /// Checks what each operation returned, and returns that.
@@ -155,4 +175,15 @@ impl Batches {
         });
         checked.collect()
     }
+}
+
+/// Awaits tasks, and returns both vectors for the next batch.
+async fn join_all(
+    mut tasks: Vec<Task>,
+    mut results: Vec<anyhow::Result<u64>>,
+) -> (Vec<Task>, Vec<anyhow::Result<u64>>) {
+    for task in tasks.drain(..) {
+        results.push(runtime::join(task).await);
+    }
+    (tasks, results)
 }

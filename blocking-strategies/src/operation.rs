@@ -37,17 +37,15 @@ pub(crate) struct Work {
     )]
     kind: Kind,
 
-    /// Time that each operation sleeps or spins, 1s at most [default: drawn for each from an exponential
-    /// distribution with a mean of 10µs, cut to 1 to 49µs]
+    /// Time that each operation sleeps or spins, 1s at most [default: drawn for each from 1, 2, 3, 4, 5, 6, 7,
+    /// 8, 12 and 49µs]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     length: Option<Span>,
 }
 
-/// Mean of the exponential distribution that lengths are drawn from, in ns.
-const DRAWN_MEAN: f64 = 10_000.0;
-
-/// Least and greatest length that is drawn, in ns.
-const DRAWN: (f64, f64) = (1_000.0, 49_000.0);
+/// Lengths that are drawn from, in µs: those of the benchmarks of the crate blocking-permit
+/// (benches/dispatch.rs), whose results docs/CLAIMS.md compares. Their mean is 9.7 µs.
+const DRAWN: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 12, 49];
 
 /// Number of integers that are shuffled and sorted.
 const NUMBERS: u32 = 300;
@@ -107,14 +105,11 @@ impl Work {
     }
 
     fn length(&self, random: &mut Rng) -> Duration {
-        self.length.map_or_else(|| drawn(random.f64()), Duration::from)
+        match self.length {
+            Some(length) => length.into(),
+            None => Duration::from_micros(DRAWN[random.usize(..DRAWN.len())]),
+        }
     }
-}
-
-/// Length at a quantile from 0 to 1, by the inverse of the distribution.
-fn drawn(quantile: f64) -> Duration {
-    let ns = -DRAWN_MEAN * (1.0 - quantile).ln();
-    Duration::from_nanos(ns.clamp(DRAWN.0, DRAWN.1) as u64)
 }
 
 impl Operation {

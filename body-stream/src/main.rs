@@ -32,7 +32,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use blocking::Progress;
 use contract::{Interrupted, Pass, Run, signals};
-use runtime::Driven;
+use runtime::{Driven, DriverKind};
 use tokio::task::JoinHandle;
 
 use cli::Cli;
@@ -57,7 +57,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         let keeper = Keeper { store: cli.store, folder: folder.clone(), offload };
         connect(cli, address, keeper).await
     };
-    let served = blocking::serve(&cli.threads()?, run, connect_all, drive);
+    let served = blocking::serve(&cli.threads()?, DriverKind::Spawned, run, connect_all, drive);
     served.map_err(|e| server.explain(e))
 }
 

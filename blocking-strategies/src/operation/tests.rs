@@ -1,16 +1,6 @@
 use super::*;
 
 #[test]
-fn lengths_are_quantiles_of_an_exponential_distribution() {
-    // -10 ln(1 - q) µs, from tables of the natural logarithm, cut at both ends.
-    for (quantile, ns) in
-        [(0.0, 1_000), (0.5, 6_931), (0.9, 23_025), (0.99, 46_051), (0.999, 49_000)]
-    {
-        assert_eq!(drawn(quantile), Duration::from_nanos(ns), "{quantile}");
-    }
-}
-
-#[test]
 fn a_batch_follows_from_its_number() {
     for kind in [Kind::Sleep, Kind::Spin, Kind::Expensive] {
         let [third, again, fourth] = [3, 3, 4].map(|batch| {

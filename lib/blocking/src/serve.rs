@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use contract::{Pass, Run};
-use runtime::{Driven, WorkerCounts};
+use runtime::{Driven, DriverKind, WorkerCounts};
 use tokio::runtime::Runtime;
 
 use crate::neighbours::{self, Progress};
 use crate::strategy::{Offload, Threads};
 
-/// Starts the threads, has `prepare` make the driver's state, and spawns the driver for each pass, beside the
+/// Starts the threads, has `prepare` make the driver's state, and runs the driver in each pass, beside the
 /// neighbours in their own pass. At the end it counts the threads.
+///
+/// The neighbours need this thread: a driver of [`DriverKind::BlockOn`] has no such pass.
 pub fn serve<S: Send + 'static, F>(
     threads: &Threads,
+    kind: DriverKind,
     run: &mut Run,
     prepare: impl AsyncFnOnce(Offload) -> anyhow::Result<S>,
     drive: impl Fn(S, Pass, Option<Arc<Progress>>) -> F,
@@ -23,7 +26,7 @@ where
     let runtime = threads.build()?;
     let (offload, pool) = threads.start()?;
     let prepared = runtime.block_on(prepare(offload));
-    let passed = prepared.and_then(|state| serve_passes(&runtime, run, state, drive));
+    let passed = prepared.and_then(|state| serve_passes(&runtime, kind, run, state, drive));
     let served = passed.and_then(|()| threads.check_count());
     // A task that is left has the pool's queue.
     drop(runtime);
@@ -35,6 +38,7 @@ where
 
 fn serve_passes<S: Send + 'static, F>(
     runtime: &Runtime,
+    kind: DriverKind,
     run: &mut Run,
     mut state: S,
     drive: impl Fn(S, Pass, Option<Arc<Progress>>) -> F,
@@ -45,11 +49,19 @@ where
     while let Some(pass) = run.next_pass()? {
         let progress = pass.is(neighbours::PASS).then(Arc::<Progress>::default);
         let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
-        let driver = runtime.spawn(drive(state, pass, progress.clone()));
-        let heard = progress
-            .map(|progress| neighbours::listen(runtime, &progress, || !driver.is_finished()));
+        let driver = drive(state, pass, progress.clone());
+        let mut heard = None;
         let (mut pass, result);
-        (state, pass, result) = runtime.block_on(driver)?;
+        (state, pass, result) = match kind {
+            DriverKind::BlockOn => runtime.block_on(driver),
+            DriverKind::Spawned => {
+                let driver = runtime.spawn(driver);
+                heard = progress.map(|progress| {
+                    neighbours::listen(runtime, &progress, || !driver.is_finished())
+                });
+                runtime.block_on(driver)?
+            }
+        };
         if let Some(heard) = heard {
             let heard = heard?;
             pass.add_extra("heartbeat", &heard.heartbeat);

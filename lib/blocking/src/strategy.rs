@@ -26,6 +26,15 @@ pub struct BlockingFlags {
     /// Operations that may wait for a thread of --strategy dispatch [default: unbounded]
     #[arg(long, value_enum, help_heading = "Advanced")]
     pub queue: Option<Bound>,
+
+    /// Workers of the runtime; the other threads of --pool may block [default: all for direct, else up to 4,
+    /// at most half]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32767))]
+    pub workers: Option<u32>,
+
+    /// Operations of --strategy permit that block at once [default: one for each thread that is no worker]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32767))]
+    pub permits: Option<u32>,
 }
 
 /// Place where operations are done.
@@ -33,8 +42,7 @@ pub struct BlockingFlags {
 pub enum Strategy {
     /// in the task, on the worker that polls it
     Direct,
-    /// in the task, by block_in_place, with a permit of a semaphore: one for each thread that is no
-    /// worker
+    /// in the task, by block_in_place, with a permit of a semaphore
     Permit,
     /// on a fixed pool of threads; the answer comes by a oneshot
     Dispatch,
@@ -58,11 +66,11 @@ pub struct Threads {
     of_runtime: u32,
     of_pool: u32,
     bound: Bound,
+    permits: u32,
 }
 
 impl BlockingFlags {
-    /// Divides so many threads: workers alone for `direct`, else up to four workers (at most half) and
-    /// others that may block.
+    /// Divides so many threads into workers and those that may block.
     ///
     /// # Errors
     /// A [`BadUsage`] error if flags do not go together.
@@ -72,22 +80,48 @@ impl BlockingFlags {
                 "--queue: only a pool of the program's own has one: drop it, or use --strategy dispatch",
             ));
         }
-        let workers = match self.strategy {
-            Strategy::Direct => all,
-            _ => MOST_WORKERS.min(all / 2),
+        if self.permits.is_some() && self.strategy != Strategy::Permit {
+            return Err(BadUsage::new(
+                "--permits: only --strategy permit has them: drop it, or use that",
+            ));
+        }
+        let workers = match (self.strategy, self.workers) {
+            (Strategy::Direct, None) => all,
+            (Strategy::Direct, Some(workers)) if workers != all => {
+                return Err(BadUsage::new(format!(
+                    "--workers {workers}: all {all} threads of --strategy direct are workers: use --pool \
+                     {workers}"
+                )));
+            }
+            (_, None) => MOST_WORKERS.min(all / 2),
+            (_, Some(workers)) => workers,
         };
-        let of_runtime = match self.strategy {
-            Strategy::Direct | Strategy::Dispatch => 0,
-            Strategy::Permit | Strategy::SpawnBlocking => all - workers,
+        let others = match self.strategy {
+            Strategy::Direct => 0,
+            _ if workers >= all => {
+                return Err(BadUsage::new(format!(
+                    "--workers {workers}: --pool {all} has no thread left that may block: use --pool {} or \
+                     more",
+                    workers + 1
+                )));
+            }
+            _ => all - workers,
         };
+        let of_pool = if self.strategy == Strategy::Dispatch { others } else { 0 };
         let runtime = RuntimeFlags {
             flavor: Flavor::MultiThread,
             workers: Some(workers),
             placement: Placement::Free,
         };
-        let of_pool = all - workers - of_runtime;
-        let bound = self.queue.unwrap_or(Bound::Unbounded);
-        Ok(Threads { strategy: self.strategy, runtime, all, of_runtime, of_pool, bound })
+        Ok(Threads {
+            strategy: self.strategy,
+            runtime,
+            all,
+            of_runtime: others - of_pool,
+            of_pool,
+            bound: self.queue.unwrap_or(Bound::Unbounded),
+            permits: self.permits.unwrap_or(others),
+        })
     }
 }
 
@@ -114,7 +148,7 @@ impl Threads {
         Ok(match self.strategy {
             Strategy::Direct => (Offload::Direct, None),
             Strategy::Permit => {
-                let permits = Semaphore::new(self.of_runtime as usize);
+                let permits = Semaphore::new(self.permits as usize);
                 (Offload::Permit(Arc::new(permits)), None)
             }
             Strategy::Dispatch => {
@@ -184,7 +218,7 @@ mod tests {
     fn every_strategy_has_the_same_number_of_threads() {
         for all in [2, 3, 8, 44, 32768] {
             for &strategy in Strategy::value_variants() {
-                let flags = BlockingFlags { strategy, queue: None };
+                let flags = BlockingFlags { strategy, queue: None, workers: None, permits: None };
                 let threads = flags.divide(all).unwrap();
                 let others = threads.of_runtime + threads.of_pool;
                 assert_eq!(threads.runtime.workers, Some(all - others), "{strategy:?}");

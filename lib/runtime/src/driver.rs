@@ -10,7 +10,7 @@ use crate::counts::WorkerCounts;
 /// Place of the driver.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct DriverFlags {
-    /// Driver of the chain
+    /// Place of the driver
     #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
     pub driver: DriverKind,
 }
