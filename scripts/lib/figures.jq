@@ -1,10 +1,15 @@
 # Figures of `report --export-json`, and how they are shown.
 
 def digits($n): if . == 0 then "0" else
-    (fabs | log10 | floor) as $e | pow(10; $e - $n + 1) as $unit
+    pow(10; (fabs | log10 | floor) - $n + 1) as $unit
     | (. / $unit | round * $unit) as $x
-    | if $e >= $n - 1 then $x | round | tostring
-      else $x * pow(10; $n - 1 - $e) | round | . / pow(10; $n - 1 - $e) | tostring end end;
+    | ([$n - 1 - ($x | fabs * 1.000001 | log10 | floor), 0] | max) as $decimals
+    | if $decimals == 0 then $x | round | tostring
+      else ($x * pow(10; $decimals) | round | tostring) as $all
+        | (if $x < 0 then "-" else "" end) as $sign
+        | ($all | ltrimstr("-")) as $all
+        | ("0" * ([$decimals + 1 - ($all | length), 0] | max) // "") + $all
+        | $sign + .[:-$decimals] + "." + .[-$decimals:] end end;
 
 def scaled($step; $units): reduce $units[1:][] as $unit
     ([., $units[0]]; if .[0] >= $step * 0.995 then [.[0] / $step, $unit] else . end)

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Fills the figures of documents from the records in results/: see --help.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib/common.sh
+. "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
+
+usage() {
+    cat <<EOF
+Usage: scripts/figures.sh [--check] [DOCUMENT...]
+
+Puts figures into documents (default: README.md, docs/*.md and docs/findings/*.md). What stands between
+    <!--= EXPRESSION -->  and  <!--/-->
+is replaced by what the expression says of the records in results/: a jq expression with the functions of
+scripts/lib/documents.jq. One that ends with a line break fills lines, any other a part of its line. A verdict
+that its record does not bear, and a figure that the machine disturbed, are errors.
+
+    --check    change nothing; exit status 1 if a document differs
+EOF
+}
+
+check=
+documents=()
+for argument in "$@"; do
+    case $argument in
+    -h | --help) usage && exit ;;
+    --check) check=1 ;;
+    -*) usage_error "there is no option $argument" ;;
+    *) documents+=("$(realpath -- "$argument")") ;;
+    esac
+done
+command -v jq >/dev/null || fail "there is no jq: install it"
+cd "$root"
+[ ${#documents[@]} -gt 0 ] || documents=(README.md docs/*.md docs/findings/*.md)
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cargo build --release --quiet --package switchcost
+
+# The export of each file of records, by MACHINE/FILE.
+for file in results/*/*.jsonl; do
+    head -n 1 "$file" | jq -e .schema >/dev/null || continue
+    name=${file#results/}
+    target/release/switchcost report "$file" --format json |
+        jq --arg name "${name%.jsonl}" '{($name): .}'
+done | jq -s add >"$scratch/records.json"
+
+marker='(<!--= *(?<expression>.*?)-->)(?<text>.*?)(?=<!--/-->)'
+stale=()
+for document in "${documents[@]}"; do
+    jq -Rrs --arg marker "$marker" --arg name "$document" '
+        "include \"documents\"; . as $all | [" +
+        ([match($marker; "gs").captures[1].string
+          | "($all | try (\(.)) catch error(\($name + ": " + . | tojson) + \": \" + (. | tostring)))"]
+         | join(",\n")) + "]" ' "$document" >"$scratch/program.jq"
+    jq -L scripts/lib --from-file "$scratch/program.jq" "$scratch/records.json" >"$scratch/values.json"
+    jq -Rjs --arg marker "$marker" --slurpfile values "$scratch/values.json" '
+        . as $text | [match($marker; "gs")] as $matches
+        | reduce range(0; $matches | length) as $i ({at: 0, out: ""};
+            $matches[$i] as $match
+            | ($match.captures[0].string | endswith("\n-->")) as $lines
+            | .out += $text[.at:$match.offset] + $match.captures[0].string
+                + (if $lines then "\n" + $values[0][$i] + "\n" else $values[0][$i] end)
+            | .at = $match.offset + $match.length)
+        | .out + $text[.at:]' "$document" >"$scratch/filled"
+    cmp -s "$scratch/filled" "$document" && continue
+    stale+=("$document")
+    if [ "$check" ]; then
+        diff -u "$document" "$scratch/filled" >&2 || true
+    else
+        cp "$scratch/filled" "$document"
+    fi
+done
+if [ "$check" ] && [ ${#stale[@]} -gt 0 ]; then
+    fail "figures differ from their records in ${stale[*]}: run scripts/figures.sh"
+fi
