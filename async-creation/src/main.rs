@@ -7,7 +7,7 @@
 //! out: awaiting the tasks, and the check of their numbers.
 //!
 //! The pass `single` reads the clock once more for each task, which takes some 20 ns. It adds two
-//! distributions: `creation`, one call of `spawn` with one reading, and `spawn_to_body`, from that call
+//! distributions: `creation`, one call of `spawn` with one reading, and `creation_to_body`, from that call
 //! to the first instruction of the task. On the current-thread scheduler no task runs before the last
 //! one is spawned. For `hold` N tasks wait for nothing but their end.
 //!
@@ -47,6 +47,7 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let n = cli.flags.tasks;
     let runtime = cli.runtime.build(false)?;
+    run.also(SpawnTimes::PASS);
     while let Some(step) = run.next_step()? {
         let Step::Pass(mut pass) = step else {
             let held = runtime.block_on(hold(n))?;

@@ -3,7 +3,7 @@
 include "figures";
 
 # Machine of the documents, if a file names none.
-def machine: "xeon-2vcpu-6.18";
+def machine: "epyc-2vcpu-6.18";
 
 def ensure(condition; $message): if condition then . else error($message) end;
 
@@ -11,13 +11,16 @@ def ensure(condition; $message): if condition then . else error($message) end;
 # disturbed backs nothing.
 def at($file; $section; $row; $column):
     (if $file | contains("/") then $file else "\(machine)/\($file)" end) as $file
+    | "\($file): \($section), \($row), \($column)" as $name
     | ensure(has($file); "there are no records \($file)")
     | [.[$file].figures[]
        | select((.section | startswith($section)) and .row == $row and .column == $column)]
-    | ensure(length == 1; "\(length) figures in \($file): \($section), \($row), \($column)")
+    | ensure(length == 1; "\($name): \(length) figures")
     | .[0]
+    | ensure(.outcome == "measured" or .outcome == "slope"; "\($name): \(.outcome)")
     | ensure(all(.doubts[]; type == "string" or (has("all-slices") or has("host-took") or has("contradicted") | not));
-        "\($file): \($section), \($row), \($column) was disturbed: \(.doubts | tojson)");
+        "\($name): disturbed: \(.doubts | tojson)");
+def at($file; $section; $row): at($file; $section; $row; "");
 
 # What a quantity is divided by, and its unit.
 def unit($quantity):
@@ -25,26 +28,45 @@ def unit($quantity):
         if $x / .[0] >= $step * 0.995 then [.[0] * $step, $unit] else . end);
     if $quantity == "time" then scaled(1000; [" ns", " µs", " ms", " s"])
     elif $quantity == "bytes" then scaled(1024; [" B", " KiB", " MiB", " GiB"])
+    elif $quantity == "throughput" then scaled(1024; [" B/s", " KiB/s", " MiB/s", " GiB/s"])
     else [1, ""] end;
+
+def plain($quantity): unit($quantity) as [$by, $unit] | "\(. / $by | digits(2))\($unit)";
 
 # An estimate with its interval, in the unit of the estimate.
 def shown($quantity):
     (.estimate | unit($quantity)) as [$by, $unit]
     | "\(.estimate / $by | digits(2))\($unit) [\(.low / $by | digits(2)), \(.high / $by | digits(2))]";
 
-def plain($quantity): unit($quantity) as [$by, $unit] | "\(. / $by | digits(2))\($unit)";
+# Of a figure: its mean, or the slope of its user memory, without and with the interval.
+def interval: if .outcome == "slope" then .user.line.slope else .mean.interval // {estimate: .mean.value, low: .mean.value, high: .mean.value} end;
+def mean: .quantity as $quantity | interval.estimate | plain($quantity);
+def mean_interval: .quantity as $quantity
+    | interval | if .low == .high then .estimate | plain($quantity) else shown($quantity) end;
+# User and kernel memory together.
+def whole: (.user.line.slope.estimate + (.kernel.line.slope.estimate // 0)) | plain("bytes");
 
-# Of a figure: its mean, with and without the interval, and how many times it is another one.
-def mean: .quantity as $quantity | .mean.value | plain($quantity);
-def mean_interval: .quantity as $quantity | .mean.interval | shown($quantity);
+# How many times a figure is the one that its row is compared with.
 def ratio: .ratio.interval;
-def ratio_interval: ratio | shown("ratio");
+def times: ratio | shown("ratio");
+
+# How many times one figure is another one, by the ends of both intervals: no tighter than it is.
+def over($this; $that): ($this | interval) as $this | ($that | interval) as $that
+    | {estimate: ($this.estimate / $that.estimate), low: ($this.low / $that.high), high: ($this.high / $that.low)};
+def times($this; $that): over($this; $that) | .estimate | digits(2);
 
 # Verdicts of an interval about what somebody else found: errors if it does not bear them.
-def holds($theirs): ensure(.low <= $theirs and $theirs <= .high; "does not hold: \($theirs) is outside of \(tojson)")
-    | "holds";
-def no_longer($theirs): ensure($theirs < .low or .high < $theirs; "may hold: \($theirs) is in \(tojson)")
-    | "no longer";
-def never_did($theirs): no_longer($theirs) | "never did";
-def undecided($this; $that): ensure(.low <= $this and $this <= .high and .low <= $that and $that <= .high;
-    "is decided: \($this) and \($that) are not both in \(tojson)") | "undecided here";
+def bears(condition; $verdict; $theirs):
+    ensure(condition; "does not bear '\($verdict)' of \($theirs): \(tojson)") | $verdict;
+def holds($theirs): bears(.low <= $theirs and $theirs <= .high; "holds"; $theirs);
+# Within a factor of two, for figures that depend on the machine as well.
+def about($theirs): bears(.high >= $theirs / 2 and .low <= $theirs * 2; "holds"; $theirs);
+def no_longer($theirs): bears($theirs < .low or .high < $theirs; "no longer"; $theirs);
+def never_did($theirs): bears($theirs < .low or .high < $theirs; "never did"; $theirs);
+def undecided($this; $that): bears(.low <= $this and $this <= .high and .low <= $that and $that <= .high;
+    "undecided here"; "\($this) or \($that)");
+
+# A table: the first column on the left, the others on the right.
+def table($heads; rows):
+    ["| \($heads | join(" | ")) |", "| --- |\($heads[1:] | map(" ---: |") | join(""))"]
+    + [rows | "| \(join(" | ")) |"] | join("\n");

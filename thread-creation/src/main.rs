@@ -7,7 +7,7 @@
 //! `--stacks arena` the stacks are mapped beforehand, and used again in each iteration.
 //!
 //! The pass `single` reads the clock once more for each thread, which takes some 20 ns. It adds two
-//! distributions: `creation`, one call of `spawn` with one reading, and `spawn_to_body`, from that call to
+//! distributions: `creation`, one call of `spawn` with one reading, and `creation_to_body`, from that call to
 //! the first instruction of the thread's body. For `hold` N threads sleep at a gate.
 //!
 //! `--floor` is the creation by clone(2) alone (`floor.rs`); `--sleep` times threads that sleep until the
@@ -46,6 +46,9 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let spawner = Spawner::new(cli.stack, tasks)?;
     let floor = cli.floor.then(|| RawThreads::new(cli.stack, tasks));
     let mut floor = floor.transpose().context("cannot map the stacks")?;
+    if !cli.floor && cli.sleep.sleep.is_none() {
+        run.also(SpawnTimes::PASS);
+    }
     while let Some(step) = run.next_step()? {
         let mut pass = match (step, &mut floor) {
             (Step::Pass(pass), _) => pass,

@@ -15,7 +15,13 @@ pub struct Flags {
     pub iters: u64,
 
     /// Untimed iterations before them
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "100")]
+    #[arg(
+        long,
+        visible_alias = "warmups",
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value = "100"
+    )]
     pub warmup: u64,
 
     /// Print no result

@@ -91,6 +91,14 @@ impl Run {
         }
     }
 
+    /// Has the main pass followed by another one, as long, if the program runs alone: what that measures beside its
+    /// iterations is printed too.
+    pub fn also(&mut self, pass: &str) {
+        if !self.flags.controlled {
+            self.pending.insert(1, Request::Run(self.flags.iters, Some(pass.to_owned())));
+        }
+    }
+
     /// Names the processes that do the work besides this one. Their usage cannot be read while they run,
     /// and this process's alone would mislead: none is given.
     pub fn set_children(&mut self, pids: Vec<i32>) {
@@ -153,6 +161,8 @@ impl Run {
                 pass.timed = n;
                 if self.flags.controlled {
                     self.prepare(&mut pass, name.as_deref())?;
+                } else {
+                    pass.name = name;
                 }
             }
         }
@@ -208,7 +218,12 @@ impl Run {
                 extra: mem::take(&mut pass.extra),
             })?;
         }
-        self.result = Some(pass);
+        match &mut self.result {
+            Some(main) if !self.flags.controlled && pass.name.is_some() => {
+                main.extra.append(&mut pass.extra)
+            }
+            _ => self.result = Some(pass),
+        }
         Ok(())
     }
 
@@ -281,7 +296,7 @@ impl Run {
 /// Iterations in a row: untimed ones first, then timed ones.
 #[derive(Debug)]
 pub struct Pass {
-    /// Name that the runner asked for; `None` for the warm-up, and alone.
+    /// Name that was asked for; `None` for the warm-up, and for the main pass of a program alone.
     name: Option<String>,
     /// Number of iterations begun in the run.
     iterations: Arc<AtomicU64>,
@@ -305,14 +320,14 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// True if the runner asked for this pass by name.
+    /// True if it is the pass of this name.
     pub fn is(&self, name: &str) -> bool {
         self.name.as_deref() == Some(name)
     }
 
     /// True if the runner gets the samples.
     pub fn is_for_runner(&self) -> bool {
-        self.name.is_some()
+        self.name.is_some() && matches!(self.samples, Samples::Each(_))
     }
 
     /// Number of the next iteration, counted over all passes; `None` after the last one, or at a

@@ -38,14 +38,14 @@ pub(crate) fn render(description: &Description, pass: &Pass) -> Option<String> {
         add_line(&mut text, "switches", &switches);
     }
     for (name, samples) in &pass.extra {
-        let Distribution { mean, min, p50, p99, max, .. } = samples;
+        let Distribution { mean, stddev, min, p50, p99, max, .. } = samples;
         // The unit of a distribution is in its name, or it is ns.
         let value = if ["_bytes", "_tasks", "_count"].iter().any(|unit| name.ends_with(unit)) {
             format!("mean {mean:.4}, min {min}, p50 {p50}, p99 {p99}, max {max}")
         } else {
-            format!("mean {}, {}", Nanos(*mean), percentiles(samples))
+            format!("mean {}, stddev {}, {}", Nanos(*mean), Nanos(*stddev), percentiles(samples))
         };
-        add_line(&mut text, name, &value);
+        add_line(&mut text, &name.replace('_', " "), &value);
     }
     Some(text)
 }

@@ -61,7 +61,7 @@ impl SpawnTimes {
     /// Adds both distributions to the pass.
     pub fn add_to(&self, pass: &mut Pass) {
         pass.add_extra("creation", &self.creation);
-        pass.add_extra("spawn_to_body", &self.to_body);
+        pass.add_extra("creation_to_body", &self.to_body);
     }
 }
 
