@@ -5,8 +5,7 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use contract::message::Description;
-use facts::limits::{Limits, Raised, Refused, Shortage};
-use serde::Serialize;
+use facts::limits::Limits;
 
 use crate::measure::probe;
 use crate::plan::programs::Programs;
@@ -23,11 +22,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
 
-    /// Raise the kernel parameters that are too low for PROGRAM, which takes root, and print the
-    /// commands that put them back
-    #[arg(long, requires = "command")]
-    apply: bool,
-
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
@@ -43,9 +37,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         None => (ask_all()?, args.tasks.map(u64::from)),
         Some((program, flags)) => {
             let description = describe(program, flags, args.tasks)?;
-            if args.apply {
-                return apply(&limits, &description, args.format);
-            }
             let asked = (description.program, Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
@@ -111,64 +102,4 @@ fn describe(program: &str, flags: &[String], tasks: Option<u32>) -> anyhow::Resu
     let tasks = tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
     let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
     probe::describe(programs.executable(program)?, &flags)
-}
-
-/// Outcome of `--apply`.
-#[derive(Serialize)]
-struct Outcome<'a> {
-    raised: Vec<&'a Raised>,
-    refused: &'a [Refused],
-    /// Commands for the shell that starts the program: resource limits belong to it.
-    in_the_shell: Vec<&'a str>,
-    put_back: Vec<String>,
-}
-
-/// Raises what is too low for a command line.
-fn apply(limits: &Limits, description: &Description, format: TextOrJson) -> anyhow::Result<()> {
-    let (program, tasks) = (&description.program, description.tasks);
-    let report = limits.report(&description.needs, tasks);
-    let applied = limits.apply(&report);
-    let (whole_system, own): (Vec<&Raised>, Vec<&Raised>) =
-        applied.raised.iter().partition(|raised| raised.whole_system);
-    let is_own = |short: &&Shortage| own.iter().any(|raised| raised.name == short.limit.name);
-    let own = report.shortages.iter().filter(is_own);
-    let outcome = Outcome {
-        raised: whole_system,
-        refused: &applied.refused,
-        in_the_shell: own.filter_map(|short| short.remedy.command.as_deref()).collect(),
-        put_back: applied.undo,
-    };
-    console::print(|out| match format {
-        TextOrJson::Text => outcome.write(program, tasks, out),
-        TextOrJson::Json => {
-            serde_json::to_writer(&mut *out, &outcome)?;
-            writeln!(out)
-        }
-    })
-    .context("cannot print the limits")?;
-    if !applied.refused.is_empty() {
-        bail!("limits are still too low for {tasks} tasks of {program}");
-    }
-    Ok(())
-}
-
-impl Outcome<'_> {
-    fn write(&self, program: &str, tasks: u64, out: &mut impl Write) -> std::io::Result<()> {
-        if self.raised.is_empty() && self.refused.is_empty() && self.in_the_shell.is_empty() {
-            writeln!(out, "{tasks} tasks of {program} fit: nothing to raise")?;
-        }
-        for Raised { name, from, to, .. } in &self.raised {
-            writeln!(out, "raised {name} from {from} to {to}")?;
-        }
-        for Refused { name, why } in self.refused {
-            writeln!(out, "not raised: {name}: {why}")?;
-        }
-        for command in &self.in_the_shell {
-            writeln!(out, "in the shell that starts {program}: {command}")?;
-        }
-        for command in &self.put_back {
-            writeln!(out, "to put it back, as root: {command}")?;
-        }
-        Ok(())
-    }
 }

@@ -6,7 +6,6 @@
 //! A limit that is not set, that does not bind, or that cannot be read takes no part in the sum; its
 //! status says why.
 
-mod apply;
 mod group;
 mod maker;
 mod remedy;
@@ -23,7 +22,6 @@ use serde::Serialize;
 
 use crate::source::Source;
 
-pub use apply::{Applied, Raised, Refused};
 pub use remedy::{Lasting, Remedy};
 pub use rights::{CapabilityState, Rights};
 pub use status::{LimitState, LimitStatus};
@@ -106,7 +104,6 @@ pub struct Limits {
     statuses: Vec<LimitStatus>,
     rights: Rights,
     setting: Setting,
-    source: Source,
 }
 
 impl Limits {
@@ -125,7 +122,6 @@ impl Limits {
             statuses,
             rights: Rights::of(&system),
             setting: Setting::read(&source, system.is_root()),
-            source,
         }
     }
 

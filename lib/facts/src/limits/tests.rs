@@ -1,7 +1,5 @@
 //! Whole systems, as small trees of the files that they show.
 
-mod apply;
-
 use super::*;
 use crate::source::fixtures::{GARBAGE, Root};
 
