@@ -3,8 +3,8 @@
 //! A limit of any ancestor holds for all groups below it. What lies above the mount point, as in a
 //! container, cannot be seen.
 
-use procfs::ProcessCGroups;
 use procfs::process::MountInfo;
+use procfs::{ProcessCGroup, ProcessCGroups};
 
 use crate::source::Source;
 
@@ -21,45 +21,68 @@ pub(crate) struct Groups {
     pub(crate) is_own: bool,
 }
 
-/// Groups of one controller, or why they are unknown.
-pub(crate) fn groups(source: &Source, controller: &str) -> Result<Groups, String> {
-    let ProcessCGroups(memberships) = source.parse("/proc/self/cgroup")?;
-    // A controller is in one hierarchy at a time: where version 1 has it, version 2 does not.
-    let version_1 =
-        memberships.iter().find(|group| group.controllers.iter().any(|name| name == controller));
-    let version_2 = memberships.iter().find(|group| group.controllers.is_empty());
-    let is_2 = version_1.is_none();
-    let group = version_1
-        .or(version_2)
-        .ok_or_else(|| format!("/proc/self/cgroup names no group of {controller}"))?;
-    let holds = |mount: &MountInfo| match is_2 {
-        true => mount.fs_type == "cgroup2",
-        false => mount.fs_type == "cgroup" && mount.super_options.contains_key(controller),
-    };
-    let mounts = source.read("/proc/self/mountinfo")?;
-    let mounts: Vec<Mount> = mounts
-        .lines()
-        .filter_map(|line| MountInfo::from_line(line).ok())
-        .filter(holds)
-        .filter_map(|mount| Mount::new(&mount))
-        .collect();
-    let unseen = || format!("the {controller} controller is mounted nowhere in sight");
-    // Of several mounts, the one that shows most ancestors.
-    let inside = mounts
-        .iter()
-        .filter_map(|mount| Some((mount, below(&mount.root, &group.pathname)?)))
-        .max_by_key(|(_, rest)| rest.len())
-        .filter(|(mount, rest)| source.exists(&format!("{}/{rest}", mount.point)));
-    let (mount, rest) = match inside {
-        Some(found) => found,
-        None => (mounts.first().ok_or_else(unseen)?, ""),
-    };
-    Ok(Groups {
-        folders: mount.ancestors(rest),
-        version_2: is_2,
-        read_only: mount.read_only,
-        is_own: inside.is_some(),
-    })
+/// Control groups of this process, and the mounts at which they can be seen.
+#[derive(Debug)]
+pub(crate) struct ControlGroups {
+    memberships: Vec<ProcessCGroup>,
+    mounts: Vec<MountInfo>,
+}
+
+impl ControlGroups {
+    /// Reads `/proc/self/cgroup` and `/proc/self/mountinfo`, or tells why it cannot.
+    pub(crate) fn read(source: &Source) -> Result<Self, String> {
+        let ProcessCGroups(memberships) = source.parse("/proc/self/cgroup")?;
+        let mounts = source.read("/proc/self/mountinfo")?;
+        let mounts = mounts.lines().filter_map(|line| MountInfo::from_line(line).ok());
+        Ok(ControlGroups { memberships, mounts: mounts.collect() })
+    }
+
+    /// Groups of one controller, or why they are unknown.
+    pub(crate) fn of(&self, source: &Source, controller: &str) -> Result<Groups, String> {
+        // A controller is in one hierarchy at a time: if version 1 has it, version 2 does not.
+        let mut version_1 = self.memberships.iter();
+        let version_1 = version_1.find(|group| group.controllers.iter().any(|c| c == controller));
+        let version_2 = self.memberships.iter().find(|group| group.controllers.is_empty());
+        let is_2 = version_1.is_none();
+        let group = version_1
+            .or(version_2)
+            .ok_or_else(|| format!("/proc/self/cgroup names no group of {controller}"))?;
+        let holds = |mount: &&MountInfo| {
+            let is_1 = mount.fs_type == "cgroup" && mount.super_options.contains_key(controller);
+            if is_2 { mount.fs_type == "cgroup2" } else { is_1 }
+        };
+        let mounts: Vec<Mount> = self.mounts.iter().filter(holds).filter_map(Mount::new).collect();
+        // Of several mounts, the one that shows most ancestors.
+        let inside = mounts
+            .iter()
+            .filter_map(|mount| Some((mount, below(&mount.root, &group.pathname)?)))
+            .max_by_key(|(_, rest)| rest.len())
+            .filter(|(mount, rest)| source.exists(&format!("{}/{rest}", mount.point)));
+        let (mount, rest) = inside
+            .or_else(|| Some((mounts.first()?, "")))
+            .ok_or_else(|| format!("the {controller} controller is mounted nowhere in sight"))?;
+        Ok(Groups {
+            folders: mount.ancestors(rest),
+            version_2: is_2,
+            read_only: mount.read_only,
+            is_own: inside.is_some(),
+        })
+    }
+
+    /// Groups of one controller, if the process's own is in sight.
+    pub(crate) fn own(&self, source: &Source, controller: &str) -> Option<Groups> {
+        self.of(source, controller).ok().filter(|groups| groups.is_own)
+    }
+
+    /// `/proc/sys` is mounted read-only, as in containers.
+    pub(crate) fn sysctls_are_read_only(&self) -> bool {
+        // The last mount at a point hides those before it.
+        let mut points = ["/proc/sys", "/proc"].into_iter();
+        let mount = points.find_map(|point| {
+            self.mounts.iter().rfind(|mount| mount.mount_point.to_str() == Some(point))
+        });
+        mount.is_some_and(|mount| mount.mount_options.contains_key("ro"))
+    }
 }
 
 /// The facts about a mount that matter.
@@ -115,17 +138,6 @@ fn unescaped(field: &str) -> String {
     text
 }
 
-/// `/proc/sys` is mounted read-only, as in containers.
-pub(crate) fn sysctl_is_read_only(source: &Source) -> bool {
-    let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
-    let mounts: Vec<MountInfo> =
-        mounts.lines().filter_map(|line| MountInfo::from_line(line).ok()).collect();
-    let last = |point: &str| mounts.iter().rfind(|mount| mount.mount_point.to_str() == Some(point));
-    last("/proc/sys")
-        .or_else(|| last("/proc"))
-        .is_some_and(|mount| mount.mount_options.contains_key("ro"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,7 +153,8 @@ mod tests {
         for folder in folders {
             root.write(&format!("{folder}/x"), "");
         }
-        groups(&root.source(), "pids").map(|groups| (groups.folders, groups.is_own))
+        let groups = ControlGroups::read(&root.source())?.of(&root.source(), "pids")?;
+        Ok((groups.folders, groups.is_own))
     }
 
     #[test]
@@ -158,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_is_taken_where_it_has_the_controller() {
+    fn version_1_is_taken_if_it_has_the_controller() {
         let mounts = "36 31 0:32 / /m\\040x rw,relatime shared:5 - cgroup cgroup rw,memory\n\
                       40 31 0:36 /docker/abc /p ro - cgroup cgroup rw,pids\n\
                       41 31 0:38 / /u rw - cgroup2 cgroup2 rw\n";

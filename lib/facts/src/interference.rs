@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup;
+use crate::cgroup::ControlGroups;
 use crate::source::{Source, pressure, word_after};
 
 /// Totals of the system since it booted, or what was added to them in a span of time.
@@ -147,13 +147,11 @@ fn interrupt(interrupts: &str, description: &str) -> Option<u64> {
 /// Longest time, in ns, for which a quota of the process's group or of an ancestor stopped it. Each
 /// counts its own quota alone, and the times overlap.
 fn throttled(source: &Source) -> Option<u64> {
-    let groups = cgroup::groups(source, "cpu").ok().filter(|groups| groups.is_own)?;
+    let groups = ControlGroups::read(source).ok()?.own(source, "cpu")?;
     let time = |folder: &String| {
         let text = source.text(&format!("{folder}/cpu.stat"))?;
-        match groups.version_2 {
-            true => word_after::<u64>(&text, "throttled_usec ")?.checked_mul(1000),
-            false => word_after(&text, "throttled_time "),
-        }
+        let micros = word_after::<u64>(&text, "throttled_usec ");
+        micros.map_or_else(|| word_after(&text, "throttled_time "), |us| us.checked_mul(1000))
     };
     groups.folders.iter().filter_map(time).max()
 }

@@ -160,10 +160,6 @@ pub(crate) mod fixtures {
             fs::write(path, text).unwrap();
         }
 
-        pub(crate) fn remove(&self, path: &str) {
-            fs::remove_file(self.source().path(path)).unwrap();
-        }
-
         pub(crate) fn path(&self) -> &Path {
             self.0.path()
         }

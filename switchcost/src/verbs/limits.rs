@@ -13,11 +13,11 @@ use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
 use crate::system::console;
 use crate::verbs::args::TextOrJson;
-use crate::views::doctor::{self, Asked};
+use crate::views::limits::{self, Asked};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Check so many tasks, and end with status 1 where some program cannot hold them. Without it the
+    /// Check so many tasks, and end with status 1 if some program cannot hold them. Without it the
     /// commands make room for twice as many as each program may have now
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
@@ -41,26 +41,30 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             (vec![asked], Some(description.tasks))
         }
     };
-    let checkup = doctor::check(&limits, &asked, tasks);
+    let report = limits::check(&limits, &asked, tasks);
     console::print(|out| match args.format {
-        TextOrJson::Text => render::limits::text(&checkup, render::limits::width(), out),
+        TextOrJson::Text => render::limits::text(&report, render::layout::width(), out),
         TextOrJson::Json => {
-            serde_json::to_writer(&mut *out, &checkup)?;
+            serde_json::to_writer(&mut *out, &report)?;
             writeln!(out)
         }
     })
     .context("cannot print the limits")?;
-    let failed: Vec<&str> = checkup.too_many_for().collect();
-    let silent: Vec<&str> = checkup.not_asked().collect();
-    if tasks.is_some() && !silent.is_empty() {
+    let Some(tasks) = tasks else {
+        return Ok(());
+    };
+    let rows = || report.programs.iter();
+    let silent: Vec<&str> =
+        rows().filter(|row| row.error.is_some()).map(|row| &*row.program).collect();
+    if !silent.is_empty() {
         bail!("it is not known whether these can: {}", silent.join(", "));
     }
-    match tasks {
-        Some(tasks) if !failed.is_empty() => {
-            bail!("{tasks} tasks are more than this system allows for {}", failed.join(", "))
-        }
-        _ => Ok(()),
+    let failed: Vec<&str> =
+        rows().filter(|row| row.fits == Some(false)).map(|row| &*row.program).collect();
+    if !failed.is_empty() {
+        bail!("{tasks} tasks are more than this system allows for {}", failed.join(", "));
     }
+    Ok(())
 }
 
 /// The programs of the built-in plans, in their order there.
@@ -96,7 +100,7 @@ fn ask(name: String, programs: &Programs) -> Asked {
     (name, needs)
 }
 
-/// Description of a program's command line, with `tasks` in front of its flags where it is given.
+/// Description of a program's command line, with `tasks` in front of its flags if it is given.
 fn describe(program: &str, flags: &[String], tasks: Option<u32>) -> anyhow::Result<Description> {
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let tasks = tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);

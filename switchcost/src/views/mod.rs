@@ -3,8 +3,8 @@
 pub mod answer;
 pub mod compare;
 pub mod crossings;
-pub mod doctor;
 pub mod duel;
 pub mod estimate;
 pub mod fleet;
+pub mod limits;
 pub mod tables;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 pub use facts::*;
 
-use crate::cgroup::{self, Groups};
+use crate::cgroup::ControlGroups;
 use crate::source::{Source, pressure, rlimit, word_after};
 
 /// Reads the facts of the running system, and measures its clock.
@@ -101,13 +101,15 @@ fn read_process(machine: &mut Machine, source: &Source) {
         machine.affinity = word_after(&status, "Cpus_allowed_list:");
         machine.seccomp = word_after(&status, "Seccomp:").map(|mode: u8| mode > 0);
     }
-    machine.cpu_quota = cpu_quota(source);
-    machine.memory_limit = memory_limit(source);
+    if let Ok(groups) = ControlGroups::read(source) {
+        machine.cpu_quota = cpu_quota(source, &groups);
+        machine.memory_limit = memory_limit(source, &groups);
+    }
     machine.rlimits = rlimits(source);
 }
 
 /// A value of `os-release`, without its quotes.
-pub(crate) fn os_release(source: &Source, key: &str) -> Option<String> {
+fn os_release(source: &Source, key: &str) -> Option<String> {
     let files = ["/etc/os-release", "/usr/lib/os-release"];
     let text = files.iter().find_map(|path| source.text(path))?;
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -151,22 +153,19 @@ fn rlimits(source: &Source) -> Rlimits {
     }
 }
 
-/// The process's groups of a controller, where its own is in sight.
-fn own_groups(source: &Source, controller: &str) -> Option<Groups> {
-    cgroup::groups(source, controller).ok().filter(|groups| groups.is_own)
-}
-
 /// Tightest quota of the process's group and its ancestors. A group without the file has no limit; one
 /// with an unknown text leaves the quota unknown.
-fn cpu_quota(source: &Source) -> Option<CpuQuota> {
-    let groups = own_groups(source, "cpu")?;
-    let quota = |folder: &String| match groups.version_2 {
-        true => Some(from_cpu_max(&source.text(&format!("{folder}/cpu.max"))?)),
-        false => {
-            let quota = source.text(&format!("{folder}/cpu.cfs_quota_us"))?;
-            let period = source.text(&format!("{folder}/cpu.cfs_period_us"))?;
-            Some(from_cfs(&quota, &period))
+fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<CpuQuota> {
+    let groups = groups.own(source, "cpu")?;
+    let quota = |folder: &String| {
+        if groups.version_2 {
+            // `max 100000` or `50000 100000`.
+            let text = source.text(&format!("{folder}/cpu.max"))?;
+            return Some(text.split_once(' ').and_then(|(quota, period)| limited(quota, period)));
         }
+        let quota = source.text(&format!("{folder}/cpu.cfs_quota_us"))?;
+        let period = source.text(&format!("{folder}/cpu.cfs_period_us"))?;
+        Some(limited(&quota, &period))
     };
     let quotas: Option<Vec<CpuQuota>> = groups.folders.iter().filter_map(quota).collect();
     let share = |quota: &CpuQuota| quota.cpus().unwrap_or(f64::INFINITY);
@@ -174,19 +173,9 @@ fn cpu_quota(source: &Source) -> Option<CpuQuota> {
     Some(tightest.unwrap_or(CpuQuota::Unlimited))
 }
 
-/// `cpu.max` of version 2: `max 100000` or `50000 100000`.
-fn from_cpu_max(text: &str) -> Option<CpuQuota> {
-    let (quota, period) = text.split_once(' ')?;
-    limited(quota, period, "max")
-}
-
-/// `cpu.cfs_quota_us` and `cpu.cfs_period_us` of version 1, where -1 is no limit.
-fn from_cfs(quota: &str, period: &str) -> Option<CpuQuota> {
-    limited(quota, period, "-1")
-}
-
-fn limited(quota: &str, period: &str, unlimited: &str) -> Option<CpuQuota> {
-    if quota == unlimited {
+/// A quota and its period; `max` and -1 are no limit.
+fn limited(quota: &str, period: &str) -> Option<CpuQuota> {
+    if ["max", "-1"].contains(&quota) {
         return Some(CpuQuota::Unlimited);
     }
     Some(CpuQuota::Limited {
@@ -196,20 +185,15 @@ fn limited(quota: &str, period: &str, unlimited: &str) -> Option<CpuQuota> {
 }
 
 /// Lowest memory limit of the process's group and its ancestors.
-fn memory_limit(source: &Source) -> Option<Bound> {
-    // Version 1 writes LONG_MAX rounded down to a page where no limit is set.
+fn memory_limit(source: &Source, groups: &ControlGroups) -> Option<Bound> {
+    // Version 1 writes LONG_MAX rounded down to a page if no limit is set.
     const NO_LIMIT: u64 = 1 << 62;
-    let groups = own_groups(source, "memory")?;
-    let file = match groups.version_2 {
-        true => "memory.max",
-        false => "memory.limit_in_bytes",
-    };
-    let limits = groups.folders.iter().filter_map(|folder| {
-        let text = source.text(&format!("{folder}/{file}"))?;
-        match text.as_str() {
-            "max" => None,
-            text => text.parse().ok().filter(|&bytes: &u64| bytes < NO_LIMIT),
-        }
-    });
-    Some(limits.min().map_or(Bound::Unlimited, Bound::At))
+    let groups = groups.own(source, "memory")?;
+    let file = if groups.version_2 { "memory.max" } else { "memory.limit_in_bytes" };
+    let numbers = groups
+        .folders
+        .iter()
+        .filter_map(|folder| source.number::<u64>(&format!("{folder}/{file}")).ok());
+    let lowest = numbers.filter(|bytes| *bytes < NO_LIMIT).min();
+    Some(lowest.map_or(Bound::Unlimited, Bound::At))
 }
