@@ -167,35 +167,5 @@ pub(crate) mod fixtures {
         pub(crate) fn source(&self) -> Source {
             Source::new(self.path())
         }
-
-        /// Every file, as paths from the root.
-        pub(crate) fn files(&self) -> Vec<String> {
-            let (mut files, mut folders) = (Vec::new(), vec![self.path().to_owned()]);
-            while let Some(folder) = folders.pop() {
-                for entry in fs::read_dir(folder).unwrap() {
-                    let path = entry.unwrap().path();
-                    match path.is_dir() {
-                        true => folders.push(path),
-                        false => {
-                            let path = path.strip_prefix(self.path()).unwrap();
-                            files.push(format!("/{}", path.to_str().unwrap()));
-                        }
-                    }
-                }
-            }
-            files
-        }
     }
-
-    /// Text that no reader may trust.
-    pub(crate) const GARBAGE: [&[u8]; 8] = [
-        b"",
-        b"\n\n-:,[(=\n:\n\n,,--",
-        b"\xff\xfe\x00garbage\x80",
-        b"99999999999999999999999999999K\n",
-        b"-1\n",
-        b"0-4294967295",
-        b"0::\n8:pids\n::::\n8:pids:relative/../x\n0::/ (deleted)\n - \n1 2 3 / / rw - cgroup2 x y\n",
-        b"18446744073709551615 18446744073709551615/18446744073709551615\n",
-    ];
 }

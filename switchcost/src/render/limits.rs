@@ -58,9 +58,10 @@ fn rights(rights: &Rights) -> String {
 
 /// Writes the limits that bound a program as a table, and the others below it.
 fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let programs = report.programs.iter().map(|row| row.program.replace('-', "\n"));
+    let programs: Vec<_> = report.programs.iter().filter(|row| row.error.is_none()).collect();
+    let names = programs.iter().map(|row| row.program.replace('-', "\n"));
     let fixed = ["limit", "value", "in use"].map(str::to_owned);
-    let mut grid = Grid { head: fixed.into_iter().chain(programs).collect(), body: Vec::new() };
+    let mut grid = Grid { head: fixed.into_iter().chain(names).collect(), body: Vec::new() };
     let mut notes = Vec::new();
     let is_bound = |row: &&LimitRow| !row.most.is_empty();
     for LimitRow { status, most } in report.limits.iter().filter(is_bound) {
@@ -70,7 +71,7 @@ fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Resul
             name = format!("{name} [{}]", notes.len());
         }
         let mut cells = vec![name, amount(status, status.value), amount(status, status.in_use)];
-        for row in &report.programs {
+        for row in &programs {
             let mark = if row.binding.as_ref() == Some(&status.name) { "*" } else { "" };
             let most = most.get(&row.program);
             cells.push(most.map_or_else(|| "·".to_owned(), |most| format!("{most}{mark}")));

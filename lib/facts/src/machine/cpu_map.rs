@@ -6,13 +6,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::machine::cpu_list;
 use serde::{Deserialize, Serialize};
 
-use super::cpu::{CPUS, caches};
 use crate::source::Source;
 
-/// Sets of CPUs that share something; none where that is unknown.
+pub(super) const CPUS: &str = "/sys/devices/system/cpu";
+
+/// No CPU describes more caches.
+const MOST_CACHES: u32 = 16;
+
+/// Sets of CPUs that share something; none if that is unknown.
 pub type Groups = Vec<Vec<u32>>;
 
 /// Arrangement of the CPUs.
@@ -83,31 +86,31 @@ impl Relation {
     }
 }
 
-/// Groups of a CPU by their numbers.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    core: Option<usize>,
-    /// The last cache: its kind, and its number among those.
-    cache: Option<(usize, usize)>,
-    socket: Option<usize>,
+/// Number of sockets, cores and hardware threads, of the CPUs online.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Topology {
+    /// Physical packages.
+    pub sockets: Option<u32>,
+    /// Cores in all sockets.
+    pub cores: Option<u32>,
+    /// Hardware threads online in the core that has most of them.
+    pub threads_per_core: Option<u32>,
 }
 
-impl Place {
-    /// `None` where the kernel does not tell enough.
-    fn relation(self, other: Place) -> Option<Relation> {
-        let same = |pair: (Option<usize>, Option<usize>)| Some(pair.0? == pair.1?);
-        if same((self.core, other.core))? {
-            return Some(Relation::SmtSibling);
-        }
-        let caches = self.cache.zip(other.cache);
-        if caches.is_some_and(|(one, other)| one == other) {
-            return Some(Relation::SameCache);
-        }
-        match same((self.socket, other.socket))? {
-            false => Some(Relation::OtherSocket),
-            true => caches.map(|_| Relation::OtherCache),
-        }
-    }
+/// One cache of a CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: Option<u8>,
+    /// `Data`, `Instruction` or `Unified`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// CPUs that share it, as a list.
+    pub shared_cpu_list: Option<String>,
 }
 
 impl CpuMap {
@@ -118,14 +121,27 @@ impl CpuMap {
 
     /// Reads the arrangement found in `/sys` below a root folder.
     pub fn read_under(root: &Path) -> Self {
-        let source = Source::new(root);
+        Self::read_from(&Source::new(root))
+    }
+
+    pub(super) fn read_from(source: &Source) -> Self {
         let online = source.text(&format!("{CPUS}/online")).and_then(|list| cpu_list(&list));
         let mut map = CpuMap { online: online.unwrap_or_default(), ..CpuMap::default() };
-        map.sockets = map.read_sockets(&source);
-        map.numa_nodes = map.read_nodes(&source);
-        map.cores = map.read_cores(&source).unwrap_or_default();
-        map.caches = map.read_caches(&source);
+        map.sockets = map.read_sockets(source);
+        map.numa_nodes = map.read_nodes(source);
+        map.cores = map.read_cores(source).unwrap_or_default();
+        map.caches = map.read_caches(source);
         map
+    }
+
+    /// Number of sockets, cores and hardware threads.
+    pub(super) fn topology(&self) -> Topology {
+        let number = |count: usize| u32::try_from(count).ok().filter(|count| *count > 0);
+        Topology {
+            sockets: number(self.sockets.len()),
+            cores: number(self.cores.len()),
+            threads_per_core: number(self.cores.iter().map(Vec::len).max().unwrap_or(0)),
+        }
     }
 
     /// CPUs of a list that are online, if `cpu` is one of them.
@@ -178,7 +194,8 @@ impl CpuMap {
                 }
             }
         }
-        all.into_iter()
+        let caches = all.into_iter();
+        caches
             .map(|((level, kind, size_bytes), groups)| CacheGroups {
                 level,
                 kind,
@@ -188,20 +205,26 @@ impl CpuMap {
             .collect()
     }
 
-    fn place(&self, cpu: u32) -> Place {
-        let of = |groups: &Groups| groups.iter().position(|group| group.contains(&cpu));
+    /// Last cache of a CPU: its kind, and its number among those.
+    fn last_cache(&self, cpu: u32) -> Option<(usize, usize)> {
         let caches = self.caches.iter().enumerate().rev();
         let mut caches = caches.filter(|(_, cache)| cache.kind != "Instruction");
-        Place {
-            core: of(&self.cores),
-            cache: caches.find_map(|(kind, cache)| Some((kind, of(&cache.groups)?))),
-            socket: of(&self.sockets),
-        }
+        caches.find_map(|(kind, cache)| Some((kind, group_of(&cache.groups, cpu)?)))
     }
 
-    /// Relation of two CPUs; `None` where the kernel does not tell enough.
+    /// Relation of two CPUs; `None` if the kernel does not tell enough.
     pub fn relation(&self, one: u32, other: u32) -> Option<Relation> {
-        self.place(one).relation(self.place(other))
+        if group_of(&self.cores, one)? == group_of(&self.cores, other)? {
+            return Some(Relation::SmtSibling);
+        }
+        let caches = self.last_cache(one).zip(self.last_cache(other));
+        if caches.is_some_and(|(one, other)| one == other) {
+            return Some(Relation::SameCache);
+        }
+        if group_of(&self.sockets, one)? != group_of(&self.sockets, other)? {
+            return Some(Relation::OtherSocket);
+        }
+        caches.map(|_| Relation::OtherCache)
     }
 
     /// First two of the CPUs `allowed` that are so related.
@@ -212,35 +235,24 @@ impl CpuMap {
         if let &[only] = allowed {
             return Err(format!("it takes two CPUs, and this process may use CPU {only} alone"));
         }
-        let wanted = |found| found == Some(relation);
-        if let Some(pair) = self.first(allowed, wanted) {
+        if let Some(pair) = self.first_pair(relation, allowed) {
             return Ok(pair);
         }
-        if let Some([one, other]) = self.first(&self.online, wanted) {
+        if let Some([one, other]) = self.first_pair(relation, &self.online) {
             return Err(format!(
                 "CPUs {one} and {other} are such a pair, and this process may not use both: use another taskset"
             ));
         }
-        let is_known =
-            !self.online.is_empty() && self.first(&self.online, |found| found.is_none()).is_none();
-        Err(match is_known {
-            true => relation.absence(),
-            false => "the kernel does not tell which CPUs share a core, a cache or a socket",
-        }
-        .to_owned())
+        let is_unknown = self.cores.is_empty() || self.caches.is_empty() || self.sockets.is_empty();
+        let unknown = "the kernel does not tell which CPUs share a core, a cache or a socket";
+        Err(if is_unknown { unknown } else { relation.absence() }.to_owned())
     }
 
-    /// First pair with such a relation.
-    fn first(
-        &self,
-        cpus: &[u32],
-        is_wanted: impl Fn(Option<Relation>) -> bool,
-    ) -> Option<[u32; 2]> {
-        let places: Vec<(u32, Place)> = cpus.iter().map(|&cpu| (cpu, self.place(cpu))).collect();
-        places.iter().enumerate().find_map(|(k, &(one, place))| {
-            let mut others = places[k + 1..].iter();
-            let found = others.find(|(_, other)| is_wanted(place.relation(*other)));
-            Some([one, found?.0])
+    fn first_pair(&self, relation: Relation, cpus: &[u32]) -> Option<[u32; 2]> {
+        cpus.iter().enumerate().find_map(|(k, &one)| {
+            let mut others = cpus[k + 1..].iter();
+            let other = others.find(|&&other| self.relation(one, other) == Some(relation))?;
+            Some([one, *other])
         })
     }
 
@@ -249,15 +261,19 @@ impl CpuMap {
         let Some((&first, others)) = cpus.split_first() else {
             return Vec::new();
         };
-        let place = self.place(first);
         let mut found = vec![first];
         found.extend(Relation::ALL.iter().filter_map(|relation| {
             let mut others = others.iter().copied();
-            others.find(|&cpu| place.relation(self.place(cpu)) == Some(*relation))
+            others.find(|&cpu| self.relation(first, cpu) == Some(*relation))
         }));
         found.sort_unstable();
         found
     }
+}
+
+/// Number of the group that a CPU is in.
+fn group_of(groups: &Groups, cpu: u32) -> Option<usize> {
+    groups.iter().position(|group| group.contains(&cpu))
 }
 
 fn add(groups: &mut Groups, group: Vec<u32>) {
@@ -266,10 +282,56 @@ fn add(groups: &mut Groups, group: Vec<u32>) {
     }
 }
 
+/// Caches of a CPU.
+pub(super) fn caches(source: &Source, cpu: u32) -> Vec<Cache> {
+    (0..MOST_CACHES)
+        .map(|index| format!("{CPUS}/cpu{cpu}/cache/index{index}"))
+        .take_while(|folder| source.exists(folder))
+        .map(|folder| Cache {
+            level: source.number(&format!("{folder}/level")).ok(),
+            kind: source.text(&format!("{folder}/type")),
+            size_bytes: source
+                .text(&format!("{folder}/size"))
+                .and_then(|size| size_in_bytes(&size)),
+            shared_cpu_list: source.text(&format!("{folder}/shared_cpu_list")),
+        })
+        .filter(|cache| *cache != Cache::default())
+        .collect()
+}
+
+/// Bytes of a size such as `48K` or `1M`.
+fn size_in_bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match &text[digits.len()..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// CPUs of a list such as `0-3,8`, in the order given; `None` if it is no such list.
+pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
+    // Linux supports at most 8192 CPUs. A longer list must not take the memory it asks for.
+    const MOST: u32 = 8192;
+    let mut cpus = Vec::new();
+    for range in text.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last >= MOST || cpus.len() > MOST as usize {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::fixtures::{GARBAGE, Root};
+    use crate::source::fixtures::Root;
 
     /// Two sockets, in each two caches of two cores of two threads: CPU k and CPU k + 8 are of one
     /// core. CPU 15 is offline.
@@ -364,21 +426,10 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_unknown_and_never_a_panic() {
-        let root = two_sockets();
-        for text in GARBAGE {
-            for file in root.files() {
-                root.write(&file, text);
-            }
-            let map = CpuMap::read_under(root.path());
-            assert!(map.relation(0, 1).is_none() && map.cores.is_empty());
+    fn lists_of_cpus_are_bounded() {
+        assert_eq!(cpu_list("0-2,8"), Some(vec![0, 1, 2, 8]));
+        for list in ["", "a", "3-1", "0-", "0-4294967295", "0,,1"] {
+            assert_eq!(cpu_list(list), None, "{list}");
         }
-    }
-
-    #[test]
-    fn this_system_has_cpus() {
-        let map = CpuMap::read();
-        assert!(!map.online.is_empty());
-        assert_eq!(map.representatives(&map.online)[0], map.online[0]);
     }
 }
