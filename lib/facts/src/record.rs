@@ -1,5 +1,6 @@
 //! A results file: one header line for a run, one line for each of its processes.
 
+use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,7 +17,23 @@ use crate::{
 pub const SCHEMA: u32 = 2;
 
 /// Beginning of the error of a case that was not tried.
-pub const NOT_RUN: &str = "not run: ";
+const NOT_RUN: &str = "not run: ";
+
+/// Error of a case that was not tried, as it is stored; [`Process::outcome`] reads it again.
+pub fn not_run(reason: impl Display) -> String {
+    format!("{NOT_RUN}{reason}")
+}
+
+/// End of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending<'a> {
+    /// It measured, as far as it was not interrupted.
+    Measured,
+    /// It failed, for this reason.
+    Failed(&'a str),
+    /// It was not tried, for this reason.
+    NotRun(&'a str),
+}
 
 /// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,7 +258,15 @@ impl Process {
         }
     }
 
-    /// Whether it measured all that it should, and is a sample.
+    /// How it ended.
+    pub fn outcome(&self) -> Ending<'_> {
+        let Some(error) = &self.error else {
+            return Ending::Measured;
+        };
+        error.strip_prefix(NOT_RUN).map_or(Ending::Failed(error), Ending::NotRun)
+    }
+
+    /// True if it measured all that it should, and is a sample.
     pub fn is_whole(&self) -> bool {
         self.error.is_none() && !self.partial && !self.disturbed
     }
