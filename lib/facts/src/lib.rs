@@ -15,7 +15,6 @@ pub mod machine;
 pub mod memory;
 pub mod metric;
 pub mod migrations;
-pub mod perf;
 pub mod plan;
 pub mod record;
 pub mod samples;

@@ -1,26 +1,90 @@
-//! Perf events (perf_event_open(2)) of a program that is already running.
+//! Perf events (perf_event_open(2)) of a further, untimed run over the same tasks.
 //!
 //! They are attached while the program waits, for a further `run` that nobody times: a counter is
 //! switched on and off at each context switch, which makes a hop up to 20 times as expensive.
 
-mod capacity;
 mod event;
 mod reason;
 
 use std::collections::BTreeMap;
-use std::{fs, io};
+use std::{fmt, fs, io};
 
-use crate::{Absent, Counters, Interference, Scope};
+use contract::message::Usage;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 use perf_event::{Builder, Counter};
 use procfs::process::Process;
+use serde::{Deserialize, Serialize};
 
-use crate::interference;
-use capacity::Capacity;
+use crate::interference::{self, Interference};
 use event::{Event, events};
 use reason::Reason;
+
+/// Events counted from before the first iteration of a further `run` until after its last one,
+/// settling included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Number of timed iterations.
+    pub iterations: u64,
+    /// Sum of their times, in ns. It contains the cost of counting.
+    pub time: u64,
+    /// CPU time, switches and faults of the timed iterations.
+    pub usage: Option<Usage>,
+    /// Growth of the system's totals.
+    pub interference: Interference,
+    /// Calls that read, as read(2): `syscr` of /proc/PID/io. Receiving from a socket is none.
+    pub reads: Option<u64>,
+    /// Calls that write, as write(2): `syscw` of /proc/PID/io.
+    pub writes: Option<u64>,
+    /// Threads or CPUs that were counted; absent if none were.
+    pub scope: Option<Scope>,
+    /// Perf events by name:
+    /// - `context_switches`, `cpu_migrations`, `page_faults`: of threads;
+    /// - `cycles_user`, `cycles_kernel`, `instructions_user`, `instructions_kernel`: of the CPU;
+    /// - `cache_references_user`, `cache_references_kernel`, `cache_misses_user`,
+    ///   `cache_misses_kernel`: of the last level of cache, as the CPU defines it;
+    /// - `system_calls`: all of them;
+    /// - `epoll_waits`: epoll_wait, epoll_pwait and epoll_pwait2 among them;
+    /// - `io_uring_enters`: io_uring_enter among them.
+    pub events: BTreeMap<String, u64>,
+    /// Smallest share of the time in which a hardware counter was on. A CPU with too few counters
+    /// switches between them, and the counts are scaled to the whole time.
+    pub share: Option<f64>,
+    /// Events that are missing from `events`.
+    pub absent: Vec<Absent>,
+}
+
+/// Threads or CPUs that were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Each thread of the program and of its children.
+    Threads,
+    /// Whatever ran on the CPUs that the program may use, since it has more threads than descriptors
+    /// for their counters.
+    Cpus,
+}
+
+/// Events that could not be counted for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Absent {
+    /// Names of the events.
+    pub events: Vec<String>,
+    /// Cause.
+    pub reason: String,
+    /// Command or change that would allow them; absent if nothing would.
+    pub remedy: Option<String>,
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.events.join(", "), self.reason)?;
+        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
+    }
+}
 
 /// Descriptors that stay free.
 const RESERVE: u64 = 32;
@@ -33,7 +97,7 @@ enum Target {
 }
 
 impl Target {
-    fn build(self, part: &Builder<'static>) -> io::Result<Counter> {
+    fn open(self, part: &Builder<'static>) -> io::Result<Counter> {
         let mut builder = part.clone();
         match self {
             Target::Thread(id) => builder.observe_pid(id).any_cpu(),
@@ -43,31 +107,20 @@ impl Target {
     }
 }
 
-/// An event that can be counted here, and the counters that it adds up.
-struct EventSource {
-    name: String,
-    parts: Vec<Builder<'static>>,
-}
-
 /// Counters that are on.
 pub struct Counting {
     scope: Scope,
     open: Vec<(String, Counter)>,
     absent: Vec<(String, Reason)>,
-    before: Totals,
+    /// Totals before, which the system keeps all the time.
+    interference: Interference,
+    calls: Option<[u64; 2]>,
     pids: Vec<i32>,
 }
 
-/// Totals that the system keeps all the time.
-struct Totals {
-    interference: Interference,
-    /// Calls that read and calls that write.
-    calls: Option<(u64, u64)>,
-}
-
-/// Attaches counters to every thread of these processes, and switches them on. Where descriptors do
-/// not suffice, or `wanted` says so, counts what runs on the CPUs that the first process may use;
-/// otherwise as many events as there are descriptors for.
+/// Attaches counters to every thread of these processes, and switches them on. If descriptors do not
+/// suffice, or `wanted` says so, counts what runs on the CPUs that the first process may use. If this
+/// is forbidden, counts as many events of the threads as there are descriptors for.
 ///
 /// Threads that start later are not counted under [`Scope::Threads`]: a program that creates threads
 /// in its iterations needs [`Scope::Cpus`].
@@ -75,44 +128,34 @@ pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
     let threads: Vec<Target> = threads(pids).into_iter().map(Target::Thread).collect();
     let cpus: Vec<Target> = cpus(pids).into_iter().map(Target::Cpu).collect();
     let mut absent = Vec::new();
-    let mut sources = Vec::new();
+    let mut countable = Vec::new();
     for (name, event) in events() {
-        match usable(event, threads.first()) {
-            Ok(parts) => sources.push(EventSource { name, parts }),
+        match countable_parts(event, threads.first()) {
+            Ok(parts) => countable.push((name, parts)),
             Err(why) => absent.push((name, why)),
         }
     }
-    let capacity = Capacity {
-        threads: match wanted {
-            Some(Scope::Cpus) => 0,
-            _ => threads.len(),
-        },
-        cpus: match wanted != Some(Scope::Threads) && may_count_cpus(&sources, &cpus) {
-            true => cpus.len(),
-            false => 0,
-        },
-        spare: spare_descriptors(),
-    };
-    let parts: Vec<usize> = sources.iter().map(|source| source.parts.len()).collect();
-    let (scope, fit) = capacity.plan(&parts);
-    let why = match wanted {
-        Some(Scope::Cpus) => reason::by_cpu(),
-        _ => capacity.reason(&parts),
-    };
-    absent.extend(sources.drain(fit..).map(|source| (source.name, why.clone())));
-    let mut counting = Counting {
-        scope,
-        open: Vec::new(),
-        absent,
-        before: Totals::now(pids),
-        pids: pids.to_owned(),
-    };
-    let targets = match scope {
-        Scope::Threads => threads,
-        Scope::Cpus => cpus,
-    };
-    for source in &sources {
-        counting.open(source, &targets);
+    let parts: usize = countable.iter().map(|(_, parts)| parts.len()).sum();
+    let mut spare = spare_descriptors();
+    let scope = wanted.unwrap_or_else(|| {
+        let part = countable.first().and_then(|(_, parts)| parts.first());
+        let may_count_cpus =
+            part.zip(cpus.first()).is_some_and(|(part, cpu)| cpu.open(part).is_ok());
+        let fits = parts * threads.len() <= spare;
+        if fits || !may_count_cpus { Scope::Threads } else { Scope::Cpus }
+    });
+    let targets = if scope == Scope::Threads { threads } else { cpus };
+    let interference = interference::totals();
+    let (calls, pids) = (calls(pids), pids.to_owned());
+    let mut counting = Counting { scope, open: Vec::new(), absent, interference, calls, pids };
+    for (name, parts) in countable {
+        let needed = parts.len() * targets.len();
+        if needed > spare {
+            counting.absent.push((name, reason::descriptors(needed, spare)));
+        } else {
+            spare -= needed;
+            counting.open(&name, &parts, &targets);
+        }
     }
     counting.each(|_, counter| counter.enable());
     counting
@@ -120,24 +163,25 @@ pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
 
 impl Counting {
     /// Opens one event for every target, or for none.
-    fn open(&mut self, source: &EventSource, targets: &[Target]) {
+    fn open(&mut self, name: &str, parts: &[Builder<'static>], targets: &[Target]) {
         let already = self.open.len();
-        for &target in targets {
-            for part in &source.parts {
-                match target.build(part) {
-                    Ok(counter) => self.open.push((source.name.clone(), counter)),
-                    // It has ended since it was listed.
-                    Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
-                    Err(e) => {
-                        self.open.truncate(already);
-                        self.absent.push((source.name.clone(), reason::of(&e, false)));
-                        return;
-                    }
+        for (target, part) in targets.iter().flat_map(|t| parts.iter().map(move |part| (t, part))) {
+            match target.open(part) {
+                Ok(counter) => self.open.push((name.to_owned(), counter)),
+                // It has ended since it was listed.
+                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(e) => {
+                    self.open.truncate(already);
+                    let is_forbidden = e.raw_os_error() == Some(libc::EACCES);
+                    let by_cpu = is_forbidden && self.scope == Scope::Cpus;
+                    let why = if by_cpu { reason::by_cpu() } else { reason::of(&e, false) };
+                    self.absent.push((name.to_owned(), why));
+                    return;
                 }
             }
         }
         if self.open.len() == already {
-            self.absent.push((source.name.clone(), reason::no_threads()));
+            self.absent.push((name.to_owned(), reason::no_threads()));
         }
     }
 
@@ -158,7 +202,8 @@ impl Counting {
     /// usage.
     pub fn finish(mut self) -> Counters {
         self.each(|_, counter| counter.disable());
-        let after = Totals::now(&self.pids);
+        let interference = interference::totals().since(self.interference);
+        let after = calls(&self.pids);
         let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
         self.each(|name, counter| {
             let data = counter.read_full()?;
@@ -166,14 +211,9 @@ impl Counting {
             Ok(())
         });
         sums.retain(|name, _| self.absent.iter().all(|(other, _)| other != name));
-        let difference =
-            |of: fn((u64, u64)) -> u64| of(after.calls?).checked_sub(of(self.before.calls?));
-        let mut counters = Counters {
-            interference: after.interference.since(self.before.interference),
-            reads: difference(|calls| calls.0),
-            writes: difference(|calls| calls.1),
-            ..Counters::default()
-        };
+        let calls = |k: usize| after?[k].checked_sub(self.calls?[k]);
+        let (reads, writes) = (calls(0), calls(1));
+        let mut counters = Counters { interference, reads, writes, ..Counters::default() };
         for (name, sum) in sums {
             let Some((count, share)) = sum.scaled() else {
                 self.absent.push((name, reason::never_on()));
@@ -190,22 +230,14 @@ impl Counting {
     }
 }
 
-impl Totals {
-    fn now(pids: &[i32]) -> Self {
-        let calls = |&pid| {
-            let io = Process::new(pid).ok()?.io().ok()?;
-            Some((io.syscr, io.syscw))
-        };
-        let calls: Option<Vec<(u64, u64)>> = pids.iter().map(calls).collect();
-        let sum = |calls: Vec<(u64, u64)>| {
-            let (reads, writes): (Vec<u64>, Vec<u64>) = calls.into_iter().unzip();
-            (reads.iter().sum(), writes.iter().sum())
-        };
-        Totals {
-            interference: interference::totals(),
-            calls: calls.filter(|calls| !calls.is_empty()).map(sum),
-        }
+/// Calls of these processes that read and that write, so far.
+fn calls(pids: &[i32]) -> Option<[u64; 2]> {
+    let mut sums = [0; 2];
+    for &pid in pids {
+        let io = Process::new(pid).ok()?.io().ok()?;
+        sums = [sums[0] + io.syscr, sums[1] + io.syscw];
     }
+    (!pids.is_empty()).then_some(sums)
 }
 
 /// Counts of one event, and the times in which it was to be on and was on, in ns.
@@ -224,8 +256,8 @@ impl Sum {
         self.running += ns(data.time_running());
     }
 
-    /// The count scaled to the whole time, and the share of it in which it was on; `None` where it
-    /// never was.
+    /// The count scaled to the whole time, and the share of it in which it was on; `None` if it never
+    /// was.
     fn scaled(self) -> Option<(u64, f64)> {
         match (self.enabled, self.running) {
             // No thread has run.
@@ -241,13 +273,13 @@ impl Sum {
     }
 }
 
-/// Counters for an event, if it can be counted for this thread.
-fn usable(event: Event, thread: Option<&Target>) -> Result<Vec<Builder<'static>>, Reason> {
+/// Counters of an event, if it can be counted for this thread.
+fn countable_parts(event: Event, thread: Option<&Target>) -> Result<Vec<Builder<'static>>, Reason> {
     let parts = event.parts()?;
     let thread = thread.ok_or_else(reason::no_threads)?;
-    let is_hardware = matches!(event, Event::Hardware(..));
+    let is_hardware = matches!(event, Event::Hardware { .. });
     for part in &parts {
-        thread.build(part).map_err(|e| reason::of(&e, is_hardware))?;
+        thread.open(part).map_err(|e| reason::of(&e, is_hardware))?;
     }
     Ok(parts)
 }
@@ -266,17 +298,11 @@ fn cpus(pids: &[i32]) -> Vec<usize> {
     (0..CpuSet::count()).filter(is_allowed).collect()
 }
 
-fn may_count_cpus(sources: &[EventSource], cpus: &[Target]) -> bool {
-    let part = sources.first().and_then(|source| source.parts.first());
-    let tried = part.zip(cpus.first());
-    tried.is_some_and(|(part, cpu)| cpu.build(part).is_ok())
-}
-
 /// Descriptors that this process may still open.
-fn spare_descriptors() -> u64 {
+fn spare_descriptors() -> usize {
     let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    soft.saturating_sub(open as u64 + RESERVE)
+    usize::try_from(soft.saturating_sub(open as u64 + RESERVE)).unwrap_or(usize::MAX)
 }
 
 /// Events of one reason together.
@@ -301,13 +327,14 @@ mod tests {
 
     #[test]
     fn a_counter_that_was_off_at_times_is_scaled() {
-        let sum = |count, enabled, running| Sum { count, enabled, running };
-        assert_eq!(sum(10, 100, 100).scaled(), Some((10, 1.0)));
-        assert_eq!(sum(10, 100, 25).scaled(), Some((40, 0.25)));
-        assert_eq!(sum(0, 0, 0).scaled(), Some((0, 1.0)));
-        assert_eq!(sum(0, 100, 0).scaled(), None);
-        let large = sum(u64::MAX, u64::MAX, u64::MAX / 2);
-        assert_eq!(large.scaled(), None);
+        for (count, enabled, running, scaled) in [
+            (10, 100, 100, Some((10, 1.0))),
+            (10, 100, 25, Some((40, 0.25))),
+            (0, 0, 0, Some((0, 1.0))),
+            (0, 100, 0, None),
+        ] {
+            assert_eq!(Sum { count, enabled, running }.scaled(), scaled);
+        }
     }
 
     /// Sends `lines` lines through a cat(1) that is counted.
