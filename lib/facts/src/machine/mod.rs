@@ -244,7 +244,7 @@ fn read_kernel(machine: &mut Machine, source: &Source) {
         mode.unwrap_or("default").to_owned()
     });
     machine.architecture = source.text("/proc/sys/kernel/arch");
-    machine.distribution = os_release(source, "PRETTY_NAME=");
+    machine.distribution = distribution(source);
     machine.clock_source =
         source.text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     machine.sched_autogroup = source.flag("/proc/sys/kernel/sched_autogroup_enabled");
@@ -266,7 +266,7 @@ fn read_cpu(machine: &mut Machine, source: &Source) {
         .text("/sys/devices/system/node/online")
         .and_then(|list| cpu_list(&list))
         .and_then(|nodes| u32::try_from(nodes.len()).ok());
-    machine.caches = cpu_map::caches(source, 0);
+    machine.caches = cpu_map::read_caches(source, 0);
     let cpufreq = "/sys/devices/system/cpu/cpu0/cpufreq";
     machine.base_frequency_khz = source.number(&format!("{cpufreq}/base_frequency")).ok();
     machine.max_frequency_khz = source.number(&format!("{cpufreq}/cpuinfo_max_freq")).ok();
@@ -304,21 +304,18 @@ fn read_process(machine: &mut Machine, source: &Source) {
     machine.rlimits = bounds::rlimits(source);
 }
 
-/// A value of `os-release`, without its quotes.
-fn os_release(source: &Source, key: &str) -> Option<String> {
+/// `PRETTY_NAME` of os-release(5), without its quotes.
+fn distribution(source: &Source) -> Option<String> {
     let files = ["/etc/os-release", "/usr/lib/os-release"];
     let text = files.iter().find_map(|path| source.text(path))?;
-    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
+    let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     let name = value.trim().trim_matches(['"', '\'']).trim();
     (!name.is_empty()).then(|| name.to_owned())
 }
 
 fn preemption_model(version: &str) -> String {
-    version
-        .split_whitespace()
-        .find(|word| word.starts_with("PREEMPT"))
-        .unwrap_or("none or voluntary")
-        .to_owned()
+    let model = version.split_whitespace().find(|word| word.starts_with("PREEMPT"));
+    model.unwrap_or("none or voluntary").to_owned()
 }
 
 fn load(text: &str) -> Option<[f64; 3]> {
