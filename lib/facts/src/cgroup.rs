@@ -160,14 +160,16 @@ mod tests {
     #[test]
     fn groups_go_up_to_the_mount_point() {
         let own = "/sys/fs/cgroup/user.slice/a b.scope";
-        let (folders, is_own) = found("0::/user.slice/a b.scope\n", V2, &[own]).unwrap();
-        let parent = "/sys/fs/cgroup/user.slice";
-        assert_eq!(
-            (folders.as_slice(), is_own),
-            (&[own, parent, "/sys/fs/cgroup"].map(str::to_owned)[..], true)
-        );
-        let (folders, is_own) = found("0::/gone\n", V2, &[]).unwrap();
-        assert_eq!((folders, is_own), (vec!["/sys/fs/cgroup".to_owned()], false));
+        let expected = [own, "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"].map(str::to_owned);
+        // Of two mounts the one that shows most ancestors is taken.
+        let part = "1 2 0:36 /user.slice /mnt/part rw - cgroup2 cgroup2 rw\n";
+        for mounts in [V2.to_owned(), format!("{part}{V2}")] {
+            let found = found("0::/user.slice/a b.scope\n", &mounts, &[own, "/mnt/part/a b.scope"]);
+            assert_eq!(found, Ok((expected.to_vec(), true)));
+        }
+        assert_eq!(found("0::/gone\n", V2, &[]), Ok((vec!["/sys/fs/cgroup".to_owned()], false)));
+        assert!(found("0::/\n", "", &[]).unwrap_err().contains("nowhere"));
+        assert!(found("8:cpu:/\n", V2, &[]).unwrap_err().contains("no group"));
     }
 
     #[test]
@@ -186,20 +188,5 @@ mod tests {
             let expected = folders.iter().map(|&folder| folder.to_owned()).collect();
             assert_eq!(found(&cgroup, mounts, &["/p/in"]), Ok((expected, is_own)));
         }
-    }
-
-    #[test]
-    fn the_mount_that_shows_most_ancestors_is_taken() {
-        let mounts = "1 2 0:36 /a/b /mnt/part rw - cgroup2 cgroup2 rw\n\
-                      3 2 0:36 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        let own = "/sys/fs/cgroup/a/b";
-        let (folders, _) = found("0::/a/b\n", mounts, &[own, "/mnt/part"]).unwrap();
-        assert_eq!(folders, [own, "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
-    }
-
-    #[test]
-    fn what_cannot_be_seen_has_a_reason() {
-        assert!(found("0::/\n", "", &[]).unwrap_err().contains("nowhere"));
-        assert!(found("8:cpu:/\n", V2, &[]).unwrap_err().contains("no group"));
     }
 }

@@ -43,17 +43,17 @@ fn rights(rights: &Rights) -> String {
         (true, false) => "root of a user namespace only",
         (false, _) => "not root",
     };
-    let capability = match rights.sys_resource {
-        CapabilityState::Held => "CAP_SYS_RESOURCE is held: hard limits can be raised",
-        CapabilityState::NotHeld => "CAP_SYS_RESOURCE is not held: raising a hard limit takes root",
+    let hard = match rights.sys_resource {
+        CapabilityState::Held => "can be raised",
+        CapabilityState::NotHeld => "can be raised by root",
         CapabilityState::Withheld => {
-            "CAP_SYS_RESOURCE is withheld, from root too: hard limits can be raised only where \
-             this container, service or machine is started"
+            "can be raised only where this container, service or machine is started \
+             (CAP_SYS_RESOURCE is withheld)"
         }
     };
-    let read_only = "; /proc/sys is read-only: kernel parameters can be raised only on the host";
-    let sysctls = if rights.sysctls_writable { "" } else { read_only };
-    format!("This process is {who}. {capability}{sysctls}.")
+    let read_only = " Kernel parameters can be raised only on the host (/proc/sys is read-only).";
+    let parameters = if rights.sysctls_writable { "" } else { read_only };
+    format!("This process is {who}. Hard limits {hard}.{parameters}")
 }
 
 /// Writes the limits that bound a program as a table, and the others below it.

@@ -138,58 +138,46 @@ mod tests {
 
     use super::*;
 
-    /// 128 CPUs: two sockets, two threads a core.
-    fn large() -> CpuMap {
-        let socket = |k: u32| (k..k + 32).chain(k + 64..k + 96).collect();
-        CpuMap {
-            online: (0..128).collect(),
-            sockets: vec![socket(0), socket(32)],
-            cores: (0..64).map(|core| vec![core, core + 64]).collect(),
-            ..CpuMap::default()
-        }
-    }
-
     fn shown(map: CpuMap, cpus: &[u32]) -> String {
-        let pair = |one: u32, other: u32| CpuPair {
-            cpus: [one, other],
-            relation: map.relation(one, other),
-            median_ns: Some(f64::from(one + other)),
-            round_trips_ns: vec![1.0, f64::from(one + other)],
-        };
-        let pairs = cpus.iter().enumerate();
-        let pairs = pairs.flat_map(|(k, &one)| cpus[k + 1..].iter().map(move |&o| pair(one, o)));
-        let report = MachineReport {
-            machine: Machine::default(),
-            allowed: map.online.clone(),
-            cpus: cpus.to_vec(),
-            pairs: pairs.collect(),
-            map: map.clone(),
-        };
+        let mut pairs = Vec::new();
+        for (k, &one) in cpus.iter().enumerate() {
+            pairs.extend(cpus[k + 1..].iter().map(|&other| CpuPair {
+                cpus: [one, other],
+                relation: map.relation(one, other),
+                median_ns: Some(f64::from(one + other)),
+                round_trips_ns: vec![1.0, f64::from(one + other)],
+            }));
+        }
+        let (machine, allowed, cpus) = (Machine::default(), map.online.clone(), cpus.to_vec());
         let mut out = Vec::new();
-        text(&report, &mut out).unwrap();
+        text(&MachineReport { machine, map, allowed, cpus, pairs }, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_large_machine_stays_narrow() {
-        let text = shown(large(), &[0, 1, 32, 64]);
+        let socket = |k: u32| (k..k + 32).chain(k + 64..k + 96).collect();
+        let map = CpuMap {
+            online: (0..128).collect(),
+            sockets: vec![socket(0), socket(32)],
+            cores: (0..64).map(|core| vec![core, core + 64]).collect(),
+            ..CpuMap::default()
+        };
+        let text = shown(map, &[0, 1, 32, 64]);
         assert!(text.lines().all(|line| line.chars().count() < 100), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for expected in [
-            "CPUs online      0-127\n",
-            "sockets          2: 0-31,64-95; 32-63,96-127\n",
-            "SMT siblings     0,64; 1,65;",
-            "and 48 more\n",
+            "CPUs online 0-127 ",
+            "sockets 2: 0-31,64-95; 32-63,96-127 ",
+            "SMT siblings 0,64; 1,65;",
+            "and 48 more ",
+            "CPU 64 64 65 96 ",
+            "SMT sibling 1 64 1 to 64 ",
+            "another socket 3 33 1 to 96 ",
             "124 CPUs are left out",
         ] {
-            assert!(text.contains(expected), "{expected}\n{text}");
+            assert!(words.contains(expected), "{expected}\n{text}");
         }
-        let row = |name: &str| {
-            let cells = text.lines().rev().find_map(|line| line.trim().strip_prefix(name));
-            cells.unwrap().split_whitespace().collect::<Vec<_>>()
-        };
-        assert_eq!(row("CPU 64"), ["64", "65", "96"]);
-        assert_eq!(row("SMT sibling"), ["1", "64", "1", "to", "64"]);
-        assert_eq!(row("another socket"), ["3", "33", "1", "to", "96"]);
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! `switchcost limits`: what every limit of this system allows, and what raises it.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use contract::message::Description;
 use facts::limits::Limits;
 
@@ -13,7 +12,7 @@ use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
 use crate::system::console;
 use crate::verbs::args::TextOrJson;
-use crate::views::limits::{self, Asked};
+use crate::views::limits::{self, Asked, ProgramRow};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -53,35 +52,27 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let Some(tasks) = tasks else {
         return Ok(());
     };
-    let rows = || report.programs.iter();
-    let silent: Vec<&str> =
-        rows().filter(|row| row.error.is_some()).map(|row| &*row.program).collect();
-    if !silent.is_empty() {
-        bail!("it is not known whether these can: {}", silent.join(", "));
-    }
-    let failed: Vec<&str> =
-        rows().filter(|row| row.fits == Some(false)).map(|row| &*row.program).collect();
-    if !failed.is_empty() {
-        bail!("{tasks} tasks are more than this system allows for {}", failed.join(", "));
-    }
+    let names = |is_meant: fn(&ProgramRow) -> bool| {
+        let rows = report.programs.iter().filter(|row| is_meant(row));
+        rows.map(|row| row.program.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let silent = names(|row| row.error.is_some());
+    ensure!(silent.is_empty(), "it is not known whether these can: {silent}");
+    let failed = names(|row| row.fits == Some(false));
+    ensure!(failed.is_empty(), "{tasks} tasks are more than this system allows for {failed}");
     Ok(())
 }
 
-/// The programs of the built-in plans, in their order there.
-fn names() -> anyhow::Result<Vec<String>> {
-    let mut seen = BTreeSet::new();
-    let mut names = Vec::new();
-    for plan in BUILT_IN {
-        let cases = plan.plan()?.cases(true).into_iter();
-        let programs = cases.map(|case| case.program);
-        names.extend(programs.filter(|name| seen.insert(name.clone())));
-    }
-    Ok(names)
-}
-
-/// Needs of every benchmark that is here, with its usual flags.
+/// Needs of every program of the built-in plans that is here, with its usual flags, in their order there.
 fn ask_all() -> anyhow::Result<Vec<Asked>> {
-    let names = names()?;
+    let mut names: Vec<String> = Vec::new();
+    for plan in BUILT_IN {
+        for case in plan.plan()?.cases(true) {
+            if !names.contains(&case.program) {
+                names.push(case.program);
+            }
+        }
+    }
     let mut tables = built_in_tables()?;
     // A question builds no peer.
     tables.values_mut().for_each(|table| table.build.clear());

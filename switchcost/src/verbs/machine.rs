@@ -63,18 +63,18 @@ impl Args {
         let Some(wanted) = &self.cpus else {
             return Ok(chosen(map, allowed.list()));
         };
-        if let Some(other) = wanted.list().iter().find(|cpu| !allowed.list().contains(cpu)) {
+        let (list, count) = (wanted.list().to_vec(), wanted.list().len());
+        if let Some(other) = list.iter().find(|cpu| !allowed.list().contains(cpu)) {
             return Err(BadUsage::new(format!(
                 "--cpus: CPU {other} is offline, or not for this process, which may use {allowed}: name some of these"
             )));
         }
-        if wanted.list().len() > MOST_CPUS {
+        if count > MOST_CPUS {
             return Err(BadUsage::new(format!(
-                "--cpus: {} CPUs are too many for a matrix: name {MOST_CPUS} at most",
-                wanted.list().len()
+                "--cpus: {count} CPUs are too many for a matrix: name {MOST_CPUS} at most"
             )));
         }
-        Ok(wanted.list().to_vec())
+        Ok(list)
     }
 }
 
@@ -133,18 +133,5 @@ mod tests {
         assert_eq!(chosen(&map, &many[..12]).len(), 12);
         assert_eq!(chosen(&map, &many), [0, 64]);
         assert_eq!(chosen(&CpuMap::default(), &many), many[..12]);
-    }
-
-    #[test]
-    fn cpus_of_others_and_too_many_are_refused() {
-        let cpus = |list: &str| Some(list.parse::<Cpus>().unwrap());
-        let allowed = cpus("0-14").unwrap();
-        let ask = |list| {
-            let args = Args { cpus: cpus(list), format: TextOrJson::Text };
-            args.cpus(&CpuMap::default(), &allowed).map_err(|e| e.to_string())
-        };
-        assert_eq!(ask("3,5"), Ok(vec![3, 5]));
-        assert!(ask("3,15").unwrap_err().contains("--cpus: CPU 15"));
-        assert!(ask("0-12").unwrap_err().contains("12 at most"));
     }
 }

@@ -32,11 +32,10 @@ pub(super) fn of(error: &io::Error, is_hardware: bool) -> Reason {
             "there is no perf_event_open(2): a kernel without CONFIG_PERF_EVENTS, or a system-call filter",
             None,
         ),
-        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) if is_hardware => {
-            reason("this machine has no such hardware counter, as most virtual machines", None)
-        }
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => {
-            reason(format!("this kernel has no such event: {error}"), None)
+            let none = "this machine has no such hardware counter, as most virtual machines";
+            let other = format!("this kernel has no such event: {error}");
+            reason(if is_hardware { none.to_owned() } else { other }, None)
         }
         Some(libc::EMFILE | libc::ENFILE) => {
             reason("no descriptors are left", Some("raise ulimit -n"))
@@ -84,20 +83,11 @@ pub(super) fn descriptors(needed: usize, spare: usize) -> Reason {
 }
 
 /// The tracepoints of system calls cannot be found.
-pub(super) fn tracefs(refused: bool, mounted: bool) -> Reason {
-    match (refused, mounted) {
-        (true, _) => reason(
-            "only root may read tracefs (/sys/kernel/tracing), which numbers the events of system calls",
-            Some("run it as root"),
-        ),
-        (false, true) => {
-            reason("this kernel has no tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)", None)
-        }
-        (false, false) => reason(
-            "tracefs is not mounted",
-            Some("sudo mount -t tracefs nodev /sys/kernel/tracing"),
-        ),
-    }
+pub(super) fn tracefs() -> Reason {
+    reason(
+        "tracefs (/sys/kernel/tracing) shows no system calls: it is not mounted, or for root alone",
+        Some("sudo mount -t tracefs nodev /sys/kernel/tracing, and run it as root"),
+    )
 }
 
 #[cfg(test)]
