@@ -32,16 +32,11 @@ impl Source {
 
     /// A file's text, or why it cannot be read.
     pub(crate) fn read(&self, path: &str) -> Result<String, String> {
-        let read = || -> std::io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
-            let file = File::open(self.path(path))?;
-            file.take(LARGEST_FILE).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        match read() {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(e) => Err(format!("cannot read {path}: {e}")),
-        }
+        let mut bytes = Vec::new();
+        File::open(self.path(path))
+            .and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
+            .map_err(|e| format!("cannot read {path}: {e}"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// A file's text without surrounding white space; `None` if it is empty or unreadable.
@@ -88,11 +83,9 @@ impl Source {
 
     /// Names in a folder, in order; none if it is not there.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.path(folder)) else {
-            return Vec::new();
-        };
+        let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
     }

@@ -7,6 +7,7 @@ mod event;
 mod reason;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 use std::{fmt, fs, io};
 
 use contract::message::Usage;
@@ -110,7 +111,8 @@ impl Target {
 /// Counters that are on.
 pub struct Counting {
     scope: Scope,
-    open: Vec<(String, Counter)>,
+    /// Those of each event.
+    open: Vec<(String, Vec<Counter>)>,
     absent: Vec<(String, Reason)>,
     /// Totals before, which the system keeps all the time.
     interference: Interference,
@@ -127,101 +129,95 @@ pub struct Counting {
 pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
     let threads: Vec<Target> = threads(pids).into_iter().map(Target::Thread).collect();
     let cpus: Vec<Target> = cpus(pids).into_iter().map(Target::Cpu).collect();
-    let mut absent = Vec::new();
-    let mut countable = Vec::new();
+    let (mut open, mut absent, mut countable) = (Vec::new(), Vec::new(), Vec::new());
     for (name, event) in events() {
         match countable_parts(event, threads.first()) {
             Ok(parts) => countable.push((name, parts)),
             Err(why) => absent.push((name, why)),
         }
     }
-    let parts: usize = countable.iter().map(|(_, parts)| parts.len()).sum();
     let mut spare = spare_descriptors();
     let scope = wanted.unwrap_or_else(|| {
+        let parts: usize = countable.iter().map(|(_, parts)| parts.len()).sum();
         let part = countable.first().and_then(|(_, parts)| parts.first());
-        let may_count_cpus =
-            part.zip(cpus.first()).is_some_and(|(part, cpu)| cpu.open(part).is_ok());
+        let may_count = |(part, cpu): (&Builder<'static>, &Target)| cpu.open(part).is_ok();
         let fits = parts * threads.len() <= spare;
-        if fits || !may_count_cpus { Scope::Threads } else { Scope::Cpus }
+        let by_thread = fits || !part.zip(cpus.first()).is_some_and(may_count);
+        if by_thread { Scope::Threads } else { Scope::Cpus }
     });
     let targets = if scope == Scope::Threads { threads } else { cpus };
-    let interference = interference::totals();
-    let (calls, pids) = (calls(pids), pids.to_owned());
-    let mut counting = Counting { scope, open: Vec::new(), absent, interference, calls, pids };
     for (name, parts) in countable {
-        let needed = parts.len() * targets.len();
-        if needed > spare {
-            counting.absent.push((name, reason::descriptors(needed, spare)));
-        } else {
-            spare -= needed;
-            counting.open(&name, &parts, &targets);
+        match open_all(&parts, &targets, &mut spare) {
+            Ok(counters) => open.push((name, counters)),
+            Err(why) => absent.push((name, why)),
         }
     }
-    counting.each(|_, counter| counter.enable());
+    let interference = interference::totals();
+    let (calls, pids) = (calls(pids), pids.to_owned());
+    let mut counting = Counting { scope, open, absent, interference, calls, pids };
+    counting.each(Counter::enable);
     counting
 }
 
-impl Counting {
-    /// Opens one event for every target, or for none.
-    fn open(&mut self, name: &str, parts: &[Builder<'static>], targets: &[Target]) {
-        let already = self.open.len();
-        for (target, part) in targets.iter().flat_map(|t| parts.iter().map(move |part| (t, part))) {
+/// Opens the counters of one event for every target, or none.
+fn open_all(
+    parts: &[Builder<'static>],
+    targets: &[Target],
+    spare: &mut usize,
+) -> Result<Vec<Counter>, Reason> {
+    let needed = parts.len() * targets.len();
+    *spare = spare.checked_sub(needed).ok_or_else(|| reason::descriptors(needed, *spare))?;
+    let mut counters = Vec::with_capacity(needed);
+    for target in targets {
+        for part in parts {
             match target.open(part) {
-                Ok(counter) => self.open.push((name.to_owned(), counter)),
+                Ok(counter) => counters.push(counter),
                 // It has ended since it was listed.
                 Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(e) => {
-                    self.open.truncate(already);
-                    let is_forbidden = e.raw_os_error() == Some(libc::EACCES);
-                    let by_cpu = is_forbidden && self.scope == Scope::Cpus;
-                    let why = if by_cpu { reason::by_cpu() } else { reason::of(&e, false) };
-                    self.absent.push((name.to_owned(), why));
-                    return;
+                Err(e)
+                    if e.raw_os_error() == Some(libc::EACCES)
+                        && matches!(target, Target::Cpu(_)) =>
+                {
+                    return Err(reason::by_cpu());
                 }
+                Err(e) => return Err(reason::of(&e, false)),
             }
-        }
-        if self.open.len() == already {
-            self.absent.push((name.to_owned(), reason::no_threads()));
         }
     }
+    if counters.is_empty() { Err(reason::no_threads()) } else { Ok(counters) }
+}
 
+impl Counting {
     /// Does the same with each counter. An event of which one fails would be too low, and is left out.
-    fn each(&mut self, mut call: impl FnMut(&str, &mut Counter) -> io::Result<()>) {
-        let mut failed = Vec::new();
-        for (name, counter) in &mut self.open {
-            if let Err(e) = call(name, counter) {
-                failed.push((name.clone(), reason::of(&e, false)));
-            }
-        }
-        failed.dedup_by(|one, other| one.0 == other.0);
-        self.open.retain(|(name, _)| failed.iter().all(|(other, _)| other != name));
-        self.absent.extend(failed);
+    fn each(&mut self, mut call: impl FnMut(&mut Counter) -> io::Result<()>) {
+        self.open.retain_mut(|(name, counters)| {
+            let done = counters.iter_mut().try_for_each(&mut call);
+            let failed = done.map_err(|e| self.absent.push((name.clone(), reason::of(&e, false))));
+            failed.is_ok()
+        });
     }
 
     /// Switches the counters off and reads them. The caller adds the iterations, their time and the
     /// usage.
     pub fn finish(mut self) -> Counters {
-        self.each(|_, counter| counter.disable());
-        let interference = interference::totals().since(self.interference);
+        self.each(Counter::disable);
         let after = calls(&self.pids);
-        let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-        self.each(|name, counter| {
-            let data = counter.read_full()?;
-            sums.entry(name.to_owned()).or_default().add(&data);
-            Ok(())
-        });
-        sums.retain(|name, _| self.absent.iter().all(|(other, _)| other != name));
         let calls = |k: usize| after?[k].checked_sub(self.calls?[k]);
-        let (reads, writes) = (calls(0), calls(1));
-        let mut counters = Counters { interference, reads, writes, ..Counters::default() };
-        for (name, sum) in sums {
-            let Some((count, share)) = sum.scaled() else {
-                self.absent.push((name, reason::never_on()));
-                continue;
-            };
-            counters.events.insert(name, count);
-            if share < 1.0 {
-                counters.share = Some(counters.share.map_or(share, |least| least.min(share)));
+        let mut counters = Counters {
+            interference: interference::totals().since(self.interference),
+            reads: calls(0),
+            writes: calls(1),
+            ..Counters::default()
+        };
+        for (name, each) in self.open {
+            match sum(each) {
+                Ok((count, share)) => {
+                    counters.events.insert(name, count);
+                    if share < 1.0 {
+                        counters.share = Some(counters.share.map_or(share, |s| s.min(share)));
+                    }
+                }
+                Err(why) => self.absent.push((name, why)),
             }
         }
         counters.scope = (!counters.events.is_empty()).then_some(self.scope);
@@ -240,37 +236,29 @@ fn calls(pids: &[i32]) -> Option<[u64; 2]> {
     (!pids.is_empty()).then_some(sums)
 }
 
-/// Counts of one event, and the times in which it was to be on and was on, in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sum {
-    count: u64,
-    enabled: u64,
-    running: u64,
+/// Count of one event over its counters, scaled to the whole time, and the share of it in which they
+/// were on.
+fn sum(counters: Vec<Counter>) -> Result<(u64, f64), Reason> {
+    let (mut count, mut enabled, mut running) = (0, 0, 0);
+    for mut counter in counters {
+        let data = counter.read_full().map_err(|e| reason::of(&e, false))?;
+        let ns = |time: Option<Duration>| time.unwrap_or_default().as_nanos() as u64;
+        count += data.count();
+        enabled += ns(data.time_enabled());
+        running += ns(data.time_running());
+    }
+    scaled(count, enabled, running).ok_or_else(reason::never_on)
 }
 
-impl Sum {
-    fn add(&mut self, data: &perf_event::CounterData) {
-        let ns = |time: Option<std::time::Duration>| time.unwrap_or_default().as_nanos() as u64;
-        self.count += data.count();
-        self.enabled += ns(data.time_enabled());
-        self.running += ns(data.time_running());
+/// A count scaled to the time in which it was to be on, and the share of that in which it was; times in
+/// ns. `None` if it never was.
+fn scaled(count: u64, enabled: u64, running: u64) -> Option<(u64, f64)> {
+    // If no thread has run, both times are 0.
+    if running >= enabled {
+        return Some((count, 1.0));
     }
-
-    /// The count scaled to the whole time, and the share of it in which it was on; `None` if it never
-    /// was.
-    fn scaled(self) -> Option<(u64, f64)> {
-        match (self.enabled, self.running) {
-            // No thread has run.
-            (0, _) => Some((self.count, 1.0)),
-            (_, 0) => None,
-            (enabled, running) if running >= enabled => Some((self.count, 1.0)),
-            (enabled, running) => {
-                let count = u128::from(self.count) * u128::from(enabled) / u128::from(running);
-                let share = running as f64 / enabled as f64;
-                Some((u64::try_from(count).ok()?, share))
-            }
-        }
-    }
+    let scaled = (u128::from(count) * u128::from(enabled)).checked_div(u128::from(running))?;
+    Some((u64::try_from(scaled).ok()?, running as f64 / enabled as f64))
 }
 
 /// Counters of an event, if it can be counted for this thread.
@@ -333,7 +321,7 @@ mod tests {
             (0, 0, 0, Some((0, 1.0))),
             (0, 100, 0, None),
         ] {
-            assert_eq!(Sum { count, enabled, running }.scaled(), scaled);
+            assert_eq!(super::scaled(count, enabled, running), scaled);
         }
     }
 

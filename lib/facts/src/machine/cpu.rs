@@ -6,32 +6,24 @@ use super::cpu_map::CPUS;
 use crate::source::Source;
 
 pub(super) fn governor(source: &Source) -> Option<String> {
-    let governors: BTreeSet<String> = source
-        .names(&format!("{CPUS}/cpufreq"))
-        .iter()
-        .filter(|name| name.starts_with("policy"))
-        .filter_map(|policy| source.text(&format!("{CPUS}/cpufreq/{policy}/scaling_governor")))
-        .collect();
+    let mut policies = source.names(&format!("{CPUS}/cpufreq"));
+    policies.retain(|name| name.starts_with("policy"));
+    let files = policies.iter().map(|name| format!("{CPUS}/cpufreq/{name}/scaling_governor"));
+    let governors: BTreeSet<String> = files.filter_map(|file| source.text(&file)).collect();
     let all: Vec<String> = governors.into_iter().collect();
     (!all.is_empty()).then(|| all.join(","))
 }
 
 pub(super) fn boost(source: &Source) -> Option<bool> {
-    source.flag(&format!("{CPUS}/cpufreq/boost")).or_else(|| {
-        let forbidden = source.flag(&format!("{CPUS}/intel_pstate/no_turbo"))?;
-        Some(!forbidden)
-    })
+    let no_turbo = || source.flag(&format!("{CPUS}/intel_pstate/no_turbo"));
+    source.flag(&format!("{CPUS}/cpufreq/boost")).or_else(|| no_turbo().map(|forbidden| !forbidden))
 }
 
 pub(super) fn mitigations(source: &Source) -> BTreeMap<String, String> {
     let folder = format!("{CPUS}/vulnerabilities");
-    source
-        .names(&folder)
-        .into_iter()
-        .filter_map(|name| {
-            let state = source.text(&format!("{folder}/{name}"))?;
-            Some((name, state))
-        })
+    let names = source.names(&folder).into_iter();
+    names
+        .filter_map(|name| Some((name.clone(), source.text(&format!("{folder}/{name}"))?)))
         .collect()
 }
 
@@ -59,26 +51,21 @@ impl Info {
 
     pub(super) fn model(&self) -> Option<String> {
         // x86, s390 and LoongArch; MIPS; POWER; RISC-V.
-        ["model name", "cpu model", "cpu", "uarch"]
-            .into_iter()
-            .find_map(|key| self.values(key).next())
-            .map(str::to_owned)
-            .or_else(|| self.arm_model())
+        let mut keys = ["model name", "cpu model", "cpu", "uarch"].into_iter();
+        let model = keys.find_map(|key| self.values(key).next());
+        model.map(str::to_owned).or_else(|| self.arm_model())
     }
 
     /// Every kind of core: a chip may mix them.
     fn arm_model(&self) -> Option<String> {
-        let parts = self.values("CPU part");
-        let mut models: Vec<String> = self
-            .values("CPU implementer")
-            .zip(parts)
+        let cores = self.values("CPU implementer").zip(self.values("CPU part"));
+        let models: BTreeSet<String> = cores
             .map(|(implementer, part)| match arm_core(implementer, part) {
                 Some(name) => format!("{name} ({implementer}/{part})"),
                 None => format!("implementer {implementer} part {part}"),
             })
             .collect();
-        models.sort_unstable();
-        models.dedup();
+        let models: Vec<String> = models.into_iter().collect();
         (!models.is_empty()).then(|| models.join(" + "))
     }
 }
