@@ -37,7 +37,7 @@ impl Thirds {
         self.last / self.first - 1.0
     }
 
-    /// Whether the change is within three standard errors.
+    /// True if the change is within three standard errors.
     pub fn is_steady(&self) -> bool {
         (self.last - self.first).abs() <= 3.0 * self.error
     }
@@ -68,7 +68,7 @@ fn mean_and_error(samples: &[u64]) -> (f64, f64) {
 }
 
 impl Samples {
-    /// Summary of samples in their order; `None` where there are none.
+    /// Summary of samples in their order; `None` if there are none.
     pub fn of(samples: &[u64]) -> Option<Self> {
         Some(Samples {
             distribution: distribution(samples)?,
@@ -87,7 +87,7 @@ impl Deref for Samples {
     }
 }
 
-/// Exact summary of samples: sums in integers, percentiles by nearest rank. `None` where there are
+/// Exact summary of samples: sums in integers, percentiles by nearest rank. `None` if there are
 /// none.
 pub fn distribution(samples: &[u64]) -> Option<Distribution> {
     let mut sorted = samples.to_vec();

@@ -62,10 +62,8 @@ impl Totals {
         let all_ticks = self.all_ticks.saturating_sub(before.all_ticks);
         // CPU time is exact and ticks are not: they only divide it, as getrusage(2) does
         // (cputime_adjust, kernel/sched/cputime.c).
-        let user = match all_ticks {
-            0 => cpu,
-            all => (u128::from(cpu) * u128::from(user_ticks.min(all)) / u128::from(all)) as u64,
-        };
+        let user = u128::from(cpu) * u128::from(user_ticks.min(all_ticks));
+        let user = user.checked_div(u128::from(all_ticks)).map_or(cpu, |user| user as u64);
         Some(Usage {
             user_ns: user,
             system_ns: cpu - user,

@@ -49,30 +49,22 @@ pub(super) fn statuses(
     groups: Result<&ControlGroups, &String>,
 ) -> Vec<LimitStatus> {
     let mut statuses = Vec::new();
-    for (controller, resource) in [("pids", Resource::Threads), ("memory", Resource::Memory)] {
-        let groups = match groups.map_err(Clone::clone).and_then(|all| all.of(source, controller)) {
-            Ok(groups) => groups,
+    for (controller, version_1, version_2) in
+        [("pids", &[PIDS][..], &[PIDS][..]), ("memory", &[MEMORY_1], &[MEMORY_2, MEMORY_HIGH])]
+    {
+        match groups.map_err(Clone::clone).and_then(|all| all.of(source, controller)) {
+            Ok(groups) => {
+                for control in if groups.version_2 { version_2 } else { version_1 } {
+                    let folders = groups.folders.iter();
+                    statuses.extend(folders.filter_map(|f| control.status(source, &groups, f)));
+                }
+            }
             Err(why) => {
                 let (name, file) = (format!("control group, {controller}"), "/proc/self/cgroup");
+                let (resource, amounts) = (version_1[0].resource, (Err(why), Ok(None)));
                 let method = RaiseMethod::Nothing("it is out of sight");
-                statuses.push(LimitStatus::new(
-                    &name,
-                    file,
-                    resource,
-                    (Err(why), Ok(None)),
-                    method,
-                ));
-                continue;
+                statuses.push(LimitStatus::new(&name, file, resource, amounts, method));
             }
-        };
-        let controls: &[Control] = match (controller, groups.version_2) {
-            ("pids", _) => &[PIDS],
-            (_, true) => &[MEMORY_2, MEMORY_HIGH],
-            (_, false) => &[MEMORY_1],
-        };
-        for control in controls {
-            let folders = groups.folders.iter();
-            statuses.extend(folders.filter_map(|folder| control.status(source, &groups, folder)));
         }
     }
     statuses

@@ -39,16 +39,16 @@ pub struct Shortage {
     pub remedy: Remedy,
 }
 
-/// Limits that are too low for N tasks of a program.
+/// Fit of N tasks within the limits.
 #[derive(Debug, Clone)]
-pub struct LimitsReport {
+pub struct Fit {
     /// Most tasks that fit within every limit; absent if no known limit bounds them.
     pub most: Option<u64>,
     /// Every limit that is too low, in the order in which to raise them.
     pub shortages: Vec<Shortage>,
 }
 
-impl LimitsReport {
+impl Fit {
     /// All tasks fit.
     pub fn is_enough(&self) -> bool {
         self.shortages.is_empty()
@@ -95,13 +95,13 @@ impl Limits {
     }
 
     /// Limits that are too low for so many tasks with these needs.
-    pub fn report(&self, needs: &Needs, tasks: u64) -> LimitsReport {
+    pub fn report(&self, needs: &Needs, tasks: u64) -> Fit {
         let shortages = self.statuses.iter().filter_map(|limit| {
             let needed = limit.needed(needs, tasks)?;
             let remedy = Remedy::new(limit, needed, self.rights.root);
             Some(Shortage { limit: limit.clone(), needed, remedy })
         });
         let most = self.tightest(needs).map(|(_, most)| most);
-        LimitsReport { most, shortages: shortages.collect() }
+        Fit { most, shortages: shortages.collect() }
     }
 }

@@ -22,7 +22,7 @@ pub enum CpuQuota {
 }
 
 impl CpuQuota {
-    /// Number of CPUs; `None` where there is no limit.
+    /// Number of CPUs; `None` if there is no limit.
     pub fn cpus(self) -> Option<f64> {
         match self {
             Self::Unlimited => None,

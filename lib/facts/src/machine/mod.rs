@@ -71,7 +71,7 @@ pub struct Machine {
     pub boost: Option<bool>,
     /// Cpuidle driver: how deeply an idle CPU sleeps is part of what a wake-up costs.
     pub idle_driver: Option<String>,
-    /// Hypervisor (`KVM`, `Xen`, ...), `unnamed` if there is one that nothing names, `none` where
+    /// Hypervisor (`KVM`, `Xen`, ...), `unnamed` if there is one that nothing names, `none` if
     /// the CPU's flags show none.
     pub virtualisation: Option<String>,
     /// Maker and product of the machine as its firmware tells them (DMI).
