@@ -72,28 +72,31 @@ impl Remedy {
             }
             RaiseMethod::Sysctl { key, most } => {
                 let setting = format!("{key}={}", rounded(needed).min(*most));
-                Remedy {
-                    command: Some(format!("{sudo}sysctl -w {setting}")),
-                    needs_root: true,
-                    lasts: Some("until the next boot"),
-                    to_last: Some(format!("echo '{setting}' | {sudo}tee -a {SYSCTL_FILE}")),
-                    ..Remedy::default()
-                }
+                let to_last = format!("echo '{setting}' | {sudo}tee -a {SYSCTL_FILE}");
+                let command = format!("{sudo}sysctl -w {setting}");
+                Remedy::command(command, "until the next boot", to_last)
             }
             RaiseMethod::Rlimit(rlimit) => rlimit.remedy(needed, sudo),
             RaiseMethod::Group => {
                 let (file, target) = (&limit.source, rounded(needed));
-                Remedy {
-                    command: Some(format!("echo {target} | {sudo}tee {}", quoted(file))),
-                    needs_root: true,
-                    lasts: Some("as long as the control group exists"),
-                    to_last: Some(group_setting(file, target, sudo)),
-                    ..Remedy::default()
-                }
+                let command = format!("echo {target} | {sudo}tee {}", quoted(file));
+                let to_last = group_setting(file, target, sudo);
+                Remedy::command(command, "as long as the control group exists", to_last)
             }
         };
         remedy.refusal = limit.refusal.filter(|_| remedy.needs_root);
         remedy
+    }
+
+    /// A command for root.
+    fn command(command: String, lasts: &'static str, to_last: String) -> Self {
+        Remedy {
+            command: Some(command),
+            needs_root: true,
+            lasts: Some(lasts),
+            to_last: Some(to_last),
+            ..Remedy::default()
+        }
     }
 
     fn advice(advice: String) -> Self {
@@ -119,13 +122,7 @@ impl Rlimit {
             "echo '{who} - {option} {in_units}' | {sudo}tee -a {LIMITS_FILE} \
              (for logins; in a systemd unit: Limit{service}={target})"
         );
-        Remedy {
-            command: Some(command),
-            needs_root,
-            lasts: Some("in this shell"),
-            to_last: Some(to_last),
-            ..Remedy::default()
-        }
+        Remedy { needs_root, ..Remedy::command(command, "in this shell", to_last) }
     }
 
     /// Value to set: slack must not turn one that the system takes into one that it refuses.
