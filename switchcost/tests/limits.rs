@@ -112,3 +112,15 @@ fn the_commands_are_enough() {
         }
     }
 }
+
+#[test]
+fn limits_of_one_file_are_raised_apart() {
+    let raises = report("debian", Some(3_000_000)).raises;
+    for (limit, program) in [
+        ("open files, hard (ulimit -Hn)", "async-brigade"),
+        ("user processes (ulimit -u)", "thread-creation"),
+    ] {
+        let raise = raises.iter().find(|raise| raise.shortage.limit.name == limit).unwrap();
+        assert!(raise.programs.iter().any(|name| name == program), "{limit}");
+    }
+}

@@ -96,28 +96,22 @@ fn program_row(limits: &Limits, (program, needs): &Asked, tasks: Option<u64>) ->
 
 /// The largest shortage of each limit, in the order of the limits.
 fn raises(limits: &Limits, programs: &[ProgramRow], tasks: Option<u64>) -> Vec<Raise> {
-    let mut raises: Vec<Raise> = Vec::new();
+    let mut short: Vec<(&ProgramRow, Shortage)> = Vec::new();
     for row in programs {
         let twice = row.most.map(|most| most.saturating_mul(2).max(1));
-        let Some((needs, tasks)) = row.needs.zip(tasks.or(twice)) else {
-            continue;
-        };
-        for shortage in limits.report(&needs, tasks).shortages {
-            let (program, source) = (row.program.clone(), &shortage.limit.source);
-            let mut known = raises.iter_mut();
-            let Some(raise) = known.find(|raise| raise.shortage.limit.source == *source) else {
-                raises.push(Raise { shortage, programs: vec![program] });
-                continue;
-            };
-            raise.programs.push(program);
-            if raise.shortage.needed < shortage.needed {
-                raise.shortage = shortage;
-            }
+        if let Some((needs, tasks)) = row.needs.zip(tasks.or(twice)) {
+            let shortages = limits.report(&needs, tasks).shortages.into_iter();
+            short.extend(shortages.map(|shortage| (row, shortage)));
         }
     }
-    raises.sort_by_key(|raise| {
-        let mut statuses = limits.statuses().iter();
-        statuses.position(|status| status.source == raise.shortage.limit.source)
-    });
-    raises
+    let raise = |status: &LimitStatus| {
+        // Several limits have one file.
+        let is_of =
+            |limit: &LimitStatus| (&limit.source, &limit.name) == (&status.source, &status.name);
+        let of_this = || short.iter().filter(|(_, shortage)| is_of(&shortage.limit));
+        let (_, largest) = of_this().max_by_key(|(_, shortage)| shortage.needed)?;
+        let programs = of_this().map(|(row, _)| row.program.clone()).collect();
+        Some(Raise { shortage: largest.clone(), programs })
+    };
+    limits.statuses().iter().filter_map(raise).collect()
 }
