@@ -24,25 +24,29 @@ pub(crate) struct Groups {
 /// Control groups of this process, and the mounts at which they can be seen.
 #[derive(Debug)]
 pub(crate) struct ControlGroups {
-    memberships: Vec<ProcessCGroup>,
+    /// Or why they cannot be read.
+    memberships: Result<Vec<ProcessCGroup>, String>,
     mounts: Vec<MountInfo>,
 }
 
 impl ControlGroups {
-    /// Reads `/proc/self/cgroup` and `/proc/self/mountinfo`, or tells why it cannot.
-    pub(crate) fn read(source: &Source) -> Result<Self, String> {
-        let ProcessCGroups(memberships) = source.parse("/proc/self/cgroup")?;
-        let mounts = source.read("/proc/self/mountinfo")?;
-        let mounts = mounts.lines().filter_map(|line| MountInfo::from_line(line).ok());
-        Ok(ControlGroups { memberships, mounts: mounts.collect() })
+    /// Reads `/proc/self/cgroup` and `/proc/self/mountinfo`.
+    pub(crate) fn read(source: &Source) -> Self {
+        let memberships = source.parse("/proc/self/cgroup");
+        let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
+        ControlGroups {
+            memberships: memberships.map(|ProcessCGroups(memberships)| memberships),
+            mounts: mounts.lines().filter_map(|line| MountInfo::from_line(line).ok()).collect(),
+        }
     }
 
     /// Groups of one controller, or why they are unknown.
     pub(crate) fn of(&self, source: &Source, controller: &str) -> Result<Groups, String> {
         // A controller is in one hierarchy at a time: if version 1 has it, version 2 does not.
-        let mut version_1 = self.memberships.iter();
-        let version_1 = version_1.find(|group| group.controllers.iter().any(|c| c == controller));
-        let version_2 = self.memberships.iter().find(|group| group.controllers.is_empty());
+        let memberships = self.memberships.as_ref().map_err(String::clone)?;
+        let has_it = |group: &&ProcessCGroup| group.controllers.iter().any(|c| c == controller);
+        let version_1 = memberships.iter().find(has_it);
+        let version_2 = memberships.iter().find(|group| group.controllers.is_empty());
         let is_2 = version_1.is_none();
         let group = version_1
             .or(version_2)
@@ -153,7 +157,7 @@ mod tests {
         for folder in folders {
             root.write(&format!("{folder}/x"), "");
         }
-        let groups = ControlGroups::read(&root.source())?.of(&root.source(), "pids")?;
+        let groups = ControlGroups::read(&root.source()).of(&root.source(), "pids")?;
         Ok((groups.folders, groups.is_own))
     }
 

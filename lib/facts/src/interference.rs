@@ -137,7 +137,7 @@ fn interrupt(interrupts: &str, description: &str) -> Option<u64> {
 /// Longest time, in ns, for which a quota of the process's group or of an ancestor stopped it. Each
 /// counts its own quota alone, and the times overlap.
 fn throttled(source: &Source) -> Option<u64> {
-    let groups = ControlGroups::read(source).ok()?.own(source, "cpu")?;
+    let groups = ControlGroups::read(source).own(source, "cpu")?;
     let time = |folder: &String| {
         let text = source.text(&format!("{folder}/cpu.stat"))?;
         let micros = word_after::<u64>(&text, "throttled_usec ");

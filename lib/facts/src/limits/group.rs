@@ -44,15 +44,12 @@ const MEMORY_2: Control = Control {
 const MEMORY_HIGH: Control = Control { max: "memory.high", ..MEMORY_2 };
 
 /// Every limit that the pids and memory controllers set; of a controller that is out of sight, why.
-pub(super) fn statuses(
-    source: &Source,
-    groups: Result<&ControlGroups, &String>,
-) -> Vec<LimitStatus> {
+pub(super) fn statuses(source: &Source, groups: &ControlGroups) -> Vec<LimitStatus> {
     let mut statuses = Vec::new();
     for (controller, version_1, version_2) in
         [("pids", &[PIDS][..], &[PIDS][..]), ("memory", &[MEMORY_1], &[MEMORY_2, MEMORY_HIGH])]
     {
-        match groups.map_err(Clone::clone).and_then(|all| all.of(source, controller)) {
+        match groups.of(source, controller) {
             Ok(groups) => {
                 for control in if groups.version_2 { version_2 } else { version_1 } {
                     let folders = groups.folders.iter();

@@ -72,9 +72,9 @@ impl Limits {
     pub fn read_under(root: &Path) -> Self {
         let source = Source::new(root);
         let groups = ControlGroups::read(&source);
-        let rights = Rights::read(&source, groups.as_ref());
+        let rights = Rights::read(&source, &groups);
         let mut statuses = System::read(&source, &rights).statuses();
-        statuses.extend(group::statuses(&source, groups.as_ref()));
+        statuses.extend(group::statuses(&source, &groups));
         Limits { statuses, rights }
     }
 

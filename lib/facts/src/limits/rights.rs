@@ -42,7 +42,7 @@ pub enum CapabilityState {
 }
 
 impl Rights {
-    pub(super) fn read(source: &Source, groups: Result<&ControlGroups, &String>) -> Self {
+    pub(super) fn read(source: &Source, groups: &ControlGroups) -> Self {
         let status = source.read("/proc/self/status").unwrap_or_default();
         let uid_map = source.read("/proc/self/uid_map").ok();
         let first_namespace = is_first_namespace(uid_map.as_deref());
@@ -61,7 +61,7 @@ impl Rights {
             root: word_after(&status, "Uid:") == Some(0),
             first_namespace,
             sys_resource,
-            sysctls_writable: !groups.is_ok_and(ControlGroups::sysctls_are_read_only),
+            sysctls_writable: !groups.sysctls_are_read_only(),
             passes_nproc: may_pass_nproc(&status, uid_map.as_deref()),
             passes_file_max: effective & CAP_SYS_ADMIN != 0,
         }

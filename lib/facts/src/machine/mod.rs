@@ -297,10 +297,9 @@ fn read_process(machine: &mut Machine, source: &Source) {
         machine.affinity = word_after(&status, "Cpus_allowed_list:");
         machine.seccomp = word_after(&status, "Seccomp:").map(|mode: u8| mode > 0);
     }
-    if let Ok(groups) = ControlGroups::read(source) {
-        machine.cpu_quota = bounds::cpu_quota(source, &groups);
-        machine.memory_limit = bounds::memory_limit(source, &groups);
-    }
+    let groups = ControlGroups::read(source);
+    machine.cpu_quota = bounds::cpu_quota(source, &groups);
+    machine.memory_limit = bounds::memory_limit(source, &groups);
     machine.rlimits = bounds::rlimits(source);
 }
 
