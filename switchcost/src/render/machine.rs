@@ -52,20 +52,24 @@ pub fn text(report: &MachineReport, out: &mut impl Write) -> io::Result<()> {
 
 /// Writes what the CPUs share.
 fn write_arrangement(map: &CpuMap, allowed: &[u32], out: &mut Vec<u8>) -> io::Result<()> {
-    let mut line = |name: &str, text: String| named(name, &text, (INDENT, WIDTH), out);
-    line("CPUs online", listed(slice::from_ref(&map.online)))?;
-    line("of this process", listed(&[allowed.to_vec()]))?;
-    line("sockets", groups(&map.sockets, map))?;
-    line("NUMA nodes", groups(&map.numa_nodes, map))?;
+    write_line("CPUs online", &listed(slice::from_ref(&map.online)), out)?;
+    write_line("of this process", &listed(&[allowed.to_vec()]), out)?;
+    write_line("sockets", &groups(&map.sockets, map), out)?;
+    write_line("NUMA nodes", &groups(&map.numa_nodes, map), out)?;
     for cache in map.caches.iter().rev().filter(|cache| cache.kind != "Instruction") {
         let size = cache.size_bytes.map(|size| short(Quantity::Bytes, size as f64));
         let kind = if cache.kind == "Data" { "d" } else { "" };
         let name = format!("L{}{kind} {}", cache.level, size.unwrap_or_default());
-        line(&name, groups(&cache.groups, map))?;
+        write_line(&name, &groups(&cache.groups, map), out)?;
     }
     let siblings: Vec<_> = map.cores.iter().filter(|core| core.len() > 1).cloned().collect();
     let has_none = siblings.is_empty() && !map.cores.is_empty();
-    line("SMT siblings", if has_none { "none".to_owned() } else { listed(&siblings) })
+    let siblings = if has_none { "none".to_owned() } else { listed(&siblings) };
+    write_line("SMT siblings", &siblings, out)
+}
+
+fn write_line(name: &str, text: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    named(name, text, (INDENT, WIDTH), out)
 }
 
 /// Number of groups, and the CPUs of each if the number does not tell them.

@@ -104,14 +104,16 @@ fn raises(limits: &Limits, programs: &[ProgramRow], tasks: Option<u64>) -> Vec<R
             short.extend(shortages.map(|shortage| (row, shortage)));
         }
     }
-    let raise = |status: &LimitStatus| {
-        // Several limits have one file.
-        let is_of =
-            |limit: &LimitStatus| (&limit.source, &limit.name) == (&status.source, &status.name);
-        let of_this = || short.iter().filter(|(_, shortage)| is_of(&shortage.limit));
-        let (_, largest) = of_this().max_by_key(|(_, shortage)| shortage.needed)?;
-        let programs = of_this().map(|(row, _)| row.program.clone()).collect();
-        Some(Raise { shortage: largest.clone(), programs })
-    };
-    limits.statuses().iter().filter_map(raise).collect()
+    limits.statuses().iter().filter_map(|status| raise(status, &short)).collect()
+}
+
+/// The largest shortage of one limit. Several limits may have one file.
+fn raise(status: &LimitStatus, short: &[(&ProgramRow, Shortage)]) -> Option<Raise> {
+    let (source, name) = (&status.source, &status.name);
+    let of_this = short
+        .iter()
+        .filter(|(_, Shortage { limit, .. })| (&limit.source, &limit.name) == (source, name));
+    let (_, largest) = of_this.clone().max_by_key(|(_, shortage)| shortage.needed)?;
+    let programs = of_this.map(|(row, _)| row.program.clone()).collect();
+    Some(Raise { shortage: largest.clone(), programs })
 }

@@ -88,20 +88,24 @@ pub(super) fn rlimits(source: &Source) -> Rlimits {
 /// with an unknown text leaves the quota unknown.
 pub(super) fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<CpuQuota> {
     let groups = groups.own(source, "cpu")?;
-    let quota = |folder: &String| {
-        if groups.version_2 {
+    let mut tightest = CpuQuota::Unlimited;
+    for folder in &groups.folders {
+        let quota = if groups.version_2 {
             // `max 100000` or `50000 100000`.
-            let text = source.text(&format!("{folder}/cpu.max"))?;
-            return Some(text.split_once(' ').and_then(|(quota, period)| limited(quota, period)));
+            source.text(&format!("{folder}/cpu.max"))
+        } else {
+            let quota = source.text(&format!("{folder}/cpu.cfs_quota_us"));
+            let period = source.text(&format!("{folder}/cpu.cfs_period_us"));
+            quota.zip(period).map(|(quota, period)| format!("{quota} {period}"))
+        };
+        if let Some(text) = quota {
+            let quota = text.split_once(' ').and_then(|(quota, period)| limited(quota, period))?;
+            let is_tighter =
+                quota.cpus().is_some_and(|cpus| tightest.cpus().is_none_or(|t| cpus < t));
+            tightest = if is_tighter { quota } else { tightest };
         }
-        let quota = source.text(&format!("{folder}/cpu.cfs_quota_us"))?;
-        let period = source.text(&format!("{folder}/cpu.cfs_period_us"))?;
-        Some(limited(&quota, &period))
-    };
-    let quotas: Option<Vec<CpuQuota>> = groups.folders.iter().filter_map(quota).collect();
-    let share = |quota: &CpuQuota| quota.cpus().unwrap_or(f64::INFINITY);
-    let tightest = quotas?.into_iter().min_by(|one, other| share(one).total_cmp(&share(other)));
-    Some(tightest.unwrap_or(CpuQuota::Unlimited))
+    }
+    Some(tightest)
 }
 
 /// A quota and its period; `max` and -1 are no limit.
