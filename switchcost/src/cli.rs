@@ -52,7 +52,7 @@ enum Verb {
     Stat(stat::Args),
     /// Print the limits of this system, the one that binds first, and what raises it
     ///
-    /// The programs are asked for their needs. Nothing is measured, and without --apply nothing is changed.
+    /// The programs are asked for their needs. Nothing is measured or changed.
     /// Options of limits stand before PROGRAM; what follows it belongs to the program.
     Limits(limits::Args),
     /// Print how the CPUs are arranged, and the round trip of a cache line between them

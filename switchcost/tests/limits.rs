@@ -1,5 +1,5 @@
-//! What the doctor says of several distributions' systems, written in miniature from the formats
-//! that proc(5), cgroups(7) and the kernel's admin guide document.
+//! What `limits` prints of several systems, written in miniature from the formats proc(5), cgroups(7)
+//! and the kernel's admin guide document.
 //!
 //! The programs' needs are invented, so that no snapshot depends on this machine's CPUs.
 
@@ -8,8 +8,10 @@ use std::fs;
 use contract::message::{Need, Needs};
 use facts::limits::{LimitState, Limits};
 use switchcost::render;
-use switchcost::views::doctor::{self, Asked, Checkup};
+use switchcost::views::limits::{self, Asked, LimitRow, LimitsReport};
 use tempfile::TempDir;
+
+const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
 /// A system, unpacked from one text: `=== path` before each file.
 fn system(name: &str) -> TempDir {
@@ -42,21 +44,21 @@ fn asked() -> Vec<Asked> {
     .to_vec()
 }
 
-fn checkup(name: &str, tasks: Option<u64>) -> Checkup {
+fn report(name: &str, tasks: Option<u64>) -> LimitsReport {
     let root = system(name);
-    doctor::check(&Limits::read_under(root.path()), &asked(), tasks)
+    limits::check(&Limits::read_under(root.path()), &asked(), tasks)
 }
 
-fn text(checkup: &Checkup, width: usize) -> String {
+fn text(report: &LimitsReport, width: usize) -> String {
     let mut out = Vec::new();
-    render::limits::text(checkup, width, &mut out).unwrap();
+    render::limits::text(report, width, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
-fn each_system_is_told_in_words() {
-    for name in ["debian", "ubuntu", "rhel", "alpine", "docker", "kubernetes"] {
-        let text = text(&checkup(name, Some(20_000)), 100);
+fn each_system_is_described() {
+    for name in SYSTEMS {
+        let text = text(&report(name, Some(20_000)), 100);
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path("fixtures/snapshots/limits");
         settings.set_prepend_module_to_snapshot(false);
@@ -66,10 +68,10 @@ fn each_system_is_told_in_words() {
 }
 
 #[test]
-fn nothing_but_commands_and_paths_is_wider_than_it_may_be() {
-    for name in ["debian", "ubuntu", "rhel", "alpine", "docker", "kubernetes"] {
+fn only_commands_and_paths_exceed_the_width() {
+    for name in SYSTEMS {
         for (tasks, width) in [(None, 100), (Some(20_000), 80), (None, 60)] {
-            for line in text(&checkup(name, tasks), width).lines() {
+            for line in text(&report(name, tasks), width).lines() {
                 let is_long = line.starts_with("    ") || line.contains("/sys/fs/cgroup");
                 let fits = line.chars().count() <= width;
                 assert!(fits || is_long, "{name}, {width}: {line}");
@@ -80,31 +82,45 @@ fn nothing_but_commands_and_paths_is_wider_than_it_may_be() {
 
 #[test]
 fn what_is_hidden_is_named_and_never_guessed() {
-    let checkup = checkup("kubernetes", None);
-    let is_maps = |line: &&doctor::Line| line.status.name == "vm.max_map_count";
-    let maps = checkup.limits.iter().find(is_maps).unwrap();
+    let report = report("kubernetes", None);
+    let is_maps = |line: &&LimitRow| line.status.name == "vm.max_map_count";
+    let maps = report.limits.iter().find(is_maps).unwrap();
     assert_eq!(maps.status.state, LimitState::Unknown);
     assert!(maps.most.is_empty());
-    let text = text(&checkup, 100);
+    let text = text(&report, 100);
     assert!(text.contains("vm.max_map_count: cannot read /proc/sys/vm/max_map_count"));
     assert!(text.contains("lost-brigade: cannot be asked: it is not there"));
-    assert!(text.contains("/proc/sys is read-only"));
+    assert!(text.contains("Kernel parameters can be raised only on the host"));
 }
 
 #[test]
 fn the_commands_are_enough() {
-    // What is raised for N holds N: the doctor's numbers agree with the check of the programs.
-    for name in ["debian", "alpine", "docker"] {
+    // A limit that is raised for N holds N.
+    for name in SYSTEMS {
         let root = system(name);
-        let limits = Limits::read_under(root.path());
+        let system = Limits::read_under(root.path());
         for (program, needs) in asked() {
             let Ok(needs) = needs else { continue };
-            let (_, most) = limits.tightest(&needs).unwrap();
-            assert!(limits.report(&needs, most).is_enough(), "{name}, {program}");
-            let checkup = doctor::check(&limits, &asked(), Some(most + 1));
-            assert!(checkup.too_many_for().any(|name| name == program));
-            let mut raised = checkup.raises.iter();
+            let (_, most) = system.tightest(&needs).unwrap();
+            assert!(system.report(&needs, most).is_enough(), "{name}, {program}");
+            let report = limits::check(&system, &asked(), Some(most + 1));
+            let mut rows = report.programs.iter();
+            let row = rows.find(|row| row.program == program).unwrap();
+            assert_eq!(row.fits, Some(false), "{name}, {program}");
+            let mut raised = report.raises.iter();
             assert!(raised.any(|raise| raise.programs.contains(&program)), "{name}, {program}");
         }
+    }
+}
+
+#[test]
+fn limits_of_one_file_are_raised_apart() {
+    let raises = report("debian", Some(3_000_000)).raises;
+    for (limit, program) in [
+        ("open files, hard (ulimit -Hn)", "async-brigade"),
+        ("user processes (ulimit -u)", "thread-creation"),
+    ] {
+        let raise = raises.iter().find(|raise| raise.shortage.limit.name == limit).unwrap();
+        assert!(raise.programs.iter().any(|name| name == program), "{limit}");
     }
 }

@@ -139,13 +139,25 @@ fn number_after(text: &str, name: &str) -> Option<u64> {
 
 /// True if `ulimit -u` does not bind a process with this /proc/self/status: that of root, or one with the
 /// capability, both in the first user namespace alone. Root of a container without privileges is bound.
-fn may_pass_nproc(status: &str, uid_map: Option<&str>) -> bool {
-    // Without the file the kernel has no user namespaces.
-    let is_first = uid_map.is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    let is_root = number_after(status, "Uid:") == Some(0);
-    is_first && (is_root || bits.is_some_and(|bits| bits & PASSES_NPROC != 0))
+pub fn may_pass_nproc(status: &str, uid_map: Option<&str>) -> bool {
+    let is_root = is_first_namespace(uid_map) && number_after(status, "Uid:") == Some(0);
+    is_root || capabilities(status, uid_map).is_some_and(|bits| bits & PASSES_NPROC != 0)
+}
+
+/// Effective capabilities by their bits, as far as limits of the system regard them: none in a user
+/// namespace. `None` if /proc/self/status does not show them.
+pub fn capabilities(status: &str, uid_map: Option<&str>) -> Option<u64> {
+    if !is_first_namespace(uid_map) {
+        return Some(0);
+    }
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(effective.trim(), 16).ok()
+}
+
+/// True if this /proc/self/uid_map is that of the first user namespace. Without the file the kernel has
+/// no other.
+pub fn is_first_namespace(uid_map: Option<&str>) -> bool {
+    uid_map.is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]))
 }
 
 /// Threads that the whole system has: the fourth field of /proc/loadavg is runnable/all.

@@ -26,7 +26,7 @@ pub struct Build {
 }
 
 impl Build {
-    /// Names of the facts that differ, where both builds know them.
+    /// Names of the facts that differ, if both builds know them.
     ///
     /// `dirty` is named when either tree is: two dirty trees at one revision may differ.
     pub fn same_build(&self, other: &Self) -> Vec<&'static str> {

@@ -3,8 +3,8 @@
 //! A limit of any ancestor holds for all groups below it. What lies above the mount point, as in a
 //! container, cannot be seen.
 
-use procfs::ProcessCGroups;
 use procfs::process::MountInfo;
+use procfs::{ProcessCGroup, ProcessCGroups};
 
 use crate::source::Source;
 
@@ -21,45 +21,72 @@ pub(crate) struct Groups {
     pub(crate) is_own: bool,
 }
 
-/// Groups of one controller, or why they are unknown.
-pub(crate) fn groups(source: &Source, controller: &str) -> Result<Groups, String> {
-    let ProcessCGroups(memberships) = source.parse("/proc/self/cgroup")?;
-    // A controller is in one hierarchy at a time: where version 1 has it, version 2 does not.
-    let version_1 =
-        memberships.iter().find(|group| group.controllers.iter().any(|name| name == controller));
-    let version_2 = memberships.iter().find(|group| group.controllers.is_empty());
-    let is_2 = version_1.is_none();
-    let group = version_1
-        .or(version_2)
-        .ok_or_else(|| format!("/proc/self/cgroup names no group of {controller}"))?;
-    let holds = |mount: &MountInfo| match is_2 {
-        true => mount.fs_type == "cgroup2",
-        false => mount.fs_type == "cgroup" && mount.super_options.contains_key(controller),
-    };
-    let mounts = source.read("/proc/self/mountinfo")?;
-    let mounts: Vec<Mount> = mounts
-        .lines()
-        .filter_map(|line| MountInfo::from_line(line).ok())
-        .filter(holds)
-        .filter_map(|mount| Mount::new(&mount))
-        .collect();
-    let unseen = || format!("the {controller} controller is mounted nowhere in sight");
-    // Of several mounts, the one that shows most ancestors.
-    let inside = mounts
-        .iter()
-        .filter_map(|mount| Some((mount, below(&mount.root, &group.pathname)?)))
-        .max_by_key(|(_, rest)| rest.len())
-        .filter(|(mount, rest)| source.exists(&format!("{}/{rest}", mount.point)));
-    let (mount, rest) = match inside {
-        Some(found) => found,
-        None => (mounts.first().ok_or_else(unseen)?, ""),
-    };
-    Ok(Groups {
-        folders: mount.ancestors(rest),
-        version_2: is_2,
-        read_only: mount.read_only,
-        is_own: inside.is_some(),
-    })
+/// Control groups of this process, and the mounts at which they can be seen.
+#[derive(Debug)]
+pub(crate) struct ControlGroups {
+    /// Or why they cannot be read.
+    memberships: Result<Vec<ProcessCGroup>, String>,
+    mounts: Vec<MountInfo>,
+}
+
+impl ControlGroups {
+    /// Reads `/proc/self/cgroup` and `/proc/self/mountinfo`.
+    pub(crate) fn read(source: &Source) -> Self {
+        let memberships = source.parse("/proc/self/cgroup");
+        let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
+        ControlGroups {
+            memberships: memberships.map(|ProcessCGroups(memberships)| memberships),
+            mounts: mounts.lines().filter_map(|line| MountInfo::from_line(line).ok()).collect(),
+        }
+    }
+
+    /// Groups of one controller, or why they are unknown.
+    pub(crate) fn of(&self, source: &Source, controller: &str) -> Result<Groups, String> {
+        // A controller is in one hierarchy at a time: if version 1 has it, version 2 does not.
+        let memberships = self.memberships.as_ref().map_err(String::clone)?;
+        let has_it = |group: &&ProcessCGroup| group.controllers.iter().any(|c| c == controller);
+        let version_1 = memberships.iter().find(has_it);
+        let version_2 = memberships.iter().find(|group| group.controllers.is_empty());
+        let is_2 = version_1.is_none();
+        let group = version_1
+            .or(version_2)
+            .ok_or_else(|| format!("/proc/self/cgroup names no group of {controller}"))?;
+        let holds = |mount: &&MountInfo| {
+            let is_1 = mount.fs_type == "cgroup" && mount.super_options.contains_key(controller);
+            if is_2 { mount.fs_type == "cgroup2" } else { is_1 }
+        };
+        let mounts: Vec<Mount> = self.mounts.iter().filter(holds).filter_map(Mount::new).collect();
+        // Of several mounts, the one that shows most ancestors.
+        let inside = mounts
+            .iter()
+            .filter_map(|mount| Some((mount, below(&mount.root, &group.pathname)?)))
+            .max_by_key(|(_, rest)| rest.len())
+            .filter(|(mount, rest)| source.exists(&format!("{}/{rest}", mount.point)));
+        let (mount, rest) = inside
+            .or_else(|| Some((mounts.first()?, "")))
+            .ok_or_else(|| format!("the {controller} controller is mounted nowhere in sight"))?;
+        Ok(Groups {
+            folders: mount.ancestors(rest),
+            version_2: is_2,
+            read_only: mount.read_only,
+            is_own: inside.is_some(),
+        })
+    }
+
+    /// Groups of one controller, if the process's own is in sight.
+    pub(crate) fn own(&self, source: &Source, controller: &str) -> Option<Groups> {
+        self.of(source, controller).ok().filter(|groups| groups.is_own)
+    }
+
+    /// `/proc/sys` is mounted read-only, as in containers.
+    pub(crate) fn sysctls_are_read_only(&self) -> bool {
+        // The last mount at a point hides those before it.
+        let mut points = ["/proc/sys", "/proc"].into_iter();
+        let mount = points.find_map(|point| {
+            self.mounts.iter().rfind(|mount| mount.mount_point.to_str() == Some(point))
+        });
+        mount.is_some_and(|mount| mount.mount_options.contains_key("ro"))
+    }
 }
 
 /// The facts about a mount that matter.
@@ -115,17 +142,6 @@ fn unescaped(field: &str) -> String {
     text
 }
 
-/// `/proc/sys` is mounted read-only, as in containers.
-pub(crate) fn sysctl_is_read_only(source: &Source) -> bool {
-    let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
-    let mounts: Vec<MountInfo> =
-        mounts.lines().filter_map(|line| MountInfo::from_line(line).ok()).collect();
-    let last = |point: &str| mounts.iter().rfind(|mount| mount.mount_point.to_str() == Some(point));
-    last("/proc/sys")
-        .or_else(|| last("/proc"))
-        .is_some_and(|mount| mount.mount_options.contains_key("ro"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,24 +157,27 @@ mod tests {
         for folder in folders {
             root.write(&format!("{folder}/x"), "");
         }
-        groups(&root.source(), "pids").map(|groups| (groups.folders, groups.is_own))
+        let groups = ControlGroups::read(&root.source()).of(&root.source(), "pids")?;
+        Ok((groups.folders, groups.is_own))
     }
 
     #[test]
     fn groups_go_up_to_the_mount_point() {
         let own = "/sys/fs/cgroup/user.slice/a b.scope";
-        let (folders, is_own) = found("0::/user.slice/a b.scope\n", V2, &[own]).unwrap();
-        let parent = "/sys/fs/cgroup/user.slice";
-        assert_eq!(
-            (folders.as_slice(), is_own),
-            (&[own, parent, "/sys/fs/cgroup"].map(str::to_owned)[..], true)
-        );
-        let (folders, is_own) = found("0::/gone\n", V2, &[]).unwrap();
-        assert_eq!((folders, is_own), (vec!["/sys/fs/cgroup".to_owned()], false));
+        let expected = [own, "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"].map(str::to_owned);
+        // Of two mounts the one that shows most ancestors is taken.
+        let part = "1 2 0:36 /user.slice /mnt/part rw - cgroup2 cgroup2 rw\n";
+        for mounts in [V2.to_owned(), format!("{part}{V2}")] {
+            let found = found("0::/user.slice/a b.scope\n", &mounts, &[own, "/mnt/part/a b.scope"]);
+            assert_eq!(found, Ok((expected.to_vec(), true)));
+        }
+        assert_eq!(found("0::/gone\n", V2, &[]), Ok((vec!["/sys/fs/cgroup".to_owned()], false)));
+        assert!(found("0::/\n", "", &[]).unwrap_err().contains("nowhere"));
+        assert!(found("8:cpu:/\n", V2, &[]).unwrap_err().contains("no group"));
     }
 
     #[test]
-    fn version_1_is_taken_where_it_has_the_controller() {
+    fn version_1_is_taken_if_it_has_the_controller() {
         let mounts = "36 31 0:32 / /m\\040x rw,relatime shared:5 - cgroup cgroup rw,memory\n\
                       40 31 0:36 /docker/abc /p ro - cgroup cgroup rw,pids\n\
                       41 31 0:38 / /u rw - cgroup2 cgroup2 rw\n";
@@ -173,20 +192,5 @@ mod tests {
             let expected = folders.iter().map(|&folder| folder.to_owned()).collect();
             assert_eq!(found(&cgroup, mounts, &["/p/in"]), Ok((expected, is_own)));
         }
-    }
-
-    #[test]
-    fn the_mount_that_shows_most_ancestors_is_taken() {
-        let mounts = "1 2 0:36 /a/b /mnt/part rw - cgroup2 cgroup2 rw\n\
-                      3 2 0:36 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        let own = "/sys/fs/cgroup/a/b";
-        let (folders, _) = found("0::/a/b\n", mounts, &[own, "/mnt/part"]).unwrap();
-        assert_eq!(folders, [own, "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
-    }
-
-    #[test]
-    fn what_cannot_be_seen_has_a_reason() {
-        assert!(found("0::/\n", "", &[]).unwrap_err().contains("nowhere"));
-        assert!(found("8:cpu:/\n", V2, &[]).unwrap_err().contains("no group"));
     }
 }

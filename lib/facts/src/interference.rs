@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup;
+use crate::cgroup::ControlGroups;
 use crate::source::{Source, pressure, word_after};
 
 /// Totals of the system since it booted, or what was added to them in a span of time.
@@ -71,7 +71,7 @@ pub struct CpuTime {
     pub stolen: u64,
 }
 
-/// Times of the CPUs that are online, by their number; none where the system does not tell.
+/// Times of the CPUs that are online, by their number; none if the system does not tell.
 pub fn cpu_times() -> BTreeMap<u32, CpuTime> {
     let text = Source::system().read("/proc/stat").unwrap_or_default();
     times(&text, NANOS / procfs::ticks_per_second())
@@ -97,37 +97,27 @@ fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
 /// Totals since the system booted, those of the CPUs over all that are online. Subtract those read before
 /// with [`Interference::since`].
 pub fn totals() -> Interference {
-    let cpus = cpu_times();
-    let sum = |of: fn(&CpuTime) -> u64| (!cpus.is_empty()).then(|| cpus.values().map(of).sum());
+    let (source, cpus) = (Source::system(), cpu_times());
+    let is_known = !cpus.is_empty();
+    let waited = |resource| pressure::<u64>(&source, resource, "total=")?.checked_mul(1000);
     Interference {
-        steal: sum(|cpu| cpu.stolen),
-        idle: sum(|cpu| cpu.idle),
-        ..read(&Source::system())
+        steal: is_known.then(|| cpus.values().map(|cpu| cpu.stolen).sum()),
+        idle: is_known.then(|| cpus.values().map(|cpu| cpu.idle).sum()),
+        throttled: throttled(&source),
+        cpu_pressure: waited("cpu"),
+        memory_pressure: waited("memory"),
+        io_pressure: waited("io"),
+        ..interrupts()
     }
 }
 
 /// Interrupts between CPUs so far, alone: what [`totals`] tells takes as long as a slice of some programs.
 pub fn interrupts() -> Interference {
-    wakeups(&Source::system())
-}
-
-fn read(source: &Source) -> Interference {
-    let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
-    Interference {
-        throttled: throttled(source),
-        cpu_pressure: waited("cpu"),
-        memory_pressure: waited("memory"),
-        io_pressure: waited("io"),
-        ..wakeups(source)
-    }
-}
-
-fn wakeups(source: &Source) -> Interference {
-    let interrupts = source.read("/proc/interrupts").unwrap_or_default();
+    let interrupts = Source::system().read("/proc/interrupts").unwrap_or_default();
     Interference {
         // By their description: RES and CAL on x86, IPI0 and IPI1 on arm64 and RISC-V. A wake-up on
-        // an idle CPU counts under the second where the scheduler queues it there
-        // (ttwu_queue_wakelist, kernel/sched/core.c).
+        // an idle CPU counts under the second if the scheduler queues it there (ttwu_queue_wakelist,
+        // kernel/sched/core.c).
         rescheduling: interrupt(&interrupts, "Rescheduling interrupts"),
         function_calls: interrupt(&interrupts, "Function call interrupts"),
         ..Interference::default()
@@ -147,13 +137,11 @@ fn interrupt(interrupts: &str, description: &str) -> Option<u64> {
 /// Longest time, in ns, for which a quota of the process's group or of an ancestor stopped it. Each
 /// counts its own quota alone, and the times overlap.
 fn throttled(source: &Source) -> Option<u64> {
-    let groups = cgroup::groups(source, "cpu").ok().filter(|groups| groups.is_own)?;
+    let groups = ControlGroups::read(source).own(source, "cpu")?;
     let time = |folder: &String| {
         let text = source.text(&format!("{folder}/cpu.stat"))?;
-        match groups.version_2 {
-            true => word_after::<u64>(&text, "throttled_usec ")?.checked_mul(1000),
-            false => word_after(&text, "throttled_time "),
-        }
+        let micros = word_after::<u64>(&text, "throttled_usec ");
+        micros.map_or_else(|| word_after(&text, "throttled_time "), |us| us.checked_mul(1000))
     };
     groups.folders.iter().filter_map(time).max()
 }
@@ -164,24 +152,15 @@ mod tests {
     use crate::source::fixtures::Root;
 
     #[test]
-    fn a_total_that_fell_has_no_difference() {
-        let at = |rescheduling| Interference {
+    fn totals_have_a_difference_unless_one_fell_or_is_unknown() {
+        let at = |rescheduling, function_calls| Interference {
             rescheduling: Some(rescheduling),
+            function_calls,
             ..Interference::default()
         };
-        assert_eq!(at(7).since(at(5)).rescheduling, Some(2));
-        assert_eq!(at(5).since(at(7)), Interference::default());
-        assert_eq!(Interference::default().since(at(1)), Interference::default());
-    }
-
-    #[test]
-    fn either_kind_of_interrupt_may_be_unknown() {
-        let mut total = Interference::default();
-        assert_eq!(total.wakeup_interrupts(), None);
-        total.function_calls = Some(3);
-        assert_eq!(total.wakeup_interrupts(), Some(3));
-        total.rescheduling = Some(4);
-        assert_eq!(total.wakeup_interrupts(), Some(7));
+        assert_eq!(at(7, Some(4)).since(at(5, Some(3))).wakeup_interrupts(), Some(3));
+        assert_eq!(at(7, Some(4)).since(at(5, None)).wakeup_interrupts(), Some(2));
+        assert_eq!(at(5, None).since(at(7, None)), Interference::default());
     }
 
     const X86: &str = "\
@@ -213,16 +192,8 @@ IPI2:         9          9          9          9       CPU stop interrupts
     }
 
     #[test]
-    fn pressure_is_a_total() {
-        let line = "/proc/pressure/cpu: some avg10=0.14 avg60=0.11 avg300=0.07 total=3230228";
-        let found = read(&Root::new(line).source());
-        assert_eq!(found.cpu_pressure, Some(3_230_228_000));
-        assert_eq!(found.io_pressure, None);
-    }
-
-    #[test]
     fn the_longest_throttling_counts() {
-        let throttled = |lines| read(&Root::new(lines).source()).throttled;
+        let throttled = |lines| throttled(&Root::new(lines).source());
         let version_2 = "\
 /proc/self/cgroup: 0::/a/b
 /proc/self/mountinfo: 31 23 0:28 / /g rw shared:4 - cgroup2 cgroup2 rw
@@ -238,14 +209,7 @@ IPI2:         9          9          9          9       CPU stop interrupts
     }
 
     #[test]
-    fn this_system_tells_its_idle_time() {
-        let before = totals();
-        assert!(totals().since(before).idle.is_some(), "{before:?}");
-        assert!(!cpu_times().is_empty());
-    }
-
-    #[test]
-    fn a_cpu_is_known_by_its_number_where_another_is_offline() {
+    fn a_cpu_is_known_by_its_number_if_another_is_offline() {
         let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 9 0\ncpu2 0 0 0 70 0 0 0 30 0 0\nintr 1\n";
         let times = times(text, 10);
         let one = CpuTime { busy: 190, idle: 90, stolen: 80 };

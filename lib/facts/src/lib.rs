@@ -15,7 +15,6 @@ pub mod machine;
 pub mod memory;
 pub mod metric;
 pub mod migrations;
-pub mod perf;
 pub mod plan;
 pub mod record;
 pub mod samples;
@@ -32,7 +31,7 @@ pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Quantity, Stat};
 pub use plan::{Also, Case, Plan, Section};
-pub use record::{Kind, NOT_RUN, Place, Process, Record, Run, SCHEMA, Side, Timing};
+pub use record::{Ending, Kind, Place, Process, Record, Run, SCHEMA, Side, Timing, not_run};
 pub use samples::{Samples, Thirds, distribution};
 pub use slice::{Account, Probe, Slice};
 

@@ -39,9 +39,9 @@ pub struct Memory {
 
 impl Memory {
     /// Kernel memory that follows the number of tasks, in bytes: kernel stacks, page tables and slab
-    /// of the whole system, and the pages of the processes' pipes where these are known.
+    /// of the whole system, and the pages of the processes' pipes if these are known.
     ///
-    /// Subtract a snapshot taken before; the difference can be negative where others freed memory.
+    /// Subtract a snapshot taken before; the difference can be negative if others freed memory.
     pub fn kernel(&self) -> Option<f64> {
         let system = [
             self.system_kernel_stacks?,
@@ -58,36 +58,30 @@ impl Memory {
 pub struct MemoryChange {
     /// Before anything was built; of a program that is looked at from outside, the system's alone.
     pub before: Memory,
-    /// With every task alive and at rest; its peak is that of the iterations before. Where a plan asked for
+    /// With every task alive and at rest; its peak is that of the iterations before. If a plan asked for
     /// no such rest, the peak alone.
     pub held: Option<Memory>,
 }
 
 /// Memory of all of these processes together, and of the kernel. A figure that one of them does not
-/// give is absent.
+/// give is absent; without processes all are.
 pub fn of(pids: &[i32]) -> Memory {
     let each: Option<Vec<Memory>> = pids.iter().map(|&pid| of_one(pid, pids.len()).ok()).collect();
-    // Without processes the sums are unknown, not 0.
     let each = each.unwrap_or_default();
     let sum = |part: fn(&Memory) -> Option<u64>| {
         let first = each.first().and_then(part)?;
         each[1..].iter().try_fold(first, |all, one| Some(all + part(one)?))
     };
+    let pages = pipes(pids).ok().filter(|_| !each.is_empty());
     Memory {
         // Of several processes each shared page counts once.
-        resident: match each.len() {
-            1 => each[0].resident,
-            _ => sum(|memory| memory.pss),
-        },
+        resident: if each.len() == 1 { each[0].resident } else { sum(|memory| memory.pss) },
         pss: sum(|memory| memory.pss),
         anonymous: sum(|memory| memory.anonymous),
         huge: sum(|memory| memory.huge),
         page_tables: sum(|memory| memory.page_tables),
         peak_resident: sum(|memory| memory.peak_resident),
-        pipe_pages: pipes(pids)
-            .ok()
-            .filter(|_| !each.is_empty())
-            .map(|pipes| pipes * procfs::page_size()),
+        pipe_pages: pages.map(|pages| pages * procfs::page_size()),
         ..system()
     }
 }
@@ -98,7 +92,7 @@ pub fn peak(pids: &[i32]) -> Option<u64> {
     pids.iter().map(peak).sum()
 }
 
-/// Kernel memory of the whole system: what to subtract, where it is read before a program starts.
+/// Kernel memory of the whole system: what to subtract, if it is read before a program starts.
 pub fn system() -> Memory {
     let Ok(info) = Meminfo::current() else {
         return Memory::default();
@@ -118,10 +112,7 @@ fn of_one(pid: i32, processes: usize) -> ProcResult<Memory> {
     let sizes = maps.into_iter().next().map(|map| map.extension.map);
     let size = |name: &str| sizes.as_ref()?.get(name).copied();
     // A child shares its parent's anonymous pages until one of them writes (Pss_Anon: Linux 5.4).
-    let anonymous = match processes {
-        1 => "Anonymous",
-        _ => "Pss_Anon",
-    };
+    let anonymous = if processes == 1 { "Anonymous" } else { "Pss_Anon" };
     let bytes = |kib: Option<u64>| kib?.checked_mul(1024);
     Ok(Memory {
         resident: size("Rss"),
@@ -141,22 +132,17 @@ fn pipes(pids: &[i32]) -> ProcResult<u64> {
     let own = std::process::id() as i32;
     let mut theirs = BTreeSet::new();
     for &pid in pids {
-        theirs.extend(pipes_of(pid)?);
+        theirs.append(&mut pipes_of(pid)?);
     }
-    if !pids.contains(&own) {
-        for inode in pipes_of(own)? {
-            theirs.remove(&inode);
-        }
-    }
-    Ok(theirs.len() as u64)
+    let own = if pids.contains(&own) { BTreeSet::new() } else { pipes_of(own)? };
+    Ok(theirs.difference(&own).count() as u64)
 }
 
 /// Inodes of the pipes that a process holds besides its standard streams.
 fn pipes_of(pid: i32) -> ProcResult<BTreeSet<u64>> {
-    let descriptors = Process::new(pid)?.fd()?;
     // One may be closed while the folder is read.
-    let inodes = descriptors.flatten().filter(|descriptor| descriptor.fd > 2);
-    let inodes = inodes.filter_map(|descriptor| match descriptor.target {
+    let descriptors = Process::new(pid)?.fd()?.flatten().filter(|descriptor| descriptor.fd > 2);
+    let inodes = descriptors.filter_map(|descriptor| match descriptor.target {
         FDTarget::Pipe(inode) => Some(inode),
         _ => None,
     });
@@ -170,31 +156,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernel_memory_is_unknown_where_a_part_is() {
+    fn kernel_memory_is_unknown_if_a_part_is() {
         let mut memory = Memory {
             system_kernel_stacks: Some(16),
             system_page_tables: Some(4),
+            pipe_pages: Some(8),
             ..Memory::default()
         };
         assert_eq!(memory.kernel(), None);
         memory.system_slab = Some(100);
-        assert_eq!(memory.kernel(), Some(120.0));
-        memory.pipe_pages = Some(8);
         assert_eq!(memory.kernel(), Some(128.0));
-    }
-
-    #[test]
-    fn this_process_and_the_kernel_have_memory() {
-        let own = std::process::id() as i32;
-        let memory = of(&[own]);
-        let resident = memory.resident.unwrap();
-        assert!(resident > 100 << 10, "{memory:?}");
-        assert!(memory.peak_resident.unwrap() > 100 << 10, "{memory:?}");
-        assert!(memory.page_tables.unwrap() > 0 && memory.page_tables.unwrap() < 1 << 30);
-        assert!(memory.kernel().unwrap() > f64::from(100 << 10), "{memory:?}");
-        assert_eq!(system().resident, None);
-        assert_eq!(of(&[]).resident, None);
-        assert_eq!(of(&[]).pipe_pages, None);
     }
 
     #[test]
@@ -202,12 +173,15 @@ mod tests {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let (own, other) = (std::process::id() as i32, child.id() as i32);
         let (one, both) = (of(&[own]), of(&[own, other]));
+        assert!(one.resident.unwrap().min(one.peak_resident.unwrap()) > 100 << 10, "{one:?}");
+        assert!(one.kernel().unwrap() > f64::from(100 << 10), "{one:?}");
         assert!(both.page_tables > one.page_tables, "{one:?} {both:?}");
         assert!(both.pss.is_some() && both.anonymous.is_some());
         drop(child.stdin.take());
         child.wait().unwrap();
-        let gone = of(&[own, other]);
-        assert_eq!((gone.resident, gone.pipe_pages), (None, None));
+        for gone in [of(&[own, other]), of(&[])] {
+            assert_eq!((gone.resident, gone.pipe_pages), (None, None));
+        }
     }
 
     #[test]

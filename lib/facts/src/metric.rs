@@ -25,7 +25,7 @@ pub enum Metric {
     Memory,
     /// Time of set-up per task.
     SetUp,
-    /// Time of the very first iteration per hop, or per task where nothing is handed over.
+    /// Time of the very first iteration per hop, or per task if nothing is handed over.
     FirstIteration,
     /// Time of teardown per task.
     Teardown,
@@ -48,7 +48,7 @@ pub enum Metric {
     System,
     /// CPU time divided by elapsed time: the number of busy CPUs.
     CpuShare,
-    /// Context switches, voluntary and involuntary, per hop, or per task where nothing is handed
+    /// Context switches, voluntary and involuntary, per hop, or per task if nothing is handed
     /// over.
     Switches,
     /// Page faults, minor and major, per iteration.
@@ -61,7 +61,7 @@ pub enum Metric {
     SystemPerTask,
     /// A distribution that the program measured: `extra.NAME.STAT`, such as `extra.echo.p99`.
     Extra {
-        /// Name of the distribution. It ends in its unit where that is not ns.
+        /// Name of the distribution. It ends in its unit if that is not ns.
         name: String,
         /// Which of its figures.
         stat: Stat,
@@ -126,16 +126,6 @@ static NAMED: [(Metric, &str, &str); 20] = [
     (Metric::SystemPerTask, "system-per-task", "memory of process and kernel per task"),
 ];
 
-/// Figures of a distribution by name, with the words for a label.
-const STATS: [(Stat, &str, &str); 6] = [
-    (Stat::Mean, "mean", "mean"),
-    (Stat::Min, "min", "minimum"),
-    (Stat::P50, "p50", "median"),
-    (Stat::P90, "p90", "90th percentile"),
-    (Stat::P99, "p99", "99th percentile"),
-    (Stat::Max, "max", "maximum"),
-];
-
 impl FromStr for Metric {
     type Err = String;
 
@@ -144,12 +134,10 @@ impl FromStr for Metric {
             return Ok(metric.clone());
         }
         let extra = text.strip_prefix("extra.").and_then(|rest| rest.rsplit_once('.'));
-        if let Some((name, stat)) = extra.filter(|(name, _)| !name.is_empty()) {
-            let stat = STATS.iter().find(|(_, word, _)| *word == stat);
-            if let Some(&(stat, ..)) = stat {
-                let name = name.to_owned();
-                return Ok(Metric::Extra { name, stat });
-            }
+        if let Some((name, word)) = extra.filter(|(name, _)| !name.is_empty())
+            && let Some(stat) = Stat::ALL.into_iter().find(|stat| stat.words().0 == word)
+        {
+            return Ok(Metric::Extra { name: name.to_owned(), stat });
         }
         let names: Vec<&str> = NAMED.iter().map(|(_, name, _)| *name).collect();
         Err(format!(
@@ -177,16 +165,25 @@ impl From<Metric> for String {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Metric::Extra { name, stat } => write!(f, "extra.{name}.{}", stat.word().0),
+            Metric::Extra { name, stat } => write!(f, "extra.{name}.{}", stat.words().0),
             named => f.write_str(named.words().0),
         }
     }
 }
 
 impl Stat {
-    fn word(self) -> (&'static str, &'static str) {
-        let found = STATS.iter().find(|(stat, ..)| *stat == self);
-        found.map_or(("", ""), |&(_, name, words)| (name, words))
+    const ALL: [Stat; 6] = [Stat::Mean, Stat::Min, Stat::P50, Stat::P90, Stat::P99, Stat::Max];
+
+    /// Name, and the words of a label.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Stat::Mean => ("mean", "mean"),
+            Stat::Min => ("min", "minimum"),
+            Stat::P50 => ("p50", "median"),
+            Stat::P90 => ("p90", "90th percentile"),
+            Stat::P99 => ("p99", "99th percentile"),
+            Stat::Max => ("max", "maximum"),
+        }
     }
 
     /// The figure of a distribution.
@@ -212,12 +209,12 @@ impl Metric {
     /// Label for an axis or a heading.
     pub fn label(&self) -> String {
         match self {
-            Metric::Extra { name, stat } => format!("{name}, {}", stat.word().1),
+            Metric::Extra { name, stat } => format!("{name}, {}", stat.words().1),
             named => named.words().1.to_owned(),
         }
     }
 
-    /// The figure of a process, in the unit of its [`Quantity`]. `None` where the record does not
+    /// The figure of a process, in the unit of its [`Quantity`]. `None` if the record does not
     /// have it, and for [`Metric::Memory`], which is no single figure.
     pub fn figure(&self, record: &Record) -> Option<f64> {
         let tasks = || Some(record.tasks? as f64);
@@ -259,7 +256,7 @@ impl Metric {
         figure.is_finite().then_some(figure)
     }
 
-    /// Divisor of an iteration's time, where the figure is a part of that time: its percentiles are
+    /// Divisor of an iteration's time, if the figure is a part of that time: its percentiles are
     /// those of the iteration, divided alike. `None` for any other figure.
     pub fn divisor(&self, record: &Record) -> Option<f64> {
         let tokens = record.tokens;
@@ -283,7 +280,7 @@ impl Metric {
         }
     }
 
-    /// Whether it is done in a second: the reverse of a time.
+    /// True if it is done in a second: the reverse of a time.
     pub fn is_per_second(&self) -> bool {
         matches!(self, Metric::Rate | Metric::Throughput)
     }
@@ -306,7 +303,7 @@ impl Metric {
         }
     }
 
-    /// Whether it is a slope over the number of tasks, and so no figure of any single process.
+    /// True if it is a slope over the number of tasks, and so no figure of any single process.
     pub fn is_slope(&self) -> bool {
         *self == Metric::Memory
     }

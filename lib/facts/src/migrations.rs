@@ -8,7 +8,7 @@ use crate::source::Source;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migrations(BTreeMap<String, u64>);
 
-/// Moves of all threads of these processes; `None` where one of them has ended, or the kernel does
+/// Moves of all threads of these processes; `None` if one of them has ended, or the kernel does
 /// not tell (`CONFIG_SCHED_DEBUG`).
 pub fn totals(pids: &[i32]) -> Option<Migrations> {
     read(&Source::system(), pids)

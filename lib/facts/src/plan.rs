@@ -38,10 +38,7 @@ pub struct Also {
 impl Also {
     /// Its heading beside the column that it belongs to.
     pub fn heading(&self, column: &str) -> String {
-        match column {
-            "" => self.name.clone(),
-            column => format!("{column}: {}", self.name),
-        }
+        if column.is_empty() { self.name.clone() } else { format!("{column}: {}", self.name) }
     }
 }
 
@@ -52,7 +49,7 @@ pub struct Case {
     pub section: String,
     /// Row.
     pub row: String,
-    /// Column; empty where there is one alone.
+    /// Column; empty if there is one alone.
     #[serde(default)]
     pub column: String,
     /// Row that is subtracted from this one in each round.
@@ -79,10 +76,8 @@ pub struct Case {
 impl Case {
     /// Name for people.
     pub fn name(&self) -> String {
-        match self.column.as_str() {
-            "" => self.row.clone(),
-            column => format!("{}, {column}", self.row),
-        }
+        let Case { row, column, .. } = self;
+        if column.is_empty() { row.clone() } else { format!("{row}, {column}") }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A results file: one header line for a run, one line for each of its processes.
 
+use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,15 +17,32 @@ use crate::{
 pub const SCHEMA: u32 = 2;
 
 /// Beginning of the error of a case that was not tried.
-pub const NOT_RUN: &str = "not run: ";
+const NOT_RUN: &str = "not run: ";
+
+/// Error of a case that was not tried, as it is stored; [`Process::outcome`] reads it again.
+pub fn not_run(reason: impl Display) -> String {
+    format!("{NOT_RUN}{reason}")
+}
+
+/// End of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending<'a> {
+    /// It measured, as far as it was not interrupted.
+    Measured,
+    /// It failed, for this reason.
+    Failed(&'a str),
+    /// It was not tried, for this reason.
+    NotRun(&'a str),
+}
 
 /// Kind of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A [`Run`].
     Run,
     /// A [`Process`].
+    #[default]
     Process,
 }
 
@@ -50,10 +68,10 @@ pub struct Run {
     /// Cases that it was made of.
     pub plan: Plan,
     /// Both sides, if it is a duel: what each is called and what it was built from, in a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sides: Option<[String; 2]>,
     /// Largest change that counts as none, as a share, if it is a duel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
 }
 
@@ -87,7 +105,7 @@ impl Run {
 }
 
 /// One process of a run. Times are in ns and sizes in bytes, unrounded; what is unknown is absent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Process {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -101,95 +119,84 @@ pub struct Process {
     pub round: u32,
     /// Number of processes before it in the round.
     pub order: u32,
-    /// Whether it is the second of two equal processes of a round, made to learn the noise.
+    /// It is the second of two equal processes of a round, made to learn the noise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twin: bool,
     /// Side of a duel that it is of; the twin of a duel is another process of the first side.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
     /// Value of the flag that is swept; times in ns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub x: Option<u64>,
     /// Start, in ms since 1970.
     pub started: u64,
     /// Name of the program.
     pub program: String,
     /// Version of the program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Its flags.
     pub args: Vec<String>,
     /// CPUs that it was restricted to, as a list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,
-    /// Scheduling policy that it was started with, where that is not the runner's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Scheduling policy that it was started with, if that is not the runner's.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// Number of tasks.
-    #[serde(default)]
     pub tasks: Option<u64>,
     /// Tokens in flight.
     #[serde(default = "one")]
     pub tokens: u64,
-    /// Hops per iteration; absent where nothing is handed over.
-    #[serde(default)]
+    /// Hops per iteration; absent if nothing is handed over.
     pub hops: Option<u64>,
     /// Bytes that an iteration hands over, end to end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Nature of a hop.
-    #[serde(default)]
     pub claim: Option<Claim>,
     /// Async runtime.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
     /// Timed iterations.
-    #[serde(default)]
     pub samples: Option<Samples>,
     /// CPU time, switches and faults of the timed iterations.
-    #[serde(default)]
     pub usage: Option<Usage>,
     /// Its turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
     /// CPU time of the CPUs in use over the window in which it took turns with others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// Moves of its threads between CPUs meanwhile; absent where nothing is handed over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Moves of its threads between CPUs meanwhile; absent if nothing is handed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,
     /// What the rest of the system did meanwhile.
-    #[serde(default)]
     pub interference: Option<Interference>,
     /// Memory before the process and with all tasks at rest.
-    #[serde(default)]
     pub memory: Option<MemoryChange>,
     /// Events of a further, untimed run (`--counters`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
-    /// Round trip of a cache line between two of its CPUs; absent where it had one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Round trip of a cache line between two of its CPUs; absent if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_line: Option<CacheLine>,
     /// From the start of building until all tasks ran.
-    #[serde(default)]
     pub setup_ns: Option<u64>,
     /// The very first iteration.
-    #[serde(default)]
     pub first_ns: Option<u64>,
     /// From the start of taking down until the last task was joined.
-    #[serde(default)]
     pub teardown_ns: Option<u64>,
     /// Other distributions that the program measured.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
-    /// Whether it was interrupted.
+    /// It was interrupted.
     #[serde(default)]
     pub partial: bool,
-    /// Whether the host took so much of the CPU time that it was measured again: no sample.
+    /// The host took so much of the CPU time that it was measured again: no sample.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     /// Cause of its failure.
-    #[serde(default)]
     pub error: Option<String>,
 }
 
@@ -203,55 +210,28 @@ impl Process {
         Process {
             schema: SCHEMA,
             kind: Kind::Process,
-            run: 0,
-            case: 0,
-            round: 0,
-            order: 0,
-            twin: false,
-            side: None,
-            x: None,
             started: milliseconds(SystemTime::now()),
             program: program.to_owned(),
-            version: None,
             args,
-            cpus: None,
-            policy: None,
-            tasks: None,
             tokens: 1,
-            hops: None,
-            bytes: None,
-            claim: None,
-            runtime: None,
-            samples: None,
-            usage: None,
-            slices: Vec::new(),
-            account: None,
-            migrations: None,
-            interference: None,
-            memory: None,
-            counters: None,
-            cache_line: None,
-            setup_ns: None,
-            first_ns: None,
-            teardown_ns: None,
-            extra: Extra::new(),
-            partial: false,
-            disturbed: false,
-            error: None,
+            ..Process::default()
         }
     }
 
-    /// Whether it measured all that it should, and is a sample.
+    /// How it ended.
+    pub fn outcome(&self) -> Ending<'_> {
+        let Some(error) = &self.error else {
+            return Ending::Measured;
+        };
+        error.strip_prefix(NOT_RUN).map_or(Ending::Failed(error), Ending::NotRun)
+    }
+
+    /// True if it measured all that it should, and is a sample.
     pub fn is_whole(&self) -> bool {
         self.error.is_none() && !self.partial && !self.disturbed
     }
 
-    /// Mean time of a hop, in ns.
-    pub fn per_hop(&self) -> Option<f64> {
-        Some(self.samples.as_ref()?.mean / self.hops? as f64)
-    }
-
-    /// Number and name of what an iteration repeats: hops, or tasks where nothing is handed over.
+    /// Number and name of what an iteration repeats: hops, or tasks if nothing is handed over.
     pub fn repeats(&self) -> Option<(u64, &'static str)> {
         match self.hops {
             Some(hops) => Some((hops, "hop")),
@@ -283,10 +263,9 @@ impl Process {
         self.memory?.held
     }
 
-    /// Resident memory of the process before its tasks: 0 where nobody could look.
+    /// Resident memory of the process before its tasks: 0 if nobody could look.
     fn resident_before(&self) -> u64 {
-        let before = self.memory.and_then(|memory| memory.before.resident);
-        before.unwrap_or(0)
+        self.memory.and_then(|memory| memory.before.resident).unwrap_or(0)
     }
 
     /// Resident memory at rest that was not there before, in bytes.
@@ -305,7 +284,7 @@ impl Process {
     }
 
     /// Kernel memory at rest that was not there before, in bytes, as far as it follows the number of
-    /// tasks. It is negative where others freed more meanwhile.
+    /// tasks. It is negative if others freed more meanwhile.
     pub fn kernel_gain(&self) -> Option<f64> {
         Some(self.held()?.kernel()? - self.memory?.before.kernel()?)
     }
@@ -362,7 +341,7 @@ impl Record {
     /// Joins a process to its run.
     ///
     /// # Errors
-    /// Where the plan has no such case.
+    /// If the plan has no such case.
     pub fn new(header: Arc<Run>, process: Process) -> Result<Self, String> {
         if header.plan.get(process.case).is_none() {
             return Err(format!("case {}: the plan of its run has none", process.case));
@@ -379,7 +358,7 @@ impl Record {
         }
     }
 
-    /// CPUs that the process could use; those online where nothing tells.
+    /// CPUs that the process could use; those online if nothing tells.
     fn cpu_count(&self) -> Option<usize> {
         let machine = self.machine();
         let lists = [&self.cpus, &machine.affinity, &machine.cpus_online];
@@ -407,7 +386,7 @@ impl Record {
         &self.header.build
     }
 
-    /// Its place in the plan; `None` where the plan has no such case.
+    /// Its place in the plan; `None` if the plan has no such case.
     pub fn place(&self) -> Option<Place<'_>> {
         let (section, case) = self.header.plan.get(self.case)?;
         Some(Place { section, case, index: self.case })

@@ -37,7 +37,7 @@ impl Thirds {
         self.last / self.first - 1.0
     }
 
-    /// Whether the change is within three standard errors.
+    /// True if the change is within three standard errors.
     pub fn is_steady(&self) -> bool {
         (self.last - self.first).abs() <= 3.0 * self.error
     }
@@ -68,7 +68,7 @@ fn mean_and_error(samples: &[u64]) -> (f64, f64) {
 }
 
 impl Samples {
-    /// Summary of samples in their order; `None` where there are none.
+    /// Summary of samples in their order; `None` if there are none.
     pub fn of(samples: &[u64]) -> Option<Self> {
         Some(Samples {
             distribution: distribution(samples)?,
@@ -87,7 +87,7 @@ impl Deref for Samples {
     }
 }
 
-/// Exact summary of samples: sums in integers, percentiles by nearest rank. `None` where there are
+/// Exact summary of samples: sums in integers, percentiles by nearest rank. `None` if there are
 /// none.
 pub fn distribution(samples: &[u64]) -> Option<Distribution> {
     let mut sorted = samples.to_vec();
@@ -100,31 +100,18 @@ pub fn distribution(samples: &[u64]) -> Option<Distribution> {
     };
     let sum: u128 = sorted.iter().map(|&ns| u128::from(ns)).sum();
     let mean = sum as f64 / count as f64;
+    // In a second pass: a difference of large sums would lose the digits.
+    let squares: f64 = sorted.iter().map(|&ns| (ns as f64 - mean).powi(2)).sum();
     Some(Distribution {
         count,
         mean,
-        stddev: stddev(&sorted, sum),
+        stddev: (squares / count as f64).sqrt(),
         min,
         p50: percentile(50),
         p90: percentile(90),
         p99: percentile(99),
         max,
     })
-}
-
-/// Population standard deviation, `sqrt(n Σx² - (Σx)²) / n`. The difference is taken in integers,
-/// where it loses nothing, unless the products exceed 128 bits.
-fn stddev(samples: &[u64], sum: u128) -> f64 {
-    let n = samples.len() as u128;
-    let squares =
-        samples.iter().try_fold(0_u128, |all, &ns| all.checked_add(u128::from(ns).pow(2)));
-    let exact = || n.checked_mul(squares?)?.checked_sub(sum.checked_mul(sum)?);
-    if let Some(difference) = exact() {
-        return (difference as f64).sqrt() / n as f64;
-    }
-    let mean = sum as f64 / n as f64;
-    let squares: f64 = samples.iter().map(|&ns| (ns as f64 - mean).powi(2)).sum();
-    (squares / n as f64).sqrt()
 }
 
 #[cfg(test)]

@@ -32,16 +32,11 @@ impl Source {
 
     /// A file's text, or why it cannot be read.
     pub(crate) fn read(&self, path: &str) -> Result<String, String> {
-        let read = || -> std::io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
-            let file = File::open(self.path(path))?;
-            file.take(LARGEST_FILE).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        match read() {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(e) => Err(format!("cannot read {path}: {e}")),
-        }
+        let mut bytes = Vec::new();
+        File::open(self.path(path))
+            .and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
+            .map_err(|e| format!("cannot read {path}: {e}"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// A file's text without surrounding white space; `None` if it is empty or unreadable.
@@ -88,11 +83,9 @@ impl Source {
 
     /// Names in a folder, in order; none if it is not there.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.path(folder)) else {
-            return Vec::new();
-        };
+        let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
     }
@@ -160,10 +153,6 @@ pub(crate) mod fixtures {
             fs::write(path, text).unwrap();
         }
 
-        pub(crate) fn remove(&self, path: &str) {
-            fs::remove_file(self.source().path(path)).unwrap();
-        }
-
         pub(crate) fn path(&self) -> &Path {
             self.0.path()
         }
@@ -171,35 +160,5 @@ pub(crate) mod fixtures {
         pub(crate) fn source(&self) -> Source {
             Source::new(self.path())
         }
-
-        /// Every file, as paths from the root.
-        pub(crate) fn files(&self) -> Vec<String> {
-            let (mut files, mut folders) = (Vec::new(), vec![self.path().to_owned()]);
-            while let Some(folder) = folders.pop() {
-                for entry in fs::read_dir(folder).unwrap() {
-                    let path = entry.unwrap().path();
-                    match path.is_dir() {
-                        true => folders.push(path),
-                        false => {
-                            let path = path.strip_prefix(self.path()).unwrap();
-                            files.push(format!("/{}", path.to_str().unwrap()));
-                        }
-                    }
-                }
-            }
-            files
-        }
     }
-
-    /// Text that no reader may trust.
-    pub(crate) const GARBAGE: [&[u8]; 8] = [
-        b"",
-        b"\n\n-:,[(=\n:\n\n,,--",
-        b"\xff\xfe\x00garbage\x80",
-        b"99999999999999999999999999999K\n",
-        b"-1\n",
-        b"0-4294967295",
-        b"0::\n8:pids\n::::\n8:pids:relative/../x\n0::/ (deleted)\n - \n1 2 3 / / rw - cgroup2 x y\n",
-        b"18446744073709551615 18446744073709551615/18446744073709551615\n",
-    ];
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Usage;
-use facts::{Metric, NOT_RUN, Quantity, Record, Side};
+use facts::{Ending, Metric, Quantity, Record, Side};
 use serde::Serialize;
 
 use crate::measure::quiet;
@@ -127,12 +127,12 @@ impl Row {
 }
 
 fn fault(record: &Record) -> Option<Fault> {
-    let error = record.error.as_ref()?;
     let side = if record.side == Some(Side::B) { "B" } else { "A" };
-    Some(match error.strip_prefix(NOT_RUN) {
-        Some(why) => Fault::LeftOut(why.to_owned()),
-        None => Fault::Failed(format!("{side}: {error}")),
-    })
+    match record.outcome() {
+        Ending::Measured => None,
+        Ending::Failed(error) => Some(Fault::Failed(format!("{side}: {error}"))),
+        Ending::NotRun(why) => Some(Fault::LeftOut(why.to_owned())),
+    }
 }
 
 /// Figures of two sides in each round that has both; several processes of each for a slope.

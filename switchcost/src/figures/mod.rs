@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use facts::{Metric, NOT_RUN, Quantity, Record, Side};
+use facts::{Ending, Metric, Quantity, Record, Side};
 use serde::{Serialize, Serializer};
 use stats::{Estimate, Interval, Mode};
 
@@ -266,10 +266,10 @@ impl<'a> Figures<'a> {
             if runs.is_further() {
                 return Outcome::Absent;
             }
-            let reason = runs.reason.unwrap_or("interrupted");
-            return match reason.strip_prefix(NOT_RUN) {
-                Some(reason) => Outcome::NotRun { reason: reason.to_owned() },
-                None => Outcome::Failed { reason: reason.to_owned() },
+            return match runs.ending {
+                Ending::Measured => Outcome::Failed { reason: "interrupted".to_owned() },
+                Ending::Failed(reason) => Outcome::Failed { reason: reason.to_owned() },
+                Ending::NotRun(reason) => Outcome::NotRun { reason: reason.to_owned() },
             };
         }
         let versus = self.versus(of).map(|versus| &versus.runs);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-use facts::{Metric, Place, Record};
+use facts::{Ending, Metric, Place, Record};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -56,8 +56,8 @@ pub struct Runs<'a> {
     pub whole: Vec<&'a Record>,
     /// Number of processes that failed and were not repeated with more success.
     pub failed: usize,
-    /// Cause of the last failure.
-    pub reason: Option<&'a str>,
+    /// Ending of the last process that failed.
+    pub ending: Ending<'a>,
     /// The process of each slot; if it was repeated, the later one.
     slots: BTreeMap<Slot, &'a Record>,
 }
@@ -92,7 +92,7 @@ pub(super) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
 impl<'a> Runs<'a> {
     pub(super) fn new(place: Place<'a>, metric: Metric, position: usize) -> Self {
         let (whole, slots) = (Vec::new(), BTreeMap::new());
-        Runs { place, metric, position, whole, failed: 0, reason: None, slots }
+        Runs { place, metric, position, whole, failed: 0, ending: Ending::Measured, slots }
     }
 
     /// Adds a process. One that was repeated, after a failure for one, counts once; but not a good one that
@@ -109,10 +109,10 @@ impl<'a> Runs<'a> {
     /// Sorts the processes, once all are there.
     pub(super) fn settle(&mut self) {
         for (&(_, _, twin), &record) in &self.slots {
-            if let Some(error) = &record.error {
+            if record.outcome() != Ending::Measured {
                 // What a process measured before it failed stays in the file, but it is no sample.
                 self.failed += 1;
-                self.reason = Some(error);
+                self.ending = record.outcome();
             } else if record.is_whole() && !twin {
                 self.whole.push(record);
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{bail, ensure};
 use contract::message::{Description, Needs};
 use facts::limits::Limits;
-use facts::{Build, NOT_RUN, Plan, Process, Record, Run, Side};
+use facts::{Build, Ending, Plan, Process, Record, Run, Side, not_run};
 
 use crate::measure::groups::{blocks, fitting, most_alive, needs_of};
 use crate::measure::origin;
@@ -398,7 +398,7 @@ impl Rounds {
         if self.failure.is_some() {
             return Ok(());
         }
-        let process = failed(case, format!("{NOT_RUN}{reason}"));
+        let process = failed(case, not_run(reason));
         self.keep(case, process, 0, 0)
     }
 
@@ -411,11 +411,8 @@ impl Rounds {
         if signals::received().is_some() {
             return Ok(());
         }
-        let is_missing = |record: &Record| {
-            let error = record.error.as_deref();
-            error.is_some_and(|why| why.starts_with(NOT_RUN))
-        };
-        let mut tried = self.records.iter().filter(|r| !is_missing(r)).peekable();
+        let is_tried = |record: &&Record| !matches!(record.outcome(), Ending::NotRun(_));
+        let mut tried = self.records.iter().filter(is_tried).peekable();
         ensure!(
             tried.peek().is_none()
                 || tried.any(|record| record.samples.is_some() || record.error.is_none()),

@@ -10,7 +10,7 @@ use facts::{
     CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Slice,
     distribution,
 };
-use facts::{cache_line, interference, memory, migrations, perf, usage};
+use facts::{cache_line, counters, interference, memory, migrations, usage};
 
 use super::session::{Ended, Fault, Ready, Session};
 use super::sums::{each, merge, plus, sum};
@@ -445,7 +445,7 @@ impl<'a> Live<'a> {
         let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
         // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
         let scope = self.process.hops.is_none().then_some(Scope::Cpus);
-        let counting = perf::attach(&self.pids, scope);
+        let counting = counters::attach(&self.pids, scope);
         let ran = session.run(iterations, None)?;
         self.process.counters = Some(Counters {
             iterations: ran.samples.len() as u64,

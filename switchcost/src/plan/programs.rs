@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use facts::{Build, NOT_RUN, Side};
+use facts::{Build, Side, not_run};
 
 use crate::plan::checkout::{Checkout, EXECUTABLES};
 use crate::plan::{Case, ProgramTable, ProgramTables};
@@ -155,7 +155,7 @@ impl Places {
             // What is built already needs no tool that builds it.
             let built = || self.executable(table).filter(|_| self.checkout.is_none());
             return built()
-                .ok_or_else(|| format!("{NOT_RUN}it needs {tool}, and PATH has none: install it"));
+                .ok_or_else(|| not_run(format!("it needs {tool}, and PATH has none: install it")));
         }
         if let (Some(checkout), false) = (&self.checkout, table.build.is_empty()) {
             checkout.build(&table.build)?;
@@ -165,9 +165,9 @@ impl Places {
             let folder = self.beside.display();
             match self.checkout {
                 Some(_) => format!("there is no {program}, neither built nor in {folder}"),
-                None => format!(
-                    "{NOT_RUN}there is no {program} in {folder}, and only a checkout builds it"
-                ),
+                None => not_run(format!(
+                    "there is no {program} in {folder}, and only a checkout builds it"
+                )),
             }
         })
     }
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(executable.args, ["x", in_folder("y").to_str().unwrap()]);
         for (needs, word) in [(&[][..], "only a checkout"), (&["no-such-tool"], "PATH has")] {
             let why = places.of_table(&table(&["there"], needs)).unwrap_err();
-            assert!(why.starts_with(NOT_RUN) && why.contains(word), "{why}");
+            assert!(why.starts_with("not run: ") && why.contains(word), "{why}");
         }
         assert!(places.of_table(&table(&["sh"], &["sh"])).is_ok());
     }

@@ -215,7 +215,7 @@ mod tests {
                 let process = Process { samples: Samples::of(&[ns; 9]), ..process(round, x) };
                 records.push(testing::in_case(Metric::Hop, case.clone(), process));
             }
-            let error = format!("{}at most 99 tasks\nand more", facts::NOT_RUN);
+            let error = facts::not_run("at most 99 tasks\nand more");
             let process = Process { error: Some(error), ..process(round, 2000) };
             records.push(testing::in_case(Metric::Hop, case.clone(), process));
         }

@@ -1,15 +1,16 @@
 //! A machine's CPUs for a terminal.
 
 use std::io::{self, Write};
+use std::slice;
 
 use facts::Quantity;
-use facts::machine::cpu_map::{CpuMap, Groups, Relation};
+use facts::machine::cpu_map::{CpuMap, Relation};
 
 use super::layout::{named, wrapped};
 use super::{ABSENT, Grid, plainly};
 use crate::figures::number::short;
 use crate::plan::setting::Cpus;
-use crate::views::crossings::{Class, Crossings};
+use crate::views::machine::{CpuPair, MachineReport};
 
 /// Widest line.
 const WIDTH: usize = 99;
@@ -24,27 +25,23 @@ const MOST_GROUPS: usize = 16;
 ///
 /// # Errors
 /// Errors of the writer.
-pub fn text(crossings: &Crossings, out: &mut impl Write) -> io::Result<()> {
+pub fn text(report: &MachineReport, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
-        wrapped(&crossings.machine.summary(), 0, WIDTH, out)?;
+        wrapped(&report.machine.summary(), 0, WIDTH, out)?;
         writeln!(out)?;
-        for (name, line) in arrangement(&crossings.map, &crossings.allowed) {
-            named(&name, &line, (INDENT, WIDTH), out)?;
+        write_arrangement(&report.map, &report.allowed, out)?;
+        if report.cpus.len() < 2 {
+            return writeln!(out, "\nOne CPU: no cache line travels.");
         }
+        writeln!(out, "\nRound trip of a cache line between two CPUs, in ns:")?;
+        matrix(report).write_text(WIDTH, out)?;
         writeln!(out)?;
-        if crossings.cpus.len() < 2 {
-            return writeln!(out, "One CPU: no cache line travels.");
-        }
-        writeln!(out, "Round trip of a cache line between two CPUs, in ns:")?;
-        matrix(crossings).write_text(WIDTH, out)?;
-        writeln!(out)?;
-        classes(crossings).write_text(WIDTH, out)?;
-        let left = crossings.allowed.len() - crossings.cpus.len();
+        by_relation(&report.pairs).write_text(WIDTH, out)?;
+        let left = report.allowed.len() - report.cpus.len();
         if left > 0 {
-            let line = format!("{left} CPUs are left out: --cpus LIST takes others.");
-            wrapped(&line, 0, WIDTH, out)?;
+            writeln!(out, "{left} CPUs are left out: --cpus LIST takes others.")?;
         }
-        if crossings.machine.virtualisation.as_deref().is_some_and(|host| host != "none") {
+        if report.machine.virtualisation.as_deref().is_some_and(|host| host != "none") {
             let line = "The machine is virtual: the host may show another arrangement than there is, and move \
                         a CPU at any time. Repeat it to see.";
             wrapped(line, 0, WIDTH, out)?;
@@ -53,196 +50,144 @@ pub fn text(crossings: &Crossings, out: &mut impl Write) -> io::Result<()> {
     })
 }
 
-/// Lines on what the CPUs share, each with its name.
-fn arrangement(map: &CpuMap, allowed: &[u32]) -> Vec<(String, String)> {
-    let mut lines = vec![
-        ("CPUs online".to_owned(), or_unknown(&map.online)),
-        ("of this process".to_owned(), or_unknown(allowed)),
-        ("sockets".to_owned(), groups(&map.sockets, map)),
-        ("NUMA nodes".to_owned(), groups(&map.numa_nodes, map)),
-    ];
+/// Writes what the CPUs share.
+fn write_arrangement(map: &CpuMap, allowed: &[u32], out: &mut Vec<u8>) -> io::Result<()> {
+    write_line("CPUs online", &listed(slice::from_ref(&map.online)), out)?;
+    write_line("of this process", &listed(&[allowed.to_vec()]), out)?;
+    write_line("sockets", &groups(&map.sockets, map), out)?;
+    write_line("NUMA nodes", &groups(&map.numa_nodes, map), out)?;
     for cache in map.caches.iter().rev().filter(|cache| cache.kind != "Instruction") {
         let size = cache.size_bytes.map(|size| short(Quantity::Bytes, size as f64));
-        let size = size.map_or(String::new(), |size| format!(" {size}"));
         let kind = if cache.kind == "Data" { "d" } else { "" };
-        lines.push((format!("L{}{kind}{size}", cache.level), groups(&cache.groups, map)));
+        let name = format!("L{}{kind} {}", cache.level, size.unwrap_or_default());
+        write_line(&name, &groups(&cache.groups, map), out)?;
     }
-    let siblings: Groups = map.cores.iter().filter(|core| core.len() > 1).cloned().collect();
-    lines.push((
-        "SMT siblings".to_owned(),
-        match (siblings.is_empty(), map.cores.is_empty()) {
-            (true, false) => "none".to_owned(),
-            _ => listed(&siblings),
-        },
-    ));
-    lines
+    let siblings: Vec<_> = map.cores.iter().filter(|core| core.len() > 1).cloned().collect();
+    let has_none = siblings.is_empty() && !map.cores.is_empty();
+    let siblings = if has_none { "none".to_owned() } else { listed(&siblings) };
+    write_line("SMT siblings", &siblings, out)
 }
 
-fn or_unknown(cpus: &[u32]) -> String {
-    match cpus {
-        [] => "unknown".to_owned(),
-        cpus => Cpus::of(cpus.to_vec()).to_string(),
-    }
+fn write_line(name: &str, text: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    named(name, text, (INDENT, WIDTH), out)
 }
 
-/// Number of groups, and the CPUs of each where the number does not tell them.
-fn groups(groups: &Groups, map: &CpuMap) -> String {
+/// Number of groups, and the CPUs of each if the number does not tell them.
+fn groups(groups: &[Vec<u32>], map: &CpuMap) -> String {
     match groups.len() {
         0 => listed(groups),
-        1 => format!("1: {}", listed(groups)),
-        number if *groups == map.cores => format!("{number}, one for each core"),
+        number if number > 1 && *groups == map.cores => format!("{number}, one for each core"),
         number => format!("{number}: {}", listed(groups)),
     }
 }
 
 /// CPUs of each group, as far as there is room. No list is broken.
-fn listed(groups: &Groups) -> String {
-    let mut lists: Vec<String> = groups.iter().take(MOST_GROUPS).map(|g| or_unknown(g)).collect();
-    let more = groups.len().saturating_sub(MOST_GROUPS);
-    if more > 0 {
-        lists.push(format!("and {more} more"));
+fn listed(groups: &[Vec<u32>]) -> String {
+    if groups.iter().all(Vec::is_empty) {
+        return "unknown".to_owned();
     }
-    match lists.is_empty() {
-        true => "unknown".to_owned(),
-        false => lists.join("; "),
+    let shown = groups.iter().take(MOST_GROUPS);
+    let mut lists: Vec<String> = shown.map(|cpus| Cpus::of(cpus.clone()).to_string()).collect();
+    if groups.len() > MOST_GROUPS {
+        lists.push(format!("and {} more", groups.len() - MOST_GROUPS));
     }
+    lists.join("; ")
 }
 
-/// Each CPU against those before it.
-fn matrix(crossings: &Crossings) -> Grid {
-    let cpus = &crossings.cpus;
-    let name = |cpu: &u32| format!("CPU {cpu}");
-    let row = |(k, cpu): (usize, &u32)| {
-        let cell = |(other, column): (&u32, usize)| match column < k {
-            true => crossings.median(*cpu, *other).map_or(ABSENT.to_owned(), whole),
-            false => String::new(),
+/// Each CPU against those before it, in whole ns: more digits change from pass to pass.
+fn matrix(report: &MachineReport) -> Grid {
+    let cpus = &report.cpus;
+    let columns = cpus[..cpus.len() - 1].iter().map(u32::to_string);
+    let mut grid =
+        Grid { head: [String::new()].into_iter().chain(columns).collect(), body: vec![] };
+    for (k, &cpu) in cpus.iter().enumerate().skip(1) {
+        let mut row = vec![format!("CPU {cpu}")];
+        for &other in &cpus[..k] {
+            let pair = report.pairs.iter().find(|pair| pair.cpus == [other, cpu]);
+            let median = pair.and_then(|pair| pair.median_ns);
+            row.push(median.map_or_else(|| ABSENT.to_owned(), |ns| format!("{ns:.0}")));
+        }
+        row.resize(cpus.len(), String::new());
+        grid.body.push(row);
+    }
+    grid
+}
+
+/// Relations that were measured, the nearest first and the unknown last: the median of the pairs'
+/// medians, and the least and greatest of all passes.
+fn by_relation(pairs: &[CpuPair]) -> Grid {
+    let head = ["", "pairs", "median", "all passes"].map(str::to_owned).to_vec();
+    let mut body = Vec::new();
+    for relation in Relation::ALL.into_iter().map(Some).chain([None]) {
+        let pairs = || pairs.iter().filter(|pair| pair.relation == relation);
+        let medians: Vec<f64> = pairs().filter_map(|pair| pair.median_ns).collect();
+        let Some(median) = stats::median(&medians) else {
+            continue;
         };
-        let cells = cpus[..cpus.len() - 1].iter().zip(0..).map(cell);
-        [name(cpu)].into_iter().chain(cells).collect()
-    };
-    let last = cpus.len() - 1;
-    Grid {
-        head: [String::new()].into_iter().chain(cpus[..last].iter().map(u32::to_string)).collect(),
-        body: cpus.iter().enumerate().skip(1).map(row).collect(),
+        let times = || pairs().flat_map(|pair| pair.round_trips_ns.iter().copied());
+        let (least, greatest) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
+        body.push(vec![
+            relation.map_or("unknown relation", Relation::name).to_owned(),
+            medians.len().to_string(),
+            format!("{median:.0}"),
+            format!("{least:.0} to {greatest:.0}"),
+        ]);
     }
-}
-
-/// Whole nanoseconds: more digits change from pass to pass.
-fn whole(ns: f64) -> String {
-    format!("{ns:.0}")
-}
-
-fn classes(crossings: &Crossings) -> Grid {
-    let row = |class: &Class| {
-        let (least, greatest) = class.range;
-        vec![
-            class.relation.map_or("unknown relation", Relation::name).to_owned(),
-            class.pairs.to_string(),
-            whole(class.median),
-            format!("{} to {}", whole(least), whole(greatest)),
-        ]
-    };
-    Grid {
-        head: ["", "pairs", "median", "all passes"].map(str::to_owned).to_vec(),
-        body: crossings.classes().iter().map(row).collect(),
-    }
+    Grid { head, body }
 }
 
 #[cfg(test)]
 mod tests {
     use facts::Machine;
-    use facts::machine::cpu_map::CacheGroups;
 
     use super::*;
-    use crate::views::crossings::Crossing;
-
-    /// 128 CPUs: two sockets, caches of four cores, two threads a core.
-    fn large() -> CpuMap {
-        let core = |core: u32| vec![core, core + 64];
-        let cores: Groups = (0..64).map(core).collect();
-        let joined = |size: u32| -> Groups {
-            let groups =
-                (0..64 / size).map(|k| (k * size..(k + 1) * size).flat_map(core).collect());
-            let mut groups: Groups = groups.collect();
-            groups.iter_mut().for_each(|group| group.sort_unstable());
-            groups
-        };
-        let cache = |level, kind: &str, groups| CacheGroups {
-            level,
-            kind: kind.to_owned(),
-            size_bytes: Some(1 << 20),
-            groups,
-        };
-        CpuMap {
-            online: (0..128).collect(),
-            sockets: joined(32),
-            numa_nodes: joined(32),
-            caches: vec![
-                cache(1, "Data", cores.clone()),
-                cache(1, "Instruction", cores.clone()),
-                cache(3, "Unified", joined(4)),
-            ],
-            cores,
-        }
-    }
 
     fn shown(map: CpuMap, cpus: &[u32]) -> String {
-        let pair = |one: u32, other: u32| Crossing {
-            cpus: [one, other],
-            relation: map.relation(one, other),
-            median_ns: Some(f64::from(one + other)),
-            round_trips_ns: vec![1.0, f64::from(one + other)],
-        };
-        let pairs = cpus.iter().enumerate();
-        let pairs = pairs.flat_map(|(k, &one)| cpus[k + 1..].iter().map(move |&o| pair(one, o)));
-        let crossings = Crossings {
-            machine: Machine::default(),
-            allowed: map.online.clone(),
-            cpus: cpus.to_vec(),
-            pairs: pairs.collect(),
-            map: map.clone(),
-        };
+        let mut pairs = Vec::new();
+        for (k, &one) in cpus.iter().enumerate() {
+            pairs.extend(cpus[k + 1..].iter().map(|&other| CpuPair {
+                cpus: [one, other],
+                relation: map.relation(one, other),
+                median_ns: Some(f64::from(one + other)),
+                round_trips_ns: vec![1.0, f64::from(one + other)],
+            }));
+        }
+        let (machine, allowed, cpus) = (Machine::default(), map.online.clone(), cpus.to_vec());
         let mut out = Vec::new();
-        text(&crossings, &mut out).unwrap();
+        text(&MachineReport { machine, map, allowed, cpus, pairs }, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_large_machine_stays_narrow() {
-        let all: Vec<u32> = (100..112).collect();
-        for cpus in [&[0, 1, 4, 32, 64][..], &all] {
-            let text = shown(large(), cpus);
-            assert!(text.lines().all(|line| line.chars().count() < 100), "{text}");
-            assert!(text.lines().count() < 45, "{text}");
-        }
-        let text = shown(large(), &[0, 1, 4, 32, 64]);
-        for expected in [
-            "CPUs online      0-127\n",
-            "sockets          2: 0-31,64-95; 32-63,96-127\n",
-            "L1d 1.0 MiB      64, one for each core\n",
-            "L3 1.0 MiB       16: 0-3,64-67; 4-7,68-71;",
-            "SMT siblings     0,64; 1,65;",
-            "and 48 more\n",
-            "123 CPUs are left out",
-        ] {
-            assert!(text.contains(expected), "{expected}\n{text}");
-        }
-        let row = |name: &str| {
-            let cells = text.lines().rev().find_map(|line| line.trim().strip_prefix(name));
-            cells.unwrap().split_whitespace().collect::<Vec<_>>()
+        let socket = |k: u32| (k..k + 32).chain(k + 64..k + 96).collect();
+        let map = CpuMap {
+            online: (0..128).collect(),
+            sockets: vec![socket(0), socket(32)],
+            cores: (0..64).map(|core| vec![core, core + 64]).collect(),
+            ..CpuMap::default()
         };
-        assert_eq!(row("CPU 64"), ["64", "65", "68", "96"]);
-        assert_eq!(row("SMT sibling"), ["1", "64", "1", "to", "64"]);
-        for (class, pairs) in Relation::ALL.iter().zip(["1", "2", "3", "4"]) {
-            assert_eq!(row(class.name())[0], pairs, "{text}");
+        let text = shown(map, &[0, 1, 32, 64]);
+        assert!(text.lines().all(|line| line.chars().count() < 100), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for expected in [
+            "CPUs online 0-127 ",
+            "sockets 2: 0-31,64-95; 32-63,96-127 ",
+            "SMT siblings 0,64; 1,65;",
+            "and 48 more ",
+            "CPU 64 64 65 96 ",
+            "SMT sibling 1 64 1 to 64 ",
+            "another socket 3 33 1 to 96 ",
+            "124 CPUs are left out",
+        ] {
+            assert!(words.contains(expected), "{expected}\n{text}");
         }
     }
 
     #[test]
     fn what_is_unknown_says_so() {
         let text = shown(CpuMap { online: vec![0, 1], ..CpuMap::default() }, &[0, 1]);
-        assert!(text.contains("sockets          unknown\n"), "{text}");
-        assert!(text.contains("SMT siblings     unknown\n"), "{text}");
+        assert_eq!(text.matches(" unknown\n").count(), 3, "{text}");
         assert!(text.contains("unknown relation"), "{text}");
         let one = CpuMap { online: vec![0], cores: vec![vec![0]], ..CpuMap::default() };
         let text = shown(one, &[0]);

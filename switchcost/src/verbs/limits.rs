@@ -1,12 +1,10 @@
 //! `switchcost limits`: what every limit of this system allows, and what raises it.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use contract::message::Description;
-use facts::limits::{Limits, Raised, Refused, Shortage};
-use serde::Serialize;
+use facts::limits::Limits;
 
 use crate::measure::probe;
 use crate::plan::programs::Programs;
@@ -14,19 +12,14 @@ use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
 use crate::system::console;
 use crate::verbs::args::TextOrJson;
-use crate::views::doctor::{self, Asked};
+use crate::views::limits::{self, Asked, ProgramRow};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Check so many tasks, and end with status 1 where some program cannot hold them. Without it the
+    /// Check so many tasks, and end with status 1 if some program cannot hold them. Without it the
     /// commands make room for twice as many as each program may have now
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
-
-    /// Raise the kernel parameters that are too low for PROGRAM, which takes root, and print the
-    /// commands that put them back
-    #[arg(long, requires = "command")]
-    apply: bool,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
@@ -43,50 +36,43 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         None => (ask_all()?, args.tasks.map(u64::from)),
         Some((program, flags)) => {
             let description = describe(program, flags, args.tasks)?;
-            if args.apply {
-                return apply(&limits, &description, args.format);
-            }
             let asked = (description.program, Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
     };
-    let checkup = doctor::check(&limits, &asked, tasks);
+    let report = limits::check(&limits, &asked, tasks);
     console::print(|out| match args.format {
-        TextOrJson::Text => render::limits::text(&checkup, render::limits::width(), out),
+        TextOrJson::Text => render::limits::text(&report, render::layout::width(), out),
         TextOrJson::Json => {
-            serde_json::to_writer(&mut *out, &checkup)?;
+            serde_json::to_writer(&mut *out, &report)?;
             writeln!(out)
         }
     })
     .context("cannot print the limits")?;
-    let failed: Vec<&str> = checkup.too_many_for().collect();
-    let silent: Vec<&str> = checkup.not_asked().collect();
-    if tasks.is_some() && !silent.is_empty() {
-        bail!("it is not known whether these can: {}", silent.join(", "));
-    }
-    match tasks {
-        Some(tasks) if !failed.is_empty() => {
-            bail!("{tasks} tasks are more than this system allows for {}", failed.join(", "))
-        }
-        _ => Ok(()),
-    }
+    let Some(tasks) = tasks else {
+        return Ok(());
+    };
+    let names = |is_meant: fn(&ProgramRow) -> bool| {
+        let rows = report.programs.iter().filter(|row| is_meant(row));
+        rows.map(|row| row.program.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let silent = names(|row| row.error.is_some());
+    ensure!(silent.is_empty(), "it is not known whether these can: {silent}");
+    let failed = names(|row| row.fits == Some(false));
+    ensure!(failed.is_empty(), "{tasks} tasks are more than this system allows for {failed}");
+    Ok(())
 }
 
-/// The programs of the built-in plans, in their order there.
-fn names() -> anyhow::Result<Vec<String>> {
-    let mut seen = BTreeSet::new();
-    let mut names = Vec::new();
-    for plan in BUILT_IN {
-        let cases = plan.plan()?.cases(true).into_iter();
-        let programs = cases.map(|case| case.program);
-        names.extend(programs.filter(|name| seen.insert(name.clone())));
-    }
-    Ok(names)
-}
-
-/// Needs of every benchmark that is here, with its usual flags.
+/// Needs of every program of the built-in plans that is here, with its usual flags, in their order there.
 fn ask_all() -> anyhow::Result<Vec<Asked>> {
-    let names = names()?;
+    let mut names: Vec<String> = Vec::new();
+    for plan in BUILT_IN {
+        for case in plan.plan()?.cases(true) {
+            if !names.contains(&case.program) {
+                names.push(case.program);
+            }
+        }
+    }
     let mut tables = built_in_tables()?;
     // A question builds no peer.
     tables.values_mut().for_each(|table| table.build.clear());
@@ -105,70 +91,10 @@ fn ask(name: String, programs: &Programs) -> Asked {
     (name, needs)
 }
 
-/// Description of a program's command line, with `tasks` in front of its flags where it is given.
+/// Description of a program's command line, with `tasks` in front of its flags if it is given.
 fn describe(program: &str, flags: &[String], tasks: Option<u32>) -> anyhow::Result<Description> {
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let tasks = tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
     let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
     probe::describe(programs.executable(program)?, &flags)
-}
-
-/// Outcome of `--apply`.
-#[derive(Serialize)]
-struct Outcome<'a> {
-    raised: Vec<&'a Raised>,
-    refused: &'a [Refused],
-    /// Commands for the shell that starts the program: resource limits belong to it.
-    in_the_shell: Vec<&'a str>,
-    put_back: Vec<String>,
-}
-
-/// Raises what is too low for a command line.
-fn apply(limits: &Limits, description: &Description, format: TextOrJson) -> anyhow::Result<()> {
-    let (program, tasks) = (&description.program, description.tasks);
-    let report = limits.report(&description.needs, tasks);
-    let applied = limits.apply(&report);
-    let (whole_system, own): (Vec<&Raised>, Vec<&Raised>) =
-        applied.raised.iter().partition(|raised| raised.whole_system);
-    let is_own = |short: &&Shortage| own.iter().any(|raised| raised.name == short.limit.name);
-    let own = report.shortages.iter().filter(is_own);
-    let outcome = Outcome {
-        raised: whole_system,
-        refused: &applied.refused,
-        in_the_shell: own.filter_map(|short| short.remedy.command.as_deref()).collect(),
-        put_back: applied.undo,
-    };
-    console::print(|out| match format {
-        TextOrJson::Text => outcome.write(program, tasks, out),
-        TextOrJson::Json => {
-            serde_json::to_writer(&mut *out, &outcome)?;
-            writeln!(out)
-        }
-    })
-    .context("cannot print the limits")?;
-    if !applied.refused.is_empty() {
-        bail!("limits are still too low for {tasks} tasks of {program}");
-    }
-    Ok(())
-}
-
-impl Outcome<'_> {
-    fn write(&self, program: &str, tasks: u64, out: &mut impl Write) -> std::io::Result<()> {
-        if self.raised.is_empty() && self.refused.is_empty() && self.in_the_shell.is_empty() {
-            writeln!(out, "{tasks} tasks of {program} fit: nothing to raise")?;
-        }
-        for Raised { name, from, to, .. } in &self.raised {
-            writeln!(out, "raised {name} from {from} to {to}")?;
-        }
-        for Refused { name, why } in self.refused {
-            writeln!(out, "not raised: {name}: {why}")?;
-        }
-        for command in &self.in_the_shell {
-            writeln!(out, "in the shell that starts {program}: {command}")?;
-        }
-        for command in &self.put_back {
-            writeln!(out, "to put it back, as root: {command}")?;
-        }
-        Ok(())
-    }
 }

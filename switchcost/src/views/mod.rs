@@ -2,9 +2,9 @@
 
 pub mod answer;
 pub mod compare;
-pub mod crossings;
-pub mod doctor;
 pub mod duel;
 pub mod estimate;
 pub mod fleet;
+pub mod limits;
+pub mod machine;
 pub mod tables;

@@ -13,7 +13,7 @@ use proptest::sample::Index;
 use super::{inputs, number};
 
 /// Every file that is read below a root, with a text that makes sense.
-const FILES: [(&str, &str); 44] = [
+const FILES: [(&str, &str); 43] = [
     (
         "proc/cpuinfo",
         "processor\t: 0\nmodel name\t: A\nflags\t\t: fpu hypervisor\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
@@ -61,7 +61,6 @@ const FILES: [(&str, &str); 44] = [
     ("sys/devices/system/cpu/smt/active", "1\n"),
     ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0-1\n"),
     ("sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "2-3\n"),
-    ("sys/devices/system/cpu/cpu0/topology/core_siblings_list", "0-3\n"),
     ("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n"),
     ("sys/devices/system/cpu/cpu0/cache/index0/size", "48K\n"),
     ("sys/devices/system/cpu/cpu0/cache/index0/level", "1\n"),

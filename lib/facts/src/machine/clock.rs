@@ -11,7 +11,7 @@ pub(super) struct Clock {
     pub(super) read_ns: Option<f64>,
 }
 
-/// Takes 2,100 readings: 50 µs with a clock in user space, 2 ms where each is a system call.
+/// Takes 2,100 readings: 50 µs with a clock in user space, 2 ms if each is a system call.
 ///
 /// The cost is that of a whole batch, since one difference is never less than a step; the median
 /// over batches drops interrupted ones.

@@ -1,9 +1,7 @@
 //! Machines made of files.
 
-use crate::machine::Topology;
-
 use super::*;
-use crate::source::fixtures::{GARBAGE, Root};
+use crate::source::fixtures::Root;
 
 /// Two CPUs of a rented server.
 const X86_VM: &str = "\
@@ -35,7 +33,7 @@ const X86_VM: &str = "\
 /sys/devices/system/cpu/smt/active: 0
 /sys/devices/system/cpu/vulnerabilities/meltdown: Not affected
 /sys/devices/system/cpu/cpu0/topology/physical_package_id: 0
-/sys/devices/system/cpu/cpu0/topology/core_siblings_list: 0-1
+/sys/devices/system/cpu/cpu1/topology/physical_package_id: 0
 /sys/devices/system/cpu/cpu0/topology/thread_siblings_list: 0
 /sys/devices/system/cpu/cpu1/topology/thread_siblings_list: 1
 /sys/devices/system/cpu/cpu0/cache/index0/level: 1
@@ -96,9 +94,8 @@ const AARCH64: &str = "\
 /proc/cpuinfo: CPU implementer	: 0x61
 /proc/cpuinfo: CPU part	: 0x022
 /proc/sys/kernel/version: #1 SMP Thu Jan 1 00:00:00 UTC 2026
-/sys/devices/system/cpu/online: 0-3
-/sys/devices/system/cpu/cpu0/topology/core_siblings_list: 0-1
-/sys/devices/system/cpu/cpu2/topology/core_siblings_list: 2-3
+/sys/devices/system/cpu/online: 0-1
+/sys/devices/system/cpu/cpu1/topology/physical_package_id: 0
 /sys/devices/system/cpu/cpufreq/policy0/scaling_governor: performance
 /sys/devices/system/cpu/cpufreq/policy3/scaling_governor: schedutil
 /sys/devices/system/cpu/intel_pstate/no_turbo: 1";
@@ -171,27 +168,77 @@ fn the_tightest_group_decides() {
 }
 
 #[test]
-fn garbage_is_unknown_and_never_a_panic() {
+fn missing_files_and_infinite_numbers_are_unknown() {
     assert_eq!(read(""), Machine::default());
     let infinite = "/proc/loadavg: NaN inf NaN\n/proc/pressure/cpu: some avg10=inf avg60=0";
     assert_eq!(read(infinite), Machine::default());
-    let root = Root::new(X86_VM);
-    for text in GARBAGE {
-        for file in root.files() {
-            root.write(&file, text);
-        }
-        let machine = read_under(root.path());
-        assert_eq!(machine.memory_total_bytes, None);
-        assert_eq!(machine.load_average, None);
-        assert_eq!(machine.topology, Topology::default());
-        assert_eq!(machine.rlimits, Rlimits::default());
+}
+
+/// The facts that a summary and a comparison regard.
+fn known() -> Machine {
+    Machine {
+        kernel_release: Some("6.18.44".to_owned()),
+        preemption: Some("PREEMPT_DYNAMIC".to_owned()),
+        preemption_mode: Some("lazy".to_owned()),
+        preemption_boot: Some("full".to_owned()),
+        cpu_model: Some("AMD EPYC 9R45".to_owned()),
+        cpus_online: Some("0-1".to_owned()),
+        virtualisation: Some("KVM".to_owned()),
+        mitigations: [("meltdown".to_owned(), "Not affected".to_owned())].into(),
+        topology: Topology { threads_per_core: Some(1), ..Topology::default() },
+        cpu_quota: Some(CpuQuota::Limited { quota_us: 150_000, period_us: 100_000 }),
+        rlimits: Rlimits {
+            stack: Some(Rlimit { soft: Bound::At(8 << 20), hard: Bound::Unlimited }),
+            ..Rlimits::default()
+        },
+        memory_total_bytes: Some(25_276_514_304),
+        thp_enabled: Some("madvise".to_owned()),
+        ..Machine::default()
     }
 }
 
 #[test]
-fn this_machine_can_be_read() {
-    let machine = super::read();
-    assert!(machine.kernel_release.is_some() && machine.architecture.is_some());
-    assert!(machine.memory_total_bytes.is_some_and(|bytes| bytes > 0));
-    assert!(machine.clock_step_ns.is_some());
+fn the_summary_leaves_out_what_is_unknown() {
+    assert_eq!(
+        known().summary(),
+        "AMD EPYC 9R45, 2 CPUs (1 thread per core), cgroup limit 1.50 CPUs, virtual (KVM), \
+         Linux 6.18.44 PREEMPT_DYNAMIC (lazy), 23.5 GiB"
+    );
+    assert_eq!(Machine::default().summary(), "unknown CPU");
+}
+
+#[test]
+fn only_what_voids_a_comparison_differs() {
+    let machine = known();
+    // What one side does not know, and what belongs to a run, is not compared.
+    let mut other = Machine {
+        load_average: Some([9.0; 3]),
+        governor: Some("powersave".to_owned()),
+        preemption_boot: Some("none".to_owned()),
+        ..machine.clone()
+    };
+    assert!(machine.same_machine(&other).is_empty());
+    // The mode asked for at boot counts if the one in force is unknown.
+    other.preemption_mode = None;
+    assert_eq!(machine.same_machine(&other), ["preemption_boot"]);
+    other.preemption_boot = None;
+    other.thp_enabled = Some("always".to_owned());
+    other.mitigations = [("meltdown".to_owned(), "Vulnerable".to_owned())].into();
+    assert_eq!(machine.same_machine(&other), ["thp_enabled", "mitigations"]);
+    assert_eq!(other.same_machine(&machine), ["thp_enabled", "mitigations"]);
+}
+
+#[test]
+fn limits_are_numbers_or_words_and_lines_of_other_versions_parse() {
+    let mut machine = known();
+    for quota in [r#"{"quota_us":150000,"period_us":100000}"#, r#""unlimited""#] {
+        let line = serde_json::to_string(&machine).unwrap();
+        assert!(line.contains(r#""stack":{"soft":8388608,"hard":"unlimited"}"#));
+        assert!(line.contains(&format!(r#""cpu_quota":{quota}"#)), "{line}");
+        assert_eq!(serde_json::from_str::<Machine>(&line).unwrap(), machine);
+        machine.cpu_quota = Some(CpuQuota::Unlimited);
+    }
+    let other = r#"{"cpu_model":"X","topology":{"cores":2},"unknown_field":1}"#;
+    let other: Machine = serde_json::from_str(other).unwrap();
+    assert_eq!(other.topology.cores, Some(2));
 }

@@ -24,7 +24,7 @@ impl Dmi {
         }
     }
 
-    /// Hypervisor, where the firmware is its own. Clouds that rent whole machines under the same
+    /// Hypervisor, if the firmware is its own. Clouds that rent whole machines under the same
     /// vendor are left out, except for the one that tells them apart.
     fn hypervisor(&self) -> Option<&'static str> {
         let vendor = self.vendor.as_deref().unwrap_or_default();
@@ -49,29 +49,23 @@ impl Dmi {
 /// Hypervisor, from the most reliable source to the least.
 pub(super) fn hypervisor(source: &Source, info: &Info, dmi: &Dmi) -> Option<String> {
     // The privileged domain of Xen sees it here too, while its CPU may hide it.
-    let name = match source.text("/sys/hypervisor/type").as_deref() {
-        Some("xen") => Some("Xen"),
-        _ => None,
-    };
-    let name = match (name, info.hypervisor_flag()) {
-        (Some(name), _) => Some(name),
-        (None, Some(false)) => Some("none"),
-        (None, Some(true)) => paravirtual_clock(source)
+    let is_xen = source.text("/sys/hypervisor/type").as_deref() == Some("xen");
+    let name = match info.hypervisor_flag() {
+        _ if is_xen => "Xen",
+        Some(false) => "none",
+        Some(true) => paravirtual_clock(source)
             .or_else(|| dmi.hypervisor().filter(|&name| name != "none"))
-            .or(Some("unnamed")),
-        (None, None) => dmi.hypervisor(),
+            .unwrap_or("unnamed"),
+        None => dmi.hypervisor()?,
     };
-    name.map(str::to_owned)
+    Some(name.to_owned())
 }
 
 /// Hypervisor to which an available clock belongs: the kernel offers it only after talking to it.
 fn paravirtual_clock(source: &Source) -> Option<&'static str> {
     let clocks =
         source.text("/sys/devices/system/clocksource/clocksource0/available_clocksource")?;
-    clocks.split_whitespace().find_map(|clock| match clock {
-        "kvm-clock" => Some("KVM"),
-        "xen" => Some("Xen"),
-        clock if clock.starts_with("hyperv_clocksource") => Some("Hyper-V"),
-        _ => None,
-    })
+    let known = [("kvm-clock", "KVM"), ("xen", "Xen"), ("hyperv_clocksource", "Hyper-V")];
+    let mut clocks = clocks.split_whitespace();
+    clocks.find_map(|clock| Some(known.iter().find(|(name, _)| clock.starts_with(name))?.1))
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::source::Source;
 
-/// Cause, and remedy where there is one.
+/// Cause, and remedy if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reason {
     pub(super) cause: String,
@@ -20,9 +20,10 @@ const PARANOID: &str = "sudo sysctl -w kernel.perf_event_paranoid=1, or CAP_PERF
 /// Reason for an error of perf_event_open(2), or of a later call on its descriptor.
 pub(super) fn of(error: &io::Error, is_hardware: bool) -> Reason {
     // perf_allow_kernel and perf_allow_cpu in include/linux/perf_event.h.
-    let paranoid = || Source::system().number("/proc/sys/kernel/perf_event_paranoid").ok();
     match error.raw_os_error() {
-        Some(libc::EACCES) => no_right(paranoid()),
+        Some(libc::EACCES) => {
+            no_right(Source::system().number("/proc/sys/kernel/perf_event_paranoid").ok())
+        }
         Some(libc::EPERM) => reason(
             "perf_event_open(2) is forbidden, as by the system-call filter of a container",
             Some("run it outside of the container"),
@@ -31,11 +32,10 @@ pub(super) fn of(error: &io::Error, is_hardware: bool) -> Reason {
             "there is no perf_event_open(2): a kernel without CONFIG_PERF_EVENTS, or a system-call filter",
             None,
         ),
-        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) if is_hardware => {
-            reason("this machine has no such hardware counter, as most virtual machines", None)
-        }
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => {
-            reason(format!("this kernel has no such event: {error}"), None)
+            let none = "this machine has no such hardware counter, as most virtual machines";
+            let other = format!("this kernel has no such event: {error}");
+            reason(if is_hardware { none.to_owned() } else { other }, None)
         }
         Some(libc::EMFILE | libc::ENFILE) => {
             reason("no descriptors are left", Some("raise ulimit -n"))
@@ -66,37 +66,28 @@ pub(super) fn no_threads() -> Reason {
     reason("the program has no thread that can be seen in /proc", None)
 }
 
-/// Events of a CPU may not be counted, or not all of them.
+/// Events of a CPU may not be counted.
 pub(super) fn by_cpu() -> Reason {
     reason(
-        "this user may not count by CPU, or too few descriptors are left",
+        "this user may not count by CPU",
         Some("sudo sysctl -w kernel.perf_event_paranoid=0, or run it as root"),
     )
 }
 
-/// A counter for each thread takes more descriptors than may be opened.
-pub(super) fn descriptors(needed: u64, spare: u64) -> Reason {
+/// Its counters take more descriptors than may be opened.
+pub(super) fn descriptors(needed: usize, spare: usize) -> Reason {
     reason(
-        format!("all events of all threads need {needed} descriptors, and {spare} may be opened"),
+        format!("it needs {needed} descriptors, and {spare} may be opened"),
         Some("raise ulimit -n, or run it as root, who may count by CPU"),
     )
 }
 
 /// The tracepoints of system calls cannot be found.
-pub(super) fn tracefs(refused: bool, mounted: bool) -> Reason {
-    match (refused, mounted) {
-        (true, _) => reason(
-            "only root may read tracefs (/sys/kernel/tracing), which numbers the events of system calls",
-            Some("run it as root"),
-        ),
-        (false, true) => {
-            reason("this kernel has no tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)", None)
-        }
-        (false, false) => reason(
-            "tracefs is not mounted",
-            Some("sudo mount -t tracefs nodev /sys/kernel/tracing"),
-        ),
-    }
+pub(super) fn tracefs() -> Reason {
+    reason(
+        "tracefs (/sys/kernel/tracing) shows no system calls: it is not mounted, or for root alone",
+        Some("sudo mount -t tracefs nodev /sys/kernel/tracing, and run it as root"),
+    )
 }
 
 #[cfg(test)]
@@ -104,24 +95,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_setting_is_named_where_it_is_the_cause() {
-        for level in [2, 3, 4] {
-            let found = no_right(Some(level));
-            assert!(found.cause.ends_with(&format!("is {level}")), "{found:?}");
-            assert_eq!(found.remedy.as_deref(), Some(PARANOID));
-        }
-        for level in [Some(1), None] {
-            assert_eq!(no_right(level).remedy.as_deref(), Some("run it as root"));
-        }
-    }
-
-    #[test]
     fn errors_have_causes() {
-        let of = |code, hardware| of(&io::Error::from_raw_os_error(code), hardware).cause;
-        assert!(of(libc::ENOENT, true).contains("no such hardware counter"));
-        assert!(of(libc::EINVAL, false).contains("no such event"));
-        assert!(of(libc::EPERM, false).contains("forbidden"));
-        assert!(of(libc::EMFILE, false).contains("descriptors"));
-        assert!(of(libc::EIO, false).contains("Input/output error"));
+        assert_eq!(no_right(Some(3)).remedy.as_deref(), Some(PARANOID));
+        assert_eq!(no_right(Some(1)).remedy.as_deref(), Some("run it as root"));
+        for (code, is_hardware, words) in [
+            (libc::ENOENT, true, "no such hardware counter"),
+            (libc::EINVAL, false, "no such event"),
+            (libc::EPERM, false, "forbidden"),
+            (libc::EMFILE, false, "descriptors"),
+            (libc::EIO, false, "Input/output error"),
+        ] {
+            let found = of(&io::Error::from_raw_os_error(code), is_hardware);
+            assert!(found.cause.contains(words), "{found:?}");
+        }
     }
 }

@@ -1,0 +1,371 @@
+//! Perf events (perf_event_open(2)) of a further, untimed run over the same tasks.
+//!
+//! They are attached while the program waits, for a further `run` that nobody times: a counter is
+//! switched on and off at each context switch, which makes a hop up to 20 times as expensive.
+
+mod event;
+mod reason;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+use std::{fmt, fs, io};
+
+use contract::message::Usage;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::Pid;
+use perf_event::{Builder, Counter};
+use procfs::process::Process;
+use serde::{Deserialize, Serialize};
+
+use crate::interference::{self, Interference};
+use event::{Event, events};
+use reason::Reason;
+
+/// Events counted from before the first iteration of a further `run` until after its last one,
+/// settling included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Number of timed iterations.
+    pub iterations: u64,
+    /// Sum of their times, in ns. It contains the cost of counting.
+    pub time: u64,
+    /// CPU time, switches and faults of the timed iterations.
+    pub usage: Option<Usage>,
+    /// Growth of the system's totals.
+    pub interference: Interference,
+    /// Calls that read, as read(2): `syscr` of /proc/PID/io. Receiving from a socket is none.
+    pub reads: Option<u64>,
+    /// Calls that write, as write(2): `syscw` of /proc/PID/io.
+    pub writes: Option<u64>,
+    /// Threads or CPUs that were counted; absent if none were.
+    pub scope: Option<Scope>,
+    /// Perf events by name:
+    /// - `context_switches`, `cpu_migrations`, `page_faults`: of threads;
+    /// - `cycles_user`, `cycles_kernel`, `instructions_user`, `instructions_kernel`: of the CPU;
+    /// - `cache_references_user`, `cache_references_kernel`, `cache_misses_user`,
+    ///   `cache_misses_kernel`: of the last level of cache, as the CPU defines it;
+    /// - `system_calls`: all of them;
+    /// - `epoll_waits`: epoll_wait, epoll_pwait and epoll_pwait2 among them;
+    /// - `io_uring_enters`: io_uring_enter among them.
+    pub events: BTreeMap<String, u64>,
+    /// Smallest share of the time in which a hardware counter was on. A CPU with too few counters
+    /// switches between them, and the counts are scaled to the whole time.
+    pub share: Option<f64>,
+    /// Events that are missing from `events`.
+    pub absent: Vec<Absent>,
+}
+
+/// Threads or CPUs that were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Each thread of the program and of its children.
+    Threads,
+    /// Whatever ran on the CPUs that the program may use, since it has more threads than descriptors
+    /// for their counters.
+    Cpus,
+}
+
+/// Events that could not be counted for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Absent {
+    /// Names of the events.
+    pub events: Vec<String>,
+    /// Cause.
+    pub reason: String,
+    /// Command or change that would allow them; absent if nothing would.
+    pub remedy: Option<String>,
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.events.join(", "), self.reason)?;
+        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
+    }
+}
+
+/// Descriptors that stay free.
+const RESERVE: u64 = 32;
+
+/// Thread or CPU that a counter follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Thread(i32),
+    Cpu(usize),
+}
+
+impl Target {
+    fn open(self, part: &Builder<'static>) -> io::Result<Counter> {
+        let mut builder = part.clone();
+        match self {
+            Target::Thread(id) => builder.observe_pid(id).any_cpu(),
+            Target::Cpu(cpu) => builder.any_pid().one_cpu(cpu),
+        };
+        builder.inherit(false).build()
+    }
+}
+
+/// Counters that are on.
+pub struct Counting {
+    scope: Scope,
+    /// Those of each event.
+    open: Vec<(String, Vec<Counter>)>,
+    absent: Vec<(String, Reason)>,
+    /// Totals before, which the system keeps all the time.
+    interference: Interference,
+    calls: Option<[u64; 2]>,
+    pids: Vec<i32>,
+}
+
+/// Attaches counters to every thread of these processes, and switches them on. If descriptors do not
+/// suffice, or `wanted` says so, counts what runs on the CPUs that the first process may use. If this
+/// is forbidden, counts as many events of the threads as there are descriptors for.
+///
+/// Threads that start later are not counted under [`Scope::Threads`]: a program that creates threads
+/// in its iterations needs [`Scope::Cpus`].
+pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
+    let threads: Vec<Target> = threads(pids).into_iter().map(Target::Thread).collect();
+    let cpus: Vec<Target> = cpus(pids).into_iter().map(Target::Cpu).collect();
+    let (mut open, mut absent, mut countable) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, event) in events() {
+        match countable_parts(event, threads.first()) {
+            Ok(parts) => countable.push((name, parts)),
+            Err(why) => absent.push((name, why)),
+        }
+    }
+    let mut spare = spare_descriptors();
+    let scope = wanted.unwrap_or_else(|| {
+        let parts: usize = countable.iter().map(|(_, parts)| parts.len()).sum();
+        let part = countable.first().and_then(|(_, parts)| parts.first());
+        let may_count = |(part, cpu): (&Builder<'static>, &Target)| cpu.open(part).is_ok();
+        let fits = parts * threads.len() <= spare;
+        let by_thread = fits || !part.zip(cpus.first()).is_some_and(may_count);
+        if by_thread { Scope::Threads } else { Scope::Cpus }
+    });
+    let targets = if scope == Scope::Threads { threads } else { cpus };
+    for (name, parts) in countable {
+        match open_all(&parts, &targets, &mut spare) {
+            Ok(counters) => open.push((name, counters)),
+            Err(why) => absent.push((name, why)),
+        }
+    }
+    let interference = interference::totals();
+    let (calls, pids) = (calls(pids), pids.to_owned());
+    let mut counting = Counting { scope, open, absent, interference, calls, pids };
+    counting.each(Counter::enable);
+    counting
+}
+
+/// Opens the counters of one event for every target, or none.
+fn open_all(
+    parts: &[Builder<'static>],
+    targets: &[Target],
+    spare: &mut usize,
+) -> Result<Vec<Counter>, Reason> {
+    let needed = parts.len() * targets.len();
+    *spare = spare.checked_sub(needed).ok_or_else(|| reason::descriptors(needed, *spare))?;
+    let mut counters = Vec::with_capacity(needed);
+    for target in targets {
+        for part in parts {
+            match target.open(part) {
+                Ok(counter) => counters.push(counter),
+                // It has ended since it was listed.
+                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(e)
+                    if e.raw_os_error() == Some(libc::EACCES)
+                        && matches!(target, Target::Cpu(_)) =>
+                {
+                    return Err(reason::by_cpu());
+                }
+                Err(e) => return Err(reason::of(&e, false)),
+            }
+        }
+    }
+    if counters.is_empty() { Err(reason::no_threads()) } else { Ok(counters) }
+}
+
+impl Counting {
+    /// Does the same with each counter. An event of which one fails would be too low, and is left out.
+    fn each(&mut self, mut call: impl FnMut(&mut Counter) -> io::Result<()>) {
+        self.open.retain_mut(|(name, counters)| {
+            let done = counters.iter_mut().try_for_each(&mut call);
+            let failed = done.map_err(|e| self.absent.push((name.clone(), reason::of(&e, false))));
+            failed.is_ok()
+        });
+    }
+
+    /// Switches the counters off and reads them. The caller adds the iterations, their time and the
+    /// usage.
+    pub fn finish(mut self) -> Counters {
+        self.each(Counter::disable);
+        let after = calls(&self.pids);
+        let calls = |k: usize| after?[k].checked_sub(self.calls?[k]);
+        let mut counters = Counters {
+            interference: interference::totals().since(self.interference),
+            reads: calls(0),
+            writes: calls(1),
+            ..Counters::default()
+        };
+        for (name, each) in self.open {
+            match sum(each) {
+                Ok((count, share)) => {
+                    counters.events.insert(name, count);
+                    if share < 1.0 {
+                        counters.share = Some(counters.share.map_or(share, |s| s.min(share)));
+                    }
+                }
+                Err(why) => self.absent.push((name, why)),
+            }
+        }
+        counters.scope = (!counters.events.is_empty()).then_some(self.scope);
+        counters.absent = by_reason(self.absent);
+        counters
+    }
+}
+
+/// Calls of these processes that read and that write, so far.
+fn calls(pids: &[i32]) -> Option<[u64; 2]> {
+    let mut sums = [0; 2];
+    for &pid in pids {
+        let io = Process::new(pid).ok()?.io().ok()?;
+        sums = [sums[0] + io.syscr, sums[1] + io.syscw];
+    }
+    (!pids.is_empty()).then_some(sums)
+}
+
+/// Count of one event over its counters, scaled to the whole time, and the share of it in which they
+/// were on.
+fn sum(counters: Vec<Counter>) -> Result<(u64, f64), Reason> {
+    let (mut count, mut enabled, mut running) = (0, 0, 0);
+    for mut counter in counters {
+        let data = counter.read_full().map_err(|e| reason::of(&e, false))?;
+        let ns = |time: Option<Duration>| time.unwrap_or_default().as_nanos() as u64;
+        count += data.count();
+        enabled += ns(data.time_enabled());
+        running += ns(data.time_running());
+    }
+    scaled(count, enabled, running).ok_or_else(reason::never_on)
+}
+
+/// A count scaled to the time in which it was to be on, and the share of that in which it was; times in
+/// ns. `None` if it never was.
+fn scaled(count: u64, enabled: u64, running: u64) -> Option<(u64, f64)> {
+    // If no thread has run, both times are 0.
+    if running >= enabled {
+        return Some((count, 1.0));
+    }
+    let scaled = (u128::from(count) * u128::from(enabled)).checked_div(u128::from(running))?;
+    Some((u64::try_from(scaled).ok()?, running as f64 / enabled as f64))
+}
+
+/// Counters of an event, if it can be counted for this thread.
+fn countable_parts(event: Event, thread: Option<&Target>) -> Result<Vec<Builder<'static>>, Reason> {
+    let parts = event.parts()?;
+    let thread = thread.ok_or_else(reason::no_threads)?;
+    let is_hardware = matches!(event, Event::Hardware { .. });
+    for part in &parts {
+        thread.open(part).map_err(|e| reason::of(&e, is_hardware))?;
+    }
+    Ok(parts)
+}
+
+/// Threads of all of these processes that are alive.
+fn threads(pids: &[i32]) -> Vec<i32> {
+    let tasks = |&pid: &i32| Process::new(pid).ok()?.tasks().ok();
+    let tasks = pids.iter().filter_map(tasks).flatten();
+    tasks.filter_map(|task| Some(task.ok()?.tid)).collect()
+}
+
+/// CPUs that the first process may use.
+fn cpus(pids: &[i32]) -> Vec<usize> {
+    let set = pids.first().and_then(|&pid| sched_getaffinity(Pid::from_raw(pid)).ok());
+    let is_allowed = |cpu: &usize| set.is_some_and(|set| set.is_set(*cpu) == Ok(true));
+    (0..CpuSet::count()).filter(is_allowed).collect()
+}
+
+/// Descriptors that this process may still open.
+fn spare_descriptors() -> usize {
+    let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+    let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    usize::try_from(soft.saturating_sub(open as u64 + RESERVE)).unwrap_or(usize::MAX)
+}
+
+/// Events of one reason together.
+fn by_reason(absent: Vec<(String, Reason)>) -> Vec<Absent> {
+    let mut all: Vec<Absent> = Vec::new();
+    for (name, why) in absent {
+        let same = |one: &&mut Absent| one.reason == why.cause && one.remedy == why.remedy;
+        match all.iter_mut().find(same) {
+            Some(one) => one.events.push(name),
+            None => all.push(Absent { events: vec![name], reason: why.cause, remedy: why.remedy }),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_counter_that_was_off_at_times_is_scaled() {
+        for (count, enabled, running, scaled) in [
+            (10, 100, 100, Some((10, 1.0))),
+            (10, 100, 25, Some((40, 0.25))),
+            (0, 0, 0, Some((0, 1.0))),
+            (0, 100, 0, None),
+        ] {
+            assert_eq!(super::scaled(count, enabled, running), scaled);
+        }
+    }
+
+    /// Sends `lines` lines through a cat(1) that is counted.
+    fn counted(lines: u8, scope: Option<Scope>) -> Counters {
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut byte = [0; 2];
+        // Once it has answered, it is cat and no longer on its way to exec.
+        stdin.write_all(b"x\n").unwrap();
+        stdout.read_exact(&mut byte).unwrap();
+        let counting = attach(&[child.id() as i32], scope);
+        for _ in 0..lines {
+            stdin.write_all(b"x\n").unwrap();
+            stdout.read_exact(&mut byte).unwrap();
+        }
+        let counters = counting.finish();
+        drop(stdin);
+        child.wait().unwrap();
+        counters
+    }
+
+    #[test]
+    fn another_process_is_counted_or_each_event_has_a_reason() {
+        for scope in [None, Some(Scope::Threads), Some(Scope::Cpus)] {
+            let counters = counted(50, scope);
+            let absent: usize = counters.absent.iter().map(|one| one.events.len()).sum();
+            assert_eq!(counters.events.len() + absent, events().len(), "{counters:?}");
+            assert!(counters.absent.iter().all(|one| !one.reason.is_empty()));
+            if let Some(&switches) = counters.events.get("context_switches") {
+                assert!(switches > 0, "{counters:?}");
+            }
+            if let (Some(reads), Some(writes)) = (counters.reads, counters.writes) {
+                assert!(reads >= 49 && writes >= 49, "{counters:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_no_failure() {
+        // Beyond the largest pid_max.
+        let counters = attach(&[1 << 23], None).finish();
+        assert!(counters.events.is_empty() && counters.scope.is_none());
+        assert_eq!((counters.reads, counters.writes), (None, None));
+    }
+}
