@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -266,13 +266,8 @@ fn cargo() -> Option<PathBuf> {
 
 /// Runs a build, and says so on a terminal.
 fn run(command: &mut Command, what: &str) -> io::Result<std::process::ExitStatus> {
-    let show = |line: &str| {
-        if io::stderr().is_terminal() {
-            progress::draw(line);
-        }
-    };
-    show(&format!("bringing {what} up to date …"));
+    progress::draw(&format!("bringing {what} up to date …"));
     let status = command.status();
-    show("");
+    progress::draw("");
     status
 }
