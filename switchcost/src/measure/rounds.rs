@@ -18,7 +18,7 @@ use crate::measure::quiet;
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::{self, Options, Seat};
 use crate::plan::Case;
-use crate::plan::programs::Executables;
+use crate::plan::programs::{Executables, Missing};
 use crate::system::console;
 use crate::system::lock::Turn;
 use crate::system::progress::Progress;
@@ -364,7 +364,8 @@ impl Rounds {
         let mut measured = measured.into_iter();
         let process = |&k: &usize| match self.executables.of(&cases[k]) {
             Ok(_) => measured.next().unwrap_or_else(|| failed(&cases[k], "not run".to_owned())),
-            Err(why) => failed(&cases[k], format!("{why:#}")),
+            Err(Missing::Unavailable(why)) => failed(&cases[k], format!("{NOT_RUN}{why}")),
+            Err(Missing::Failed(why)) => failed(&cases[k], why),
         };
         members.iter().map(process).collect()
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use facts::{Build, Side};
 
 use super::placement::{self, Absent};
-use super::programs::Executables;
+use super::programs::{Executables, Missing};
 use super::{Case, ProgramTables, side};
 
 /// Reason why a row has no side.
@@ -55,11 +55,11 @@ impl Lineup {
                 if let Err(why) = &found {
                     reasons.entry(name).or_insert(why.clone());
                 }
-                executables.0.insert((Some(side), name.to_owned()), found);
+                executables.0.insert((Some(side), name.to_owned()), found.map_err(Missing::Failed));
             }
-            let sameness = side::sameness([&built[0], &built[1]], name);
-            let sameness = sameness.with_context(|| format!("cannot read {name}"))?;
-            reasons.extend(sameness.map(|_| (name, SAME.to_owned())));
+            if side::is_same(&built, name).with_context(|| format!("cannot read {name}"))? {
+                reasons.insert(name, SAME.to_owned());
+            }
         }
         if reasons.len() == crates.len() {
             // Nothing differs: it is a duel of the machine with itself.

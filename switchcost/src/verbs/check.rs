@@ -81,10 +81,8 @@ impl Args {
             }
         }
         let programs = Programs::find([program], &built_in_tables()?)?;
-        let executable = match programs.missing(program) {
-            Some(why) => return Err(BadUsage::new(why)),
-            None => programs.executable(program)?.clone(),
-        };
+        let executable = programs.executable(program).map_err(|e| BadUsage::new(e.to_string()))?;
+        let executable = executable.clone();
         let candidate = Candidate { executable, flags: flags.to_vec(), timeout: self.timeout };
         candidate.start(["--describe"]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         Ok(candidate)
