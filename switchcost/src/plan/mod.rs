@@ -1,6 +1,7 @@
 //! Plans: sections of rows and columns, read from TOML.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -241,6 +242,19 @@ impl Plan {
             section.check().with_context(|| format!("section '{}'", section.title))?;
         }
         Ok(())
+    }
+
+    /// The same plan, in which a relative path of a program (it has a `/`) starts in `folder`.
+    #[must_use]
+    pub fn with_paths_from(mut self, folder: &Path) -> Self {
+        for section in &mut self.sections {
+            let columns = section.columns.iter_mut().filter_map(|column| column.program.as_mut());
+            let programs = section.rows.iter_mut().map(|row| &mut row.program).chain(columns);
+            for program in programs.filter(|program| program.contains('/')) {
+                *program = folder.join(&*program).to_string_lossy().into_owned();
+            }
+        }
+        self
     }
 
     /// The same plan in a quarter of the time: fewer rounds, shorter ones, one run for each task count.

@@ -38,8 +38,6 @@ impl fmt::Display for Missing {
     }
 }
 
-impl std::error::Error for Missing {}
-
 /// Executables of a run by the side of a duel and the name.
 #[derive(Clone, Debug, Default)]
 pub struct Executables(pub BTreeMap<(Option<Side>, String), Result<Executable, Missing>>);
@@ -78,8 +76,13 @@ impl Programs {
         tables: &ProgramTables,
     ) -> anyhow::Result<Self> {
         let programs = Programs::find(wanted, tables)?;
-        let mut needed = programs.found.iter().filter(|(name, _)| !tables.contains_key(*name));
-        needed.try_for_each(|(_, found)| found.as_ref().map(drop).map_err(Clone::clone))?;
+        for (name, found) in &programs.found {
+            if let Err(why) = found
+                && !tables.contains_key(name)
+            {
+                return Err(BadUsage::new(why.to_string()));
+            }
+        }
         Ok(programs)
     }
 

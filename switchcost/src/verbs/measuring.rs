@@ -117,7 +117,8 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
             names.join(", ")
         ))
     })?;
-    Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))
+    let plan = Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?;
+    Ok(plan.with_paths_from(path.parent().unwrap_or(path)))
 }
 
 /// The records of a run that is to go on.
