@@ -33,7 +33,7 @@ impl Answer {
         mem::discriminant(self) == mem::discriminant(other)
     }
 
-    /// Description of the program; `None` where it does not take the flags.
+    /// Description of the program; `None` if it does not take the flags.
     pub fn description(&self) -> Option<&Description> {
         match self {
             Answer::Fits(description) | Answer::TooMuch { description, .. } => Some(description),
@@ -41,15 +41,16 @@ impl Answer {
         }
     }
 
-    /// Why the command line would not run, in a line; `None` where it would.
+    /// Why the command line would not run, in a line; `None` if it would.
     pub fn reason(&self) -> Option<String> {
         match self {
             Answer::Fits(_) => None,
-            Answer::TooMuch { largest: 0, limits, .. } => {
-                Some(format!("this system does not allow that ({})", limits.join("; ")))
-            }
             Answer::TooMuch { largest, limits, .. } => {
-                Some(format!("this system allows at most {largest} tasks ({})", limits.join("; ")))
+                let limits = limits.join("; ");
+                Some(match largest {
+                    0 => format!("this system does not allow that ({limits})"),
+                    _ => format!("this system allows at most {largest} tasks ({limits})"),
+                })
             }
             Answer::NoFlag(flag) => Some(format!("it has no flag {flag}")),
             Answer::Refused(reason) => Some(reason.clone()),

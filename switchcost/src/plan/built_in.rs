@@ -87,9 +87,6 @@ impl BuiltIn {
     }
 
     /// Reads it.
-    ///
-    /// # Errors
-    /// None but for a fault in its text, which a test excludes.
     pub fn plan(&self) -> anyhow::Result<Plan> {
         Plan::parse(self.text).with_context(|| format!("the built-in plan '{}'", self.name))
     }

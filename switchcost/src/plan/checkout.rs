@@ -11,18 +11,8 @@ use anyhow::{Context, anyhow, bail, ensure};
 use crate::system::{console, progress, tools};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
-const BUILT: &[&str] = &[
-    "*.rs",
-    "*Cargo.toml",
-    "Cargo.lock",
-    "*.go",
-    "*.java",
-    "*.mjs",
-    "*.py",
-    "*.cpp",
-    ":!*/tests/*",
-    ":!*/benches/*",
-];
+const BUILT: &str =
+    "*.rs *Cargo.toml Cargo.lock *.go *.java *.mjs *.py *.cpp :!*/tests/* :!*/benches/*";
 
 /// Stands in a table's words for the folder of the release executables.
 pub(crate) const EXECUTABLES: &str = "{bin}";
@@ -75,15 +65,12 @@ impl Checkout {
             return (None, None);
         }
         let status = ["status", "--porcelain", "--untracked-files=no", "--"];
-        let changes = self.git(&[&status, BUILT].concat());
+        let changes = self.git(&status.into_iter().chain(BUILT.split(' ')).collect::<Vec<_>>());
         let revision = self.git(&["rev-parse", "--verify", "HEAD"]);
         (revision.ok(), changes.ok().map(|text| !text.is_empty()))
     }
 
     /// Output of git, started in this folder.
-    ///
-    /// # Errors
-    /// If it is not there, or complains.
     pub(crate) fn git(&self, args: &[&str]) -> anyhow::Result<String> {
         let git = tools::find("git").context("PATH has no git: install it")?;
         let mut command = tools::command(&git, &self.folder);
@@ -96,9 +83,6 @@ impl Checkout {
     }
 
     /// Cargo, started in this folder.
-    ///
-    /// # Errors
-    /// If it is not there.
     pub(crate) fn cargo(&self) -> anyhow::Result<Command> {
         let cargo = find_cargo().context("PATH has no cargo: install it")?;
         Ok(tools::command(&cargo, &self.folder))
@@ -110,9 +94,6 @@ impl Checkout {
     /// The workspace's default members are always built together: the features of a dependency are those
     /// that the packages of one build ask for, so that a program built beside others would be another
     /// one, and would be built twice.
-    ///
-    /// # Errors
-    /// If the build fails.
     pub(crate) fn bring_up_to_date(&self, crates: &[&str]) -> anyhow::Result<()> {
         if crates.is_empty() {
             return Ok(());
@@ -134,24 +115,25 @@ impl Checkout {
     }
 
     /// Has cargo build packages of `sources`, the default members if none is named, with this one's
-    /// profile, into a target folder. Returns the folder of the executables.
-    ///
-    /// # Errors
-    /// If cargo fails or is not there.
+    /// profile, into a target folder.
     pub(crate) fn cargo_build(
         &self,
         sources: &Path,
         target: &Path,
         packages: &[&str],
-    ) -> anyhow::Result<PathBuf> {
+    ) -> anyhow::Result<()> {
         let mut command = self.cargo()?;
         command.args(["build", "--quiet", "--locked", "--profile", &self.profile]);
         command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
         command.arg("--target-dir").arg(target);
         command.args(packages.iter().flat_map(|name| ["--package", name]));
         build(&mut command, "the programs")
-            .map_err(|why| anyhow!("cargo could not build the programs: {why}"))?;
-        Ok(target.join(if self.profile == "dev" { "debug" } else { &self.profile }))
+            .map_err(|why| anyhow!("cargo could not build the programs: {why}"))
+    }
+
+    /// Folder of a target folder's executables.
+    pub(crate) fn profile_folder(&self, target: &Path) -> PathBuf {
+        target.join(if self.profile == "dev" { "debug" } else { &self.profile })
     }
 
     /// Crates that are built together, whatever is wanted.
@@ -164,9 +146,6 @@ impl Checkout {
     }
 
     /// Builds a table's program; messages go to standard error.
-    ///
-    /// # Errors
-    /// The reason, in a line.
     pub(crate) fn build_by(&self, words: &[String]) -> Result<(), String> {
         let executables = self.executables();
         let bin = executables.to_string_lossy();
@@ -216,9 +195,6 @@ fn build(command: &mut Command, what: &str) -> Result<(), String> {
 }
 
 /// Output of a tool that succeeds, trimmed.
-///
-/// # Errors
-/// Its complaint, in one line.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();

@@ -32,9 +32,6 @@ pub struct Lineup {
 
 impl Lineup {
     /// Brings the programs of both sides up to date, which may take minutes, and chooses the rows.
-    ///
-    /// # Errors
-    /// When a side does not exist, or cannot be built; when no row is left.
     pub fn of(
         mut cases: Vec<Case>,
         tables: &ProgramTables,
@@ -47,24 +44,7 @@ impl Lineup {
         let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
             programs.iter().map(String::as_str).partition(|name| tables.contains_key(*name));
         let built = side::programs(sides, &crates)?;
-        let mut executables = Executables::default();
-        let mut reasons: BTreeMap<&str, String> = BTreeMap::new();
-        for &name in &crates {
-            for (side, built) in [Side::A, Side::B].into_iter().zip(&built) {
-                let found = built.executable(name);
-                if let Err(why) = &found {
-                    reasons.entry(name).or_insert(why.clone());
-                }
-                executables.0.insert((Some(side), name.to_owned()), found.map_err(Missing::Failed));
-            }
-            if side::is_same(&built, name).with_context(|| format!("cannot read {name}"))? {
-                reasons.insert(name, SAME.to_owned());
-            }
-        }
-        if reasons.len() == crates.len() {
-            // Nothing differs: it is a duel of the machine with itself.
-            reasons.retain(|_, why| why != SAME);
-        }
+        let (executables, mut reasons) = look_for(&crates, &built)?;
         reasons.extend(peers.into_iter().map(|name| (name, NO_CRATE.to_owned())));
         let reason = |case: &Case| reasons.get(&*case.program);
         // One row of those that cannot differ shows the noise.
@@ -93,6 +73,32 @@ impl Lineup {
             build: Build { git_revision: None, dirty: None, ..facts::build::current() },
         })
     }
+}
+
+/// Executables of both sides, and of each program that need not or cannot be measured the reason.
+fn look_for<'a>(
+    names: &BTreeSet<&'a str>,
+    built: &[side::Programs; 2],
+) -> anyhow::Result<(Executables, BTreeMap<&'a str, String>)> {
+    let mut executables = Executables::default();
+    let mut reasons = BTreeMap::new();
+    for &name in names {
+        for (side, built) in [Side::A, Side::B].into_iter().zip(built) {
+            let found = built.executable(name);
+            if let Err(why) = &found {
+                reasons.entry(name).or_insert(why.clone());
+            }
+            executables.0.insert((Some(side), name.to_owned()), found.map_err(Missing::Failed));
+        }
+        if side::is_same(built, name).with_context(|| format!("cannot read {name}"))? {
+            reasons.insert(name, SAME.to_owned());
+        }
+    }
+    if reasons.len() == names.len() {
+        // Nothing differs: it is a duel of the machine with itself.
+        reasons.retain(|_, why| why != SAME);
+    }
+    Ok((executables, reasons))
 }
 
 /// Keeps three task counts of each slope: the fewest, the most and one between. More pairs are worth more

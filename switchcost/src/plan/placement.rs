@@ -9,11 +9,8 @@ use crate::plan::setting::Cpus;
 /// A case that this machine cannot run, and why.
 pub type Absent = (Case, String);
 
-/// Gives each case that names a relation two CPUs of this process that are so related. Cases for which
-/// there are none come apart.
-///
-/// # Errors
-/// What sched_getaffinity(2) reports.
+/// Gives each case that names a relation two CPUs of this process that are so related, and separates
+/// those for which there are none.
 pub fn place(cases: Vec<Case>) -> anyhow::Result<(Vec<Case>, Vec<Absent>)> {
     if cases.iter().all(|case| case.relation.is_none()) {
         return Ok((cases, Vec::new()));
@@ -58,13 +55,10 @@ mod tests {
             ..CpuMap::default()
         };
         let case = |relation| Case { relation, ..Case::default() };
-        let relations = [
-            None,
-            Some(Relation::SmtSibling),
-            Some(Relation::SameCache),
-            Some(Relation::OtherCache),
-        ];
-        let (placed, absent) = place_on(&map, &[1, 2, 3], relations.map(case).to_vec());
+        let relations = [Relation::SmtSibling, Relation::SameCache, Relation::OtherCache];
+        let cases = relations.map(|relation| case(Some(relation)));
+        let cases = [case(None)].into_iter().chain(cases).collect();
+        let (placed, absent) = place_on(&map, &[1, 2, 3], cases);
         let cpus: Vec<Option<String>> =
             placed.iter().map(|case| Some(case.setting.cpus.as_ref()?.to_string())).collect();
         assert_eq!(cpus, [None, Some("2-3".to_owned()), Some("1-2".to_owned())]);

@@ -44,9 +44,6 @@ pub struct Executables(pub BTreeMap<(Option<Side>, String), Result<Executable, M
 
 impl Executables {
     /// Executable of a case.
-    ///
-    /// # Errors
-    /// If it is not there.
     pub fn of(&self, case: &Case) -> Result<&Executable, Missing> {
         let found = self.0.get(&(case.side, case.program.clone()));
         let found = found.ok_or_else(|| Missing::Failed("it was not looked for".to_owned()))?;
@@ -68,9 +65,6 @@ impl Programs {
     /// A name is a table's, or that of an executable beside this one, a path one with a `/`. Only a
     /// checkout builds: if this executable is not in a cargo target folder whose workspace is still
     /// there, or cargo is not installed, the executables are taken as they are.
-    ///
-    /// # Errors
-    /// If cargo's build fails, or an executable without a table is not there.
     pub fn up_to_date<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
         tables: &ProgramTables,
@@ -87,9 +81,6 @@ impl Programs {
     }
 
     /// The same, but any executable may be missing.
-    ///
-    /// # Errors
-    /// If cargo's build fails.
     pub fn find<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
         tables: &ProgramTables,
@@ -124,9 +115,6 @@ impl Programs {
     }
 
     /// Executable of a program.
-    ///
-    /// # Errors
-    /// If it is not there.
     pub fn executable(&self, name: &str) -> anyhow::Result<&Executable> {
         let found = self.found.get(name).context("it was not looked for")?;
         found.as_ref().map_err(|why| anyhow!("{why}"))
@@ -134,9 +122,6 @@ impl Programs {
 }
 
 /// Checks, without a build, that each program has a table, is a crate of the checkout, or is there.
-///
-/// # Errors
-/// Names the first that is not there.
 pub fn ensure_known<'a>(
     names: impl IntoIterator<Item = &'a str>,
     tables: &ProgramTables,
@@ -152,9 +137,6 @@ pub fn ensure_known<'a>(
 
 impl Places {
     /// Those of this executable.
-    ///
-    /// # Errors
-    /// If it cannot be told where it is.
     pub(crate) fn find() -> anyhow::Result<Self> {
         let this = this_executable()?;
         let mut folder = this.parent().context("this executable is in no folder")?;

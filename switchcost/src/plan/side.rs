@@ -7,11 +7,11 @@ use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 use self::build::Tree;
 use self::lock::{Lock, short};
-use crate::plan::checkout::{Checkout, is_crate};
+use crate::plan::checkout::is_crate;
 use crate::plan::programs::Places;
 use crate::system::executable::Executable;
 
@@ -87,132 +87,104 @@ impl fmt::Display for Side {
 pub struct Programs {
     side: String,
     folder: PathBuf,
-    /// Sources that they were built from.
-    sources: Option<PathBuf>,
+    /// Sources that they are built from.
+    tree: Option<Tree>,
     /// What the side was resolved to: crates, commit or folder, in a line.
     resolved: String,
 }
 
-/// Where a side's programs come from.
-enum Source {
-    /// They are in this folder.
-    Built(PathBuf),
-    /// They are built.
-    Sources(Checkout, Tree),
-}
-
 /// Programs of both sides, built unless a side is a folder. Both are looked for before either is built,
 /// which takes minutes.
-///
-/// # Errors
-/// If a side does not exist, or cannot be built.
 pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[Programs; 2]> {
-    let [first, second] = sides;
-    let [first_source, second_source] = [first.find()?, second.find()?];
-    refuse_mixed_features([(first, &first_source), (second, &second_source)])?;
+    let places = Places::find()?;
+    let find = |side: &Side| side.find(&places).with_context(|| side.to_string());
+    let mut both = [find(sides[0])?, find(sides[1])?];
+    refuse_mixed_features(&both, &places)?;
     // The features of a dependency are those that the programs of one build ask for. So both sides build
     // the same programs.
-    let is_in_both = |name: &&str| first_source.may_have(name) && second_source.may_have(name);
+    let is_in_both = |name: &&str| both.iter().all(|programs| programs.may_have(name));
     let crates: Vec<&str> = wanted.iter().copied().filter(is_in_both).collect();
-    let is_built = [&first_source, &second_source].iter().any(|s| matches!(s, Source::Sources(..)));
     ensure!(
-        !crates.is_empty() || !is_built,
-        "{first} and {second}: none of the plan's programs is in the sources of both"
+        !crates.is_empty() || both.iter().all(|programs| programs.tree.is_none()),
+        "{} and {}: none of the plan's programs is in the sources of both",
+        sides[0],
+        sides[1]
     );
-    let dependencies: BTreeSet<&str> = sides
-        .into_iter()
-        .filter_map(
-            |side| if let Side::Dependency { name, .. } = side { Some(&**name) } else { None },
-        )
-        .collect();
-    Ok([
-        first.build(first_source, &crates, &dependencies)?,
-        second.build(second_source, &crates, &dependencies)?,
-    ])
+    for programs in &mut both {
+        if let (Some(checkout), Some(tree)) = (&places.checkout, &programs.tree) {
+            let built = checkout
+                .cargo_build(&tree.sources, &tree.target, &crates)
+                .and_then(|()| tree.describe(sides));
+            programs.resolved = built.with_context(|| programs.side.clone())?;
+        }
+    }
+    Ok(both)
 }
 
 /// Refuses this build's own executables beside a side that is built: cargo built them together with the
 /// runner, which asks dependencies for more features. Equal sources would differ in the layout of their
 /// code, and so in time.
-fn refuse_mixed_features(sides: [(&Side, &Source); 2]) -> anyhow::Result<()> {
-    let (side, folder, other) = match sides {
-        [(side, Source::Built(folder)), (other, Source::Sources(..))]
-        | [(other, Source::Sources(..)), (side, Source::Built(folder))] => (side, folder, other),
+fn refuse_mixed_features(both: &[Programs; 2], places: &Places) -> anyhow::Result<()> {
+    let (given, built) = match both {
+        [given @ Programs { tree: None, .. }, built @ Programs { tree: Some(_), .. }]
+        | [built @ Programs { tree: Some(_), .. }, given @ Programs { tree: None, .. }] => {
+            (given, built)
+        }
         _ => return Ok(()),
     };
     ensure!(
-        fs::canonicalize(folder)? != fs::canonicalize(Places::find()?.beside)?,
-        "{side}: it was built together with the runner, and its dependencies have other features than \
-         those of {other}: write . for these sources"
+        fs::canonicalize(&given.folder)? != fs::canonicalize(&places.beside)?,
+        "{}: it was built together with the runner, and its dependencies have other features than \
+         those of {}: write . for these sources",
+        given.side,
+        built.side
     );
     Ok(())
 }
 
 impl Side {
-    /// Finds the folder or the sources.
-    fn find(&self) -> anyhow::Result<Source> {
-        let found = || {
-            if let Side::Folder(path) = self {
-                return Ok(Source::Built(std::path::absolute(path)?));
+    /// Finds the folder or the sources; nothing is built.
+    fn find(&self, places: &Places) -> anyhow::Result<Programs> {
+        let tree = match (self, &places.checkout) {
+            (Side::Folder(_), _) | (Side::Sources, None) => None,
+            (_, None) => bail!("it must be built, and only a checkout builds: name a folder"),
+            (Side::Sources, Some(checkout)) => Some(build::these(checkout)),
+            (Side::Revision(revision), Some(checkout)) => {
+                Some(build::worktree(checkout, revision)?)
             }
-            let places = Places::find()?;
-            let Some(checkout) = places.checkout else {
-                ensure!(
-                    *self == Side::Sources,
-                    "it must be built, and only a checkout builds: name a folder"
-                );
-                return Ok(Source::Built(places.beside));
-            };
-            let tree = match self {
-                Side::Revision(revision) => build::worktree(&checkout, revision)?,
-                Side::Dependency { name, version } => {
-                    build::with_version(&checkout, name, version)?
-                }
-                Side::Sources | Side::Folder(_) => build::these(&checkout),
-            };
-            Ok(Source::Sources(checkout, tree))
-        };
-        found().with_context(|| self.to_string())
-    }
-
-    /// Builds programs, and says what they are: `dependencies` are those that either side names.
-    fn build(
-        &self,
-        source: Source,
-        crates: &[&str],
-        dependencies: &BTreeSet<&str>,
-    ) -> anyhow::Result<Programs> {
-        let side = self.to_string();
-        let (checkout, tree) = match source {
-            Source::Sources(checkout, tree) => (checkout, tree),
-            Source::Built(folder) => {
-                let resolved = folder.to_string_lossy().into_owned();
-                return Ok(Programs { side, folder, sources: None, resolved });
+            (Side::Dependency { name, version }, Some(checkout)) => {
+                Some(build::with_version(checkout, name, version)?)
             }
         };
-        let folder = checkout.cargo_build(&tree.sources, &tree.target, crates);
-        let folder = folder.with_context(|| side.clone())?;
-        let lock = Lock::read(&tree.sources).with_context(|| side.clone())?;
-        let named = dependencies.iter().flat_map(|name| lock.named(name));
-        let mut parts: Vec<String> = named.map(ToString::to_string).collect();
-        parts.extend(tree.commit.map(|commit| format!("commit {}", short(&commit))));
-        if tree.dirty == Some(true) {
-            parts.push("changed since".to_owned());
-        }
-        if parts.is_empty() {
-            parts.push("sources of an unknown revision".to_owned());
-        }
-        Ok(Programs { side, folder, sources: Some(tree.sources), resolved: parts.join(", ") })
+        let folder = match (&tree, &places.checkout, self) {
+            (Some(tree), Some(checkout), _) => checkout.profile_folder(&tree.target),
+            (_, _, Side::Folder(path)) => std::path::absolute(path)?,
+            _ => places.beside.clone(),
+        };
+        let resolved = folder.to_string_lossy().into_owned();
+        Ok(Programs { side: self.to_string(), folder, tree, resolved })
     }
 }
 
-impl Source {
-    /// False if a build cannot make that program.
-    fn may_have(&self, name: &str) -> bool {
-        match self {
-            Source::Built(_) => true,
-            Source::Sources(_, tree) => is_crate(&tree.sources, name),
+impl Tree {
+    /// The crates that the sides name, as the lock file has them, and the commit, in a line.
+    fn describe(&self, sides: [&Side; 2]) -> anyhow::Result<String> {
+        let lock = Lock::read(&self.sources)?;
+        let names: BTreeSet<&str> = sides
+            .into_iter()
+            .filter_map(|side| match side {
+                Side::Dependency { name, .. } => Some(&**name),
+                _ => None,
+            })
+            .collect();
+        let packages = names.into_iter().flat_map(|name| lock.named(name));
+        let mut parts: Vec<String> = packages.map(ToString::to_string).collect();
+        parts.extend(self.commit.as_ref().map(|commit| format!("commit {}", short(commit))));
+        parts.extend((self.dirty == Some(true)).then(|| "changed since".to_owned()));
+        if parts.is_empty() {
+            parts.push("sources of an unknown revision".to_owned());
         }
+        Ok(parts.join(", "))
     }
 }
 
@@ -225,15 +197,16 @@ impl Programs {
         format!("{} ({})", self.side, self.resolved)
     }
 
+    /// False if the sources have no such program. An executable may have been built before its crate was
+    /// removed.
+    fn may_have(&self, name: &str) -> bool {
+        self.tree.as_ref().is_none_or(|tree| is_crate(&tree.sources, name))
+    }
+
     /// A program's executable.
-    ///
-    /// # Errors
-    /// If the side has none.
     pub fn executable(&self, name: &str) -> Result<Executable, String> {
         let path = self.folder.join(name);
-        // One that was built before its crate was removed is not of these sources.
-        let is_of_sources = self.sources.as_ref().is_none_or(|sources| is_crate(sources, name));
-        if path.is_file() && !name.contains('/') && is_of_sources {
+        if path.is_file() && !name.contains('/') && self.may_have(name) {
             Ok(path.into())
         } else {
             Err(format!("{} has no program '{name}'", self.side))
@@ -242,9 +215,6 @@ impl Programs {
 }
 
 /// True if both sides have a program, and equal bytes of it: nothing need be measured.
-///
-/// # Errors
-/// If an executable cannot be read.
 pub fn is_same(sides: &[Programs; 2], program: &str) -> io::Result<bool> {
     let [Ok(first), Ok(second)] = sides.each_ref().map(|side| side.executable(program)) else {
         return Ok(false);
@@ -278,15 +248,10 @@ mod tests {
             for (name, text) in [("equal", "equal"), ("other", side), (side, "")] {
                 fs::write(folder.join(name), text).unwrap();
             }
-            let (side, resolved) = (side.to_owned(), String::new());
-            Programs { side, folder, sources: None, resolved }
+            Programs { side: side.to_owned(), folder, tree: None, resolved: String::new() }
         });
         for (program, expected) in [("equal", true), ("other", false), ("a", false)] {
             assert_eq!(is_same(&sides, program).unwrap(), expected, "{program}");
         }
-        // An executable whose crate is gone.
-        let [mut side, _] = sides;
-        side.sources = Some(folder.path().to_owned());
-        assert!(side.executable("equal").unwrap_err().contains("no program 'equal'"));
     }
 }

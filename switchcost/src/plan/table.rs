@@ -51,9 +51,6 @@ impl ProgramTable {
 }
 
 /// Tables of all built-in plans, for commands that name a program without a plan.
-///
-/// # Errors
-/// None but for a fault in a built-in text, which a test excludes.
 pub fn built_in_tables() -> anyhow::Result<ProgramTables> {
     let mut all = ProgramTables::new();
     for built_in in BUILT_IN {

@@ -10,17 +10,11 @@ use anyhow::{Context, ensure};
 /// Gives a file new contents. A temporary file in the same folder takes its name when it is
 /// complete, so a full disk leaves the old file. A device or a pipe, such as /dev/stdout, is written
 /// to. A link to a file is refused: it may be another user's.
-///
-/// # Errors
-/// If `path` is a link to a file, or what the system reports, with the path.
 pub fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Makes a folder for files of [`file()`], with its parents.
-///
-/// # Errors
-/// What the system reports, with the path.
 pub fn folder(path: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
 }

@@ -57,9 +57,6 @@ extern "C" fn note(signal: libc::c_int) {
 }
 
 /// Takes the signals over. SIGHUP stays ignored under nohup(1).
-///
-/// # Errors
-/// Errors of the system.
 pub fn install() -> io::Result<()> {
     let pipe = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     if PIPE.set(pipe).is_err() {

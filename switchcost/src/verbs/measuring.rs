@@ -190,7 +190,7 @@ pub(super) fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
 
 /// Measures what the limits allow of a sweep, and names the rest.
 pub(super) fn carry_out(plan: &Sweep, keep: &Keep) -> anyhow::Result<()> {
-    let names = plan.subjects.iter().map(|subject| subject.program.as_str());
+    let names = plan.programs.iter().map(|line| line.program.as_str());
     let programs = Programs::up_to_date(names, &built_in_tables()?)?;
     let planned = plan.plan(|program, flags| probe::ask(programs.executable(program)?, flags))?;
     for line in sweep::lines(&planned.cuts, &plan.over) {

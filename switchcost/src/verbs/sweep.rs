@@ -7,8 +7,7 @@ use facts::Metric;
 use super::measuring::{Keep, carry_out, distinct};
 use crate::plan::ensure_others;
 use crate::plan::range::Range;
-use crate::plan::subject::Subject;
-use crate::plan::sweep::Sweep;
+use crate::plan::sweep::{CommandLine, Sweep};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -40,7 +39,7 @@ pub(crate) struct Args {
     /// A program to measure, with flags if need be, such as "async-mem-brigade --shuffle 1"; give it
     /// several times for several
     #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
-    program: Vec<Subject>,
+    program: Vec<CommandLine>,
 
     /// Where each process may run: on every CPU, or pinned to one; give it twice for both
     #[arg(long, value_enum, default_values = ["unpinned", "pinned"])]
@@ -141,7 +140,7 @@ impl Args {
             over: flag,
             unit,
             points: range.points(self.points),
-            subjects: distinct(&self.program),
+            programs: distinct(&self.program),
             pins: distinct(&self.placement).iter().map(|&at| at == Placement::Pinned).collect(),
             also: distinct(&self.also),
             flags: self.flags.clone(),

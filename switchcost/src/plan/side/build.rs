@@ -12,6 +12,7 @@ use super::lock::Lock;
 use crate::plan::checkout::{Checkout, output};
 
 /// Sources of a side that is built, and where.
+#[derive(Debug)]
 pub(super) struct Tree {
     pub(super) sources: PathBuf,
     pub(super) target: PathBuf,
@@ -21,9 +22,6 @@ pub(super) struct Tree {
 }
 
 /// Sources of a revision.
-///
-/// # Errors
-/// If git has none of that name.
 pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tree> {
     let commit = format!("{revision}^{{commit}}");
     let hash = checkout.git(&["rev-parse", "--verify", "--end-of-options", &commit])?;
@@ -41,9 +39,6 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
 }
 
 /// These sources, with another version of a dependency.
-///
-/// # Errors
-/// If cargo has no such version, or would build something else in its place.
 pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> anyhow::Result<Tree> {
     let folder = checkout.duels().join(format!("{name}-{version}"));
     let [sources, base, kept] =
@@ -156,8 +151,8 @@ mod tests {
         let [first, second] = [&from, &to].map(|sources| {
             fs::write(sources.join("Cargo.lock"), lock).unwrap();
             let target = sources.with_file_name("target");
-            let built = checkout.cargo_build(sources, &target, &["one"]).unwrap();
-            fs::read(built.join("one")).unwrap()
+            checkout.cargo_build(sources, &target, &["one"]).unwrap();
+            fs::read(checkout.profile_folder(&target).join("one")).unwrap()
         });
         assert!(first == second, "{} and {} bytes", first.len(), second.len());
     }

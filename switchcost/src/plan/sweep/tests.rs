@@ -5,7 +5,7 @@ fn sweep(over: &str, points: &[u64], flags: &[&str]) -> Sweep {
         over: over.to_owned(),
         unit: "",
         points: points.to_vec(),
-        subjects: vec!["thread-brigade".parse().unwrap()],
+        programs: vec!["thread-brigade".parse().unwrap()],
         pins: vec![true],
         also: vec![Metric::SetUp],
         flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
@@ -43,8 +43,8 @@ fn iterations_follow_from_what_the_program_says_of_the_point() {
         commands(&sweep("tasks", &[9, 100_000], &[])),
         ["1000 x 10000 --tasks 9", "1 x 3 --tasks 100000"]
     );
-    let subjects = vec!["thread-creation --tasks 1000".parse().unwrap()];
-    let creation = Sweep { subjects, unit: "ns", ..sweep("length", &[5], &[]) };
+    let programs = vec!["thread-creation --tasks 1000".parse().unwrap()];
+    let creation = Sweep { programs, unit: "ns", ..sweep("length", &[5], &[]) };
     assert_eq!(commands(&creation), ["10 x 100 --tasks 1000 --length 5ns"]);
 }
 
@@ -57,7 +57,7 @@ fn a_case_knows_the_curve_it_belongs_to() {
     assert_eq!((case.x, case.pin), (Some(131_072), true));
     assert_eq!(case.section.title, "Time per hop over --stack-size, 500 tasks, --shuffle 1");
     assert_eq!((case.cell.name().as_str(), case.index), ("thread-brigade, pinned", 0));
-    sweep.subjects = vec!["async-creation --tasks 9".parse().unwrap()];
+    sweep.programs = vec!["async-creation --tasks 9".parse().unwrap()];
     sweep.unit = "ns";
     let case = &sweep.plan(fits).unwrap().cases[0];
     assert_eq!(case.section.metric, Metric::Task);
@@ -95,7 +95,7 @@ fn points_that_the_limits_forbid_are_one_cut() {
 #[test]
 fn a_program_without_the_flag_is_cut_as_a_whole() {
     let mut sweep = sweep("capacity", &[1, 2], &[]);
-    sweep.subjects.push("async-mem-brigade".parse().unwrap());
+    sweep.programs.push("async-mem-brigade".parse().unwrap());
     let some = |program: &str, flags: &[String]| match program {
         "thread-brigade" => Ok(Answer::NoFlag("--capacity".to_owned())),
         _ => fits(program, flags),
