@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, bail};
-use facts::{Build, Side};
+use facts::Side;
 
 use super::placement::{self, Absent};
-use super::programs::{Executables, Missing};
+use super::programs::Programs;
 use super::{Case, ProgramTables, side};
 
 /// Reason why a row has no side.
@@ -23,11 +23,9 @@ pub struct Lineup {
     /// A case of each row that is not measured, and the reason.
     pub left_out: Vec<Absent>,
     /// Programs of both sides.
-    pub executables: Executables,
+    pub programs: Programs,
     /// What each side is called and what it was built from, in a line.
     pub names: [String; 2],
-    /// Build of the programs, as far as it is that of both sides.
-    pub build: Build,
 }
 
 impl Lineup {
@@ -40,11 +38,11 @@ impl Lineup {
         cases.retain(|case| !case.twin);
         thin_out(&mut cases);
         let (cases, mut left_out) = placement::place(cases)?;
-        let programs: BTreeSet<String> = cases.iter().map(|case| case.program.clone()).collect();
+        let names: BTreeSet<String> = cases.iter().map(|case| case.program.clone()).collect();
         let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
-            programs.iter().map(String::as_str).partition(|name| tables.contains_key(*name));
+            names.iter().map(String::as_str).partition(|name| tables.contains_key(*name));
         let built = side::programs(sides, &crates)?;
-        let (executables, mut reasons) = look_for(&crates, &built)?;
+        let (programs, mut reasons) = look_for(&crates, &built)?;
         reasons.extend(peers.into_iter().map(|name| (name, NO_CRATE.to_owned())));
         let reason = |case: &Case| reasons.get(&*case.program);
         // One row of those that cannot differ shows the noise.
@@ -68,27 +66,25 @@ impl Lineup {
         Ok(Lineup {
             cases: on_both_sides(&measured),
             left_out,
-            executables,
+            programs,
             names: [built[0].name(), built[1].name()],
-            build: Build { git_revision: None, dirty: None, ..facts::build::current() },
         })
     }
 }
 
-/// Executables of both sides, and of each program that need not or cannot be measured the reason.
+/// Programs of both sides, and the reason for each that need not or cannot be measured.
 fn look_for<'a>(
     names: &BTreeSet<&'a str>,
     built: &[side::Programs; 2],
-) -> anyhow::Result<(Executables, BTreeMap<&'a str, String>)> {
-    let mut executables = Executables::default();
+) -> anyhow::Result<(Programs, BTreeMap<&'a str, String>)> {
+    let mut programs = Programs::default();
     let mut reasons = BTreeMap::new();
     for &name in names {
         for (side, built) in [Side::A, Side::B].into_iter().zip(built) {
-            let found = built.executable(name);
-            if let Err(why) = &found {
-                reasons.entry(name).or_insert(why.clone());
+            match built.executable(name) {
+                Ok(found) => programs.insert(side, name, found),
+                Err(why) => drop(reasons.entry(name).or_insert(why)),
             }
-            executables.0.insert((Some(side), name.to_owned()), found.map_err(Missing::Failed));
         }
         if side::is_same(built, name).with_context(|| format!("cannot read {name}"))? {
             reasons.insert(name, SAME.to_owned());
@@ -98,7 +94,7 @@ fn look_for<'a>(
         // Nothing differs: it is a duel of the machine with itself.
         reasons.retain(|_, why| why != SAME);
     }
-    Ok((executables, reasons))
+    Ok((programs, reasons))
 }
 
 /// Keeps three task counts of each slope: the fewest, the most and one between. More pairs are worth more

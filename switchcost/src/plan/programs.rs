@@ -15,10 +15,10 @@ use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
 use crate::system::tools;
 
-/// Programs by the names that a plan or a command line gives them.
-#[derive(Clone, Debug)]
+/// Programs of a run, by the side of a duel and the name that a plan or a command line gives them.
+#[derive(Clone, Debug, Default)]
 pub struct Programs {
-    found: BTreeMap<String, Result<Executable, Missing>>,
+    found: BTreeMap<(Option<Side>, String), Result<Executable, Missing>>,
     checkout: Option<Checkout>,
 }
 
@@ -35,19 +35,6 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Missing::Unavailable(why) | Missing::Failed(why)) = self;
         f.write_str(why)
-    }
-}
-
-/// Executables of a run by the side of a duel and the name.
-#[derive(Clone, Debug, Default)]
-pub struct Executables(pub BTreeMap<(Option<Side>, String), Result<Executable, Missing>>);
-
-impl Executables {
-    /// Executable of a case.
-    pub fn of(&self, case: &Case) -> Result<&Executable, Missing> {
-        let found = self.0.get(&(case.side, case.program.clone()));
-        let found = found.ok_or_else(|| Missing::Failed("it was not looked for".to_owned()))?;
-        found.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -70,7 +57,7 @@ impl Programs {
         tables: &ProgramTables,
     ) -> anyhow::Result<Self> {
         let programs = Programs::find(wanted, tables)?;
-        for (name, found) in &programs.found {
+        for ((_, name), found) in &programs.found {
             if let Err(why) = found
                 && !tables.contains_key(name)
             {
@@ -97,27 +84,36 @@ impl Programs {
                 Some(table) => places.of_table(table),
                 None => places.of_name(name).map_err(Missing::Failed),
             };
-            (name.to_owned(), found)
+            ((None, name.to_owned()), found)
         });
         Ok(Programs { found: found.collect(), checkout: places.checkout })
     }
 
-    /// All of them, of no side of a duel.
-    pub fn executables(&self) -> Executables {
-        let found = self.found.iter();
-        Executables(found.map(|(name, found)| ((None, name.clone()), found.clone())).collect())
+    /// Adds a program of a side of a duel.
+    pub(super) fn insert(&mut self, side: Side, name: &str, executable: Executable) {
+        self.found.insert((Some(side), name.to_owned()), Ok(executable));
     }
 
-    /// Build that they are of.
+    /// Build that they are of; of a duel's sides, only what both have in common.
     pub fn build(&self) -> Build {
         let (git_revision, dirty) = self.checkout.as_ref().map_or((None, None), Checkout::revision);
         Build { git_revision, dirty, ..facts::build::current() }
     }
 
-    /// Executable of a program.
+    /// Executable of a case.
+    pub fn of(&self, case: &Case) -> Result<&Executable, Missing> {
+        self.get(case.side, &case.program)
+    }
+
+    /// Executable of a program without sides.
     pub fn executable(&self, name: &str) -> anyhow::Result<&Executable> {
-        let found = self.found.get(name).context("it was not looked for")?;
-        found.as_ref().map_err(|why| anyhow!("{why}"))
+        self.get(None, name).map_err(|why| anyhow!("{why}"))
+    }
+
+    fn get(&self, side: Option<Side>, name: &str) -> Result<&Executable, Missing> {
+        let found = self.found.get(&(side, name.to_owned()));
+        let found = found.ok_or_else(|| Missing::Failed("it was not looked for".to_owned()))?;
+        found.as_ref().map_err(Clone::clone)
     }
 }
 

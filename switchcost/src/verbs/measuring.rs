@@ -149,7 +149,6 @@ pub(super) fn run_plan(
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    let programs = (programs.executables(), programs.build());
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
@@ -212,7 +211,6 @@ pub(super) fn measure_planned(
     let seed = keep.seed.unwrap_or_else(drawn_seed);
     let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
     let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
-    let programs = (programs.executables(), programs.build());
     let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?;
     rounds.run(planned.cases.clone(), None)?;
     for cut in &planned.cuts {

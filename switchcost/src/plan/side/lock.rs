@@ -81,22 +81,16 @@ mod tests {
 
     #[test]
     fn a_version_is_what_the_registry_holds() {
-        let lock: Lock = toml::from_str(
-            "[[package]]\nname = 'tokio'\nversion = '1.54.1+meta'\nsource = 'registry+x'\n\
-             checksum = '0123456789abcdef'\n\
-             [[package]]\nname = 'mio'\nversion = '1.0.0'\nsource = 'git+x#abcdef'\n\
-             [[package]]\nname = 'libc'\nversion = '0.2.1'\n",
-        )
-        .unwrap();
+        let text = "[[package]]\nname = 'tokio'\nversion = '1.54.1+meta'\nsource = 'registry+x'\n\
+                    checksum = '0123456789abcdef'\n\
+                    [[package]]\nname = 'mio'\nversion = '1.0.0'\nsource = 'git+x#abcdef'\n\
+                    [[package]]\nname = 'libc'\nversion = '0.2.1'\n";
+        let lock: Lock = toml::from_str(text).unwrap();
+        let tokio = "tokio 1.54.1+meta (registry, sha256 0123456789ab)";
         for (name, line, version, refused) in [
-            ("tokio", "tokio 1.54.1+meta (registry, sha256 0123456789ab)", "1.54.1", ""),
-            ("tokio", "tokio 1.54.1+meta (registry, sha256 0123456789ab)", "1.54.1+meta", ""),
-            (
-                "tokio",
-                "tokio 1.54.1+meta (registry, sha256 0123456789ab)",
-                "1.54",
-                "resolves it to tokio 1.54.1+meta",
-            ),
+            ("tokio", tokio, "1.54.1", ""),
+            ("tokio", tokio, "1.54.1+meta", ""),
+            ("tokio", tokio, "1.54", "resolves it to tokio 1.54.1+meta"),
             ("mio", "mio 1.0.0 (git+x#abcdef)", "1.0.0", "from git+x#abcdef"),
             ("libc", "libc 0.2.1 (from a folder)", "0.2.1", "from a folder, whatever"),
         ] {
