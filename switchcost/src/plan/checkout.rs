@@ -72,8 +72,7 @@ impl Checkout {
 
     /// Output of git, started in this folder.
     pub(crate) fn git(&self, args: &[&str]) -> anyhow::Result<String> {
-        let git = tools::find("git").context("PATH has no git: install it")?;
-        let mut command = tools::command(&git, &self.folder);
+        let mut command = tools::command("git", &self.folder);
         // A hook has these set to its own repository and index.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
@@ -85,7 +84,7 @@ impl Checkout {
     /// Cargo, started in this folder.
     pub(crate) fn cargo(&self) -> anyhow::Result<Command> {
         let cargo = find_cargo().context("PATH has no cargo: install it")?;
-        Ok(tools::command(&cargo, &self.folder))
+        Ok(tools::command(cargo, &self.folder))
     }
 
     /// Has cargo build these crates if they are missing or out of date; its messages go to standard
@@ -153,18 +152,12 @@ impl Checkout {
         let Some((name, args)) = words.split_first() else {
             return Ok(());
         };
-        let tool = match name.as_str() {
-            "cargo" => find_cargo(),
-            name if name.contains('/') => Some(self.folder.join(name)),
-            name => tools::find(name),
-        };
-        let built = tool.ok_or_else(|| format!("PATH has no {name}")).and_then(|tool| {
-            fs::create_dir_all(&executables).map_err(|e| e.to_string())?;
-            let mut command = tools::command(&tool, &self.folder);
-            command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
-            build(&mut command, &format!("a program ({name})"))
-        });
-        built.map_err(|why| format!("it cannot be built: {}: {why}", words.join(" ")))
+        let cargo = find_cargo().filter(|_| name == "cargo");
+        let mut command = tools::command(cargo.unwrap_or_else(|| name.into()), &self.folder);
+        command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
+        let made = fs::create_dir_all(&executables).map_err(|e| e.to_string());
+        made.and_then(|()| build(&mut command, &format!("a program ({name})")))
+            .map_err(|why| format!("it cannot be built: {}: {why}", words.join(" ")))
     }
 }
 

@@ -204,31 +204,26 @@ impl Plan {
         built_in::MEMORY.plan()
     }
 
-    /// Reads a plan.
+    /// Reads a plan, and checks it.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let plan: Plan = toml::from_str(text)?;
-        plan.check()?;
-        Ok(plan)
-    }
-
-    fn check(&self) -> anyhow::Result<()> {
-        ensure!(self.rounds != Some(0), "rounds: at least one");
+        ensure!(plan.rounds != Some(0), "rounds: at least one");
         ensure!(
-            self.rounds.is_some() != self.budget.is_some(),
+            plan.rounds.is_some() != plan.budget.is_some(),
             "write either rounds, their number, or budget, a time for them such as \"60s\""
         );
-        ensure!(!self.sections.is_empty(), "there is no [[section]]");
-        for (name, table) in &self.programs {
+        ensure!(!plan.sections.is_empty(), "there is no [[section]]");
+        for (name, table) in &plan.programs {
             table.check(name)?;
         }
         let mut titles = HashSet::new();
-        for section in &self.sections {
+        for section in &plan.sections {
             printable("a title", &section.title)?;
             let title = &section.title;
             ensure!(titles.insert(title), "two sections have the title '{title}'");
             section.check().with_context(|| format!("section '{title}'"))?;
         }
-        Ok(())
+        Ok(plan)
     }
 
     /// The same plan, in which a relative path of a program (it has a `/`) starts in `folder`.

@@ -25,14 +25,6 @@ impl Range {
         }
     }
 
-    /// Reads a range of a flag that cannot be 0.
-    pub fn positive(text: &str) -> Result<Self, String> {
-        match text.parse::<Range>()? {
-            Range { from: 0, to } => Err(format!("0..{to} begins at 0: begin at 1 or later")),
-            range => Ok(range),
-        }
-    }
-
     /// Reads a range whose ends `number` reads.
     pub fn parse(text: &str, number: impl Fn(&str) -> Option<u64>) -> Result<Self, String> {
         let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));
@@ -93,8 +85,6 @@ mod tests {
             let error = text.parse::<Range>().unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");
         }
-        assert!(Range::positive("0..3").unwrap_err().contains("begins at 0"));
-        assert_eq!(Range::positive("1..3"), Range::new(1, 3));
     }
 
     #[test]

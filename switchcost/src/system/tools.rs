@@ -1,7 +1,7 @@
 //! Tools that build programs: where they are, and a safe environment to start them in.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
-/// Folders searched if PATH is not set.
+/// Folders searched if PATH names none.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Path of an executable file in PATH.
@@ -25,7 +25,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
 /// A command that starts in `folder`. In the user's folder a tool would obey files that others may
 /// have put into a parent folder of it, such as `.cargo/config.toml` in /tmp. A tool ends with the runner.
 #[expect(unsafe_code, reason = "a process is prepared between fork and exec")]
-pub(crate) fn command(tool: &Path, folder: &Path) -> Command {
+pub(crate) fn command(tool: impl AsRef<OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(tool);
     command.current_dir(folder).env("PATH", path()).stdin(Stdio::null());
     // SAFETY: prctl(2) is a system call alone, which neither allocates nor locks.
@@ -37,6 +37,7 @@ pub(crate) fn command(tool: &Path, folder: &Path) -> Command {
 fn path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_else(|| USUAL.into());
     let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
-    // Folders that were split at colons hold none.
-    env::join_paths(folders).unwrap_or_else(|_| USUAL.into())
+    // An empty PATH means the current folder, too.
+    let path = env::join_paths(folders).ok().filter(|path| !path.is_empty());
+    path.unwrap_or_else(|| USUAL.into())
 }

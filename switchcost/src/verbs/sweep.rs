@@ -16,11 +16,11 @@ use crate::system::console::BadUsage;
 ])))]
 pub(crate) struct Args {
     /// Sweep the number of tasks, such as 2..100000, as far as the limits of this system allow
-    #[arg(long, value_name = "FROM..TO", value_parser = Range::positive)]
+    #[arg(long, value_name = "FROM..TO")]
     tasks: Option<Range>,
 
     /// Sweep the number of tokens in flight
-    #[arg(long, value_name = "FROM..TO", value_parser = Range::positive)]
+    #[arg(long, value_name = "FROM..TO")]
     tokens: Option<Range>,
 
     /// Sweep the number of idle tasks beside the chain, such as 0..100000
