@@ -20,8 +20,9 @@ pub(crate) const EXECUTABLES: &str = "{bin}";
 /// A cargo workspace that executables can be built from.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkout {
-    folder: PathBuf,
-    target: PathBuf,
+    pub(crate) folder: PathBuf,
+    /// Its target folder.
+    pub(crate) target: PathBuf,
     profile: String,
 }
 
@@ -42,19 +43,9 @@ impl Checkout {
         })
     }
 
-    /// Its folder.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Folder that a table's build puts its executables into.
     pub(crate) fn executables(&self) -> PathBuf {
         self.target.join("release")
-    }
-
-    /// Folder for what a duel builds.
-    pub(crate) fn duels(&self) -> PathBuf {
-        self.target.join("duel")
     }
 
     /// Commit that is checked out, and changes of tracked files that decide what is built. Unknown
@@ -82,9 +73,8 @@ impl Checkout {
     }
 
     /// Cargo, started in this folder.
-    pub(crate) fn cargo(&self) -> anyhow::Result<Command> {
-        let cargo = find_cargo().context("PATH has no cargo: install it")?;
-        Ok(tools::command(cargo, &self.folder))
+    pub(crate) fn cargo(&self) -> Command {
+        tools::command(find_cargo().unwrap_or_else(|| "cargo".into()), &self.folder)
     }
 
     /// Has cargo build these crates if they are missing or out of date; its messages go to standard
@@ -98,9 +88,8 @@ impl Checkout {
             return Ok(());
         }
         if find_cargo().is_none() {
-            console::say(format_args!(
-                "switchcost: PATH has no cargo: install it; using the programs as they are"
-            ));
+            let why = "PATH has no cargo: install it; using the programs as they are";
+            console::say(format_args!("switchcost: {why}"));
             return Ok(());
         }
         let defaults = self.default_members();
@@ -121,7 +110,7 @@ impl Checkout {
         target: &Path,
         packages: &[&str],
     ) -> anyhow::Result<()> {
-        let mut command = self.cargo()?;
+        let mut command = self.cargo();
         command.args(["build", "--quiet", "--locked", "--profile", &self.profile]);
         command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
         command.arg("--target-dir").arg(target);
@@ -152,8 +141,8 @@ impl Checkout {
         let Some((name, args)) = words.split_first() else {
             return Ok(());
         };
-        let cargo = find_cargo().filter(|_| name == "cargo");
-        let mut command = tools::command(cargo.unwrap_or_else(|| name.into()), &self.folder);
+        let mut command =
+            if name == "cargo" { self.cargo() } else { tools::command(name, &self.folder) };
         command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
         let made = fs::create_dir_all(&executables).map_err(|e| e.to_string());
         made.and_then(|()| build(&mut command, &format!("a program ({name})")))

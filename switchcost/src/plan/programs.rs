@@ -145,7 +145,7 @@ impl Places {
 
     /// True if the checkout builds a program of that name.
     fn has_crate(&self, name: &str) -> bool {
-        self.checkout.as_ref().is_some_and(|checkout| is_crate(checkout.folder(), name))
+        self.checkout.as_ref().is_some_and(|checkout| is_crate(&checkout.folder, name))
     }
 
     /// An executable at a path, or beside this one.
@@ -157,7 +157,7 @@ impl Places {
         Err(match &self.checkout {
             _ if name.contains('/') => format!("there is no program {name}"),
             Some(checkout) => {
-                format!("there is no benchmark program '{name}' in {}", checkout.folder().display())
+                format!("there is no benchmark program '{name}' in {}", checkout.folder.display())
             }
             None => format!(
                 "the program '{name}' is not in {}: build it there by `cargo build --release --workspace`, or copy it beside switchcost",
@@ -194,7 +194,7 @@ impl Places {
     /// The executable that a table's first word names.
     fn executable(&self, table: &ProgramTable) -> Option<Executable> {
         let (program, args) = table.run.split_first()?;
-        let folder = self.checkout.as_ref().map(|checkout| checkout.folder().to_owned());
+        let folder = self.checkout.as_ref().map(|checkout| checkout.folder.clone());
         let built = self.checkout.as_ref().map_or(self.beside.clone(), Checkout::executables);
         let path = if program.contains('/') {
             Some(folder.clone().unwrap_or_default().join(program)).filter(|path| path.is_file())

@@ -25,7 +25,7 @@ pub(super) struct Tree {
 pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tree> {
     let commit = format!("{revision}^{{commit}}");
     let hash = checkout.git(&["rev-parse", "--verify", "--end-of-options", &commit])?;
-    let folder = checkout.duels().join(format!("git-{hash}"));
+    let folder = checkout.target.join("duel").join(format!("git-{hash}"));
     let sources = folder.join("sources");
     if !sources.join("Cargo.toml").is_file() {
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
@@ -40,24 +40,24 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
 
 /// These sources, with another version of a dependency.
 pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> anyhow::Result<Tree> {
-    let folder = checkout.duels().join(format!("{name}-{version}"));
+    let folder = checkout.target.join("duel").join(format!("{name}-{version}"));
     let [sources, base, kept] =
         ["sources", "Cargo.lock.base", "Cargo.lock.kept"].map(|name| folder.join(name));
     let lock = sources.join("Cargo.lock");
-    let own = fs::read(checkout.folder().join("Cargo.lock")).context("Cargo.lock")?;
+    let own = fs::read(checkout.folder.join("Cargo.lock")).context("Cargo.lock")?;
     // If it was updated before, neither the network is needed nor a new build.
     let is_updated =
         fs::read(&base).is_ok_and(|base| base == own) && fs::rename(&lock, &kept).is_ok();
     // Written again at the end.
     let _ = fs::remove_file(&base);
     fs::create_dir_all(&folder)
-        .and_then(|()| mirror(checkout.folder(), &sources))
+        .and_then(|()| mirror(&checkout.folder, &sources))
         .with_context(|| format!("cannot copy the sources to {}", sources.display()))?;
     if is_updated {
         fs::rename(&kept, &lock).context("Cargo.lock")?;
     } else {
         fs::write(&lock, &own).context("Cargo.lock")?;
-        let mut command = checkout.cargo()?;
+        let mut command = checkout.cargo();
         command.args(["update", "--quiet", "--package", name, "--precise", version]);
         output(command.arg("--manifest-path").arg(sources.join("Cargo.toml")))?;
     }
@@ -73,8 +73,8 @@ pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> an
 /// the sides shall have the same.
 pub(super) fn these(checkout: &Checkout) -> Tree {
     let (commit, dirty) = checkout.revision();
-    let sources = checkout.folder().to_owned();
-    Tree { sources, target: checkout.duels().join("sources"), commit, dirty }
+    let sources = checkout.folder.clone();
+    Tree { sources, target: checkout.target.join("duel").join("sources"), commit, dirty }
 }
 
 /// Makes `to` a tree of links to the files of `from`, but for its lock file: cargo sees their own times,
