@@ -62,21 +62,17 @@ pub fn install() -> io::Result<()> {
     if PIPE.set(pipe).is_err() {
         return Ok(());
     }
+    let noted = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
     for signal in STOPPING {
-        let before = handle(signal, SigHandler::Handler(note))?;
-        if signal == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
-            handle(signal, SigHandler::SigIgn)?;
+        // SAFETY: `note` only uses atomics, clock_gettime, write and _exit, which are
+        // async-signal-safe, and keeps errno.
+        let before = unsafe { sigaction(signal, &noted) }?;
+        if signal == Signal::SIGHUP && matches!(before.handler(), SigHandler::SigIgn) {
+            // SAFETY: it sets what was set.
+            unsafe { sigaction(signal, &before) }?;
         }
     }
     Ok(())
-}
-
-fn handle(signal: Signal, handler: SigHandler) -> io::Result<SigHandler> {
-    let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
-    // SAFETY: `note` only uses atomics, clock_gettime, write and _exit, which are async-signal-safe,
-    // and keeps errno.
-    let before = unsafe { sigaction(signal, &action) }?;
-    Ok(before.handler())
 }
 
 /// Signal that asked the runner to stop, if one did.
