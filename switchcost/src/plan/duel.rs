@@ -36,7 +36,6 @@ impl Lineup {
         sides: [&side::Side; 2],
     ) -> anyhow::Result<Self> {
         cases.retain(|case| !case.twin);
-        thin_out(&mut cases);
         let (cases, mut left_out) = placement::place(cases)?;
         let names: BTreeSet<String> = cases.iter().map(|case| case.program.clone()).collect();
         let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
@@ -63,8 +62,14 @@ impl Lineup {
             let why = left_out.first().map_or("the plan is empty", |(_, why)| why);
             bail!("no row can be measured: {why}");
         }
+        // Each on both sides and as a twin of the first, as often as the budget allows.
+        let places = [(Side::A, false), (Side::B, false), (Side::A, true)];
+        let copies = measured.iter().flat_map(|case| {
+            let case = Case { rounds: u32::MAX, ..case.clone() };
+            places.map(|(side, twin)| Case { side: Some(side), twin, ..case.clone() })
+        });
         Ok(Lineup {
-            cases: on_both_sides(&measured),
+            cases: copies.collect(),
             left_out,
             programs,
             names: [built[0].name(), built[1].name()],
@@ -95,42 +100,4 @@ fn look_for<'a>(
         reasons.retain(|_, why| why != SAME);
     }
     Ok((programs, reasons))
-}
-
-/// Keeps three task counts of each slope: the fewest, the most and one between. More pairs are worth more
-/// than more counts.
-fn thin_out(cases: &mut Vec<Case>) {
-    let mut counts: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    for case in cases.iter() {
-        counts.entry(case.index).or_default().extend(case.x);
-    }
-    cases.retain(|case| {
-        let all: Vec<u64> = counts[&case.index].iter().copied().collect();
-        let last = all.len().saturating_sub(1);
-        case.x.is_none_or(|x| [0, last / 2, last].iter().any(|&k| all[k] == x))
-    });
-}
-
-/// Each case on both sides and as a twin of the first, as often as the budget allows.
-fn on_both_sides(cases: &[Case]) -> Vec<Case> {
-    let places = [(Side::A, false), (Side::B, false), (Side::A, true)];
-    let all = cases.iter().flat_map(|case| {
-        places.map(|(side, twin)| Case { side: Some(side), twin, rounds: u32::MAX, ..case.clone() })
-    });
-    all.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Plan;
-
-    #[test]
-    fn a_line_has_both_ends_and_what_is_between() {
-        let mut cases = Plan::memory().unwrap().cases(false);
-        thin_out(&mut cases);
-        let bare = cases.iter().filter(|case| case.cell.name() == "bare thread");
-        let tasks: Vec<_> = bare.filter_map(|case| case.x).collect();
-        assert_eq!(tasks, [200, 950, 2000]);
-    }
 }

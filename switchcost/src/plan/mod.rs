@@ -253,6 +253,20 @@ impl Plan {
         self
     }
 
+    /// The same plan with three task counts of each slope: the fewest, the most and one between. More
+    /// pairs of a duel are worth more than more counts.
+    #[must_use]
+    pub fn with_three_counts(mut self) -> Self {
+        for row in self.sections.iter_mut().flat_map(|section| &mut section.rows) {
+            row.tasks.sort_unstable();
+            row.tasks.dedup();
+            if let [first, .., last] = row.tasks[..] {
+                row.tasks = vec![first, row.tasks[(row.tasks.len() - 1) / 2], last];
+            }
+        }
+        self
+    }
+
     /// The same plan in so much time; a section's own rounds stand.
     pub fn within(mut self, budget: Duration) -> Self {
         self.rounds = None;

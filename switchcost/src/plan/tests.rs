@@ -34,8 +34,11 @@ fn every_plan_with_a_name_is_sound() {
     let plan = Plan::built_in().unwrap();
     let quick = plan.clone().quickened();
     assert_eq!((plan.budget, quick.budget), (Some(Duration::from_secs(60)), Some(QUICK)));
-    let memory = Plan::memory().unwrap().cases(false);
-    assert_eq!(memory.len(), 7 * COUNTS_OF_A_SLOPE);
+    let memory = Plan::memory().unwrap();
+    assert_eq!(memory.cases(false).len(), 7 * COUNTS_OF_A_SLOPE);
+    let cases = memory.with_three_counts().cases(false);
+    let bare = cases.iter().filter(|case| case.cell.name() == "bare thread");
+    assert_eq!(bare.filter_map(|case| case.x).collect::<Vec<_>>(), [200, 950, 2000]);
 }
 
 #[test]
@@ -64,17 +67,6 @@ fn wide() -> String {
                 [[section.also]]\nname='late, p99'\nmetric='extra.late.p99'\n\
                 [[section.column]]\nname='free'\n[[section.column]]\nname='one CPU'\n";
     format!("rounds=4\n{}", section("round-trip", &format!("{also}{ROW}")))
-}
-
-#[test]
-fn further_columns_are_of_the_same_runs() {
-    let cases = parse(&wide()).cases(false);
-    assert_eq!(cases.len(), 2);
-    for case in &cases {
-        let column = &case.cell.column;
-        let headings: Vec<String> = case.section.also.iter().map(|a| a.heading(column)).collect();
-        assert_eq!(headings, [format!("{column}: rate"), format!("{column}: late, p99")]);
-    }
 }
 
 #[test]
@@ -146,7 +138,6 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         ("tasks=[1,2]", "only for the metric"),
         ("[program.p]\nrun=[]", "names no program"),
         ("[program.p]\nbuild=['true']", "missing field `run`"),
-        ("[program.p]\nrun=['p']\nneeds=['a/b']", "needs: 'a/b'"),
         ("[program.p]\nrun=['p']\nneed=['a']", "unknown field"),
     ] {
         assert_refused(&format!("rounds=1\n{plain}{rest}"), reason);

@@ -116,7 +116,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
     let seed = earlier.runs.last().map(|run| run.seed);
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
-    let plan = args.selection.plan()?;
+    let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases(false);
     args.selection.retain(&mut cases)?;
     let Lineup { cases, left_out, programs, names } =
