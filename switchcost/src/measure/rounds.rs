@@ -20,7 +20,7 @@ use crate::measure::turns::{self, Options, Seat};
 use crate::plan::Case;
 use crate::plan::programs::{Missing, Programs};
 use crate::system::console;
-use crate::system::lock::Turn;
+use crate::system::lock::RunnerLock;
 use crate::system::progress::Progress;
 use crate::system::signals;
 
@@ -40,7 +40,7 @@ pub struct Rounds {
     sizes: BTreeMap<Identity, u64>,
     pace: Option<Pace>,
     /// Kept, and not looked at.
-    turn: Option<Turn>,
+    turn: Option<RunnerLock>,
     /// Error that ended it early.
     failure: Option<anyhow::Error>,
 }
@@ -164,7 +164,7 @@ impl Rounds {
         aim: &Aim,
         wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
-        self.turn = Turn::take();
+        self.turn = RunnerLock::acquire();
         let outcome = self.run_all(cases, budget, aim, wanted).and_then(|()| self.store.sync());
         quiet::settle(&mut self.records);
         if self.records.is_empty() {

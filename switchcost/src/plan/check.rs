@@ -9,7 +9,7 @@ use super::{COUNTS_OF_A_SLOPE, Row, Section};
 use crate::system::console::{is_command, plain_line};
 
 /// Checks that flags of a program leave those alone that the runner sets.
-pub(crate) fn ensure_others(flags: &[String]) -> anyhow::Result<()> {
+pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {
     for flag in flags {
         let name = flag.split('=').next().unwrap_or(flag);
         ensure!(
@@ -21,7 +21,7 @@ pub(crate) fn ensure_others(flags: &[String]) -> anyhow::Result<()> {
 }
 
 /// Checks a name: it becomes a table cell, a line of a file and a word of a message.
-pub(super) fn printable(what: &str, name: &str) -> anyhow::Result<()> {
+pub(super) fn ensure_printable(what: &str, name: &str) -> anyhow::Result<()> {
     let shown = plain_line(name);
     ensure!(!name.contains(is_command), "{what} has a control character in it: '{shown}'");
     Ok(())
@@ -35,7 +35,7 @@ impl Section {
         self.check_columns()?;
         let mut names = HashSet::new();
         for row in &self.rows {
-            printable("a row's name", &row.name)?;
+            ensure_printable("a row's name", &row.name)?;
             ensure!(names.insert(&*row.name), "two rows are named '{}'", row.name);
         }
         for row in &self.rows {
@@ -55,7 +55,7 @@ impl Section {
             );
         }
         for flags in self.columns.iter().map(|column| &column.flags).chain([&row.flags]) {
-            ensure_others(flags).context("flags")?;
+            ensure_no_runner_flags(flags).context("flags")?;
         }
         ensure!(
             row.answer.is_none() || row.versus.is_some(),
@@ -100,7 +100,7 @@ impl Section {
         );
         let mut metrics = HashSet::from([&self.metric]);
         for also in &self.also {
-            printable("a further column's name", &also.name)?;
+            ensure_printable("a further column's name", &also.name)?;
             ensure!(!also.name.is_empty(), "also: a further column needs a name");
             ensure!(
                 !also.metric.is_slope(),
@@ -119,7 +119,7 @@ impl Section {
         }
         let mut headings = HashSet::new();
         for name in names {
-            printable("a column's name", name)?;
+            ensure_printable("a column's name", name)?;
             let further = self.also.iter().map(|also| also.heading(name));
             for heading in [name.to_owned()].into_iter().chain(further) {
                 ensure!(headings.insert(heading.clone()), "two columns are named '{heading}'");

@@ -36,7 +36,7 @@ impl Lineup {
         sides: [&side::Side; 2],
     ) -> anyhow::Result<Self> {
         cases.retain(|case| !case.twin);
-        let (cases, mut left_out) = placement::place(cases)?;
+        let (cases, mut left_out) = placement::place_cases(cases)?;
         let names: BTreeSet<String> = cases.iter().map(|case| case.program.clone()).collect();
         let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
             names.iter().map(String::as_str).partition(|name| tables.contains_key(*name));

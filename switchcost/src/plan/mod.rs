@@ -10,26 +10,26 @@ use facts::machine::cpu_map::Relation;
 use facts::{Also, Metric};
 use serde::Deserialize;
 
-use crate::plan::setting::{Policy, Setting};
+use crate::plan::scheduling::{Policy, Setting};
 
-pub mod answer;
 mod built_in;
 mod check;
 pub(crate) mod checkout;
 pub mod duel;
+pub mod feasibility;
 pub mod placement;
 pub mod programs;
 pub mod range;
-pub mod setting;
+pub mod scheduling;
 pub mod side;
 pub mod sweep;
 mod table;
 pub(crate) mod values;
 
 pub use built_in::{BUILT_IN, BuiltIn};
-use check::printable;
+use check::ensure_printable;
 
-pub(crate) use check::ensure_others;
+pub(crate) use check::ensure_no_runner_flags;
 pub use table::{ProgramTable, ProgramTables, built_in_tables};
 
 /// Sections to measure, in rounds.
@@ -218,7 +218,7 @@ impl Plan {
         }
         let mut titles = HashSet::new();
         for section in &plan.sections {
-            printable("a title", &section.title)?;
+            ensure_printable("a title", &section.title)?;
             let title = &section.title;
             ensure!(titles.insert(title), "two sections have the title '{title}'");
             section.check().with_context(|| format!("section '{title}'"))?;

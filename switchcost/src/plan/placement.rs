@@ -4,14 +4,14 @@ use anyhow::Context;
 use facts::machine::cpu_map::CpuMap;
 
 use crate::plan::Case;
-use crate::plan::setting::Cpus;
+use crate::plan::scheduling::Cpus;
 
 /// A case that this machine cannot run, and why.
 pub type Absent = (Case, String);
 
 /// Gives each case that names a relation two CPUs of this process that are so related, and separates
 /// those for which there are none.
-pub fn place(cases: Vec<Case>) -> anyhow::Result<(Vec<Case>, Vec<Absent>)> {
+pub fn place_cases(cases: Vec<Case>) -> anyhow::Result<(Vec<Case>, Vec<Absent>)> {
     if cases.iter().all(|case| case.relation.is_none()) {
         return Ok((cases, Vec::new()));
     }

@@ -11,12 +11,12 @@ use contract::message::Description;
 use facts::{Also, Metric, Section};
 
 use crate::plan::Case;
-use crate::plan::answer::Answer;
+use crate::plan::feasibility::Feasibility;
 
 /// Fewest timed iterations in a process.
 const FEWEST_ITERATIONS: u64 = 3;
 
-/// Of the memory that is free, so much is used.
+/// Share of the free memory that a sweep of tasks may use.
 const SHARE_OF_MEMORY: f64 = 0.95;
 
 /// A program and the flags that tell it from others.
@@ -85,8 +85,8 @@ pub struct Planned {
 pub struct Cut {
     /// The case of each point.
     pub cases: Vec<Case>,
-    /// Answer of the program.
-    pub answer: Answer,
+    /// The reason.
+    pub answer: Feasibility,
 }
 
 impl Sweep {
@@ -94,13 +94,13 @@ impl Sweep {
     /// run. If a limit ends a sweep of the tasks, the largest number that it allows is a point too.
     pub fn plan(
         &self,
-        ask: impl Fn(&str, &[String]) -> anyhow::Result<Answer>,
+        ask: impl Fn(&str, &[String]) -> anyhow::Result<Feasibility>,
     ) -> anyhow::Result<Planned> {
         let mut planned = Planned::default();
         let curves =
             self.programs.iter().flat_map(|line| self.pins.iter().map(move |&pin| (line, pin)));
         for (index, (line, pin)) in (0..).zip(curves) {
-            let point = |x| -> anyhow::Result<(Case, Answer)> {
+            let point = |x| -> anyhow::Result<(Case, Feasibility)> {
                 let flags = self.flags(line, x);
                 let answer = ask(&line.program, &flags)?;
                 Ok((Case { index, pin, flags, ..self.case(line, pin, x, &answer) }, answer))
@@ -121,14 +121,14 @@ impl Sweep {
     /// Adds the points of one curve, or what is cut of it.
     fn plan_curve(
         &self,
-        point: impl Fn(u64) -> anyhow::Result<(Case, Answer)>,
+        point: impl Fn(u64) -> anyhow::Result<(Case, Feasibility)>,
         planned: &mut Planned,
     ) -> anyhow::Result<()> {
         let mut cuts: Vec<Cut> = Vec::new();
         let mut last = None;
         for &x in &self.points {
             let (case, answer) = point(x)?;
-            if let Answer::Fits(_) = answer {
+            if let Feasibility::Fits(_) = answer {
                 planned.cases.push(case);
                 last = Some(x);
             } else if let Some(cut) = cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
@@ -138,11 +138,11 @@ impl Sweep {
             }
         }
         if let Some(Cut { answer, .. }) = cuts.first_mut()
-            && let (Answer::TooMuch { largest, .. }, "tasks") = (&*answer, &*self.over)
+            && let (Feasibility::TooMuch { largest, .. }, "tasks") = (&*answer, &*self.over)
         {
             // Of all the limits that are too low here, the one that binds first.
             let (_, first) = point(largest.saturating_add(1))?;
-            let most = usable(*largest, &first);
+            let most = most_tasks(*largest, &first);
             if self.points.first() <= Some(&most) && last < Some(most) {
                 planned.cases.push(point(most)?.0);
             }
@@ -159,8 +159,8 @@ impl Sweep {
         self.flags.iter().chain(&line.flags).cloned().chain(swept).collect()
     }
 
-    fn case(&self, line: &CommandLine, pin: bool, x: u64, answer: &Answer) -> Case {
-        let (metric, each) = work(answer.description());
+    fn case(&self, line: &CommandLine, pin: bool, x: u64, answer: &Feasibility) -> Case {
+        let (metric, each) = metric_and_count(answer.description());
         // A matter of the point alone, and never of what was measured.
         let iters = self.hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
         let title = self.title(&metric, answer.description().map(|d| d.tasks));
@@ -205,7 +205,7 @@ impl Sweep {
 
 /// Metric that a sweep shows of a program, and how often an iteration has it: chains hand something
 /// over, others do not.
-fn work(description: Option<&Description>) -> (Metric, u64) {
+fn metric_and_count(description: Option<&Description>) -> (Metric, u64) {
     match description {
         Some(Description { hops: None, tasks, .. }) => (Metric::Task, *tasks),
         Some(Description { hops: Some(hops), .. }) => (Metric::Hop, *hops),
@@ -216,18 +216,18 @@ fn work(description: Option<&Description>) -> (Metric, u64) {
 impl Cut {
     /// True if the program lacks the flag that is swept.
     pub fn lacks(&self, over: &str) -> bool {
-        matches!(&self.answer, Answer::NoFlag(flag) if flag.trim_start_matches('-') == over)
+        matches!(&self.answer, Feasibility::NoFlag(flag) if flag.trim_start_matches('-') == over)
     }
 }
 
 /// Lines that say what is left out, and why: one for what a program's curves have in common.
-pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
+pub fn describe_cuts(cuts: &[Cut], over: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for cut in cuts {
         let name = cut.cases.first().map_or("", |case| &case.cell.row);
         let points = cut.cases.iter().filter_map(|case| Some(case.x?.to_string()));
         let at = match &cut.answer {
-            Answer::NoFlag(_) => String::new(),
+            Feasibility::NoFlag(_) => String::new(),
             _ => format!(" at --{over} {}", points.collect::<Vec<_>>().join(", ")),
         };
         let reason = cut.answer.reason().unwrap_or_default();
@@ -240,9 +240,9 @@ pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
 }
 
 /// Most tasks to try if the limits allow `largest`: others need some of what is free meanwhile.
-fn usable(largest: u64, answer: &Answer) -> u64 {
+fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
     match answer {
-        Answer::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
+        Feasibility::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
         _ => largest.saturating_sub(1 + largest / 1000),
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use super::BUILT_IN;
-use super::check::printable;
+use super::check::ensure_printable;
 
 /// Programs of a plan by their names.
 pub type ProgramTables = BTreeMap<String, ProgramTable>;
@@ -30,7 +30,7 @@ pub struct ProgramTable {
 impl ProgramTable {
     /// Checks the table of a plan.
     pub(super) fn check(&self, name: &str) -> anyhow::Result<()> {
-        printable("a program's name", name)?;
+        ensure_printable("a program's name", name)?;
         ensure!(
             !name.is_empty() && !name.contains('/'),
             "[program.'{name}']: a name has no '/', and is not empty"

@@ -8,7 +8,7 @@ use facts::machine::cpu_map::{CpuMap, Groups, Relation};
 use super::layout::{named, wrapped};
 use super::{ABSENT, Grid, plainly};
 use crate::figures::number::short;
-use crate::plan::setting::Cpus;
+use crate::plan::scheduling::Cpus;
 use crate::views::crossings::{Class, Crossings};
 
 /// Widest line.

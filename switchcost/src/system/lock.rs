@@ -26,25 +26,25 @@ const RETRY: Duration = Duration::from_millis(500);
 /// The turn to measure, given up when it is dropped. Children do not inherit it. Without a file there
 /// is no lock, and everybody may measure.
 #[derive(Debug)]
-pub(crate) struct Turn(#[expect(dead_code, reason = "it holds the lock")] Option<File>);
+pub(crate) struct RunnerLock(#[expect(dead_code, reason = "it holds the lock")] Option<File>);
 
-impl Turn {
+impl RunnerLock {
     /// Waits for the turn; `None` if a signal ended the wait. A lock that cannot be had is reported, and
     /// does not stop the run.
-    pub(crate) fn take() -> Option<Turn> {
+    pub(crate) fn acquire() -> Option<RunnerLock> {
         let path = match env::var_os(VARIABLE) {
             None => PathBuf::from(USUAL),
-            Some(name) if name.is_empty() || name == "none" => return Some(Turn(None)),
+            Some(name) if name.is_empty() || name == "none" => return Some(RunnerLock(None)),
             Some(name) => PathBuf::from(name),
         };
         match open(&path).and_then(lock) {
-            Ok(file) => Some(Turn(Some(file?))),
+            Ok(file) => Some(RunnerLock(Some(file?))),
             Err(e) => {
                 let path = path.display();
                 console::say(format_args!(
                     "switchcost: cannot lock {path}: {e}; make sure that no other switchcost measures now, or name another file by {VARIABLE}"
                 ));
-                Some(Turn(None))
+                Some(RunnerLock(None))
             }
         }
     }

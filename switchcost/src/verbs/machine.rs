@@ -8,10 +8,10 @@ use anyhow::{Context, bail};
 use facts::cache_line;
 use facts::machine::cpu_map::CpuMap;
 
-use crate::plan::setting::Cpus;
+use crate::plan::scheduling::Cpus;
 use crate::render;
 use crate::system::console::{self, BadUsage};
-use crate::system::lock::Turn;
+use crate::system::lock::RunnerLock;
 use crate::system::signals;
 use crate::verbs::args::TextOrJson;
 use crate::views::crossings::{Crossing, Crossings, MOST_CPUS};
@@ -40,7 +40,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let map = CpuMap::read();
     let cpus = args.cpus(&map, &allowed)?;
     signals::install()?;
-    let _turn = Turn::take();
+    let _lock = RunnerLock::acquire();
     let crossings = Crossings {
         machine: facts::machine::read(),
         allowed: allowed.list().to_vec(),

@@ -5,7 +5,7 @@ use contract::units::{Bytes, Span};
 use facts::Metric;
 
 use super::measuring::{Keep, carry_out, distinct};
-use crate::plan::ensure_others;
+use crate::plan::ensure_no_runner_flags;
 use crate::plan::range::Range;
 use crate::plan::sweep::{CommandLine, Sweep};
 use crate::system::console::BadUsage;
@@ -110,7 +110,7 @@ fn named(text: &str) -> Result<Swept, String> {
     if name.is_empty() || !name.chars().all(of_flag) {
         return Err(format!("'{name}' is not the name of a flag"));
     }
-    ensure_others(&[format!("--{name}")]).map_err(|e| e.to_string())?;
+    ensure_no_runner_flags(&[format!("--{name}")]).map_err(|e| e.to_string())?;
     match Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0)) {
         // Of times without a unit nobody could tell which was meant.
         Ok(range) => Ok(Swept { unit: "ns", ..Swept::number(name, range) }),

@@ -27,8 +27,8 @@ fn description(program: &str, flags: &[String]) -> Box<Description> {
     Box::new(serde_json::from_value(json).unwrap())
 }
 
-fn fits(program: &str, flags: &[String]) -> anyhow::Result<Answer> {
-    Ok(Answer::Fits(description(program, flags)))
+fn fits(program: &str, flags: &[String]) -> anyhow::Result<Feasibility> {
+    Ok(Feasibility::Fits(description(program, flags)))
 }
 
 #[test]
@@ -66,17 +66,17 @@ fn points_that_the_limits_forbid_are_one_cut() {
     let ask = |program: &str, flags: &[String]| {
         let description = description(program, flags);
         if description.tasks <= 500 {
-            return Ok(Answer::Fits(description));
+            return Ok(Feasibility::Fits(description));
         }
         let limits = vec!["open files".to_owned()];
-        Ok(Answer::TooMuch { description, largest: 500, limits, memory: false })
+        Ok(Feasibility::TooMuch { description, largest: 500, limits, memory: false })
     };
     let planned = sweep("thread-brigade", "tasks", &[10, 1000, 2000], &[]).plan(ask).unwrap();
     // The largest number that the limits allow is tried.
     assert_eq!(planned.cases.iter().map(|case| case.x).collect::<Vec<_>>(), [Some(10), Some(499)]);
     let [cut] = &planned.cuts[..] else { panic!("one cut expected: {:?}", planned.cuts) };
     assert_eq!(
-        lines(&[cut.clone(), cut.clone()], "tasks"),
+        describe_cuts(&[cut.clone(), cut.clone()], "tasks"),
         ["thread-brigade is not run at --tasks 1000, 2000: this system allows at most \
           500 tasks (open files)"]
     );
@@ -88,7 +88,7 @@ fn a_program_without_the_flag_is_cut_as_a_whole() {
     let mut sweep = sweep("thread-brigade", "capacity", &[1, 2], &[]);
     sweep.programs.push("async-mem-brigade".parse().unwrap());
     let some = |program: &str, flags: &[String]| match program {
-        "thread-brigade" => Ok(Answer::NoFlag("--capacity".to_owned())),
+        "thread-brigade" => Ok(Feasibility::NoFlag("--capacity".to_owned())),
         _ => fits(program, flags),
     };
     let planned = sweep.plan(some).unwrap();
@@ -96,5 +96,5 @@ fn a_program_without_the_flag_is_cut_as_a_whole() {
     assert!(cut.lacks("capacity") && cut.cases.len() == 2);
     assert_eq!(cut.cases[0].section, planned.cases[0].section);
     let line = "thread-brigade is not run: it has no flag --capacity";
-    assert_eq!(lines(&planned.cuts, "capacity"), [line]);
+    assert_eq!(describe_cuts(&planned.cuts, "capacity"), [line]);
 }

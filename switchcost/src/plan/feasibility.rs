@@ -1,12 +1,12 @@
-//! Answer of a program to the question if it could run.
+//! Whether a program could run a command line on this system.
 
 use std::mem;
 
 use contract::message::Description;
 
-/// Answer of a program to a command line that is not run.
+/// Feasibility of a command line, by what its program says and the limits of this system.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum Feasibility {
     /// The limits of this system allow it.
     Fits(Box<Description>),
     /// They do not.
@@ -26,34 +26,36 @@ pub enum Answer {
     Refused(String),
 }
 
-impl Answer {
+impl Feasibility {
     /// True if two answers are of one kind. To a reader they are one then, and the answer for the
     /// smallest number is it: of limits, it names the one that binds first.
-    pub fn alike(&self, other: &Answer) -> bool {
+    pub fn alike(&self, other: &Feasibility) -> bool {
         mem::discriminant(self) == mem::discriminant(other)
     }
 
     /// Description of the program; `None` if it does not take the flags.
     pub fn description(&self) -> Option<&Description> {
         match self {
-            Answer::Fits(description) | Answer::TooMuch { description, .. } => Some(description),
-            Answer::NoFlag(_) | Answer::Refused(_) => None,
+            Feasibility::Fits(description) | Feasibility::TooMuch { description, .. } => {
+                Some(description)
+            }
+            Feasibility::NoFlag(_) | Feasibility::Refused(_) => None,
         }
     }
 
     /// Why the command line would not run, in a line; `None` if it would.
     pub fn reason(&self) -> Option<String> {
         match self {
-            Answer::Fits(_) => None,
-            Answer::TooMuch { largest, limits, .. } => {
+            Feasibility::Fits(_) => None,
+            Feasibility::TooMuch { largest, limits, .. } => {
                 let limits = limits.join("; ");
                 Some(match largest {
                     0 => format!("this system does not allow that ({limits})"),
                     _ => format!("this system allows at most {largest} tasks ({limits})"),
                 })
             }
-            Answer::NoFlag(flag) => Some(format!("it has no flag {flag}")),
-            Answer::Refused(reason) => Some(reason.clone()),
+            Feasibility::NoFlag(flag) => Some(format!("it has no flag {flag}")),
+            Feasibility::Refused(reason) => Some(reason.clone()),
         }
     }
 }
