@@ -125,20 +125,18 @@ pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[P
 /// runner, which asks dependencies for more features. Equal sources would differ in the layout of their
 /// code, and so in time.
 fn refuse_mixed_features(both: &[Programs; 2], places: &Places) -> anyhow::Result<()> {
-    let (given, built) = match both {
-        [given @ Programs { tree: None, .. }, built @ Programs { tree: Some(_), .. }]
-        | [built @ Programs { tree: Some(_), .. }, given @ Programs { tree: None, .. }] => {
-            (given, built)
-        }
-        _ => return Ok(()),
-    };
-    ensure!(
-        fs::canonicalize(&given.folder)? != fs::canonicalize(&places.beside)?,
-        "{}: it was built together with the runner, and its dependencies have other features than \
-         those of {}: write . for these sources",
-        given.side,
-        built.side
-    );
+    for [given, built] in [[&both[0], &both[1]], [&both[1], &both[0]]] {
+        let is_mixed = given.tree.is_none()
+            && built.tree.is_some()
+            && fs::canonicalize(&given.folder)? == fs::canonicalize(&places.beside)?;
+        ensure!(
+            !is_mixed,
+            "{}: it was built together with the runner, and its dependencies have other features than \
+             those of {}: write . for these sources",
+            given.side,
+            built.side
+        );
+    }
     Ok(())
 }
 

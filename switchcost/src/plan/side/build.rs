@@ -59,7 +59,8 @@ pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> an
         fs::write(&lock, &own).context("Cargo.lock")?;
         let mut command = checkout.cargo();
         command.args(["update", "--quiet", "--package", name, "--precise", version]);
-        output(command.arg("--manifest-path").arg(sources.join("Cargo.toml")))?;
+        output(command.arg("--manifest-path").arg(sources.join("Cargo.toml")))
+            .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
     }
     // A patch of cargo's configuration stands, whatever version cargo was asked for.
     Lock::read(&sources)?.expect_version(name, version)?;
