@@ -47,7 +47,8 @@ pub(crate) struct Places {
 }
 
 impl Programs {
-    /// Programs of these names, after cargo and the tables' own builds have brought them up to date.
+    /// Programs of these names, after cargo and the tables' own builds have brought them up to date; an
+    /// error if one without a table is not there.
     ///
     /// A name is a table's, or that of an executable beside this one, a path one with a `/`. Only a
     /// checkout builds: if this executable is not in a cargo target folder whose workspace is still
@@ -56,15 +57,9 @@ impl Programs {
         wanted: impl IntoIterator<Item = &'a str>,
         tables: &ProgramTables,
     ) -> anyhow::Result<Self> {
-        let programs = Programs::find(wanted, tables)?;
-        for ((_, name), found) in &programs.found {
-            if let Err(why) = found
-                && !tables.contains_key(name)
-            {
-                return Err(BadUsage::new(why.to_string()));
-            }
-        }
-        Ok(programs)
+        let wanted: BTreeSet<&str> = wanted.into_iter().collect();
+        ensure_known(wanted.iter().copied(), tables)?;
+        Programs::find(wanted, tables)
     }
 
     /// The same, but any executable may be missing.
