@@ -7,8 +7,8 @@ use contract::message::Description;
 use facts::limits::Limits;
 
 use crate::measure::session::Session;
-use crate::plan::answer::Answer;
-use crate::plan::setting::Setting;
+use crate::plan::feasibility::Feasibility;
+use crate::plan::scheduling::Setting;
 use crate::system::executable::Executable;
 
 /// Exit status of a program that was given flags it cannot follow.
@@ -24,23 +24,23 @@ struct Output {
     words: String,
 }
 
-/// Answer of a program to the question if it could run with these flags. Nothing is measured.
+/// Asks a program if it could run with these flags. Nothing is measured.
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Answer> {
+pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Feasibility> {
     let output = call(program, flags)?;
     Ok(understand(&output, &Limits::read()))
 }
 
 /// True if limits allow what a description needs.
-fn within(limits: &Limits, description: Box<Description>) -> Answer {
+fn within(limits: &Limits, description: Box<Description>) -> Feasibility {
     let report = limits.report(&description.needs, description.tasks);
     if report.is_enough() {
-        return Answer::Fits(description);
+        return Feasibility::Fits(description);
     }
     let short = || report.shortages.iter().map(|short| &short.limit);
-    Answer::TooMuch {
+    Feasibility::TooMuch {
         description,
         largest: report.most.unwrap_or(0),
         limits: short().map(|limit| limit.name.clone()).collect(),
@@ -84,17 +84,17 @@ impl Output {
     }
 }
 
-fn understand(output: &Output, limits: &Limits) -> Answer {
+fn understand(output: &Output, limits: &Limits) -> Feasibility {
     match serde_json::from_slice::<Description>(&output.stdout) {
         Ok(description) => within(limits, Box::new(description)),
         Err(_) => refusal(output),
     }
 }
 
-fn refusal(output: &Output) -> Answer {
+fn refusal(output: &Output) -> Feasibility {
     match unknown_flag(&output.words) {
-        Some(flag) if output.status == Some(BAD_USAGE) => Answer::NoFlag(flag.to_owned()),
-        _ => Answer::Refused(output.complaint()),
+        Some(flag) if output.status == Some(BAD_USAGE) => Feasibility::NoFlag(flag.to_owned()),
+        _ => Feasibility::Refused(output.complaint()),
     }
 }
 
@@ -111,7 +111,7 @@ fn unknown_flag(stderr: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Answer {
+    fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Feasibility {
         let output = Output { status, stdout: stdout.to_owned(), words: words.to_owned() };
         understand(&output, &Limits::read())
     }
@@ -126,14 +126,14 @@ mod tests {
             });
             description.to_string().into_bytes()
         };
-        assert!(matches!(understood(Some(0), &describe(1, 1), ""), Answer::Fits(_)));
+        assert!(matches!(understood(Some(0), &describe(1, 1), ""), Feasibility::Fits(_)));
         let much = understood(Some(0), &describe(1 << 40, 1 << 20), "");
         let reason = much.reason().unwrap();
         assert!(reason.starts_with("this system allows at most "), "{reason}");
         let reason = understood(Some(0), &describe(1, 1 << 60), "").reason().unwrap();
         assert!(reason.starts_with("this system does not allow that ("), "{reason}");
         let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
-        let no_flag = |flag: &str| Answer::NoFlag(flag.to_owned());
+        let no_flag = |flag: &str| Feasibility::NoFlag(flag.to_owned());
         assert_eq!(understood(Some(2), b"", clap), no_flag("--capacity"));
         let go = "flag provided but not defined: -capacity\nUsage of b:\n";
         assert_eq!(understood(Some(2), b"", go), no_flag("-capacity"));
@@ -141,7 +141,7 @@ mod tests {
             understood(Some(2), b"", "\nb: --placement: no\n more").reason(),
             Some("b: --placement: no".to_owned())
         );
-        let silent = Answer::Refused("it does not say why".to_owned());
+        let silent = Feasibility::Refused("it does not say why".to_owned());
         assert_eq!(understood(None, b"", ""), silent);
     }
 }

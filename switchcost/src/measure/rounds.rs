@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{bail, ensure};
 use contract::message::{Description, Needs};
 use facts::limits::Limits;
-use facts::{Build, Ending, Plan, Process, Record, Run, Side, not_run};
+use facts::{Ending, Plan, Process, Record, Run, Side, not_run};
 
 use crate::measure::groups::{blocks, fitting, most_alive, needs_of};
 use crate::measure::origin;
@@ -18,16 +18,16 @@ use crate::measure::quiet;
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::{self, Options, Seat};
 use crate::plan::Case;
-use crate::plan::programs::Executables;
+use crate::plan::programs::{Missing, Programs};
 use crate::system::console;
-use crate::system::lock::Turn;
+use crate::system::lock::RunnerLock;
 use crate::system::progress::Progress;
 use crate::system::signals;
 
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
 pub struct Rounds {
-    executables: Executables,
+    programs: Programs,
     store: Store,
     header: Arc<Run>,
     begun: Instant,
@@ -40,7 +40,7 @@ pub struct Rounds {
     sizes: BTreeMap<Identity, u64>,
     pace: Option<Pace>,
     /// Kept, and not looked at.
-    turn: Option<Turn>,
+    turn: Option<RunnerLock>,
     /// Error that ended it early.
     failure: Option<anyhow::Error>,
 }
@@ -64,7 +64,7 @@ impl Rounds {
     /// # Errors
     /// When signals cannot be taken over.
     pub fn new(
-        (executables, build): (Executables, Build),
+        programs: Programs,
         store: Store,
         seed: u64,
         options: Options,
@@ -72,9 +72,9 @@ impl Rounds {
     ) -> anyhow::Result<Self> {
         signals::install()?;
         let machine = facts::machine::read();
-        let header = Run::begin(command_line(), seed, machine, build, plan(cases));
+        let header = Run::begin(command_line(), seed, machine, programs.build(), plan(cases));
         Ok(Rounds {
-            executables,
+            programs,
             store,
             header: Arc::new(header),
             begun: Instant::now(),
@@ -164,7 +164,7 @@ impl Rounds {
         aim: &Aim,
         wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
-        self.turn = Turn::take();
+        self.turn = RunnerLock::acquire();
         let outcome = self.run_all(cases, budget, aim, wanted).and_then(|()| self.store.sync());
         quiet::settle(&mut self.records);
         if self.records.is_empty() {
@@ -227,7 +227,7 @@ impl Rounds {
             BTreeMap::new();
         for case in cases.iter().filter(|case| !case.is_alone()) {
             let line = (case.side, case.program.clone(), case.flags.clone());
-            let program = self.executables.of(case);
+            let program = self.programs.of(case);
             let description = known.entry(line).or_insert_with(|| {
                 // What it refuses is told when it runs.
                 signals::received()
@@ -342,10 +342,10 @@ impl Rounds {
     ) -> Vec<Process> {
         let members: Vec<usize> = group.concat();
         // A case whose program is not there has no seat.
-        let has_seat = |k: &usize| self.executables.of(&cases[*k]).is_ok();
+        let has_seat = |k: &usize| self.programs.of(&cases[*k]).is_ok();
         let seated: Vec<usize> = members.iter().copied().filter(has_seat).collect();
         let seat = |&k: &usize| {
-            let (case, program) = (&cases[k], self.executables.of(&cases[k]).ok()?);
+            let (case, program) = (&cases[k], self.programs.of(&cases[k]).ok()?);
             let iterations = self.sizes.get(&identity(case)).copied();
             let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
             Some(Seat { case, program, iterations, slices })
@@ -362,9 +362,10 @@ impl Rounds {
         let tell = |turn, turns| progress.show(round, &format!("{name}: {turn} of {turns} turns"));
         let measured = turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell);
         let mut measured = measured.into_iter();
-        let process = |&k: &usize| match self.executables.of(&cases[k]) {
+        let process = |&k: &usize| match self.programs.of(&cases[k]) {
             Ok(_) => measured.next().unwrap_or_else(|| failed(&cases[k], "not run".to_owned())),
-            Err(why) => failed(&cases[k], format!("{why:#}")),
+            Err(Missing::Unavailable(why)) => failed(&cases[k], not_run(why)),
+            Err(Missing::Failed(why)) => failed(&cases[k], why),
         };
         members.iter().map(process).collect()
     }

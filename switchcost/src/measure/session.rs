@@ -22,9 +22,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::plan::setting::Setting;
+use crate::plan::scheduling::Setting;
 use crate::system::executable::Executable;
-use crate::system::oom;
+use crate::system::oom_killer;
 use crate::system::scratch;
 use crate::system::signals;
 
@@ -60,7 +60,7 @@ pub struct Session {
     is_killed: bool,
     /// Requests to stop that it was told of.
     told: u32,
-    kills: oom::Kills,
+    kills: oom_killer::Kills,
     is_over: bool,
 }
 
@@ -164,7 +164,7 @@ impl Session {
                 if Pid::parent() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
             });
         }
-        let kills = oom::Kills::now();
+        let kills = oom_killer::Kills::now();
         let mut child = command.spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let pidfd = match watch(&child, stdin.as_ref(), stdout.as_ref()) {
@@ -508,7 +508,7 @@ impl Session {
         let number = status.signal()?;
         let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
         let killed = format!("killed by signal {number} ({name})");
-        let out_of_memory = oom::Kills::now().since(self.kills.clone());
+        let out_of_memory = oom_killer::Kills::now().since(self.kills.clone());
         Some(match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
             Some(cause) => format!("{killed}: {cause}"),
             None if signals::received().is_some() => format!("{killed} after an interrupt"),

@@ -3,18 +3,12 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use facts::{Process, Run};
-
-use crate::system::signals;
-use nix::errno::Errno;
-use nix::fcntl::OFlag;
-use nix::poll::{PollFd, PollFlags, poll};
 
 use crate::system::lock;
 
@@ -88,7 +82,6 @@ impl Store {
             .read(true)
             .append(true)
             .create(true)
-            .custom_flags(OFlag::O_NONBLOCK.bits())
             .open(path)
             .with_context(|| cannot_write(path))?;
         let path = path.to_owned();
@@ -160,10 +153,7 @@ impl Store {
     fn write(&mut self, mut line: Vec<u8>) -> anyhow::Result<()> {
         line.push(b'\n');
         let before = self.length();
-        let written = match before {
-            Some(_) => self.file.write_all(&line),
-            None => write_to_reader(&self.file, &line),
-        };
+        let written = self.file.write_all(&line);
         if let (Err(_), Some(before)) = (&written, before) {
             // Where this fails too, whoever opens the file next ends the line.
             let _ = self.file.set_len(before);
@@ -209,35 +199,6 @@ impl Drop for Store {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// How often a full pipe is looked at after a signal, 100 ms apart.
-const LAST_LOOKS: u32 = 10;
-
-/// Writes to a pipe or a device opened with O_NONBLOCK. Its reader may never read, so a signal ends
-/// the wait.
-fn write_to_reader(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
-    let mut looks = 0;
-    while !bytes.is_empty() {
-        match file.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = &bytes[written..],
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                looks += u32::from(signals::received().is_some());
-                if looks > LAST_LOOKS {
-                    return Err(io::Error::other("interrupted, and nobody reads it"));
-                }
-                let mut fds = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
-                match poll(&mut fds, 100_u8) {
-                    Ok(_) | Err(Errno::EINTR) => {}
-                    Err(e) => return Err(e.into()),
-                }
-            }
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
 }
 
 /// A time as RFC 3339 writes it, in whole seconds of UTC; `None` outside the years 1970 to 9999.

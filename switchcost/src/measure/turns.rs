@@ -17,7 +17,7 @@ use super::sums::{each, merge, plus, sum};
 use super::watch::{Look, Watch, drawn};
 use crate::measure::store;
 use crate::plan::Case;
-use crate::plan::setting::{Cpus, Setting};
+use crate::plan::scheduling::{Cpus, Setting};
 use crate::system::executable::Executable;
 use crate::system::signals;
 

@@ -1,33 +1,18 @@
 //! The checkout that this executable was built from, and what it builds.
 
-use std::collections::BTreeSet;
 use std::env;
-use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IsTerminal};
-use std::iter;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
-use crate::system::console::{self, BadUsage};
-use crate::system::progress;
-use crate::system::tools;
+use crate::system::{console, progress, tools};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
-const BUILT: &[&str] = &[
-    "*.rs",
-    "*Cargo.toml",
-    "Cargo.lock",
-    "*.go",
-    "*.java",
-    "*.mjs",
-    "*.py",
-    "*.cpp",
-    ":!*/tests/*",
-    ":!*/benches/*",
-];
+const BUILT: &str =
+    "*.rs *Cargo.toml Cargo.lock *.go *.java *.mjs *.py *.cpp :!*/tests/* :!*/benches/*";
 
 /// Stands in a table's words for the folder of the release executables.
 pub(crate) const EXECUTABLES: &str = "{bin}";
@@ -35,33 +20,27 @@ pub(crate) const EXECUTABLES: &str = "{bin}";
 /// A cargo workspace that executables can be built from.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkout {
-    manifest: PathBuf,
-    target: PathBuf,
-    profile: OsString,
+    pub(crate) folder: PathBuf,
+    /// Its target folder.
+    pub(crate) target: PathBuf,
+    profile: String,
 }
 
 impl Checkout {
     /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
     pub(crate) fn of(folder: &Path) -> Option<Self> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join("Cargo.toml");
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
         let target = folder.parent()?;
         // Cargo puts this file into each target folder that it makes.
-        if !manifest.is_file() || !target.join("CACHEDIR.TAG").is_file() {
+        if !workspace.join("Cargo.toml").is_file() || !target.join("CACHEDIR.TAG").is_file() {
             return None;
         }
+        let name = folder.file_name()?.to_str()?;
         Some(Checkout {
-            manifest,
+            folder: workspace.to_owned(),
             target: target.to_owned(),
-            profile: match folder.file_name()?.to_str()? {
-                "debug" => "dev".into(),
-                other => other.into(),
-            },
+            profile: if name == "debug" { "dev" } else { name }.to_owned(),
         })
-    }
-
-    /// Its folder.
-    pub(crate) fn folder(&self) -> PathBuf {
-        self.manifest.with_file_name("")
     }
 
     /// Folder that a table's build puts its executables into.
@@ -69,210 +48,144 @@ impl Checkout {
         self.target.join("release")
     }
 
-    /// Builds the benchmarks if these are among them. A program that is no crate may be an executable
-    /// in the folder `beside`.
-    ///
-    /// # Errors
-    /// When a program is neither, or the build fails.
-    pub(crate) fn bring_up_to_date(
-        &self,
-        wanted: &BTreeSet<&str>,
-        beside: &Path,
-    ) -> anyhow::Result<()> {
-        let (crates, others): (Vec<&str>, Vec<&str>) =
-            wanted.iter().partition(|name| self.has_crate(name));
-        let own = env!("CARGO_PKG_NAME");
-        let is_missing = |name: &&&str| **name == own || !beside.join(name).is_file();
-        if let Some(name) = others.iter().find(is_missing) {
-            return Err(BadUsage::new(format!(
-                "there is no benchmark program '{name}' in {}",
-                self.folder().display()
-            )));
-        }
-        if crates.is_empty() {
-            return Ok(());
-        }
-        let defaults = self.default_members();
-        let apart: Vec<&str> = crates
-            .into_iter()
-            .filter(|&name| !defaults.iter().any(|default| default == name))
-            .collect();
-        self.build_crates(&apart)
-    }
-
-    /// Commit that is checked out, and changes of tracked files that decide what is built. Unknown where
-    /// there is no git or no repository of this workspace.
+    /// Commit that is checked out, and changes of tracked files that decide what is built. Unknown
+    /// without git or a repository of this workspace.
     pub(crate) fn revision(&self) -> (Option<String>, Option<bool>) {
-        let git = |args: &[&str]| {
-            // `status` would rewrite the index.
-            let mut command = self.git()?;
-            let output =
-                command.arg("--no-optional-locks").args(args).stderr(Stdio::null()).output();
-            let output = output.ok().filter(|output| output.status.success())?;
-            String::from_utf8(output.stdout).ok()
-        };
         // Unpacked inside another repository, that one's revision says nothing about this workspace.
-        if git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_none() {
+        if self.git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_err() {
             return (None, None);
         }
-        let revision = git(&["rev-parse", "--verify", "HEAD"]);
-        let changes =
-            git(&[&["status", "--porcelain", "--untracked-files=no", "--"], BUILT].concat());
-        (revision.map(|text| text.trim().to_owned()), changes.map(|text| !text.is_empty()))
+        let status = ["status", "--porcelain", "--untracked-files=no", "--"];
+        let changes = self.git(&status.into_iter().chain(BUILT.split(' ')).collect::<Vec<_>>());
+        let revision = self.git(&["rev-parse", "--verify", "HEAD"]);
+        (revision.ok(), changes.ok().map(|text| !text.is_empty()))
     }
 
-    fn has_crate(&self, name: &str) -> bool {
-        is_crate(&self.folder(), name)
-    }
-
-    /// Folder for what a duel builds.
-    pub(crate) fn duels(&self) -> PathBuf {
-        self.target.join("duel")
-    }
-
-    /// Builds some benchmarks of `sources`, with this one's profile, into a target folder. Returns the
-    /// folder of the executables.
-    ///
-    /// # Errors
-    /// When cargo fails or is not there.
-    pub(crate) fn build_some(
-        &self,
-        sources: &Path,
-        target: &Path,
-        crates: &[&str],
-    ) -> anyhow::Result<PathBuf> {
-        let mut command = self.cargo_build(sources, target, crates)?;
-        let status = run(&mut command, "a side of the duel").context("cannot run cargo")?;
-        ensure!(status.success(), "cargo could not build it: {status}");
-        let profile = if self.profile == "dev" { "debug".as_ref() } else { &*self.profile };
-        Ok(target.join(profile))
-    }
-
-    /// Git, started in this folder; `None` where PATH has none.
-    pub(crate) fn git(&self) -> Option<Command> {
-        let mut command = tools::command(&tools::find("git")?, &self.folder());
+    /// Output of git, started in this folder.
+    pub(crate) fn git(&self, args: &[&str]) -> anyhow::Result<String> {
+        let mut command = tools::command("git", &self.folder);
         // A hook has these set to its own repository and index.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
         }
-        Some(command)
+        // `status` would rewrite the index.
+        output(command.arg("--no-optional-locks").args(args))
     }
 
     /// Cargo, started in this folder.
-    ///
-    /// # Errors
-    /// When it is not there.
-    pub(crate) fn cargo(&self) -> anyhow::Result<Command> {
-        let cargo = cargo().context("PATH has no cargo: install it")?;
-        Ok(tools::command(&cargo, &self.folder()))
+    pub(crate) fn cargo(&self) -> Command {
+        tools::command(find_cargo().unwrap_or_else(|| "cargo".into()), &self.folder)
     }
 
-    /// Has cargo build what is missing or out of date; its messages go to standard error.
+    /// Has cargo build these crates if they are missing or out of date; its messages go to standard
+    /// error. Without cargo they are taken as they are.
     ///
-    /// Always the workspace's default members together: the features of a dependency are those that the
-    /// packages of one build ask for, so that a program built beside others would be another one, and
-    /// would be built twice. `others` come on top.
-    fn build_crates(&self, others: &[&str]) -> anyhow::Result<()> {
-        let apart = (!others.is_empty()).then_some(others);
-        for packages in iter::once(&[][..]).chain(apart) {
-            let built = self.cargo_build(&self.folder(), &self.target, packages);
-            let status = built
-                .and_then(|mut build| run(&mut build, "the programs").context("cannot run cargo"));
-            match status {
-                Ok(status) => {
-                    ensure!(status.success(), "cargo could not build the programs: {status}")
-                }
-                Err(e) => {
-                    let why = format!("{e:#}");
-                    console::say(format_args!("switchcost: {why}; using the programs as they are"));
-                    return Ok(());
-                }
-            }
+    /// The workspace's default members are always built together: the features of a dependency are those
+    /// that the packages of one build ask for, so that a program built beside others would be another
+    /// one, and would be built twice.
+    pub(crate) fn bring_up_to_date(&self, crates: &[&str]) -> anyhow::Result<()> {
+        if crates.is_empty() {
+            return Ok(());
+        }
+        if find_cargo().is_none() {
+            let why = "PATH has no cargo: install it; using the programs as they are";
+            console::say(format_args!("switchcost: {why}"));
+            return Ok(());
+        }
+        let defaults = self.default_members();
+        let is_apart = |name: &&str| !defaults.iter().any(|default| default == name);
+        let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
+        self.cargo_build(&self.folder, &self.target, &[])?;
+        if !apart.is_empty() {
+            self.cargo_build(&self.folder, &self.target, &apart)?;
         }
         Ok(())
     }
 
-    /// Cargo's build of packages of `sources`, with this one's profile; of the default members where none
-    /// is named.
-    fn cargo_build(
+    /// Has cargo build packages of `sources`, the default members if none is named, with this one's
+    /// profile, into a target folder.
+    pub(crate) fn cargo_build(
         &self,
         sources: &Path,
         target: &Path,
         packages: &[&str],
-    ) -> anyhow::Result<Command> {
-        let mut command = self.cargo()?;
-        command.args(["build", "--quiet", "--locked", "--manifest-path"]);
-        command.arg(sources.join("Cargo.toml")).arg("--target-dir").arg(target);
-        command.arg("--profile").arg(&self.profile);
-        for name in packages {
-            command.args(["--package", name]);
-        }
-        Ok(command)
+    ) -> anyhow::Result<()> {
+        let mut command = self.cargo();
+        command.args(["build", "--quiet", "--locked", "--profile", &self.profile]);
+        command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
+        command.arg("--target-dir").arg(target);
+        command.args(packages.iter().flat_map(|name| ["--package", name]));
+        build(&mut command, "the programs")
+            .map_err(|why| anyhow!("cargo could not build the programs: {why}"))
+    }
+
+    /// Folder of a target folder's executables.
+    pub(crate) fn profile_folder(&self, target: &Path) -> PathBuf {
+        target.join(if self.profile == "dev" { "debug" } else { &self.profile })
     }
 
     /// Crates that are built together, whatever is wanted.
     fn default_members(&self) -> Vec<String> {
-        let members = || -> Option<Vec<String>> {
-            let manifest: toml::Table = fs::read_to_string(&self.manifest).ok()?.parse().ok()?;
-            let members = manifest.get("workspace")?.get("default-members")?.as_array()?;
-            Some(members.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect())
-        };
-        members().unwrap_or_default()
+        let manifest = fs::read_to_string(self.folder.join("Cargo.toml")).unwrap_or_default();
+        let manifest: toml::Table = manifest.parse().unwrap_or_default();
+        let members = manifest.get("workspace").and_then(|w| w.get("default-members")?.as_array());
+        let names = members.into_iter().flatten().filter_map(toml::Value::as_str);
+        names.map(str::to_owned).collect()
     }
 
     /// Builds a table's program; messages go to standard error.
-    ///
-    /// # Errors
-    /// Why it cannot be built, in a line.
-    pub(crate) fn build(&self, words: &[String]) -> Result<(), String> {
+    pub(crate) fn build_by(&self, words: &[String]) -> Result<(), String> {
         let executables = self.executables();
-        let words =
-            words.iter().map(|word| word.replace(EXECUTABLES, &executables.to_string_lossy()));
-        let words: Vec<String> = words.collect();
+        let bin = executables.to_string_lossy();
+        let words: Vec<String> = words.iter().map(|w| w.replace(EXECUTABLES, &bin)).collect();
         let Some((name, args)) = words.split_first() else {
             return Ok(());
         };
-        let failed = |why: String| format!("it cannot be built: {}: {why}", words.join(" "));
-        let tool = match name.as_str() {
-            "cargo" => cargo(),
-            name if name.contains('/') => Some(self.folder().join(name)),
-            name => tools::find(name),
-        };
-        let tool = tool.ok_or_else(|| failed(format!("PATH has no {name}")))?;
-        fs::create_dir_all(&executables).map_err(|e| failed(e.to_string()))?;
-        let mut command = tools::command(&tool, &self.folder());
-        command.args(args).env("CARGO_TARGET_DIR", &self.target);
-        let what = format!("a program ({name})");
-        let status = run(command.stdout(io::stderr()), &what).map_err(|e| failed(e.to_string()))?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(failed(status.to_string())),
-        }
+        let mut command =
+            if name == "cargo" { self.cargo() } else { tools::command(name, &self.folder) };
+        command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
+        let made = fs::create_dir_all(&executables).map_err(|e| e.to_string());
+        made.and_then(|()| build(&mut command, &format!("a program ({name})")))
+            .map_err(|why| format!("it cannot be built: {}: {why}", words.join(" ")))
     }
 }
 
 /// True if `sources` have a benchmark program of that name.
 pub(crate) fn is_crate(sources: &Path, name: &str) -> bool {
     !name.is_empty()
+        && !name.contains('/')
         && name != env!("CARGO_PKG_NAME")
         && sources.join(name).join("src/main.rs").is_file()
 }
 
 /// Cargo: the one that started this executable, or that of PATH.
-fn cargo() -> Option<PathBuf> {
+fn find_cargo() -> Option<PathBuf> {
     let named = env::var_os("CARGO").map(PathBuf::from);
     named.filter(|path| path.is_absolute()).or_else(|| tools::find("cargo"))
 }
 
 /// Runs a build, and says so on a terminal.
-fn run(command: &mut Command, what: &str) -> io::Result<std::process::ExitStatus> {
-    let show = |line: &str| {
-        if io::stderr().is_terminal() {
-            progress::draw(line);
-        }
-    };
-    show(&format!("bringing {what} up to date …"));
+fn build(command: &mut Command, what: &str) -> Result<(), String> {
+    progress::draw(&format!("bringing {what} up to date …"));
     let status = command.status();
-    show("");
-    status
+    progress::draw("");
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(status.to_string()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// Output of a tool that succeeds, trimmed.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run {name}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    ensure!(!lines.is_empty(), "{name}: {}", output.status);
+    bail!("{name}: {}", lines.join("; "))
 }

@@ -1,6 +1,7 @@
 //! Plans: sections of rows and columns, read from TOML.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,27 +10,26 @@ use facts::machine::cpu_map::Relation;
 use facts::{Also, Metric};
 use serde::Deserialize;
 
-use crate::plan::setting::{Policy, Setting};
+use crate::plan::scheduling::{Policy, Setting};
 
-pub mod answer;
 mod built_in;
 mod check;
 pub(crate) mod checkout;
 pub mod duel;
+pub mod feasibility;
 pub mod placement;
 pub mod programs;
 pub mod range;
-pub mod setting;
+pub mod scheduling;
 pub mod side;
-pub mod subject;
 pub mod sweep;
 mod table;
 pub(crate) mod values;
 
 pub use built_in::{BUILT_IN, BuiltIn};
-use check::printable;
+use check::ensure_printable;
 
-pub(crate) use check::ensure_others;
+pub(crate) use check::ensure_no_runner_flags;
 pub use table::{ProgramTable, ProgramTables, built_in_tables};
 
 /// Sections to measure, in rounds.
@@ -76,7 +76,7 @@ pub struct Section {
 pub struct Column {
     /// Its heading.
     pub name: String,
-    /// The benchmark program, where it is the columns that differ in it, and not the rows.
+    /// The benchmark program, if the columns differ in it, and not the rows.
     pub program: Option<String>,
     /// Flags that make the variant.
     #[serde(default)]
@@ -88,7 +88,7 @@ pub struct Column {
     pub cpus: Option<Relation>,
     /// Scheduling policy.
     pub policy: Option<Policy>,
-    /// True if its tasks are not held for a look at their memory.
+    /// True if its tasks are not held while their memory is read.
     #[serde(default)]
     pub skip_hold: bool,
 }
@@ -99,7 +99,7 @@ pub struct Column {
 pub struct Row {
     /// Its name in the table.
     pub name: String,
-    /// The benchmark program; empty where the columns name theirs.
+    /// The benchmark program; empty if the columns name theirs.
     #[serde(default)]
     pub program: String,
     /// Its flags, besides those below.
@@ -126,12 +126,12 @@ pub struct Row {
     pub baseline: Option<String>,
     /// The row to divide by in each round.
     pub versus: Option<String>,
-    /// Name in the answer, which sets this row, a thread's, against the one it is divided by.
+    /// Name in the answer, which compares this row, a thread's, to the one it is divided by.
     pub answer: Option<String>,
     /// True for work that depends on the machine alone.
     #[serde(default)]
     pub yardstick: bool,
-    /// True for work that programs do every day, which the answer sets against a switch.
+    /// True for work that programs do every day, which the answer compares to a switch.
     #[serde(default)]
     pub everyday: bool,
     /// True if each round has a second, equal process: how far two equal runs are apart.
@@ -174,7 +174,7 @@ pub struct Case {
     pub twin: bool,
     /// Side of a duel.
     pub side: Option<facts::Side>,
-    /// True if it takes no turns: its figure is no time of iterations, or it takes most of the machine.
+    /// True if it takes no turns: it may take most of the machine.
     pub alone: bool,
     /// Value of the flag that a curve or a slope runs over.
     pub x: Option<u64>,
@@ -195,66 +195,73 @@ pub const COUNTS_OF_A_SLOPE: usize = 8;
 
 impl Plan {
     /// The plan that runs when no other is named.
-    ///
-    /// # Errors
-    /// None but for a fault in the built-in text, which a test excludes.
     pub fn built_in() -> anyhow::Result<Self> {
         built_in::DEFAULT.plan()
     }
 
     /// The plan of the memory that tasks hold, which is built in too.
-    ///
-    /// # Errors
-    /// As [`Plan::built_in`].
     pub fn memory() -> anyhow::Result<Self> {
         built_in::MEMORY.plan()
     }
 
-    /// Reads a plan.
-    ///
-    /// # Errors
-    /// Says which line or which name is wrong.
+    /// Reads a plan, and checks it.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let plan: Plan = toml::from_str(text)?;
-        plan.check()?;
-        Ok(plan)
-    }
-
-    fn check(&self) -> anyhow::Result<()> {
-        ensure!(self.rounds != Some(0), "rounds: at least one");
+        ensure!(plan.rounds != Some(0), "rounds: at least one");
         ensure!(
-            self.rounds.is_some() != self.budget.is_some(),
+            plan.rounds.is_some() != plan.budget.is_some(),
             "write either rounds, their number, or budget, a time for them such as \"60s\""
         );
-        ensure!(!self.sections.is_empty(), "there is no [[section]]");
-        for (name, table) in &self.programs {
+        ensure!(!plan.sections.is_empty(), "there is no [[section]]");
+        for (name, table) in &plan.programs {
             table.check(name)?;
         }
         let mut titles = HashSet::new();
-        for section in &self.sections {
-            printable("a title", &section.title)?;
-            ensure!(
-                titles.insert(&section.title),
-                "two sections have the title '{}'",
-                section.title
-            );
-            section.check().with_context(|| format!("section '{}'", section.title))?;
+        for section in &plan.sections {
+            ensure_printable("a title", &section.title)?;
+            let title = &section.title;
+            ensure!(titles.insert(title), "two sections have the title '{title}'");
+            section.check().with_context(|| format!("section '{title}'"))?;
         }
-        Ok(())
+        Ok(plan)
     }
 
-    /// The same plan in a quarter of the time: fewer rounds, shorter ones, one run for each task count.
-    /// Its intervals are wider.
+    /// The same plan, in which a relative path of a program (it has a `/`) starts in `folder`.
+    #[must_use]
+    pub fn with_paths_from(mut self, folder: &Path) -> Self {
+        for section in &mut self.sections {
+            let columns = section.columns.iter_mut().filter_map(|column| column.program.as_mut());
+            let programs = section.rows.iter_mut().map(|row| &mut row.program).chain(columns);
+            for program in programs.filter(|program| program.contains('/')) {
+                *program = folder.join(&*program).to_string_lossy().into_owned();
+            }
+        }
+        self
+    }
+
+    /// The same plan in a quarter of the time: fewer rounds, and shorter ones.
     pub fn quickened(mut self) -> Self {
         self.budget = self.budget.map(|budget| budget.min(QUICK));
         self.rounds = self.rounds.map(|rounds| rounds.min(5));
-        for rounds in self.sections.iter_mut().filter_map(|s| s.rounds.as_mut()) {
-            *rounds = (*rounds).min(5);
-        }
-        for row in self.sections.iter_mut().flat_map(|s| &mut s.rows) {
-            if row.tasks.is_empty() {
+        for section in &mut self.sections {
+            section.rounds = section.rounds.map(|rounds| rounds.min(5));
+            for row in section.rows.iter_mut().filter(|row| row.tasks.is_empty()) {
                 row.iters = row.iters.div_ceil(4);
                 row.warmup = row.warmup.div_ceil(4);
+            }
+        }
+        self
+    }
+
+    /// The same plan with three task counts of each slope: the fewest, the most and one between. More
+    /// pairs of a duel are worth more than more counts.
+    #[must_use]
+    pub fn with_three_counts(mut self) -> Self {
+        for row in self.sections.iter_mut().flat_map(|section| &mut section.rows) {
+            row.tasks.sort_unstable();
+            row.tasks.dedup();
+            if let [first, .., last] = row.tasks[..] {
+                row.tasks = vec![first, row.tasks[(row.tasks.len() - 1) / 2], last];
             }
         }
         self
@@ -277,45 +284,39 @@ impl Plan {
         self
     }
 
-    /// The cases in the plan's order.
+    /// The cases in the plan's order; `quick` runs each task count of a slope once.
     pub fn cases(&self, quick: bool) -> Vec<Case> {
         let mut cases = Vec::new();
         let mut index = 0;
         for section in &self.sections {
-            let plain = [Column::default()];
-            let columns = match section.columns.is_empty() {
-                true => &plain[..],
-                false => &section.columns[..],
-            };
             let table = Arc::new(facts::Section {
                 title: section.title.clone(),
                 metric: section.metric.clone(),
                 also: section.also.clone(),
             });
-            for row in &section.rows {
-                for column in columns {
-                    let case = Case {
-                        rounds: section.rounds.or(self.rounds).unwrap_or(u32::MAX),
-                        index,
-                        section: table.clone(),
-                        ..row.case(&section.title, column)
-                    };
-                    index += 1;
-                    if row.tasks.is_empty() {
-                        cases.extend(row.twin.then(|| case.twin()).flatten());
-                        cases.push(case);
-                        continue;
-                    }
-                    let rounds = match quick {
-                        true => 1,
-                        false => section.rounds.unwrap_or(REPEATS_OF_A_COUNT),
-                    };
-                    cases.extend(row.tasks.iter().map(|&tasks| {
-                        let mut case = case.clone();
-                        case.flags.extend(["--tasks".to_owned(), tasks.to_string()]);
-                        case.x = Some(tasks.into());
-                        Case { rounds, ..case }
-                    }));
+            let one = [Column::default()];
+            let columns = if section.columns.is_empty() { &one[..] } else { &section.columns[..] };
+            for (row, column) in
+                section.rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column)))
+            {
+                let case = Case {
+                    rounds: section.rounds.or(self.rounds).unwrap_or(u32::MAX),
+                    index,
+                    section: table.clone(),
+                    ..row.case(&section.title, column)
+                };
+                index += 1;
+                if row.tasks.is_empty() {
+                    cases.extend(case.twin().filter(|_| row.twin));
+                    cases.push(case);
+                    continue;
+                }
+                let repeats = section.rounds.unwrap_or(REPEATS_OF_A_COUNT);
+                for &tasks in &row.tasks {
+                    let mut case = Case { rounds: if quick { 1 } else { repeats }, ..case.clone() };
+                    case.flags.extend(["--tasks".to_owned(), tasks.to_string()]);
+                    case.x = Some(tasks.into());
+                    cases.push(case);
                 }
             }
         }
@@ -350,20 +351,14 @@ impl Case {
         args
     }
 
-    /// What is printed of it where it is not run: its program, its flags and how it is started.
+    /// Its program, its flags and how it is started, for `--list`.
     pub fn command(&self) -> String {
         let mut words = vec![self.program.clone()];
         words.extend(self.flags.iter().cloned());
         words.push(format!("--iters {} --warmup {}", self.iters, self.warmup));
-        if self.pin {
-            words.push("(pinned)".to_owned());
-        }
-        if let Some(relation) = self.relation {
-            words.push(format!("(two CPUs: {})", relation.name()));
-        }
-        if let Some(policy) = self.setting.policy {
-            words.push(format!("(policy {})", policy.name()));
-        }
+        words.extend(self.pin.then(|| "(pinned)".to_owned()));
+        words.extend(self.relation.map(|relation| format!("(two CPUs: {})", relation.name())));
+        words.extend(self.setting.policy.map(|policy| format!("(policy {})", policy.name())));
         words.join(" ")
     }
 }

@@ -2,37 +2,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use facts::{Build, Side, not_run};
+use facts::{Build, Side};
 
-use crate::plan::checkout::{Checkout, EXECUTABLES};
+use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
 use crate::plan::{Case, ProgramTable, ProgramTables};
+use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
 use crate::system::tools;
 
-/// Programs by the names that a plan or a command line gives them.
-#[derive(Clone, Debug)]
+/// Programs of a run, by the side of a duel and the name that a plan or a command line gives them.
+#[derive(Clone, Debug, Default)]
 pub struct Programs {
-    /// Each with its executable, or with the reason why there is none.
-    found: BTreeMap<String, Result<Executable, String>>,
+    found: BTreeMap<(Option<Side>, String), Result<Executable, Missing>>,
     checkout: Option<Checkout>,
 }
 
-/// Executables of a run by the side of a duel and the name, or the reasons why there are none.
-#[derive(Clone, Debug, Default)]
-pub struct Executables(pub BTreeMap<(Option<Side>, String), Result<Executable, String>>);
+/// Reason why a program is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// This machine lacks what builds it: its cases are not run.
+    Unavailable(String),
+    /// It should be there: its cases fail.
+    Failed(String),
+}
 
-impl Executables {
-    /// Executable of a case.
-    ///
-    /// # Errors
-    /// When it is not there.
-    pub fn of(&self, case: &Case) -> anyhow::Result<&Executable> {
-        let found = self.0.get(&(case.side, case.program.clone()));
-        found.context("it was not looked for")?.as_ref().map_err(|why| anyhow!("{why}"))
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Missing::Unavailable(why) | Missing::Failed(why)) = self;
+        f.write_str(why)
     }
 }
 
@@ -45,89 +47,87 @@ pub(crate) struct Places {
 }
 
 impl Programs {
-    /// Programs of these names, after cargo and the tables' own builds have brought them up to date.
+    /// Programs of these names, after cargo and the tables' own builds have brought them up to date; an
+    /// error if one without a table is not there.
     ///
     /// A name is a table's, or that of an executable beside this one, a path one with a `/`. Only a
-    /// checkout builds: where this executable is not in a cargo target folder whose workspace is still
+    /// checkout builds: if this executable is not in a cargo target folder whose workspace is still
     /// there, or cargo is not installed, the executables are taken as they are.
-    ///
-    /// # Errors
-    /// When cargo's build fails, or an executable without a table is not there. A table's program
-    /// that is not there is told of by [`Programs::missing`].
     pub fn up_to_date<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
         tables: &ProgramTables,
     ) -> anyhow::Result<Self> {
-        let programs = Programs::find(wanted, tables)?;
-        for (name, found) in &programs.found {
-            if let (Err(why), false) = (found, tables.contains_key(name)) {
-                return Err(anyhow!("{why}"));
-            }
-        }
-        Ok(programs)
+        let wanted: BTreeSet<&str> = wanted.into_iter().collect();
+        ensure_known(wanted.iter().copied(), tables)?;
+        Programs::find(wanted, tables)
     }
 
-    /// The same where any executable may be missing.
-    ///
-    /// # Errors
-    /// When cargo's build fails, or the checkout has no such program.
+    /// The same, but any executable may be missing.
     pub fn find<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
         tables: &ProgramTables,
     ) -> anyhow::Result<Self> {
         let places = Places::find()?;
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
-        let is_crate = |name: &&&str| !name.contains('/') && !tables.contains_key(**name);
-        let crates: BTreeSet<&str> = wanted.iter().filter(is_crate).copied().collect();
-        if let (Some(checkout), false) = (&places.checkout, crates.is_empty()) {
-            checkout.bring_up_to_date(&crates, &places.beside)?;
+        if let Some(checkout) = &places.checkout {
+            let is_built = |name: &&str| !tables.contains_key(*name) && places.has_crate(name);
+            let crates: Vec<&str> = wanted.iter().copied().filter(is_built).collect();
+            checkout.bring_up_to_date(&crates)?;
         }
-        let found = wanted.iter().map(|&name| {
-            let executable = match tables.get(name) {
+        let found = wanted.into_iter().map(|name| {
+            let found = match tables.get(name) {
                 Some(table) => places.of_table(table),
-                None if name.contains('/') => is_there(PathBuf::from(name)),
-                None => places.beside(name),
+                None => places.of_name(name).map_err(Missing::Failed),
             };
-            (name.to_owned(), executable)
+            ((None, name.to_owned()), found)
         });
         Ok(Programs { found: found.collect(), checkout: places.checkout })
     }
 
-    /// All of them, of no side of a duel.
-    pub fn executables(&self) -> Executables {
-        let found = self.found.iter();
-        Executables(found.map(|(name, found)| ((None, name.clone()), found.clone())).collect())
+    /// Adds a program of a side of a duel.
+    pub(super) fn insert(&mut self, side: Side, name: &str, executable: Executable) {
+        self.found.insert((Some(side), name.to_owned()), Ok(executable));
     }
 
-    /// Build that they are of.
+    /// Build that they are of; of a duel's sides, only what both have in common.
     pub fn build(&self) -> Build {
         let (git_revision, dirty) = self.checkout.as_ref().map_or((None, None), Checkout::revision);
         Build { git_revision, dirty, ..facts::build::current() }
     }
 
-    /// Reason why a program is not there; `None` where it is.
-    pub fn missing(&self, name: &str) -> Option<&str> {
-        match self.found.get(name) {
-            Some(Err(why)) => Some(why),
-            _ => None,
-        }
+    /// Executable of a case.
+    pub fn of(&self, case: &Case) -> Result<&Executable, Missing> {
+        self.get(case.side, &case.program)
     }
 
-    /// Executable of a program.
-    ///
-    /// # Errors
-    /// When it is not there.
+    /// Executable of a program without sides.
     pub fn executable(&self, name: &str) -> anyhow::Result<&Executable> {
-        let found = self.found.get(name).context("it was not looked for")?;
-        found.as_ref().map_err(|why| anyhow!("{why}"))
+        self.get(None, name).map_err(|why| anyhow!("{why}"))
     }
+
+    fn get(&self, side: Option<Side>, name: &str) -> Result<&Executable, Missing> {
+        let found = self.found.get(&(side, name.to_owned()));
+        let found = found.ok_or_else(|| Missing::Failed("it was not looked for".to_owned()))?;
+        found.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// Checks, without a build, that each program has a table, is a crate of the checkout, or is there.
+pub fn ensure_known<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    tables: &ProgramTables,
+) -> anyhow::Result<()> {
+    let places = Places::find()?;
+    for name in names {
+        if !tables.contains_key(name) && !places.has_crate(name) {
+            places.of_name(name).map_err(BadUsage::new)?;
+        }
+    }
+    Ok(())
 }
 
 impl Places {
     /// Those of this executable.
-    ///
-    /// # Errors
-    /// When it cannot be told where it is.
     pub(crate) fn find() -> anyhow::Result<Self> {
         let this = this_executable()?;
         let mut folder = this.parent().context("this executable is in no folder")?;
@@ -138,36 +138,50 @@ impl Places {
         Ok(Places { beside: folder.to_owned(), checkout: Checkout::of(folder) })
     }
 
-    /// An executable beside this one.
-    fn beside(&self, name: &str) -> Result<Executable, String> {
-        let folder = &self.beside;
-        is_there(folder.join(name)).map_err(|_| {
-            format!(
+    /// True if the checkout builds a program of that name.
+    fn has_crate(&self, name: &str) -> bool {
+        self.checkout.as_ref().is_some_and(|checkout| is_crate(&checkout.folder, name))
+    }
+
+    /// An executable at a path, or beside this one.
+    fn of_name(&self, name: &str) -> Result<Executable, String> {
+        let path = if name.contains('/') { PathBuf::from(name) } else { self.beside.join(name) };
+        if path.is_file() && name != env!("CARGO_PKG_NAME") {
+            return Ok(path.into());
+        }
+        Err(match &self.checkout {
+            _ if name.contains('/') => format!("there is no program {name}"),
+            Some(checkout) => {
+                format!("there is no benchmark program '{name}' in {}", checkout.folder.display())
+            }
+            None => format!(
                 "the program '{name}' is not in {}: build it there by `cargo build --release --workspace`, or copy it beside switchcost",
-                folder.display()
-            )
+                self.beside.display()
+            ),
         })
     }
 
-    /// The executable of a table, built first where this is a checkout.
-    fn of_table(&self, table: &ProgramTable) -> Result<Executable, String> {
-        if let Some(tool) = table.needs.iter().find(|tool| tools::find(tool).is_none()) {
-            // What is built already needs no tool that builds it.
-            let built = || self.executable(table).filter(|_| self.checkout.is_none());
-            return built()
-                .ok_or_else(|| not_run(format!("it needs {tool}, and PATH has none: install it")));
+    /// The executable of a table, built first if this is a checkout.
+    fn of_table(&self, table: &ProgramTable) -> Result<Executable, Missing> {
+        let lacking = table.needs.iter().find(|tool| tools::find(tool).is_none());
+        if let (None, Some(checkout)) = (lacking, &self.checkout) {
+            checkout.build_by(&table.build).map_err(Missing::Failed)?;
         }
-        if let (Some(checkout), false) = (&self.checkout, table.build.is_empty()) {
-            checkout.build(&table.build)?;
-        }
-        self.executable(table).ok_or_else(|| {
+        // What is built already needs no tool that builds it, but may be out of date in a checkout.
+        let found = self.executable(table).filter(|_| lacking.is_none() || self.checkout.is_none());
+        found.ok_or_else(|| {
             let program = table.run.first().map_or("", String::as_str);
             let folder = self.beside.display();
-            match self.checkout {
-                Some(_) => format!("there is no {program}, neither built nor in {folder}"),
-                None => not_run(format!(
+            match (lacking, &self.checkout) {
+                (Some(tool), _) => {
+                    Missing::Unavailable(format!("it needs {tool}, and PATH has none: install it"))
+                }
+                (None, None) => Missing::Unavailable(format!(
                     "there is no {program} in {folder}, and only a checkout builds it"
                 )),
+                (None, Some(_)) => {
+                    Missing::Failed(format!("there is no {program}, neither built nor in {folder}"))
+                }
             }
         })
     }
@@ -175,65 +189,34 @@ impl Places {
     /// The executable that a table's first word names.
     fn executable(&self, table: &ProgramTable) -> Option<Executable> {
         let (program, args) = table.run.split_first()?;
-        let checkout = self.checkout.as_ref();
-        let path = match program.contains('/') {
-            true => checkout.map_or(PathBuf::new(), Checkout::folder).join(program),
-            false => checkout
-                .map(Checkout::executables)
-                .into_iter()
-                .chain([self.beside.clone()])
-                .map(|folder| folder.join(program))
-                .find(|path| path.is_file())
-                .or_else(|| tools::find(program))?,
+        let folder = self.checkout.as_ref().map(|checkout| checkout.folder.clone());
+        let built = self.checkout.as_ref().map_or(self.beside.clone(), Checkout::executables);
+        let path = if program.contains('/') {
+            Some(folder.clone().unwrap_or_default().join(program)).filter(|path| path.is_file())
+        } else {
+            let known = [&built, &self.beside].map(|folder| folder.join(program));
+            known.into_iter().find(|path| path.is_file()).or_else(|| tools::find(program))
         };
-        let built = checkout.map_or(self.beside.clone(), Checkout::executables);
         let args = args.iter().map(|word| word.replace(EXECUTABLES, &built.to_string_lossy()));
-        path.is_file().then(|| Executable {
-            path,
-            args: args.collect(),
-            folder: checkout.map(Checkout::folder),
-        })
+        Some(Executable { path: path?, args: args.collect(), folder })
     }
 }
 
-fn is_there(path: PathBuf) -> Result<Executable, String> {
-    match path.is_file() {
-        true => Ok(path.into()),
-        false => Err(format!("there is no program {}", path.display())),
-    }
-}
-
-/// Path of this executable. The kernel tells in /proc; where that is not mounted, the command line
-/// does, if it has a path in it.
+/// Path of this executable. The kernel tells in /proc; if that is not mounted, the command line does,
+/// provided that it has a path in it.
 fn this_executable() -> anyhow::Result<PathBuf> {
-    let untold = match env::current_exe() {
-        Ok(path) => return Ok(path),
-        Err(e) => e,
-    };
-    let typed = env::args_os().next().map(PathBuf::from).unwrap_or_default();
-    let has_folder = typed.parent().is_some_and(|folder| folder != Path::new(""));
-    match fs::canonicalize(&typed) {
-        Ok(path) if has_folder => Ok(path),
-        _ => Err(untold).context(
+    env::current_exe().or_else(|untold| {
+        let typed = env::args_os().next().map(PathBuf::from).unwrap_or_default();
+        let has_folder = typed.parent().is_some_and(|folder| folder != Path::new(""));
+        fs::canonicalize(&typed).ok().filter(|_| has_folder).ok_or(untold).context(
             "cannot find this executable, and the programs beside it: start it by its path, such as ./switchcost",
-        ),
-    }
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
-
-    fn places() -> (tempfile::TempDir, Places) {
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("here");
-        fs::write(&program, "").unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let places = Places { beside: folder.path().to_owned(), checkout: None };
-        (folder, places)
-    }
 
     fn table(run: &[&str], needs: &[&str]) -> ProgramTable {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
@@ -242,42 +225,31 @@ mod tests {
 
     #[test]
     fn without_a_checkout_nothing_is_built_and_what_is_beside_is_taken() {
-        let (folder, places) = places();
-        let found = places.of_table(&table(&["here", "x", "{bin}/y"], &["no-such-tool"]));
-        let executable = found.unwrap();
-        let in_folder = |name| folder.path().join(name);
-        assert_eq!(executable.path, in_folder("here"));
-        assert_eq!(executable.args, ["x", in_folder("y").to_str().unwrap()]);
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("here"), "").unwrap();
+        let places = Places { beside: folder.path().to_owned(), checkout: None };
+        let found = places.of_table(&table(&["here", "x", "{bin}/y"], &["no-such-tool"])).unwrap();
+        assert_eq!(found.path, folder.path().join("here"));
+        assert_eq!(found.args, ["x", folder.path().join("y").to_str().unwrap()]);
+        assert!(places.of_table(&table(&["sh"], &["sh"])).is_ok());
         for (needs, word) in [(&[][..], "only a checkout"), (&["no-such-tool"], "PATH has")] {
             let why = places.of_table(&table(&["there"], needs)).unwrap_err();
-            assert!(why.starts_with("not run: ") && why.contains(word), "{why}");
+            assert!(matches!(&why, Missing::Unavailable(why) if why.contains(word)), "{why}");
         }
-        assert!(places.of_table(&table(&["sh"], &["sh"])).is_ok());
-    }
-
-    #[test]
-    fn a_path_is_taken_as_it_is() {
-        let (folder, _) = places();
-        let path = folder.path().join("here");
-        let name = path.to_str().unwrap();
-        let programs = Programs::up_to_date([name], &ProgramTables::new()).unwrap();
-        assert_eq!(programs.executable(name).unwrap(), &Executable::from(path.clone()));
-        let other = folder.path().join("there");
-        let none = Programs::up_to_date([other.to_str().unwrap()], &ProgramTables::new());
-        assert!(none.unwrap_err().to_string().contains("there is no program"));
     }
 
     #[test]
     fn a_build_that_fails_is_the_reason_of_its_program_alone() {
-        let (_folder, mut places) = places();
-        places.checkout = Checkout::of(Places::find().unwrap().beside.as_path());
+        let places = Places::find().unwrap();
         if places.checkout.is_none() {
-            crate::system::console::say(format_args!(
-                "skipped: the tests are not in a checkout's target folder"
+            return crate::system::console::say(format_args!(
+                "skipped: not in a checkout's target folder"
             ));
-            return;
         }
         let why = places.of_table(&table(&["here"], &[])).unwrap_err();
-        assert!(why.contains("false: exit status: 1"), "{why}");
+        assert!(
+            matches!(&why, Missing::Failed(why) if why.contains("false: exit status: 1")),
+            "{why}"
+        );
     }
 }

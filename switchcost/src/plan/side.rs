@@ -7,18 +7,16 @@ use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 use self::build::Tree;
-use crate::plan::checkout::{Checkout, is_crate};
+use self::lock::{Lock, short};
+use crate::plan::checkout::is_crate;
 use crate::plan::programs::Places;
 use crate::system::executable::Executable;
 
 mod build;
-mod resolved;
-
-pub(super) use resolved::{Lock, expect_no_patch};
-pub use resolved::{Package, Resolved};
+mod lock;
 
 /// One side, as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,18 +40,14 @@ impl FromStr for Side {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_word = |word: &str, more: &str| {
-            word.starts_with(|c: char| c.is_ascii_alphanumeric())
-                && word.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
-        };
         if text == "." {
             return Ok(Side::Sources);
         }
         if let Some(revision) = text.strip_prefix("git:") {
-            return match revision.is_empty() || revision.starts_with('-') {
-                true => Err("git: needs a revision, such as git:main".to_owned()),
-                false => Ok(Side::Revision(revision.to_owned())),
-            };
+            if revision.is_empty() || revision.starts_with('-') {
+                return Err("git: needs a revision, such as git:main".to_owned());
+            }
+            return Ok(Side::Revision(revision.to_owned()));
         }
         let path = PathBuf::from(text);
         if path.is_dir() {
@@ -68,6 +62,12 @@ impl FromStr for Side {
                 .to_owned()),
         }
     }
+}
+
+/// True for ASCII letters, digits and the characters of `more`, the first one no other.
+fn is_word(text: &str, more: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
 }
 
 impl fmt::Display for Side {
@@ -85,190 +85,126 @@ impl fmt::Display for Side {
 /// The programs of a side, all in one folder.
 #[derive(Debug)]
 pub struct Programs {
+    side: String,
     folder: PathBuf,
-    side: Side,
-    resolved: Resolved,
-    /// Sources that they were built from, with their lock file.
-    built: Option<(PathBuf, Lock)>,
+    /// Sources that they are built from.
+    tree: Option<Tree>,
+    /// What the side was resolved to: crates, commit or folder, in a line.
+    resolved: String,
 }
 
-/// Where a side's programs come from.
-enum Source {
-    /// They are in this folder.
-    Built(PathBuf),
-    /// They are built.
-    Sources(Checkout, Tree),
-}
-
-/// Reason why a program cannot differ between two sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sameness {
-    /// The two executables are equal, byte by byte.
-    Bytes,
-    /// Neither its own sources nor any crate that it is built from differ.
-    Sources,
-}
-
-/// Programs of both sides, built where a side is not a folder. Both are looked for before either is built,
+/// Programs of both sides, built unless a side is a folder. Both are looked for before either is built,
 /// which takes minutes.
-///
-/// # Errors
-/// When a side does not exist, or cannot be built.
 pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[Programs; 2]> {
-    let [first, second] = sides;
-    let sources = [first.source()?, second.source()?];
-    refuse_mixed_features(sides, &sources)?;
+    let places = Places::find()?;
+    let find = |side: &Side| side.find(&places).with_context(|| side.to_string());
+    let mut both = [find(sides[0])?, find(sides[1])?];
+    refuse_mixed_features(&both, &places)?;
     // The features of a dependency are those that the programs of one build ask for. So both sides build
     // the same programs.
-    let crates: Vec<&str> =
-        wanted.iter().filter(|name| sources.iter().all(|s| s.may_have(name))).copied().collect();
-    let is_built = sources.iter().any(|source| matches!(source, Source::Sources(..)));
+    let is_in_both = |name: &&str| both.iter().all(|programs| programs.may_have(name));
+    let crates: Vec<&str> = wanted.iter().copied().filter(is_in_both).collect();
     ensure!(
-        !crates.is_empty() || !is_built,
-        "{first} and {second}: none of the plan's programs is in the sources of both"
+        !crates.is_empty() || both.iter().all(|programs| programs.tree.is_none()),
+        "{} and {}: none of the plan's programs is in the sources of both",
+        sides[0],
+        sides[1]
     );
-    let names: BTreeSet<&str> = sides.into_iter().filter_map(Side::dependency).collect();
-    let [first_source, second_source] = sources;
-    Ok([first.build(first_source, &crates, &names)?, second.build(second_source, &crates, &names)?])
+    for programs in &mut both {
+        if let (Some(checkout), Some(tree)) = (&places.checkout, &programs.tree) {
+            let built = checkout
+                .cargo_build(&tree.sources, &tree.target, &crates)
+                .and_then(|()| tree.describe(sides));
+            programs.resolved = built.with_context(|| programs.side.clone())?;
+        }
+    }
+    Ok(both)
 }
 
 /// Refuses this build's own executables beside a side that is built: cargo built them together with the
 /// runner, which asks dependencies for more features. Equal sources would differ in the layout of their
 /// code, and so in time.
-fn refuse_mixed_features(sides: [&Side; 2], sources: &[Source; 2]) -> anyhow::Result<()> {
-    let ((side, folder), other) = match sources {
-        [Source::Built(folder), Source::Sources(..)] => ((sides[0], folder), sides[1]),
-        [Source::Sources(..), Source::Built(folder)] => ((sides[1], folder), sides[0]),
-        _ => return Ok(()),
-    };
-    ensure!(
-        fs::canonicalize(folder)? != fs::canonicalize(Places::find()?.beside)?,
-        "{side}: it was built together with the runner, and its dependencies have other features than \
-         those of {other}: write . for these sources"
-    );
+fn refuse_mixed_features(both: &[Programs; 2], places: &Places) -> anyhow::Result<()> {
+    for [given, built] in [[&both[0], &both[1]], [&both[1], &both[0]]] {
+        let is_mixed = given.tree.is_none()
+            && built.tree.is_some()
+            && fs::canonicalize(&given.folder)? == fs::canonicalize(&places.beside)?;
+        ensure!(
+            !is_mixed,
+            "{}: it was built together with the runner, and its dependencies have other features than \
+             those of {}: write . for these sources",
+            given.side,
+            built.side
+        );
+    }
     Ok(())
 }
 
-/// Reason why a program need not be measured, if there is one. A program that only one side has can differ.
-///
-/// # Errors
-/// When an executable cannot be read.
-pub fn sameness(sides: [&Programs; 2], program: &str) -> io::Result<Option<Sameness>> {
-    let [Ok(first), Ok(second)] = sides.map(|side| side.executable(program)) else {
-        return Ok(None);
-    };
-    if same_bytes(&first, &second)? {
-        return Ok(Some(Sameness::Bytes));
-    }
-    let is_of_these =
-        |side: &Programs| matches!(side.side, Side::Sources | Side::Dependency { .. });
-    let [Some((_, first_lock)), Some((_, second_lock))] = sides.map(|side| side.built.as_ref())
-    else {
-        return Ok(None);
-    };
-    let is_same = sides.into_iter().all(is_of_these)
-        && first_lock.needed_by(program) == second_lock.needed_by(program);
-    Ok(is_same.then_some(Sameness::Sources))
-}
-
-/// True if two executables are equal, byte by byte.
-///
-/// # Errors
-/// When one cannot be read.
-pub fn same_bytes(first: &Executable, second: &Executable) -> io::Result<bool> {
-    let paths = [&first.path, &second.path];
-    let [first_length, second_length] = paths.map(|path| fs::metadata(path).map(|m| m.len()));
-    Ok(first_length? == second_length? && fs::read(paths[0])? == fs::read(paths[1])?)
-}
-
 impl Side {
-    fn source(&self) -> anyhow::Result<Source> {
-        self.find().with_context(|| self.to_string())
-    }
-
-    fn dependency(&self) -> Option<&str> {
-        match self {
-            Side::Dependency { name, .. } => Some(name),
-            _ => None,
-        }
-    }
-
-    /// Builds programs, and says what they are: `names` are those of the duel's dependencies.
-    fn build(
-        &self,
-        source: Source,
-        crates: &[&str],
-        names: &BTreeSet<&str>,
-    ) -> anyhow::Result<Programs> {
-        let side = self.clone();
-        let (checkout, tree) = match source {
-            Source::Sources(checkout, tree) => (checkout, tree),
-            Source::Built(folder) => {
-                let shown = Some(folder.to_string_lossy().into_owned());
-                let resolved = Resolved { folder: shown, ..Resolved::default() };
-                return Ok(Programs { folder, side, resolved, built: None });
+    /// Finds the folder or the sources; nothing is built.
+    fn find(&self, places: &Places) -> anyhow::Result<Programs> {
+        let tree = match (self, &places.checkout) {
+            (Side::Folder(_), _) | (Side::Sources, None) => None,
+            (_, None) => bail!("it must be built, and only a checkout builds: name a folder"),
+            (Side::Sources, Some(checkout)) => Some(build::these(checkout)),
+            (Side::Revision(revision), Some(checkout)) => {
+                Some(build::worktree(checkout, revision)?)
+            }
+            (Side::Dependency { name, version }, Some(checkout)) => {
+                Some(build::with_version(checkout, name, version)?)
             }
         };
-        let Tree { sources, target, commit, dirty } = tree;
-        let folder = checkout
-            .build_some(&sources, &target, crates)
-            .and_then(|folder| Ok((folder, Lock::read(&sources)?)));
-        let (folder, lock) = folder.with_context(|| self.to_string())?;
-        let dependencies = names.iter().flat_map(|name| lock.named(name)).cloned().collect();
-        let resolved = Resolved { folder: None, commit, dirty, dependencies };
-        Ok(Programs { folder, side, resolved, built: Some((sources, lock)) })
-    }
-
-    fn find(&self) -> anyhow::Result<Source> {
-        if let Side::Folder(path) = self {
-            return Ok(Source::Built(std::path::absolute(path)?));
-        }
-        let places = Places::find()?;
-        let checkout = match (self, places.checkout) {
-            (_, Some(checkout)) => checkout,
-            (Side::Sources, None) => return Ok(Source::Built(places.beside)),
-            _ => anyhow::bail!("it must be built, and only a checkout builds: name a folder"),
+        let folder = match (&tree, &places.checkout, self) {
+            (Some(tree), Some(checkout), _) => checkout.profile_folder(&tree.target),
+            (_, _, Side::Folder(path)) => std::path::absolute(path)?,
+            _ => places.beside.clone(),
         };
-        let tree = match self {
-            Side::Revision(revision) => build::worktree(&checkout, revision)?,
-            Side::Dependency { name, version } => build::with_version(&checkout, name, version)?,
-            Side::Sources | Side::Folder(_) => build::these(&checkout),
-        };
-        Ok(Source::Sources(checkout, tree))
+        let resolved = folder.to_string_lossy().into_owned();
+        Ok(Programs { side: self.to_string(), folder, tree, resolved })
     }
 }
 
-impl Source {
-    /// False if a build cannot make that program.
-    fn may_have(&self, name: &str) -> bool {
-        match self {
-            Source::Built(_) => true,
-            Source::Sources(_, tree) => is_crate(&tree.sources, name),
+impl Tree {
+    /// The crates that the sides name, as the lock file has them, and the commit, in a line.
+    fn describe(&self, sides: [&Side; 2]) -> anyhow::Result<String> {
+        let lock = Lock::read(&self.sources)?;
+        let names: BTreeSet<&str> = sides
+            .into_iter()
+            .filter_map(|side| match side {
+                Side::Dependency { name, .. } => Some(&**name),
+                _ => None,
+            })
+            .collect();
+        let packages = names.into_iter().flat_map(|name| lock.named(name));
+        let mut parts: Vec<String> = packages.map(ToString::to_string).collect();
+        parts.extend(self.commit.as_ref().map(|commit| format!("commit {}", short(commit))));
+        parts.extend((self.dirty == Some(true)).then(|| "changed since".to_owned()));
+        if parts.is_empty() {
+            parts.push("sources of an unknown revision".to_owned());
         }
+        Ok(parts.join(", "))
     }
 }
 
 impl Programs {
     /// Name of the side, and what it resolved to, in a line.
     pub fn name(&self) -> String {
-        let (side, resolved) = (self.side.to_string(), self.resolved.to_string());
-        if resolved.ends_with(&side) { resolved } else { format!("{side} ({resolved})") }
+        if self.resolved.ends_with(&self.side) {
+            return self.resolved.clone();
+        }
+        format!("{} ({})", self.side, self.resolved)
     }
 
-    /// What the side was resolved to.
-    pub fn resolved(&self) -> &Resolved {
-        &self.resolved
+    /// False if the sources have no such program. An executable may have been built before its crate was
+    /// removed.
+    fn may_have(&self, name: &str) -> bool {
+        self.tree.as_ref().is_none_or(|tree| is_crate(&tree.sources, name))
     }
 
     /// A program's executable.
-    ///
-    /// # Errors
-    /// When the side has none.
     pub fn executable(&self, name: &str) -> Result<Executable, String> {
         let path = self.folder.join(name);
-        // One that was built before its crate was removed is not of these sources.
-        let is_of_sources = self.built.as_ref().is_none_or(|(sources, _)| is_crate(sources, name));
-        if path.is_file() && !name.contains('/') && is_of_sources {
+        if path.is_file() && !name.contains('/') && self.may_have(name) {
             Ok(path.into())
         } else {
             Err(format!("{} has no program '{name}'", self.side))
@@ -276,10 +212,18 @@ impl Programs {
     }
 }
 
+/// True if both sides have a program, and equal bytes of it: nothing need be measured.
+pub fn is_same(sides: &[Programs; 2], program: &str) -> io::Result<bool> {
+    let [Ok(first), Ok(second)] = sides.each_ref().map(|side| side.executable(program)) else {
+        return Ok(false);
+    };
+    let [first_length, second_length] =
+        [fs::metadata(&first.path)?, fs::metadata(&second.path)?].map(|m| m.len());
+    Ok(first_length == second_length && fs::read(first.path)? == fs::read(second.path)?)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
@@ -292,48 +236,20 @@ mod tests {
             assert!(text.parse::<Side>().is_err(), "{text}");
         }
     }
-    /// Programs of the side `.`, with a lock file in which `program` needs this version of `tokio`.
-    fn these(folder: &Path, version: &str) -> Programs {
-        fs::create_dir_all(folder.join("built")).unwrap();
-        for (name, text) in [("program", version), ("other", version), ("equal", "equal")] {
-            fs::create_dir_all(folder.join(name).join("src")).unwrap();
-            fs::write(folder.join(name).join("src/main.rs"), "").unwrap();
-            fs::write(folder.join("built").join(name), text).unwrap();
-        }
-        let package = |name: &str, version: &str, needs: &str| {
-            format!(
-                "[[package]]\nname = '{name}'\nversion = '{version}'\ndependencies = [{needs}]\n"
-            )
-        };
-        let lock = package("program", "1.0.0", "'tokio'")
-            + &package("other", "1.0.0", "")
-            + &package("tokio", version, "");
-        fs::write(folder.join("Cargo.lock"), lock).unwrap();
-        Programs {
-            folder: folder.join("built"),
-            side: Side::Sources,
-            resolved: Resolved::default(),
-            built: Some((folder.to_owned(), Lock::read(folder).unwrap())),
-        }
-    }
 
     #[test]
-    fn a_program_differs_by_its_bytes_and_what_it_needs() {
+    fn a_program_differs_by_its_bytes() {
         let folder = tempfile::tempdir().unwrap();
-        let sides = [("a", "1.50.0"), ("b", "1.54.1")];
-        let [a, mut b] = sides.map(|(name, version)| these(&folder.path().join(name), version));
-        for (program, expected) in [
-            ("equal", Some(Sameness::Bytes)),
-            ("other", Some(Sameness::Sources)),
-            ("program", None),
-            ("none", None),
-        ] {
-            assert_eq!(sameness([&a, &b], program).unwrap(), expected, "{program}");
+        let sides = ["a", "b"].map(|side| {
+            let folder = folder.path().join(side);
+            fs::create_dir(&folder).unwrap();
+            for (name, text) in [("equal", "equal"), ("other", side), (side, "")] {
+                fs::write(folder.join(name), text).unwrap();
+            }
+            Programs { side: side.to_owned(), folder, tree: None, resolved: String::new() }
+        });
+        for (program, expected) in [("equal", true), ("other", false), ("a", false)] {
+            assert_eq!(is_same(&sides, program).unwrap(), expected, "{program}");
         }
-        b.side = Side::Revision("main".to_owned());
-        assert_eq!(sameness([&a, &b], "other").unwrap(), None);
-        // An executable whose crate is gone.
-        fs::remove_dir_all(folder.path().join("b/equal")).unwrap();
-        assert!(b.executable("equal").unwrap_err().contains("no program 'equal'"));
     }
 }

@@ -3,20 +3,48 @@
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use contract::message::Description;
 use facts::{Also, Metric, Section};
 
 use crate::plan::Case;
-use crate::plan::answer::Answer;
-use crate::plan::subject::Subject;
+use crate::plan::feasibility::Feasibility;
 
 /// Fewest timed iterations in a process.
 const FEWEST_ITERATIONS: u64 = 3;
 
-/// Of the memory that is free, so much is used.
+/// Share of the free memory that a sweep of tasks may use.
 const SHARE_OF_MEMORY: f64 = 0.95;
+
+/// A program and the flags that tell it from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program.
+    pub program: String,
+    /// Its own flags.
+    pub flags: Vec<String>,
+}
+
+impl FromStr for CommandLine {
+    type Err = String;
+
+    /// Reads a program's name and its flags, separated by white space.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace().map(str::to_owned);
+        let program = words.next().ok_or("it names no program")?;
+        Ok(CommandLine { program, flags: words.collect() })
+    }
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.program)?;
+        self.flags.iter().try_for_each(|flag| write!(f, " {flag}"))
+    }
+}
 
 /// Flag that is swept, and how much of it is measured.
 #[derive(Clone, Debug)]
@@ -28,16 +56,16 @@ pub struct Sweep {
     /// Its values in ascending order.
     pub points: Vec<u64>,
     /// The programs, each with flags of its own.
-    pub subjects: Vec<Subject>,
-    /// Where each of them runs: pinned to one CPU or not.
+    pub programs: Vec<CommandLine>,
+    /// Placements of each of them: pinned to one CPU or not.
     pub pins: Vec<bool>,
     /// Further figures of the same processes, each a curve of its own.
     pub also: Vec<Metric>,
     /// Flags that every program is given.
     pub flags: Vec<String>,
-    /// About how many hops, or tasks where nothing is handed over, a process times.
+    /// About how many hops, or tasks if nothing is handed over, a process times.
     pub hops: u64,
-    /// How often each point is measured, each time in a fresh process.
+    /// Number of processes for each point.
     pub rounds: u32,
     /// True if its programs take no turns: each may take most of the machine.
     pub alone: bool,
@@ -57,100 +85,99 @@ pub struct Planned {
 pub struct Cut {
     /// The case of each point.
     pub cases: Vec<Case>,
-    /// Answer of the program.
-    pub answer: Answer,
-}
-
-impl Planned {
-    /// Puts points of programs that did not describe themselves beside those of others.
-    fn place_the_undescribed(&mut self) {
-        let Some(first) = self.cases.first() else { return };
-        let unknown = self.cuts.iter_mut().filter(|cut| cut.answer.description().is_none());
-        for case in unknown.flat_map(|cut| &mut cut.cases) {
-            case.section = first.section.clone();
-            Arc::make_mut(&mut case.cell).section.clone_from(&first.section.title);
-        }
-    }
+    /// The reason.
+    pub answer: Feasibility,
 }
 
 impl Sweep {
     /// Makes the cases. `ask` says of a program and its flags what they make, and whether that can be
-    /// run. Where a limit ends a sweep of the tasks, the largest number that it allows is a point too.
-    ///
-    /// # Errors
-    /// Those of `ask`.
+    /// run. If a limit ends a sweep of the tasks, the largest number that it allows is a point too.
     pub fn plan(
         &self,
-        ask: impl Fn(&str, &[String]) -> anyhow::Result<Answer>,
+        ask: impl Fn(&str, &[String]) -> anyhow::Result<Feasibility>,
     ) -> anyhow::Result<Planned> {
         let mut planned = Planned::default();
-        let places = |subject| self.pins.iter().map(move |&pin| (subject, pin));
-        for (index, (subject, pin)) in (0..).zip(self.subjects.iter().flat_map(places)) {
-            let asked = |x: u64| -> anyhow::Result<(Case, Answer)> {
-                let flags = self.flags(subject, x);
-                let answer = ask(&subject.program, &flags)?;
-                let case = Case { index, pin, flags, ..self.case(subject, pin, x, &answer) };
-                Ok((case, answer))
+        let curves =
+            self.programs.iter().flat_map(|line| self.pins.iter().map(move |&pin| (line, pin)));
+        for (index, (line, pin)) in (0..).zip(curves) {
+            let point = |x| -> anyhow::Result<(Case, Feasibility)> {
+                let flags = self.flags(line, x);
+                let answer = ask(&line.program, &flags)?;
+                Ok((Case { index, pin, flags, ..self.case(line, pin, x, &answer) }, answer))
             };
-            let mut cuts: Vec<Cut> = Vec::new();
-            let mut last = None;
-            for &x in &self.points {
-                let (case, mut answer) = asked(x)?;
-                if let Answer::Fits(_) = answer {
-                    planned.cases.push(case);
-                    last = Some(x);
-                    continue;
-                }
-                if let (Answer::TooMuch { largest, .. }, "tasks", true) =
-                    (&answer, &*self.over, cuts.is_empty())
-                {
-                    // Of all the limits that are too low here, the one that binds first.
-                    let (_, first) = asked(largest.saturating_add(1))?;
-                    let most = usable(*largest, &first);
-                    if self.points.first() <= Some(&most) && last < Some(most) {
-                        planned.cases.push(asked(most)?.0);
-                    }
-                    if answer.alike(&first) {
-                        answer = first;
-                    }
-                }
-                match cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
-                    Some(cut) => cut.cases.push(case),
-                    None => cuts.push(Cut { cases: vec![case], answer }),
-                }
-            }
-            planned.cuts.append(&mut cuts);
+            self.plan_curve(point, &mut planned)?;
         }
-        planned.place_the_undescribed();
+        // Points of programs that did not describe themselves belong beside those of others.
+        let Some(first) = planned.cases.first() else { return Ok(planned) };
+        for cut in planned.cuts.iter_mut().filter(|cut| cut.answer.description().is_none()) {
+            for case in &mut cut.cases {
+                case.section = first.section.clone();
+                Arc::make_mut(&mut case.cell).section.clone_from(&first.section.title);
+            }
+        }
         Ok(planned)
     }
 
-    fn flags(&self, subject: &Subject, x: u64) -> Vec<String> {
-        let swept = [format!("--{}", self.over), format!("{x}{}", self.unit)];
-        self.flags.iter().chain(&subject.flags).cloned().chain(swept).collect()
+    /// Adds the points of one curve, or what is cut of it.
+    fn plan_curve(
+        &self,
+        point: impl Fn(u64) -> anyhow::Result<(Case, Feasibility)>,
+        planned: &mut Planned,
+    ) -> anyhow::Result<()> {
+        let mut cuts: Vec<Cut> = Vec::new();
+        let mut last = None;
+        for &x in &self.points {
+            let (case, answer) = point(x)?;
+            if let Feasibility::Fits(_) = answer {
+                planned.cases.push(case);
+                last = Some(x);
+            } else if let Some(cut) = cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
+                cut.cases.push(case);
+            } else {
+                cuts.push(Cut { cases: vec![case], answer });
+            }
+        }
+        if let Some(Cut { answer, .. }) = cuts.first_mut()
+            && let (Feasibility::TooMuch { largest, .. }, "tasks") = (&*answer, &*self.over)
+        {
+            // Of all the limits that are too low here, the one that binds first.
+            let (_, first) = point(largest.saturating_add(1))?;
+            let most = most_tasks(*largest, &first);
+            if self.points.first() <= Some(&most) && last < Some(most) {
+                planned.cases.push(point(most)?.0);
+            }
+            if answer.alike(&first) {
+                *answer = first;
+            }
+        }
+        planned.cuts.append(&mut cuts);
+        Ok(())
     }
 
-    fn case(&self, subject: &Subject, pin: bool, x: u64, answer: &Answer) -> Case {
-        let (metric, each) = work(answer.description());
+    fn flags(&self, line: &CommandLine, x: u64) -> Vec<String> {
+        let swept = [format!("--{}", self.over), format!("{x}{}", self.unit)];
+        self.flags.iter().chain(&line.flags).cloned().chain(swept).collect()
+    }
+
+    fn case(&self, line: &CommandLine, pin: bool, x: u64, answer: &Feasibility) -> Case {
+        let (metric, each) = metric_and_count(answer.description());
         // A matter of the point alone, and never of what was measured.
         let iters = self.hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
         let title = self.title(&metric, answer.description().map(|d| d.tasks));
-        let also = |metric: &Metric| Also {
-            name: format!("{metric}, {}", metric.label()),
-            metric: metric.clone(),
-        };
-        let also = self.also.iter().map(also).collect();
+        let also = self.also.iter().cloned();
+        let also =
+            also.map(|metric| Also { name: format!("{metric}, {}", metric.label()), metric });
         Case {
-            program: subject.program.clone(),
+            program: line.program.clone(),
             iters,
             warmup: iters.div_ceil(10),
             rounds: self.rounds,
             alone: self.alone,
             x: Some(x),
-            section: Arc::new(Section { title: title.clone(), metric, also }),
+            section: Arc::new(Section { title: title.clone(), metric, also: also.collect() }),
             cell: Arc::new(facts::Case {
                 section: title,
-                row: subject.to_string(),
+                row: line.to_string(),
                 column: if pin { "pinned" } else { "unpinned" }.to_owned(),
                 over: Some(self.over.replace('-', "_")),
                 ..facts::Case::default()
@@ -160,24 +187,25 @@ impl Sweep {
     }
 
     fn title(&self, metric: &Metric, tasks: Option<u64>) -> String {
+        let mut title = format!("Time per {} over --{}", metric.unit(), self.over);
+        if !self.unit.is_empty() {
+            title += &format!(" in {}", self.unit);
+        }
         let is_told =
             self.over == "tasks" || self.flags.iter().any(|flag| flag.contains("--tasks"));
-        let tasks = tasks.filter(|_| !is_told).map_or(String::new(), |n| format!(", {n} tasks"));
-        let with = match self.flags.is_empty() {
-            true => String::new(),
-            false => format!(", {}", self.flags.join(" ")),
-        };
-        let unit = match self.unit {
-            "" => String::new(),
-            unit => format!(" in {unit}"),
-        };
-        format!("Time per {} over --{}{unit}{tasks}{with}", metric.unit(), self.over)
+        if let Some(tasks) = tasks.filter(|_| !is_told) {
+            title += &format!(", {tasks} tasks");
+        }
+        if !self.flags.is_empty() {
+            title += &format!(", {}", self.flags.join(" "));
+        }
+        title
     }
 }
 
 /// Metric that a sweep shows of a program, and how often an iteration has it: chains hand something
 /// over, others do not.
-fn work(description: Option<&Description>) -> (Metric, u64) {
+fn metric_and_count(description: Option<&Description>) -> (Metric, u64) {
     match description {
         Some(Description { hops: None, tasks, .. }) => (Metric::Task, *tasks),
         Some(Description { hops: Some(hops), .. }) => (Metric::Hop, *hops),
@@ -188,28 +216,22 @@ fn work(description: Option<&Description>) -> (Metric, u64) {
 impl Cut {
     /// True if the program lacks the flag that is swept.
     pub fn lacks(&self, over: &str) -> bool {
-        matches!(&self.answer, Answer::NoFlag(flag) if flag.trim_start_matches('-') == over)
-    }
-
-    /// Points that are left out, without the program's name.
-    fn what(&self, over: &str) -> String {
-        let points = self.cases.iter().filter_map(|case| case.x);
-        let points: Vec<String> = points.map(|x| x.to_string()).collect();
-        let at = match &self.answer {
-            Answer::NoFlag(_) => String::new(),
-            _ => format!(" at --{over} {}", points.join(", ")),
-        };
-        let reason = self.answer.reason().unwrap_or_default();
-        format!("is not run{at}: {reason}")
+        matches!(&self.answer, Feasibility::NoFlag(flag) if flag.trim_start_matches('-') == over)
     }
 }
 
 /// Lines that say what is left out, and why: one for what a program's curves have in common.
-pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
+pub fn describe_cuts(cuts: &[Cut], over: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for cut in cuts {
         let name = cut.cases.first().map_or("", |case| &case.cell.row);
-        let line = format!("{name} {}", cut.what(over));
+        let points = cut.cases.iter().filter_map(|case| Some(case.x?.to_string()));
+        let at = match &cut.answer {
+            Feasibility::NoFlag(_) => String::new(),
+            _ => format!(" at --{over} {}", points.collect::<Vec<_>>().join(", ")),
+        };
+        let reason = cut.answer.reason().unwrap_or_default();
+        let line = format!("{name} is not run{at}: {reason}");
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -217,10 +239,10 @@ pub fn lines(cuts: &[Cut], over: &str) -> Vec<String> {
     lines
 }
 
-/// Most tasks to try where the limits allow `largest`: others need some of what is free meanwhile.
-fn usable(largest: u64, answer: &Answer) -> u64 {
+/// Most tasks to try if the limits allow `largest`: others need some of what is free meanwhile.
+fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
     match answer {
-        Answer::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
+        Feasibility::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
         _ => largest.saturating_sub(1 + largest / 1000),
     }
 }

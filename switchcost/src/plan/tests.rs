@@ -1,256 +1,145 @@
 use super::*;
 
-#[test]
-fn the_built_in_plan_is_sound() {
-    let plan = Plan::built_in().unwrap();
-    let cases = plan.cases(false);
-    assert!(cases.len() > 10);
-    let quick = plan.clone().quickened();
-    assert_eq!((plan.budget, quick.budget), (Some(Duration::from_secs(60)), Some(QUICK)));
-    assert_eq!(quick.cases(true).len(), cases.len());
+/// A row without programs of the columns.
+const ROW: &str = "[[section.row]]\nname='r'\nprogram='p'\niters=4\nwarmup=1\n";
+
+/// A section of `metric` with `rest`.
+fn section(metric: &str, rest: &str) -> String {
+    format!("[[section]]\ntitle='t'\nmetric='{metric}'\n{rest}")
+}
+
+fn parse(text: &str) -> Plan {
+    Plan::parse(text).unwrap_or_else(|e| panic!("{text}\n{e:#}"))
+}
+
+fn assert_refused(text: &str, reason: &str) {
+    let error = format!("{:#}", Plan::parse(text).unwrap_err());
+    assert!(error.contains(reason), "{text}\n{error}");
 }
 
 #[test]
 fn every_plan_with_a_name_is_sound() {
-    for plan in BUILT_IN {
-        assert!(plan.plan().unwrap().cases(false).len() > 10, "{}", plan.name);
-        assert_eq!(BuiltIn::named(plan.name).unwrap().text, plan.text);
+    let tables = built_in_tables().unwrap();
+    for built_in in BUILT_IN {
+        let plan = built_in.plan().unwrap();
+        let cases = plan.cases(false);
+        assert!(cases.len() > 10, "{}", built_in.name);
+        assert_eq!(plan.clone().quickened().cases(true).len(), cases.len());
         // Else it would hide a file of that name.
-        assert!(!plan.name.contains(['/', '.']), "{}", plan.name);
+        assert!(!built_in.name.contains(['/', '.']), "{}", built_in.name);
+        for (name, table) in plan.programs {
+            assert_eq!(tables[&name], table, "{}: {name}", built_in.name);
+        }
     }
-    assert!(BuiltIn::named("peer").is_none());
+    let plan = Plan::built_in().unwrap();
+    let quick = plan.clone().quickened();
+    assert_eq!((plan.budget, quick.budget), (Some(Duration::from_secs(60)), Some(QUICK)));
+    let memory = Plan::memory().unwrap();
+    assert_eq!(memory.cases(false).len(), 7 * COUNTS_OF_A_SLOPE);
+    let cases = memory.with_three_counts().cases(false);
+    let bare = cases.iter().filter(|case| case.cell.name() == "bare thread");
+    assert_eq!(bare.filter_map(|case| case.x).collect::<Vec<_>>(), [200, 950, 2000]);
 }
 
 #[test]
-fn the_built_in_plan_of_memory_is_sound() {
-    let plan = Plan::memory().unwrap();
-    let cases = plan.cases(false);
-    assert_eq!(cases.len(), 7 * COUNTS_OF_A_SLOPE);
-    assert!(cases.iter().all(|c| c.section.metric == Metric::Memory));
-}
-
-#[test]
-fn a_row_becomes_a_command_line() {
-    let plan = Plan::parse(
-        r#"
-        rounds = 2
-        [[section]]
-        title = "t"
-        metric = "hop"
-        [[section.column]]
-        name = "one CPU"
-        pin = true
-        policy = "batch"
-        [[section.row]]
-        name = "r"
-        program = "thread-brigade"
-        flags = ["--tasks", "5"]
-        iters = 3
-        warmup = 1
-        "#,
-    )
-    .unwrap();
+fn a_row_and_a_column_become_a_case() {
+    let column = "[[section.column]]\nname='one CPU'\npin=true\npolicy='batch'\nflags=['--b']\n";
+    let row = format!("{ROW}flags=['--a']\n");
+    let plan = parse(&format!("rounds=2\n{}", section("hop", &format!("{column}{row}"))));
     let [case] = &plan.cases(false)[..] else { panic!("one case expected") };
-    assert_eq!(case.flags, ["--tasks", "5"]);
-    assert_eq!((case.iters, case.rounds, case.pin), (3, 2, true));
-    assert_eq!(case.setting.policy, Some(Policy::Batch));
-    assert_eq!(case.args().join(" "), "--tasks 5 --warmup 1");
-}
-
-#[test]
-fn a_row_or_a_column_names_two_cpus_by_their_relation() {
-    let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmup=0\n";
-    let column = "[[section.column]]\nname='c'\n";
-    let section = "rounds = 1\n[[section]]\ntitle='t'\nmetric='hop'\n";
-    for (text, relation) in [
-        (format!("{section}{row}cpus='smt-sibling'"), Relation::SmtSibling),
-        (format!("{section}{column}cpus='other-socket'\n{row}"), Relation::OtherSocket),
-        (
-            format!("{section}{column}cpus='other-cache'\n{row}cpus='same-cache'"),
-            Relation::OtherCache,
-        ),
-    ] {
-        let cases = Plan::parse(&text).unwrap().cases(false);
-        assert_eq!(cases[0].relation, Some(relation), "{text}");
-        assert!(cases[0].command().contains(relation.name()));
+    assert_eq!((case.iters, case.rounds), (4, 2));
+    assert_eq!(case.command(), "p --a --b --iters 4 --warmup 1 (pinned) (policy batch)");
+    assert_eq!(case.args().join(" "), "--a --b --warmup 1");
+    let columns = "column=[{name='a', program='p'}, {name='b', program='q', cpus='other-cache'}]\n\
+                   row=[{name='r', iters=4, warmup=1, cpus='same-cache'}]\n";
+    let cases = parse(&format!("rounds=2\n{}", section("hop", columns))).cases(false);
+    for (case, program, relation) in
+        [(&cases[0], "p", Relation::SameCache), (&cases[1], "q", Relation::OtherCache)]
+    {
+        let two = format!("{program} --iters 4 --warmup 1 (two CPUs: {})", relation.name());
+        assert_eq!((case.command(), case.relation), (two, Some(relation)));
     }
 }
 
-#[test]
-fn the_columns_may_name_the_programs() {
-    let plan = Plan::parse(
-        r#"
-        rounds = 2
-        section = [{
-            title = "t",
-            metric = "hop",
-            column = [{ name = "a", program = "p" }, { name = "b", program = "q" }],
-            row = [{ name = "r", iters = 1, warmup = 0 }],
-        }]
-        "#,
-    )
-    .unwrap();
-    let cases = plan.cases(false);
-    let programs: Vec<&str> = cases.iter().map(|c| c.program.as_str()).collect();
-    assert_eq!(programs, ["p", "q"]);
-}
-
-/// A plan of one section with two columns and two further ones.
-const WIDE: &str = r#"
-    rounds = 4
-    [[section]]
-    title = "t"
-    metric = "round-trip"
-    rounds = 3
-    [[section.also]]
-    name = "rate"
-    metric = "rate"
-    [[section.also]]
-    name = "late, p99"
-    metric = "extra.late.p99"
-    [[section.column]]
-    name = "free"
-    [[section.column]]
-    name = "one CPU"
-    [[section.row]]
-    name = "r"
-    program = "p"
-    iters = 1
-    warmup = 0
-"#;
-
-#[test]
-fn further_columns_are_of_the_same_runs() {
-    let plan = Plan::parse(WIDE).unwrap();
-    let cases = plan.cases(false);
-    assert_eq!(cases.len(), 2);
-    for case in &cases {
-        let also = &case.section.also;
-        let column = &case.cell.column;
-        let headings: Vec<String> = also.iter().map(|a| a.heading(column)).collect();
-        assert_eq!(headings, [format!("{column}: rate"), format!("{column}: late, p99")]);
-        assert_eq!(also[1].metric.to_string(), "extra.late.p99");
-    }
-    assert_eq!(cases[0].section.also[0].heading(""), "rate");
+/// A section with two columns and two further ones.
+fn wide() -> String {
+    let also = "rounds=3\n[[section.also]]\nname='rate'\nmetric='rate'\n\
+                [[section.also]]\nname='late, p99'\nmetric='extra.late.p99'\n\
+                [[section.column]]\nname='free'\n[[section.column]]\nname='one CPU'\n";
+    format!("rounds=4\n{}", section("round-trip", &format!("{also}{ROW}")))
 }
 
 #[test]
 fn a_section_may_have_rounds_of_its_own() {
-    let rounds =
-        |plan: &Plan| -> Vec<u32> { plan.cases(false).iter().map(|case| case.rounds).collect() };
-    let plan = Plan::parse(WIDE).unwrap();
-    assert_eq!(rounds(&plan), [3; 2]);
-    assert_eq!(rounds(&plan.clone().with_rounds(9)), [9; 2]);
-    let more = Plan::parse(&WIDE.replace("rounds = 3", "rounds = 30")).unwrap();
-    assert_eq!(rounds(&more), [30; 2]);
-    assert_eq!(rounds(&more.quickened()), [5; 2]);
-    let none = Plan::parse(&WIDE.replace("rounds = 3", "")).unwrap();
-    assert_eq!(rounds(&none), [4; 2]);
-}
-
-#[test]
-fn a_slope_takes_each_task_count_as_often_as_its_section_says() {
-    let section = "rounds = 7\n[[section]]\ntitle = 't'\nmetric = 'memory'\n";
-    let row = "[[section.row]]\nname = 'r'\nprogram = 'p'\niters = 1\nwarmup = 0\n\
-               tasks = [1, 2, 3, 4, 5, 6, 7, 8]\n";
-    let rounds = |text: &str, quick| {
-        let cases = Plan::parse(text).unwrap().cases(quick);
-        cases.iter().map(|case| case.rounds).max()
-    };
-    let plain = format!("{section}{row}");
-    assert_eq!(rounds(&plain, false), Some(REPEATS_OF_A_COUNT));
-    let own = format!("{section}rounds = 5\n{row}");
-    assert_eq!((rounds(&own, false), rounds(&own, true)), (Some(5), Some(1)));
+    let wide = wide();
+    let slope = format!("rounds=7\n{}", section("memory", ROW)) + "tasks=[1,2,3,4,5,6,7,8]\n";
+    let slope_of_five = slope.replace("title", "rounds=5\ntitle");
+    for (plan, quick, rounds) in [
+        (parse(&wide), false, 3),
+        (parse(&wide).with_rounds(9), false, 9),
+        (parse(&wide.replace("rounds=3", "rounds=30")), false, 30),
+        (parse(&wide.replace("rounds=3", "rounds=30")).quickened(), true, 5),
+        (parse(&wide.replace("rounds=3", "")), false, 4),
+        (parse(&slope), false, REPEATS_OF_A_COUNT),
+        (parse(&slope_of_five), false, 5),
+        (parse(&slope_of_five), true, 1),
+    ] {
+        assert!(plan.cases(quick).iter().all(|case| case.rounds == rounds), "{plan:?}");
+    }
 }
 
 #[test]
 fn a_faulty_further_column_is_refused_with_its_reason() {
     for (from, to, reason) in [
-        ("metric = \"rate\"", "metric = \"memory\"", "stands alone"),
-        ("metric = \"rate\"", "metric = \"round-trip\"", "has a column of this metric"),
-        ("metric = \"rate\"", "metric = \"extra.late.p99\"", "has a column of this metric"),
-        ("metric = \"rate\"", "metric = \"speed\"", "is no metric"),
-        ("metric = \"rate\"", "", "missing field"),
-        ("metric = \"rate\"", "metric = \"rate\"\nunit = 1", "unknown field"),
-        ("name = \"rate\"", "name = \"\"", "needs a name"),
-        ("name = \"rate\"", "name = \"a\\u0007\"", "control character"),
-        ("name = \"rate\"", "name = \"late, p99\"", "two columns are named 'free: late, p99'"),
-        ("name = \"one CPU\"", "name = \"free: rate\"", "two columns are named 'free: rate'"),
-        ("name = \"one CPU\"", "name = \"free\"", "two columns are named 'free'"),
-        ("rounds = 3", "rounds = 0", "at least one"),
-        ("metric = \"round-trip\"", "metric = \"memory\"", "no further columns"),
+        ("metric='rate'", "metric='memory'", "stands alone"),
+        ("metric='rate'", "metric='round-trip'", "has a column of this metric"),
+        ("metric='rate'", "metric='speed'", "is no metric"),
+        ("metric='rate'", "", "missing field"),
+        ("metric='rate'", "metric='rate'\nunit=1", "unknown field"),
+        ("name='rate'", "name=''", "needs a name"),
+        ("name='rate'", "name=\"a\\u0007\"", "control character"),
+        ("name='rate'", "name='late, p99'", "two columns are named 'free: late, p99'"),
+        ("name='one CPU'", "name='free'", "two columns are named 'free'"),
+        ("rounds=3", "rounds=0", "at least one"),
+        ("metric='round-trip'", "metric='memory'", "no further columns"),
     ] {
-        let text = WIDE.replacen(from, to, 1);
-        let error = format!("{:#}", Plan::parse(&text).unwrap_err());
-        assert!(error.contains(reason), "{text}\n{error}");
+        assert_refused(&wide().replacen(from, to, 1), reason);
     }
 }
 
 #[test]
 fn a_faulty_plan_is_refused_with_its_reason() {
-    let row = "[[section.row]]\nname='r'\nprogram='p'\niters=1\nwarmup=0\n";
-    let section = format!("[[section]]\ntitle='t'\nmetric='hop'\n{row}");
+    let plain = section("hop", ROW);
     for (text, reason) in [
         (String::new(), "section"),
-        (section.clone(), "either rounds"),
-        (format!("rounds = 1\nbudget = '1s'\n{section}"), "either rounds"),
-        (format!("budget = 'soon'\n{section}"), "not a span of time"),
-        ("rounds = 1\nsection = []".to_owned(), "no [[section]]"),
-        (format!("rounds = 0\n{section}"), "at least one"),
-        (format!("rounds = 1\n{section}{row}"), "two rows"),
-        (format!("rounds = 1\n{section}").replace("program='p'", ""), "either each row"),
-        (
-            format!("rounds = 1\n{section}[[section.column]]\nname='c'\nprogram='p'"),
-            "either each row",
-        ),
-        (format!("rounds = 1\n{section}baseline='x'"), "refers to 'x'"),
-        (format!("rounds = 1\n{section}baseline='r'"), "refers to 'r'"),
-        (format!("rounds = 1\n{section}passes=['main\\nend']"), "no name of a pass"),
-        (format!("rounds = 1\n{section}passes=['']"), "no name of a pass"),
-        (format!("rounds = 1\n{section}speed=3"), "unknown field"),
-        (format!("rounds = 1\n{section}cpus='nearby'"), "unknown variant `nearby`"),
-        (format!("rounds = 1\n{section}pin=true\ncpus='same-cache'"), "drop one of them"),
-        (format!("rounds = 1\n{section}flags=['--controlled']"), "the runner's own"),
-        (format!("rounds = 1\n{section}tasks=[1,2]"), "only for the metric"),
-        (format!("rounds = 1\n{section}\n{section}"), "two sections"),
-        (
-            format!("rounds = 1\n{section}").replace("'hop'", "'memory'"),
-            "at least 8 different counts",
-        ),
+        (plain.clone(), "either rounds"),
+        (format!("rounds=1\nbudget='1s'\n{plain}"), "either rounds"),
+        (format!("budget='soon'\n{plain}"), "not a span of time"),
+        ("rounds=1\nsection=[]".to_owned(), "no [[section]]"),
+        (format!("rounds=0\n{plain}"), "at least one"),
+        (format!("rounds=1\n{plain}\n{plain}"), "two sections"),
+        (format!("rounds=1\n{plain}").replace("program='p'", ""), "either each row"),
+        (format!("rounds=1\n{plain}").replace("'hop'", "'memory'"), "at least 8 different counts"),
     ] {
-        let error = format!("{:#}", Plan::parse(&text).unwrap_err());
-        assert!(error.contains(reason), "{text}\n{error}");
+        assert_refused(&text, reason);
     }
-}
-
-#[test]
-fn a_plan_describes_programs_that_are_no_crates() {
-    let text = |table: &str| {
-        format!(
-            "rounds = 1\n[program.p]\n{table}\n[[section]]\ntitle = 't'\nmetric = 'hop'\n\
-             [[section.row]]\nname = 'r'\nprogram = 'p'\niters = 1\nwarmup = 0\n"
-        )
-    };
-    let plan = Plan::parse(&text("run = ['java', 'P.java']\nbuild = ['true']\nneeds = ['java']"));
-    let table = &plan.unwrap().programs["p"];
-    assert_eq!((table.run.len(), &table.build[..]), (2, &["true".to_owned()][..]));
-    for (table, reason) in [
-        ("run = []", "names no program"),
-        ("build = ['true']", "missing field `run`"),
-        ("run = ['p']\nneeds = ['a/b']", "needs: 'a/b'"),
-        ("run = ['p']\nneed = ['a']", "unknown field"),
+    for (rest, reason) in [
+        (ROW, "two rows"),
+        ("[[section.column]]\nname='c'\nprogram='p'", "either each row"),
+        ("baseline='x'", "refers to 'x'"),
+        ("baseline='r'", "refers to 'r'"),
+        ("answer='a'", "needs versus"),
+        ("passes=['main\\nend']", "no name of a pass"),
+        ("passes=['']", "no name of a pass"),
+        ("speed=3", "unknown field"),
+        ("cpus='nearby'", "unknown variant `nearby`"),
+        ("pin=true\ncpus='same-cache'", "drop one of them"),
+        ("flags=['--controlled']", "the runner's own"),
+        ("tasks=[1,2]", "only for the metric"),
+        ("[program.p]\nrun=[]", "names no program"),
+        ("[program.p]\nbuild=['true']", "missing field `run`"),
+        ("[program.p]\nrun=['p']\nneed=['a']", "unknown field"),
     ] {
-        let error = format!("{:#}", Plan::parse(&text(table)).unwrap_err());
-        assert!(error.contains(reason), "{table}\n{error}");
-    }
-}
-
-#[test]
-fn built_in_plans_agree_on_their_programs() {
-    let all = built_in_tables().unwrap();
-    for built_in in BUILT_IN {
-        for (name, table) in built_in.plan().unwrap().programs {
-            assert_eq!(all[&name], table, "{}: {name}", built_in.name);
-        }
+        assert_refused(&format!("rounds=1\n{plain}{rest}"), reason);
     }
 }

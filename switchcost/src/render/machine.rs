@@ -9,7 +9,7 @@ use facts::machine::cpu_map::{CpuMap, Relation};
 use super::layout::{named, wrapped};
 use super::{ABSENT, Grid, plainly};
 use crate::figures::number::short;
-use crate::plan::setting::Cpus;
+use crate::plan::scheduling::Cpus;
 use crate::views::machine::{CpuPair, MachineReport};
 
 /// Widest line.

@@ -1,12 +1,12 @@
 //! Standard output, standard error, and text that a terminal only shows.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Write};
 
 pub use contract::BadUsage;
 
-/// Writes to standard output in one go. A reader that has gone away is no error, a closed output is.
+/// Writes to standard output in one go. A reader that has gone away is no error; a closed output is one.
 pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
     let mut text = Vec::new();
     write(&mut text)?;
@@ -16,7 +16,7 @@ pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::R
 /// Writes a line to standard error, as [`plain`] text: messages quote files and other programs.
 pub(crate) fn say(text: fmt::Arguments<'_>) {
     let text = text.to_string();
-    // Where nobody listens, nothing is left to be done.
+    // If nobody listens, nothing is left to be done.
     let _ = writeln!(io::stderr(), "{}", plain(&text));
 }
 
@@ -44,30 +44,32 @@ fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        match is_unwanted(c) {
-            true => write!(plain, "{}", c.escape_default()).unwrap_or_default(),
-            false => plain.push(c),
+        if is_unwanted(c) {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
         }
     }
     Cow::Owned(plain)
 }
 
-/// Characters of a line that are printed before and behind a gap.
-const ENDS: [usize; 2] = [400, 100];
+/// Characters of a long line that [`shortened`] keeps, at its front and at its back.
+const KEPT: [usize; 2] = [400, 100];
 
 /// A message with the middle of each long line left out: it may quote an argument of any length.
 pub(crate) fn shortened(text: &str) -> String {
-    let [front, back] = ENDS;
-    let line = |line: &str| {
-        let length = line.chars().count();
-        if length <= front + back {
-            return line.to_owned();
-        }
-        let begin: String = line.chars().take(front).collect();
-        let end: String = line.chars().skip(length - back).collect();
-        format!("{begin} … {end}")
-    };
-    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(shortened_line).collect::<Vec<_>>().join("\n")
+}
+
+fn shortened_line(line: &str) -> String {
+    let [front, back] = KEPT;
+    let length = line.chars().count();
+    if length <= front + back {
+        return line.to_owned();
+    }
+    let begin: String = line.chars().take(front).collect();
+    let end: String = line.chars().skip(length - back).collect();
+    format!("{begin} … {end}")
 }
 
 #[cfg(test)]
@@ -86,9 +88,8 @@ mod tests {
     #[test]
     fn characters_that_a_terminal_obeys_are_escaped() {
         for (text, shown, line) in [
-            ("thread, ÷ 2 µs", "thread, ÷ 2 µs", "thread, ÷ 2 µs"),
-            ("a\x1b[2Jb", "a\\u{1b}[2Jb", "a\\u{1b}[2Jb"),
-            ("a\tb\n", "a\tb\n", "a\\tb\\n"),
+            ("÷ 2 µs", "÷ 2 µs", "÷ 2 µs"),
+            ("a\x1b[2J\tb\n", "a\\u{1b}[2J\tb\n", "a\\u{1b}[2J\\tb\\n"),
             ("\u{202e}x\u{9b}", "\\u{202e}x\\u{9b}", "\\u{202e}x\\u{9b}"),
         ] {
             assert_eq!((&*plain(text), &*plain_line(text)), (shown, line));

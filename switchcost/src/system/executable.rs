@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 pub struct Executable {
     /// The file.
     pub path: PathBuf,
-    /// Arguments in front of a case's flags, such as the script of an interpreter.
+    /// Arguments before a case's flags, such as the script of an interpreter.
     pub args: Vec<String>,
-    /// Folder that it starts in; the runner's own where there is none.
+    /// Folder that it starts in; the runner's own if there is none.
     pub folder: Option<PathBuf>,
 }
 

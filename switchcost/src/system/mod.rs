@@ -3,7 +3,7 @@
 pub mod console;
 pub mod executable;
 pub(crate) mod lock;
-pub(crate) mod oom;
+pub(crate) mod oom_killer;
 pub(crate) mod progress;
 pub mod replace;
 pub mod scratch;

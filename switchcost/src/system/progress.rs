@@ -1,75 +1,65 @@
 //! A line on the terminal, drawn before a run begins and never while one measures.
 
 use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::system::console::plain_line;
 use terminal_size::{Width, terminal_size_of};
 
-/// How far the runs of a plan are.
+/// Progress of the runs of a plan, in a line that is cleared when it is dropped.
 pub(crate) struct Progress {
-    terminal: bool,
     begun: Instant,
-    /// Number of rounds, where it is known.
-    rounds: Option<u32>,
+    left: Left,
     done: usize,
-    end: End,
 }
 
-/// What tells how much is left.
-enum End {
-    /// So many runs in all.
-    Runs(usize),
-    /// The clock.
-    At(Instant),
+/// What is left to do.
+enum Left {
+    /// Runs and rounds in all.
+    Runs(usize, u32),
+    /// Rounds until then.
+    Until(Instant),
 }
 
 impl Progress {
-    /// Of `all` runs, in rounds up to `rounds`, none is done.
-    pub(crate) fn new(all: usize, rounds: u32) -> Self {
-        Progress::with(Some(rounds), End::Runs(all))
+    /// Of `runs` in at most `rounds`.
+    pub(crate) fn new(runs: usize, rounds: u32) -> Self {
+        Progress { begun: Instant::now(), left: Left::Runs(runs, rounds), done: 0 }
     }
 
-    /// Of rounds that go on until then.
+    /// Of rounds until `end`.
     pub(crate) fn until(end: Instant) -> Self {
-        Progress::with(None, End::At(end))
-    }
-
-    fn with(rounds: Option<u32>, end: End) -> Self {
-        let terminal = io::stderr().is_terminal();
-        Progress { terminal, begun: Instant::now(), rounds, done: 0, end }
+        Progress { begun: Instant::now(), left: Left::Until(end), done: 0 }
     }
 
     /// Says which case is run next.
     pub(crate) fn show(&self, round: u32, case: &str) {
-        let left = match self.end {
-            End::Runs(_) if self.done == 0 => None,
-            End::Runs(all) => {
+        let (of, left) = match self.left {
+            Left::Runs(runs, rounds) => {
                 let each = self.begun.elapsed().as_secs_f64() / self.done as f64;
-                Some(Duration::from_secs_f64(each * all.saturating_sub(self.done) as f64))
+                let left = each * runs.saturating_sub(self.done) as f64;
+                (format!(" of {rounds}"), (self.done > 0).then_some(left as u64))
             }
-            End::At(end) => Some(end.saturating_duration_since(Instant::now())),
+            Left::Until(end) => {
+                let left = end.saturating_duration_since(Instant::now());
+                (String::new(), Some(left.as_secs()))
+            }
         };
-        let left =
-            left.map_or(String::new(), |left| format!(", about {} s left", left.as_secs() + 1));
-        let of = self.rounds.map_or(String::new(), |rounds| format!(" of {rounds}"));
-        self.draw(&format!("round {}{of}{left}: {case}", round + 1));
+        let left = left.map_or(String::new(), |left| format!(", about {} s left", left + 1));
+        draw(&format!("round {}{of}{left}: {case}", round + 1));
     }
 
     /// One more is done.
     pub(crate) fn advance(&mut self) {
         self.done += 1;
     }
-
-    fn draw(&self, line: &str) {
-        if self.terminal {
-            draw(line);
-        }
-    }
 }
 
-/// Puts a line in the place of the terminal's last one.
+/// Replaces the last line of the terminal on standard error, if it is one.
 pub(crate) fn draw(line: &str) {
+    if !io::stderr().is_terminal() {
+        return;
+    }
     // A terminal that does not tell its size has the usual one.
     let columns = terminal_size_of(io::stderr()).map_or(80, |(Width(columns), _)| columns);
     let line = cut(line, usize::from(columns));
@@ -81,16 +71,15 @@ pub(crate) fn draw(line: &str) {
 fn cut(line: &str, columns: usize) -> String {
     let line = plain_line(line);
     let width = columns.saturating_sub(1);
-    match line.chars().count() > width {
-        true if width > 0 => line.chars().take(width - 1).chain(['…']).collect(),
-        true => String::new(),
-        false => line.into_owned(),
+    if line.chars().count() <= width {
+        return line.into_owned();
     }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).take(width).collect()
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.draw("");
+        draw("");
     }
 }
 
@@ -100,12 +89,11 @@ mod tests {
 
     #[test]
     fn a_line_is_no_wider_than_the_terminal() {
+        let line = "round 1 of 2: a";
         for (line, columns, shown) in [
-            ("round 1 of 2: a", 80, "round 1 of 2: a"),
-            ("round 1 of 2: a", 16, "round 1 of 2: a"),
-            ("round 1 of 2: a", 15, "round 1 of 2:…"),
+            (line, 16, line),
+            (line, 15, "round 1 of 2:…"),
             ("abc", 2, "…"),
-            ("abc", 1, ""),
             ("abc", 0, ""),
             ("a\x1b[2J\nb", 80, "a\\u{1b}[2J\\nb"),
         ] {

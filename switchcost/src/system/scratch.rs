@@ -1,24 +1,13 @@
-//! What a child process writes to, also where there is no folder to write in: a server's read-only
-//! file system, an empty chroot.
+//! A file that a child writes to.
 
 use std::fs::File;
 
 use anyhow::Context;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-/// A file without a name, gone when it is closed. It is in memory, so that no disk works while a
-/// child measures; where that is forbidden, in the folder for temporary files.
-///
-/// # Errors
-/// When there is neither.
+/// A file without a name, gone when it is closed. It is in memory: no disk works while a child
+/// measures, and a read-only file system or an empty chroot is enough.
 pub fn file() -> anyhow::Result<File> {
-    match memfd_create("switchcost", MFdFlags::MFD_CLOEXEC) {
-        Ok(file) => Ok(file.into()),
-        Err(e) => tempfile::tempfile().with_context(|| {
-            format!(
-                "cannot make a temporary file, neither in memory (memfd_create: {e}) nor in a \
-                 folder: let TMPDIR name one that can be written"
-            )
-        }),
-    }
+    let file = memfd_create("switchcost", MFdFlags::MFD_CLOEXEC);
+    Ok(file.context("cannot make a file in memory (memfd_create)")?.into())
 }

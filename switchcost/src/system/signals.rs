@@ -1,7 +1,5 @@
 //! Signals that ask the runner to stop: the first ends the process that measures, the second kills
-//! it, the third ends the runner at once.
-//!
-//! They are taken over when a run begins, so that they end at once whatever reads or prints.
+//! it, the third ends the runner at once. Before a run begins they have their usual effect.
 
 #![expect(unsafe_code, reason = "signal handlers are installed")]
 
@@ -12,7 +10,6 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{pipe2, read, write};
@@ -39,6 +36,7 @@ static REQUESTED: AtomicI64 = AtomicI64::new(0);
 /// A pipe that has a byte for each request: poll(2) sees it.
 static PIPE: OnceLock<(OwnedFd, OwnedFd)> = OnceLock::new();
 
+/// Counts a request, and wakes poll(2).
 extern "C" fn note(signal: libc::c_int) {
     let errno = Errno::last_raw();
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)
@@ -59,37 +57,27 @@ extern "C" fn note(signal: libc::c_int) {
 }
 
 /// Takes the signals over. SIGHUP stays ignored under nohup(1).
-///
-/// # Errors
-/// Errors of the system.
 pub fn install() -> io::Result<()> {
     let pipe = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     if PIPE.set(pipe).is_err() {
         return Ok(());
     }
+    let noted = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
     for signal in STOPPING {
-        let before = handle(signal, SigHandler::Handler(note))?;
-        if signal == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
-            handle(signal, SigHandler::SigIgn)?;
+        // SAFETY: `note` only uses atomics, clock_gettime, write and _exit, which are
+        // async-signal-safe, and keeps errno.
+        let before = unsafe { sigaction(signal, &noted) }?;
+        if signal == Signal::SIGHUP && matches!(before.handler(), SigHandler::SigIgn) {
+            // SAFETY: it sets what was set.
+            unsafe { sigaction(signal, &before) }?;
         }
     }
     Ok(())
 }
 
-fn handle(signal: Signal, handler: SigHandler) -> io::Result<SigHandler> {
-    let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
-    // SAFETY: the handlers only use atomics, clock_gettime, write and _exit, which are
-    // async-signal-safe, and keep errno.
-    let before = unsafe { sigaction(signal, &action) }?;
-    Ok(before.handler())
-}
-
 /// Signal that asked the runner to stop, if one did.
 pub fn received() -> Option<i32> {
-    match RECEIVED.load(Ordering::Relaxed) {
-        0 => None,
-        signal => Some(signal),
-    }
+    Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
 }
 
 /// Number of requests to stop so far.
@@ -102,32 +90,11 @@ pub(crate) fn descriptor() -> Option<BorrowedFd<'static>> {
     PIPE.get().map(|(end, _)| end.as_fd())
 }
 
-/// Empties that descriptor: what it woke for was seen to.
+/// Empties that descriptor.
 pub(crate) fn drain() {
     if let Some((end, _)) = PIPE.get() {
         let mut bytes = [0; 16];
-        // Nothing to read is an error as well, and no other can come.
+        // An empty pipe is an error, the only one that can come.
         while read(end, &mut bytes).is_ok_and(|n| n > 0) {}
-    }
-}
-
-/// Sleeps until a descriptor can be read or its other end is closed (true), or a signal asks to stop
-/// (false).
-///
-/// # Errors
-/// Errors of poll(2).
-pub(crate) fn await_readable(fd: BorrowedFd<'_>) -> nix::Result<bool> {
-    loop {
-        if received().is_some() {
-            return Ok(false);
-        }
-        let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut fds: Vec<PollFd<'_>> = [watch(fd)].into();
-        fds.extend(descriptor().map(watch));
-        match poll(&mut fds, PollTimeout::NONE) {
-            Ok(_) if fds[0].any().unwrap_or(false) => return Ok(true),
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(e) => return Err(e),
-        }
     }
 }

@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::check::{self, Candidate, Checked, Conformity};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
-use crate::plan::{built_in_tables, ensure_others};
+use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::system::console::{self, BadUsage, shortened};
-use crate::system::lock::Turn;
+use crate::system::lock::RunnerLock;
 use crate::system::signals;
 use crate::verbs::args::{ProgramArgs, TextOrJson};
 
@@ -43,7 +43,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
-    let _turn = Turn::take();
+    let _lock = RunnerLock::acquire();
     let mut checks = Vec::new();
     for checked in check::check(&candidate) {
         // A check that was interrupted has no result.
@@ -72,7 +72,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 impl Args {
     /// The program, which can be started.
     fn candidate(&self, program: &str, flags: &[String]) -> anyhow::Result<Candidate> {
-        ensure_others(flags).map_err(|e| BadUsage::new(format!("{e}: the checks set it")))?;
+        ensure_no_runner_flags(flags)
+            .map_err(|e| BadUsage::new(format!("{e}: the checks set it")))?;
         for flag in flags {
             let name = flag.split('=').next().unwrap_or(flag);
             if ["--tasks", "--threads"].contains(&name) {
@@ -81,10 +82,8 @@ impl Args {
             }
         }
         let programs = Programs::find([program], &built_in_tables()?)?;
-        let executable = match programs.missing(program) {
-            Some(why) => return Err(BadUsage::new(why)),
-            None => programs.executable(program)?.clone(),
-        };
+        let executable = programs.executable(program).map_err(|e| BadUsage::new(e.to_string()))?;
+        let executable = executable.clone();
         let candidate = Candidate { executable, flags: flags.to_vec(), timeout: self.timeout };
         candidate.start(["--describe"]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         Ok(candidate)

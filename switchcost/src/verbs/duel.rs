@@ -116,10 +116,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
     let seed = earlier.runs.last().map(|run| run.seed);
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
-    let plan = args.selection.plan()?;
+    let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases(false);
     args.selection.retain(&mut cases)?;
-    let Lineup { cases, left_out, executables, names, build } =
+    let Lineup { cases, left_out, programs, names } =
         Lineup::of(cases, &plan.programs, [&args.first, &args.second])?;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
@@ -128,7 +128,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let all: Vec<Case> =
         cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
     let options = Options { timeout: args.timeout, keep_samples: false, counters: false };
-    let mut rounds = Rounds::new((executables, build), store, seed, options, &all)?
+    let mut rounds = Rounds::new(programs, store, seed, options, &all)?
         .between(names, margin)
         .resume(earlier, &all)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;

@@ -79,7 +79,7 @@ fn ask_all() -> anyhow::Result<Vec<Asked>> {
     let programs = Programs::find(names.iter().map(String::as_str), &tables)?;
     let present = names
         .into_iter()
-        .filter(|name| programs.missing(name).is_none() || !tables.contains_key(name));
+        .filter(|name| programs.executable(name).is_ok() || !tables.contains_key(name));
     Ok(present.map(|name| ask(name, &programs)).collect())
 }
 

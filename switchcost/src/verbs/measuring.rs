@@ -17,7 +17,7 @@ use crate::measure::probe;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{self, Contents, Store};
 use crate::measure::turns::Options;
-use crate::plan::answer::Answer;
+use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
 use crate::plan::sweep::{self, Cut, Planned, Sweep};
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan, built_in_tables, placement};
@@ -117,7 +117,8 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
             names.join(", ")
         ))
     })?;
-    Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))
+    let plan = Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?;
+    Ok(plan.with_paths_from(path.parent().unwrap_or(path)))
 }
 
 /// The records of a run that is to go on.
@@ -148,11 +149,10 @@ pub(super) fn run_plan(
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    let programs = (programs.executables(), programs.build());
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
-    let (cases, absent) = placement::place(cases)?;
+    let (cases, absent) = placement::place_cases(cases)?;
     for (case, reason) in &absent {
         rounds.leave_out(case, reason)?;
     }
@@ -189,10 +189,10 @@ pub(super) fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
 
 /// Measures what the limits allow of a sweep, and names the rest.
 pub(super) fn carry_out(plan: &Sweep, keep: &Keep) -> anyhow::Result<()> {
-    let names = plan.subjects.iter().map(|subject| subject.program.as_str());
+    let names = plan.programs.iter().map(|line| line.program.as_str());
     let programs = Programs::up_to_date(names, &built_in_tables()?)?;
     let planned = plan.plan(|program, flags| probe::ask(programs.executable(program)?, flags))?;
-    for line in sweep::lines(&planned.cuts, &plan.over) {
+    for line in sweep::describe_cuts(&planned.cuts, &plan.over) {
         console::say(format_args!("switchcost: {line}"));
     }
     if planned.cases.is_empty() {
@@ -211,7 +211,6 @@ pub(super) fn measure_planned(
     let seed = keep.seed.unwrap_or_else(drawn_seed);
     let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
     let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
-    let programs = (programs.executables(), programs.build());
     let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?;
     rounds.run(planned.cases.clone(), None)?;
     for cut in &planned.cuts {
@@ -230,7 +229,7 @@ fn nothing_left(cuts: &[Cut], over: &str) -> anyhow::Error {
     if cuts.iter().all(|cut| cut.lacks(over)) {
         return BadUsage::new(format!("none of the programs has a flag --{over}"));
     }
-    let limits = |cut: &Cut| matches!(cut.answer, Answer::TooMuch { .. });
+    let limits = |cut: &Cut| matches!(cut.answer, Feasibility::TooMuch { .. });
     match cuts.iter().any(limits) {
         true => anyhow::anyhow!("the limits of this system allow no point of this sweep"),
         false => BadUsage::new("none of the programs takes these flags"),

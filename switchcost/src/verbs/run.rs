@@ -11,7 +11,7 @@ use super::measuring::{Selection, earlier, run_plan};
 use super::output::{self, Format};
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
-use crate::plan::{Case, Plan, values};
+use crate::plan::{Case, Plan, programs, values};
 use crate::system::console::{self, plain_line};
 use crate::system::signals;
 
@@ -120,7 +120,8 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
 
 /// Prints one line for each case.
 fn list(args: &Args) -> anyhow::Result<()> {
-    let (_, cases) = args.cases()?;
+    let (plan, cases) = args.cases()?;
+    programs::ensure_known(cases.iter().map(|case| &*case.program), &plan.programs)?;
     console::print(|out| {
         for case in &cases {
             let twin = if case.twin { " (A/A)" } else { "" };

@@ -4,8 +4,7 @@ use facts::Metric;
 
 use super::measuring::{Keep, carry_out, distinct};
 use crate::plan::range::Range;
-use crate::plan::subject::Subject;
-use crate::plan::sweep::Sweep;
+use crate::plan::sweep::{CommandLine, Sweep};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -17,7 +16,7 @@ pub(crate) struct Args {
     /// A program with its flags, such as "thread-brigade --stack-size 64KiB"; give it several
     /// times for several
     #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "thread-mem-brigade", "async-mem-brigade", "thread-creation", "async-creation"])]
-    program: Vec<Subject>,
+    program: Vec<CommandLine>,
 
     #[command(flatten)]
     keep: Keep,
@@ -30,7 +29,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         over: "tasks".to_owned(),
         unit: "",
         points: range.points(12),
-        subjects: distinct(&args.program),
+        programs: distinct(&args.program),
         pins: vec![false],
         also: vec![Metric::SetUp, Metric::FirstIteration, Metric::Teardown, Metric::SystemPerTask],
         flags: Vec::new(),

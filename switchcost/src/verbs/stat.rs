@@ -14,12 +14,12 @@ use crate::figures::doubt;
 use crate::figures::evidence::{Evidence, Verdict};
 use crate::measure::turns::{self, Seat};
 use crate::plan::programs::Programs;
-use crate::plan::setting::{self, Cpus, Policy, Setting};
-use crate::plan::{Case, built_in_tables, ensure_others};
+use crate::plan::scheduling::{self, Cpus, Policy, Setting};
+use crate::plan::{Case, built_in_tables, ensure_no_runner_flags};
 use crate::render;
 use crate::system::console::shortened;
 use crate::system::console::{self, BadUsage};
-use crate::system::lock::Turn;
+use crate::system::lock::RunnerLock;
 use crate::system::signals;
 use crate::verbs::args::{Measure, ProgramArgs, TextOrJson};
 
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     policy: Option<Policy>,
 
     /// How much later than asked the kernel may wake a sleeping thread, such as 1ns
-    #[arg(long, value_name = "TIME", value_parser = setting::timer_slack)]
+    #[arg(long, value_name = "TIME", value_parser = scheduling::timer_slack)]
     timer_slack: Option<Span>,
 
     /// Timed iterations [default: 1000]
@@ -74,12 +74,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         return Err(BadUsage::new("--iters 0: a run has at least one"));
     }
     let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
-    ensure_others(&flags).map_err(own)?;
+    ensure_no_runner_flags(&flags).map_err(own)?;
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
     let case = Case { iters, warmup, ..args.case(program, flags) };
     signals::install()?;
-    let _turn = Turn::take();
+    let _lock = RunnerLock::acquire();
     if signals::received().is_some() {
         bail!("interrupted before it began");
     }

@@ -5,10 +5,9 @@ use contract::units::{Bytes, Span};
 use facts::Metric;
 
 use super::measuring::{Keep, carry_out, distinct};
-use crate::plan::ensure_others;
+use crate::plan::ensure_no_runner_flags;
 use crate::plan::range::Range;
-use crate::plan::subject::Subject;
-use crate::plan::sweep::Sweep;
+use crate::plan::sweep::{CommandLine, Sweep};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -17,11 +16,11 @@ use crate::system::console::BadUsage;
 ])))]
 pub(crate) struct Args {
     /// Sweep the number of tasks, such as 2..100000, as far as the limits of this system allow
-    #[arg(long, value_name = "FROM..TO", value_parser = Range::positive)]
+    #[arg(long, value_name = "FROM..TO")]
     tasks: Option<Range>,
 
     /// Sweep the number of tokens in flight
-    #[arg(long, value_name = "FROM..TO", value_parser = Range::positive)]
+    #[arg(long, value_name = "FROM..TO")]
     tokens: Option<Range>,
 
     /// Sweep the number of idle tasks beside the chain, such as 0..100000
@@ -40,7 +39,7 @@ pub(crate) struct Args {
     /// A program to measure, with flags if need be, such as "async-mem-brigade --shuffle 1"; give it
     /// several times for several
     #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
-    program: Vec<Subject>,
+    program: Vec<CommandLine>,
 
     /// Where each process may run: on every CPU, or pinned to one; give it twice for both
     #[arg(long, value_enum, default_values = ["unpinned", "pinned"])]
@@ -111,7 +110,7 @@ fn named(text: &str) -> Result<Swept, String> {
     if name.is_empty() || !name.chars().all(of_flag) {
         return Err(format!("'{name}' is not the name of a flag"));
     }
-    ensure_others(&[format!("--{name}")]).map_err(|e| e.to_string())?;
+    ensure_no_runner_flags(&[format!("--{name}")]).map_err(|e| e.to_string())?;
     match Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0)) {
         // Of times without a unit nobody could tell which was meant.
         Ok(range) => Ok(Swept { unit: "ns", ..Swept::number(name, range) }),
@@ -141,7 +140,7 @@ impl Args {
             over: flag,
             unit,
             points: range.points(self.points),
-            subjects: distinct(&self.program),
+            programs: distinct(&self.program),
             pins: distinct(&self.placement).iter().map(|&at| at == Placement::Pinned).collect(),
             also: distinct(&self.also),
             flags: self.flags.clone(),

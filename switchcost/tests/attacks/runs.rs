@@ -1,13 +1,9 @@
 //! Runs that are obstructed: signals, limits, files that vanish, locks that are held. The runner is
 //! alone with a fake in the place of a benchmark program, so that nothing is built.
 
-use std::fs::{self, OpenOptions};
-use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::Path;
 
-use nix::fcntl::OFlag;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal::{self, SIGINT};
 use nix::sys::signal::{SigHandler, signal};
 use nix::sys::stat::Mode;
@@ -50,28 +46,6 @@ fn the_first_signal_ends_a_wait_for_input_or_a_reader() {
     interrupt_asleep(switchcost("report").arg(RECORDS).arg("--html").arg(fifo).start());
     interrupt_asleep(switchcost("run --plan").arg(fifo).start());
     interrupt_asleep(switchcost("run --resume").arg(fifo).start());
-}
-
-#[test]
-fn the_first_signal_ends_a_run_whose_records_nobody_reads() {
-    let house = house();
-    let out = house.out();
-    let reader = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlag::O_NONBLOCK.bits())
-        .open(fifo(&out))
-        .unwrap();
-    let running = house.run("--rounds 1000").start();
-    let writer =
-        OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&out).unwrap();
-    until("the pipe is full", || {
-        let mut fds = [PollFd::new(writer.as_fd(), PollFlags::POLLOUT)];
-        poll(&mut fds, PollTimeout::ZERO).unwrap() == 0
-    });
-    running.signal(SIGINT);
-    let run = running.finish_all().expect(130);
-    assert!(run.stdout.contains("row one-thread"), "{run}");
-    drop(reader);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use contract::units::{self, Bytes, Nanos};
 use proptest::prelude::*;
 use switchcost::plan::range::Range;
-use switchcost::plan::setting::Cpus;
+use switchcost::plan::scheduling::Cpus;
 
 use super::{inputs, number};
 

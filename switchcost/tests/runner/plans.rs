@@ -189,9 +189,25 @@ fn a_faulty_plan_is_bad_usage() {
         assert!(!house.out().exists(), "nothing to keep, no file");
     }
     house.set_plan(&plan.replace("async-brigade", "no-such-brigade"));
-    house.run("").finish().expect_refusal(1, &["no-such-brigade"]);
+    for flags in ["", "--list"] {
+        house.run(flags).finish().expect_refusal(2, &["no-such-brigade"]);
+    }
     let run = switchcost("run --plan /nonexistent.toml").finish();
     run.expect_refusal(2, &["--plan", "/nonexistent.toml"]);
+}
+
+/// The folder of the plan, and not the one where the runner starts.
+#[test]
+fn a_relative_path_of_a_program_starts_in_the_folder_of_the_plan() {
+    let house = House::new(1, &TWO[..1]);
+    fs::create_dir(house.path("plans")).unwrap();
+    let plan = house.plan().replace(TWO[0], &format!("../{}", TWO[0]));
+    fs::write(house.path("plans/plan.toml"), &plan).unwrap();
+    let run = |flags: &str| house.switchcost("run --plan plans/plan.toml").flags(flags).finish();
+    run("--out out.jsonl").expect(0);
+    assert_eq!(house.processes().len(), 1);
+    fs::remove_file(house.path(TWO[0])).unwrap();
+    run("--list").expect_refusal(2, &["there is no program plans/../one-thread-brigade"]);
 }
 
 #[test]

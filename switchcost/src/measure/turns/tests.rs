@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::plan::setting::Setting;
+use crate::plan::scheduling::Setting;
 
 /// The line that a program prints when it is ready.
 const READY: &str = r#"echo '{"at":"ready","pids":['$$'],"setup_ns":5,"first_ns":7,"contract":1,"program":"p","version":"3","tasks":4,"hops":5,"claim":"no-switch","passes":[{"name":"main"}]}'"#;

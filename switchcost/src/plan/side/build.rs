@@ -2,16 +2,17 @@
 //! has a folder in `target/duel`, with a target folder of its own, kept for the next time.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::Context;
 
-use super::{Lock, expect_no_patch};
-use crate::plan::checkout::Checkout;
+use super::lock::Lock;
+use crate::plan::checkout::{Checkout, output};
 
 /// Sources of a side that is built, and where.
+#[derive(Debug)]
 pub(super) struct Tree {
     pub(super) sources: PathBuf,
     pub(super) target: PathBuf,
@@ -20,61 +21,50 @@ pub(super) struct Tree {
     pub(super) dirty: Option<bool>,
 }
 
-/// Sources of a revision, with its commit.
+/// Sources of a revision.
 pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tree> {
-    let git = |args: &[&str]| {
-        let mut git = checkout.git().context("PATH has no git: install it")?;
-        output(git.args(args))
-    };
     let commit = format!("{revision}^{{commit}}");
-    let found = git(&["rev-parse", "--verify", "--end-of-options", &commit])?;
-    let hash = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-    let folder = checkout.duels().join(format!("git-{hash}"));
+    let hash = checkout.git(&["rev-parse", "--verify", "--end-of-options", &commit])?;
+    let folder = checkout.target.join("duel").join(format!("git-{hash}"));
     let sources = folder.join("sources");
     if !sources.join("Cargo.toml").is_file() {
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        // One that was begun, or that `cargo clean` has removed.
         let path = sources.to_string_lossy();
-        git(&["worktree", "prune"])?;
-        git(&["worktree", "add", "--quiet", "--force", "--force", "--detach", &path, &hash])?;
+        // One that was begun, or that `cargo clean` has removed.
+        checkout.git(&["worktree", "prune"])?;
+        let add = ["worktree", "add", "--quiet", "--force", "--force", "--detach", &path, &hash];
+        checkout.git(&add)?;
     }
     Ok(Tree { sources, target: folder.join("target"), commit: Some(hash), dirty: None })
 }
 
 /// These sources, with another version of a dependency.
-///
-/// # Errors
-/// When cargo has no such version, or would build something else in its place.
 pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> anyhow::Result<Tree> {
-    expect_no_patch(&checkout.folder(), name)?;
-    let folder = checkout.duels().join(format!("{name}-{version}"));
-    let sources = folder.join("sources");
-    fs::create_dir_all(&sources).with_context(|| folder.display().to_string())?;
-    let lock = "Cargo.lock";
-    let own = fs::read(checkout.folder().join(lock)).context(lock)?;
-    let base = folder.join("Cargo.lock.base");
-    // Where it was updated before, neither the network is needed nor a new build.
-    let is_updated = sources.join(lock).is_file() && fs::read(&base).is_ok_and(|b| b == own);
-    mirror(&checkout.folder(), &sources, Some(lock))
+    let folder = checkout.target.join("duel").join(format!("{name}-{version}"));
+    let [sources, base, kept] =
+        ["sources", "Cargo.lock.base", "Cargo.lock.kept"].map(|name| folder.join(name));
+    let lock = sources.join("Cargo.lock");
+    let own = fs::read(checkout.folder.join("Cargo.lock")).context("Cargo.lock")?;
+    // If it was updated before, neither the network is needed nor a new build.
+    let is_updated =
+        fs::read(&base).is_ok_and(|base| base == own) && fs::rename(&lock, &kept).is_ok();
+    // Written again at the end.
+    let _ = fs::remove_file(&base);
+    fs::create_dir_all(&folder)
+        .and_then(|()| mirror(&checkout.folder, &sources))
         .with_context(|| format!("cannot copy the sources to {}", sources.display()))?;
-    if !is_updated {
-        let _ = fs::remove_file(&base);
-        fs::write(sources.join(lock), &own).context(lock)?;
-        let mut command = checkout.cargo()?;
+    if is_updated {
+        fs::rename(&kept, &lock).context("Cargo.lock")?;
+    } else {
+        fs::write(&lock, &own).context("Cargo.lock")?;
+        let mut command = checkout.cargo();
         command.args(["update", "--quiet", "--package", name, "--precise", version]);
-        let updated = output(command.arg("--manifest-path").arg(sources.join("Cargo.toml")));
-        if let Err(e) = updated {
-            let _ = fs::remove_dir_all(&folder);
-            return Err(e);
-        }
-        fs::write(&base, &own).context(lock)?;
+        output(command.arg("--manifest-path").arg(sources.join("Cargo.toml")))
+            .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
     }
     // A patch of cargo's configuration stands, whatever version cargo was asked for.
-    if let Err(e) = Lock::read(&sources)?.expect_version(name, version) {
-        // The lock file is made anew when the patch is gone.
-        let _ = fs::remove_file(&base);
-        return Err(e);
-    }
+    Lock::read(&sources)?.expect_version(name, version)?;
+    fs::write(&base, &own).context("Cargo.lock")?;
     Ok(Tree { sources, target: folder.join("target"), ..these(checkout) })
 }
 
@@ -84,64 +74,33 @@ pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> an
 /// the sides shall have the same.
 pub(super) fn these(checkout: &Checkout) -> Tree {
     let (commit, dirty) = checkout.revision();
-    let target = checkout.duels().join("sources");
-    Tree { sources: checkout.folder(), target, commit, dirty }
+    let sources = checkout.folder.clone();
+    Tree { sources, target: checkout.target.join("duel").join("sources"), commit, dirty }
 }
 
-/// Makes `to` a tree of links to the files of `from`: cargo sees their own times, and builds again only
-/// what has changed. The folders are real, since a path with `..` leads out of a linked one.
-fn mirror(from: &Path, to: &Path, except: Option<&str>) -> anyhow::Result<()> {
-    let names = |folder: &Path| -> anyhow::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            // Hidden files are git's, or cargo's configuration, which is that of the checkout anyway; and
-            // cargo marks its target folders, this one's parent among them.
-            let is_target = entry.path().join("CACHEDIR.TAG").is_file();
-            if !name.starts_with('.') && !is_target && Some(&*name) != except {
-                names.push(name);
-            }
-        }
-        Ok(names)
-    };
-    let wanted = names(from)?;
-    for name in names(to)? {
-        let (theirs, ours) = (from.join(&name), to.join(&name));
-        let is_folder = fs::symlink_metadata(&ours)?.is_dir();
-        match is_folder {
-            true if theirs.is_dir() => {}
-            true => fs::remove_dir_all(ours)?,
-            false => fs::remove_file(ours)?,
-        }
+/// Makes `to` a tree of links to the files of `from`, but for its lock file: cargo sees their own times,
+/// and builds again only what has changed. The folders are real, since a path with `..` leads out of a
+/// linked one.
+fn mirror(from: &Path, to: &Path) -> io::Result<()> {
+    if to.is_dir() {
+        fs::remove_dir_all(to)?;
     }
-    for name in wanted {
-        let (theirs, ours) = (from.join(&name), to.join(&name));
-        match theirs.is_dir() {
-            true => {
-                if !ours.is_dir() {
-                    fs::create_dir(&ours)?;
-                }
-                mirror(&theirs, &ours, None)?;
-            }
-            false => symlink(theirs, ours)?,
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        // Hidden files are git's, or cargo's configuration, which is that of the checkout anyway; and
+        // cargo marks its target folders, this one's parent among them.
+        if name.to_string_lossy().starts_with('.') || path.join("CACHEDIR.TAG").is_file() {
+            continue;
+        }
+        if path.is_dir() {
+            mirror(&path, &to.join(name))?;
+        } else if name != "Cargo.lock" {
+            symlink(path, to.join(name))?;
         }
     }
     Ok(())
-}
-
-/// Output of a tool that succeeds; its complaint in one line where it does not.
-fn output(command: &mut Command) -> anyhow::Result<Output> {
-    let name = Path::new(command.get_program()).file_name().unwrap_or_default();
-    let name = name.to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("cannot run {name}"))?;
-    if output.status.success() {
-        return Ok(output);
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    ensure!(!lines.is_empty(), "{name}: {}", output.status);
-    bail!("{name}: {}", lines.join("; "))
 }
 
 #[cfg(test)]
@@ -149,33 +108,6 @@ mod tests {
     use super::*;
     use crate::plan::programs::Places;
 
-    #[test]
-    fn a_mirror_follows_its_sources() {
-        let folder = tempfile::tempdir().unwrap();
-        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-        fs::create_dir_all(from.join("a/b")).unwrap();
-        fs::create_dir(&to).unwrap();
-        for file in ["a/b/file", "a/gone", "lock", ".hidden"] {
-            fs::write(from.join(file), file).unwrap();
-        }
-        fs::create_dir(from.join("built")).unwrap();
-        fs::write(from.join("built/CACHEDIR.TAG"), "").unwrap();
-        mirror(&from, &to, Some("lock")).unwrap();
-        assert_eq!(fs::read(to.join("a/b/file")).unwrap(), b"a/b/file");
-        for name in [".hidden", "lock", "built"] {
-            assert!(!to.join(name).exists(), "{name}");
-        }
-        assert!(fs::symlink_metadata(to.join("a/b")).unwrap().is_dir());
-
-        fs::write(to.join("lock"), "ours").unwrap();
-        fs::remove_file(from.join("a/gone")).unwrap();
-        fs::remove_dir_all(from.join("a/b")).unwrap();
-        fs::write(from.join("a/b"), "now a file").unwrap();
-        mirror(&from, &to, Some("lock")).unwrap();
-        assert!(fs::symlink_metadata(to.join("a/gone")).is_err());
-        assert_eq!(fs::read(to.join("a/b")).unwrap(), b"now a file");
-        assert_eq!(fs::read(to.join("lock")).unwrap(), b"ours");
-    }
     /// Else a duel of equal builds would find the layout of their code.
     #[test]
     fn equal_sources_in_two_folders_give_equal_bytes() {
@@ -185,37 +117,44 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("duel/x-1.0.0/sources"));
-        let package = |name: &str, needs: &str| {
+        fs::create_dir_all(to.join("gone")).unwrap();
+        let manifest = |name: &str, needs: &str| {
             format!("[package]\nname = '{name}'\nversion = '1.0.0'\nedition = '2024'\n{needs}")
         };
-        let included = "include!(concat!(env!(\"OUT_DIR\"), \"/f.rs\"));";
-        let build = "fn main() { let out = std::env::var(\"OUT_DIR\").unwrap(); \
-                     std::fs::write(out + \"/f.rs\", \"pub fn f() -> u32 { 7 }\").unwrap() }";
-        let workspace = "[workspace]\nmembers = ['one', 'two']\nresolver = '3'\n\
-                         [profile.dev]\ndebug = false\n";
-        let lock = "version = 4\n[[package]]\nname = 'one'\nversion = '1.0.0'\n\
-                    dependencies = ['two']\n[[package]]\nname = 'two'\nversion = '1.0.0'\n";
         for (path, text) in [
-            ("Cargo.toml", workspace),
-            ("Cargo.lock", &lock.replace('\'', "\"")),
-            ("one/Cargo.toml", &package("one", "[dependencies]\ntwo.path = '../two'\n")),
+            (
+                "Cargo.toml",
+                "[workspace]\nmembers = ['one', 'two']\nresolver = '3'\n\
+                 [profile.dev]\ndebug = false\n",
+            ),
+            ("one/Cargo.toml", &manifest("one", "[dependencies]\ntwo.path = '../two'\n")),
             ("one/src/main.rs", "fn main() { println!(\"{} {}\", file!(), two::f()) }"),
-            ("two/Cargo.toml", &package("two", "")),
-            ("two/build.rs", build),
-            ("two/src/lib.rs", included),
+            ("two/Cargo.toml", &manifest("two", "")),
+            (
+                "two/build.rs",
+                "fn main() { let out = std::env::var(\"OUT_DIR\").unwrap(); \
+                 std::fs::write(out + \"/f.rs\", \"pub fn f() -> u32 { 7 }\").unwrap() }",
+            ),
+            ("two/src/lib.rs", "include!(concat!(env!(\"OUT_DIR\"), \"/f.rs\"));"),
+            (".hidden", ""),
+            ("built/CACHEDIR.TAG", ""),
         ] {
             let path = from.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        fs::create_dir_all(&to).unwrap();
-        mirror(&from, &to, None).unwrap();
-        let of = |sources: &Path, target: &str| {
-            let built =
-                checkout.build_some(sources, &folder.path().join(target), &["one"]).unwrap();
-            fs::read(built.join("one")).unwrap()
-        };
-        let (first, second) = (of(&from, "duel/sources"), of(&to, "duel/x-1.0.0/target"));
+        mirror(&from, &to).unwrap();
+        for name in ["gone", ".hidden", "built"] {
+            assert!(!to.join(name).exists(), "{name}");
+        }
+        let lock = "version = 4\n[[package]]\nname = \"one\"\nversion = \"1.0.0\"\n\
+                    dependencies = [\"two\"]\n[[package]]\nname = \"two\"\nversion = \"1.0.0\"\n";
+        let [first, second] = [&from, &to].map(|sources| {
+            fs::write(sources.join("Cargo.lock"), lock).unwrap();
+            let target = sources.with_file_name("target");
+            checkout.cargo_build(sources, &target, &["one"]).unwrap();
+            fs::read(checkout.profile_folder(&target).join("one")).unwrap()
+        });
         assert!(first == second, "{} and {} bytes", first.len(), second.len());
     }
 }

@@ -1,11 +1,11 @@
 use super::*;
 
-fn sweep(over: &str, points: &[u64], flags: &[&str]) -> Sweep {
+fn sweep(program: &str, over: &str, points: &[u64], flags: &[&str]) -> Sweep {
     Sweep {
         over: over.to_owned(),
         unit: "",
         points: points.to_vec(),
-        subjects: vec!["thread-brigade".parse().unwrap()],
+        programs: vec![program.parse().unwrap()],
         pins: vec![true],
         also: vec![Metric::SetUp],
         flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
@@ -27,65 +27,56 @@ fn description(program: &str, flags: &[String]) -> Box<Description> {
     Box::new(serde_json::from_value(json).unwrap())
 }
 
-fn fits(program: &str, flags: &[String]) -> anyhow::Result<Answer> {
-    Ok(Answer::Fits(description(program, flags)))
-}
-
-fn commands(sweep: &Sweep) -> Vec<String> {
-    let planned = sweep.plan(fits).unwrap();
-    let command = |c: &Case| format!("{} x {} {}", c.warmup, c.iters, c.flags.join(" "));
-    planned.cases.iter().map(command).collect()
+fn fits(program: &str, flags: &[String]) -> anyhow::Result<Feasibility> {
+    Ok(Feasibility::Fits(description(program, flags)))
 }
 
 #[test]
-fn iterations_follow_from_what_the_program_says_of_the_point() {
-    assert_eq!(
-        commands(&sweep("tasks", &[9, 100_000], &[])),
-        ["1000 x 10000 --tasks 9", "1 x 3 --tasks 100000"]
-    );
-    let subjects = vec!["thread-creation --tasks 1000".parse().unwrap()];
-    let creation = Sweep { subjects, unit: "ns", ..sweep("length", &[5], &[]) };
-    assert_eq!(commands(&creation), ["10 x 100 --tasks 1000 --length 5ns"]);
-}
-
-#[test]
-fn a_case_knows_the_curve_it_belongs_to() {
-    let mut sweep = sweep("stack-size", &[65536, 131072], &["--shuffle", "1"]);
-    let planned = sweep.plan(fits).unwrap();
-    let case = &planned.cases[1];
-    assert_eq!(case.cell.over.as_deref(), Some("stack_size"));
-    assert_eq!((case.x, case.pin), (Some(131_072), true));
-    assert_eq!(case.section.title, "Time per hop over --stack-size, 500 tasks, --shuffle 1");
-    assert_eq!((case.cell.name().as_str(), case.index), ("thread-brigade, pinned", 0));
-    sweep.subjects = vec!["async-creation --tasks 9".parse().unwrap()];
-    sweep.unit = "ns";
-    let case = &sweep.plan(fits).unwrap().cases[0];
-    assert_eq!(case.section.metric, Metric::Task);
-    assert_eq!(case.section.title, "Time per task over --stack-size in ns, 9 tasks, --shuffle 1");
-    assert_eq!(case.cell.name(), "async-creation --tasks 9, pinned");
+fn a_point_is_a_case_with_its_iterations_and_its_curve() {
+    let chain = sweep("thread-brigade", "tasks", &[9, 100_000], &[]);
+    let stacks = sweep("thread-brigade", "stack-size", &[65536], &["--shuffle", "1"]);
+    let creation = sweep(" async-creation  --tasks 1000 ", "length", &[5], &["--shuffle", "1"]);
+    for (sweep, name, case) in [
+        (&chain, "thread-brigade, pinned", "1000 x 10000 --tasks 9: Time per hop over --tasks"),
+        (
+            &stacks,
+            "thread-brigade, pinned",
+            "20 x 200 --shuffle 1 --stack-size 65536: \
+             Time per hop over --stack-size, 500 tasks, --shuffle 1",
+        ),
+        (
+            &Sweep { unit: "ns", ..creation },
+            "async-creation --tasks 1000, pinned",
+            "10 x 100 --shuffle 1 --tasks 1000 --length 5ns: \
+             Time per task over --length in ns, 1000 tasks, --shuffle 1",
+        ),
+    ] {
+        let c = &sweep.plan(fits).unwrap().cases[0];
+        let (flags, title) = (c.flags.join(" "), &c.section.title);
+        assert_eq!(format!("{} x {} {flags}: {title}", c.warmup, c.iters), case);
+        assert_eq!((c.cell.name().as_str(), c.x), (name, Some(sweep.points[0])));
+        assert_eq!(c.cell.over, Some(sweep.over.replace('-', "_")));
+    }
+    assert_eq!(chain.plan(fits).unwrap().cases[1].iters, FEWEST_ITERATIONS);
+    assert!(" ".parse::<CommandLine>().is_err());
 }
 
 #[test]
 fn points_that_the_limits_forbid_are_one_cut() {
-    let sweep = sweep("tasks", &[10, 1000, 2000], &[]);
     let ask = |program: &str, flags: &[String]| {
         let description = description(program, flags);
-        Ok(match description.tasks > 500 {
-            false => Answer::Fits(description),
-            true => Answer::TooMuch {
-                description,
-                largest: 500,
-                limits: vec!["open files".to_owned()],
-                memory: false,
-            },
-        })
+        if description.tasks <= 500 {
+            return Ok(Feasibility::Fits(description));
+        }
+        let limits = vec!["open files".to_owned()];
+        Ok(Feasibility::TooMuch { description, largest: 500, limits, memory: false })
     };
-    let planned = sweep.plan(ask).unwrap();
+    let planned = sweep("thread-brigade", "tasks", &[10, 1000, 2000], &[]).plan(ask).unwrap();
     // The largest number that the limits allow is tried.
     assert_eq!(planned.cases.iter().map(|case| case.x).collect::<Vec<_>>(), [Some(10), Some(499)]);
     let [cut] = &planned.cuts[..] else { panic!("one cut expected: {:?}", planned.cuts) };
     assert_eq!(
-        lines(&[cut.clone(), cut.clone()], "tasks"),
+        describe_cuts(&[cut.clone(), cut.clone()], "tasks"),
         ["thread-brigade is not run at --tasks 1000, 2000: this system allows at most \
           500 tasks (open files)"]
     );
@@ -94,18 +85,16 @@ fn points_that_the_limits_forbid_are_one_cut() {
 
 #[test]
 fn a_program_without_the_flag_is_cut_as_a_whole() {
-    let mut sweep = sweep("capacity", &[1, 2], &[]);
-    sweep.subjects.push("async-mem-brigade".parse().unwrap());
+    let mut sweep = sweep("thread-brigade", "capacity", &[1, 2], &[]);
+    sweep.programs.push("async-mem-brigade".parse().unwrap());
     let some = |program: &str, flags: &[String]| match program {
-        "thread-brigade" => Ok(Answer::NoFlag("--capacity".to_owned())),
+        "thread-brigade" => Ok(Feasibility::NoFlag("--capacity".to_owned())),
         _ => fits(program, flags),
     };
     let planned = sweep.plan(some).unwrap();
     let [cut] = &planned.cuts[..] else { panic!("one cut expected: {:?}", planned.cuts) };
     assert!(cut.lacks("capacity") && cut.cases.len() == 2);
     assert_eq!(cut.cases[0].section, planned.cases[0].section);
-    assert_eq!(
-        lines(&planned.cuts, "capacity"),
-        ["thread-brigade is not run: it has no flag --capacity"]
-    );
+    let line = "thread-brigade is not run: it has no flag --capacity";
+    assert_eq!(describe_cuts(&planned.cuts, "capacity"), [line]);
 }

@@ -1,0 +1,61 @@
+//! Whether a program could run a command line on this system.
+
+use std::mem;
+
+use contract::message::Description;
+
+/// Feasibility of a command line, by what its program says and the limits of this system.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Feasibility {
+    /// The limits of this system allow it.
+    Fits(Box<Description>),
+    /// They do not.
+    TooMuch {
+        /// What it would be.
+        description: Box<Description>,
+        /// How many tasks they allow.
+        largest: u64,
+        /// Names of the limits that are too low.
+        limits: Vec<String>,
+        /// True if memory is among them.
+        memory: bool,
+    },
+    /// The program has no such flag.
+    NoFlag(String),
+    /// The program does not take the flags for another reason.
+    Refused(String),
+}
+
+impl Feasibility {
+    /// True if two answers are of one kind. To a reader they are one then, and the answer for the
+    /// smallest number is it: of limits, it names the one that binds first.
+    pub fn alike(&self, other: &Feasibility) -> bool {
+        mem::discriminant(self) == mem::discriminant(other)
+    }
+
+    /// Description of the program; `None` if it does not take the flags.
+    pub fn description(&self) -> Option<&Description> {
+        match self {
+            Feasibility::Fits(description) | Feasibility::TooMuch { description, .. } => {
+                Some(description)
+            }
+            Feasibility::NoFlag(_) | Feasibility::Refused(_) => None,
+        }
+    }
+
+    /// Why the command line would not run, in a line; `None` if it would.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Feasibility::Fits(_) => None,
+            Feasibility::TooMuch { largest, limits, .. } => {
+                let limits = limits.join("; ");
+                Some(match largest {
+                    0 => format!("this system does not allow that ({limits})"),
+                    _ => format!("this system allows at most {largest} tasks ({limits})"),
+                })
+            }
+            Feasibility::NoFlag(flag) => Some(format!("it has no flag {flag}")),
+            Feasibility::Refused(reason) => Some(reason.clone()),
+        }
+    }
+}
