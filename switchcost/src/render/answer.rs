@@ -23,9 +23,6 @@ pub fn grid(answer: &Answer) -> Grid {
 }
 
 /// Writes the answer for a terminal of so many columns.
-///
-/// # Errors
-/// Errors of the writer.
 pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
         for doubt in &answer.doubts {
@@ -45,9 +42,6 @@ pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<(
 }
 
 /// Writes the answer as Markdown.
-///
-/// # Errors
-/// Errors of the writer.
 pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
         for doubt in &answer.doubts {

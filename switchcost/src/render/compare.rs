@@ -1,11 +1,13 @@
 //! A comparison as tables.
 
+use std::cmp::Reverse;
+
 use facts::Quantity;
 use stats::Estimate;
 
 use super::document::Section;
 use super::tables::{Footnotes, headline};
-use super::{ABSENT, Document, Grid};
+use super::{ABSENT, Document, Grid, counted};
 use crate::figures::number::{change, change_in_percent, value};
 use crate::figures::{CONFIDENCE, grouped};
 use crate::views::compare::{Case, Comparison, LEVEL, Side, Verdict};
@@ -48,18 +50,16 @@ fn section(title: &str, cases: &[&Case<'_>]) -> Section {
         vec![case.name.clone(), case.change.verdict.to_string(), shown, old, new]
     };
     let body = cases.iter().map(row).collect();
-    let head = ["", "verdict", "change", "old", "new"].map(str::to_owned).to_vec();
-    Section { title: title.to_owned(), grid: Grid { head, body }, lines: notes.lines().collect() }
+    let grid = Grid::new(["", "verdict", "change", "old", "new"], body);
+    Section { title: title.to_owned(), grid, lines: notes.lines().collect() }
 }
 
 /// Number of cases with each verdict, most first.
 fn tally(comparison: &Comparison<'_>) -> String {
     let cases = comparison.cases.iter();
     let mut counts = grouped(cases.map(|case| (case.change.verdict.to_string(), ())));
-    counts.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
-    let counts: Vec<String> =
-        counts.iter().map(|(verdict, cases)| format!("{} {verdict}", cases.len())).collect();
-    counts.join(", ")
+    counts.sort_by_key(|(_, cases)| Reverse(cases.len()));
+    counted(counts)
 }
 
 /// How the tables are to be read, and what should make a reader doubt them.

@@ -14,9 +14,6 @@ use crate::figures::evidence::Verdict;
 const INDENT: usize = 13;
 
 /// Writes it; a figure that is unknown has no place.
-///
-/// # Errors
-/// Errors of the writer.
 pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
         writeln!(out, "{}", title(record))?;

@@ -146,7 +146,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     })?;
     let duel = Duel::of(rounds.records());
     let printed = console::print(|out| match args.format {
-        TextOrJson::Text => render::duel::text(&duel, render::layout::width(), out),
+        TextOrJson::Text => render::duel::document(&duel).text(render::layout::width(), out),
         TextOrJson::Json => json(&duel, out),
     });
     if signals::received().is_some() {
