@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::system::console::{self, BadUsage};
+use crate::system::console::{self, BadUsage, shell_line};
 use crate::system::progress;
 use crate::system::tools;
 
@@ -232,7 +232,7 @@ impl Checkout {
         let Some((name, args)) = words.split_first() else {
             return Ok(());
         };
-        let failed = |why: String| format!("it cannot be built: {}: {why}", words.join(" "));
+        let failed = |why: String| format!("it cannot be built: {}: {why}", shell_line(&words));
         let tool = match name.as_str() {
             "cargo" => cargo(),
             name if name.contains('/') => Some(self.folder().join(name)),

@@ -10,6 +10,7 @@ use facts::{Also, Metric};
 use serde::Deserialize;
 
 use crate::plan::setting::{Policy, Setting};
+use crate::system::console::shell_line;
 
 pub mod answer;
 mod built_in;
@@ -352,19 +353,18 @@ impl Case {
 
     /// What is printed of it where it is not run: its program, its flags and how it is started.
     pub fn command(&self) -> String {
-        let mut words = vec![self.program.clone()];
-        words.extend(self.flags.iter().cloned());
-        words.push(format!("--iters {} --warmup {}", self.iters, self.warmup));
+        let mut line = shell_line([&self.program].into_iter().chain(&self.flags));
+        line += &format!(" --iters {} --warmup {}", self.iters, self.warmup);
         if self.pin {
-            words.push("(pinned)".to_owned());
+            line += " (pinned)";
         }
         if let Some(relation) = self.relation {
-            words.push(format!("(two CPUs: {})", relation.name()));
+            line += &format!(" (two CPUs: {})", relation.name());
         }
         if let Some(policy) = self.setting.policy {
-            words.push(format!("(policy {})", policy.name()));
+            line += &format!(" (policy {})", policy.name());
         }
-        words.join(" ")
+        line
     }
 }
 

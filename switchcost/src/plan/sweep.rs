@@ -11,6 +11,7 @@ use facts::{Also, Metric, Section};
 use crate::plan::Case;
 use crate::plan::answer::Answer;
 use crate::plan::subject::Subject;
+use crate::system::console::shell_line;
 
 /// Fewest timed iterations in a process.
 const FEWEST_ITERATIONS: u64 = 3;
@@ -165,7 +166,7 @@ impl Sweep {
         let tasks = tasks.filter(|_| !is_told).map_or(String::new(), |n| format!(", {n} tasks"));
         let with = match self.flags.is_empty() {
             true => String::new(),
-            false => format!(", {}", self.flags.join(" ")),
+            false => format!(", {}", shell_line(&self.flags)),
         };
         let unit = match self.unit {
             "" => String::new(),

@@ -9,6 +9,7 @@ use super::layout::named;
 use super::plainly;
 use crate::figures::doubt;
 use crate::figures::evidence::Verdict;
+use crate::system::console::shell_line;
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;
@@ -53,7 +54,7 @@ fn told(name: &str, line: &str, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn title(record: &Record) -> String {
-    let mut title = format!("{} {}", record.program, record.args.join(" "));
+    let mut title = shell_line([&record.program].into_iter().chain(&record.args));
     if let Some(samples) = &record.samples {
         title += &format!(": {} iterations", samples.count);
     }

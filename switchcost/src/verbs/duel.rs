@@ -152,7 +152,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() {
         console::say(format_args!(
             "the same options with --resume {} go on from here",
-            path.display()
+            console::shell_word(&path.to_string_lossy())
         ));
     }
     // It says where the records are even if nothing could be printed.

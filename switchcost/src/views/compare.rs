@@ -20,6 +20,7 @@ pub use change::{Change, Judged, Verdict};
 
 use crate::figures::provenance::{self, Fact};
 use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, doubt, runs::Key};
+use crate::system::console::shell_line;
 
 /// Share of comparisons of equal runs in which any case may be called different.
 pub const LEVEL: f64 = 1.0 - CONFIDENCE;
@@ -152,7 +153,7 @@ fn command(figure: &Figure<'_>) -> Option<String> {
         // A slope is made of processes with different counts.
         args.drain(at..args.len().min(at + 2));
     }
-    let mut command = format!("{} {}", record.program, args.join(" "));
+    let mut command = shell_line([&record.program].into_iter().chain(&args));
     for (name, value) in [("CPUs", &record.cpus), ("policy", &record.policy)] {
         if let Some(value) = value {
             command += &format!(", {name} {value}");
