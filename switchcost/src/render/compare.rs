@@ -6,7 +6,7 @@ use facts::Quantity;
 use stats::Estimate;
 
 use super::document::Section;
-use super::tables::{Footnotes, headline};
+use super::tables::Footnotes;
 use super::{ABSENT, Document, Grid, counted};
 use crate::figures::number::{change, change_in_percent, value};
 use crate::figures::{CONFIDENCE, grouped};
@@ -39,8 +39,8 @@ fn section(title: &str, cases: &[&Case<'_>]) -> Section {
         let shown = case.change.shown().map_or(ABSENT.to_owned(), change);
         let [old, new] = case.sides.each_ref().map(|side| match side {
             Side::Absent => ABSENT.to_owned(),
-            Side::Failed(reason) => format!("failed{}", notes.sign("failed", reason)),
-            Side::Figure(figure) => notes.cell(Some(figure), headline),
+            Side::Failed(reason) => notes.word("failed", reason),
+            Side::Figure(figure) => notes.cell(Some(figure)),
             Side::Slope(line) => {
                 let slope = line.slope;
                 let size = Estimate { value: slope.estimate, n: slope.n, interval: Some(slope) };

@@ -122,7 +122,7 @@ mod tests {
             line(["goroutine", "failed¹", "-", "-"]),
         ];
         let grid = Grid::new(["", "free", "rate", "switches"], body);
-        for (width, lines, parts) in [(200, 5, 1), (52, 10, 2), (51, 10, 2), (1, 14, 3)] {
+        for (width, lines, parts) in [(200, 5, 1), (52, 10, 2), (51, 10, 2), (1, 15, 3)] {
             let mut text = Vec::new();
             grid.write_text(width, &mut text).unwrap();
             let text = String::from_utf8(text).unwrap();
