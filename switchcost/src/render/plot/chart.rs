@@ -58,7 +58,7 @@ pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     let axes =
         (Axis::swept(all().map(|(x, _)| x)), Axis::spanning(bounds, curve.metric.quantity()));
     let mut plot = Plot::new(curve.title);
-    plot.legend(curve.series.iter().map(|series| series.name.as_str()), Plot::mark);
+    plot.legend(curve.series.iter().map(|series| series.name.as_str()));
     let area = Area::of(&mut plot, axes, (&curve.over, &curve.metric.label()));
     // Whose cache it is stands below the plot.
     for (index, full) in curve.held.iter().flat_map(|held| &held.full).enumerate() {
