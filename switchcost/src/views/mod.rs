@@ -5,6 +5,6 @@ pub mod compare;
 pub mod crossings;
 pub mod doctor;
 pub mod duel;
-pub mod estimate;
+pub(crate) mod estimate;
 pub mod fleet;
 pub mod tables;
