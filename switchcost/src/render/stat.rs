@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use contract::units::{Bytes, Nanos, bytes};
-use facts::{Memory, Metric, Record, Stat};
+use facts::{Metric, Record, Stat};
 
 use super::layout::{named, width};
 use super::{plainly, plural};
@@ -128,15 +128,15 @@ fn memory(record: &Record) -> Option<String> {
         ("peak", held.peak_resident.filter(|&peak| Some(peak) > held.resident)),
     ];
     let own = own.into_iter().filter_map(|(name, size)| Some(format!("{name} {}", Bytes(size?))));
-    // Growth since before the program.
-    let kernel: [(&str, fn(&Memory) -> Option<u64>); 3] = [
-        ("kernel stacks", |m| m.system_kernel_stacks),
-        ("page tables", |m| m.system_page_tables),
-        ("slab", |m| m.system_slab),
-    ];
-    let kernel = kernel.into_iter().filter_map(|(name, size)| {
-        let growth = size(&held)? as f64 - size(&memory.before)? as f64;
-        Some(format!("{name} {:+.0} KiB", growth / 1024.0))
+    let [after, before] = [held, memory.before].map(|m| {
+        [
+            ("kernel stacks", m.system_kernel_stacks),
+            ("page tables", m.system_page_tables),
+            ("slab", m.system_slab),
+        ]
+    });
+    let kernel = after.into_iter().zip(before).filter_map(|((name, after), (_, before))| {
+        Some(format!("{name} {:+.0} KiB", (after? as f64 - before? as f64) / 1024.0))
     });
     let kernel = joined(kernel).map_or(String::new(), |kernel| format!("; the system's {kernel}"));
     Some(joined(own)? + &kernel)
