@@ -4,16 +4,12 @@ use contract::units;
 use facts::Quantity;
 
 use super::document::Section;
-use super::tables::headline;
-use super::{ABSENT, Grid};
+use super::{ABSENT, Grid, tables};
 use crate::figures::change_point::{FEWEST, Held, Overtaking, TOLERANCE};
 use crate::figures::doubt::{Doubt, names};
 use crate::figures::number::short;
-use crate::figures::{Figure, Outcome, grouped};
+use crate::figures::{Figure, grouped};
 use crate::views::tables::{Curve, Series};
-
-/// Bars of rising height.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A curve as its table and sentences.
 pub(super) fn section(curve: &Curve<'_>) -> Section {
@@ -23,12 +19,11 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     xs.dedup();
     let mut lines = Vec::new();
     for series in &tried {
-        let bars = sparkline(series, &xs);
-        lines.push(format!("{}: {bars} {}", series.name, sentence(curve, series)));
+        lines.push(format!("{}: {}", series.name, sentence(curve, series)));
     }
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(tried.iter().filter_map(|series| calls(series)));
-    lines.extend(gaps(curve));
+    lines.extend(tables::gaps(points(curve)));
     lines.extend(contradictions(curve));
     lines.extend(curve.held.iter().map(held));
     Section { title: curve.title.to_owned(), grid: grid(curve, &tried, &xs), lines }
@@ -50,16 +45,13 @@ fn grid(curve: &Curve<'_>, series: &[&Series<'_>], xs: &[u64]) -> Grid {
     Grid { head, body }
 }
 
-/// A figure, bare if it has no interval; the lines below say why one is missing.
+/// A figure, bare if it has no interval.
 fn cell(figure: &Figure<'_>) -> String {
-    match &figure.outcome {
-        Outcome::Measured(reading) if reading.mean.interval.is_none() && reading.failed == 0 => {
+    match figure.reading() {
+        Some(reading) if reading.mean.interval.is_none() && reading.failed == 0 => {
             figure.quantity().show(reading.mean.value)
         }
-        Outcome::Measured(reading) => headline(figure, reading),
-        Outcome::Failed { .. } => "failed".to_owned(),
-        Outcome::NotRun { .. } => "not run".to_owned(),
-        Outcome::Absent | Outcome::Slope(_) => ABSENT.to_owned(),
+        _ => tables::cell(Some(figure)),
     }
 }
 
@@ -102,19 +94,6 @@ fn calls(series: &Series<'_>) -> Option<String> {
 /// Points of a curve.
 fn points<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = &'a Figure<'a>> {
     curve.series.iter().flat_map(|series| series.points.iter().map(|(_, figure)| *figure))
-}
-
-/// The points that are missing, by their reason.
-fn gaps(curve: &Curve<'_>) -> Vec<String> {
-    let missing = points(curve).filter_map(|figure| match &figure.outcome {
-        Outcome::Failed { reason } => Some((("Failed", reason.as_str()), figure)),
-        Outcome::NotRun { reason } => Some((("Not run", reason.as_str()), figure)),
-        _ => None,
-    });
-    let gaps = grouped(missing).into_iter().map(|((what, reason), figures)| {
-        format!("{what}: {}: {}", names(&figures), reason.lines().next().unwrap_or_default())
-    });
-    gaps.collect()
 }
 
 /// Contradictions of the counters, with the points that they are about.
@@ -175,21 +154,6 @@ fn held(held: &Held) -> String {
     text
 }
 
-/// A bar for each x of the curve, from zero up to the highest value, so that what is flat looks
-/// flat.
-fn sparkline(series: &Series<'_>, xs: &[u64]) -> String {
-    let points = series.measured();
-    let highest = points.iter().map(|(_, e)| e.value).fold(0.0, f64::max);
-    let bar = |x: &u64| match points.iter().find(|(at, _)| at == x) {
-        Some((_, e)) if highest > 0.0 => {
-            let eighths = (e.value / highest * BARS.len() as f64).ceil() as usize;
-            BARS[eighths.clamp(1, BARS.len()) - 1]
-        }
-        _ => ' ',
-    };
-    xs.iter().map(bar).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use facts::{Case, Metric, Process, Samples};
@@ -214,6 +178,6 @@ mod tests {
         let figures = Figures::of(&records);
         let Section { grid, lines, .. } = section(&Tables::of(&figures).curves[0]);
         assert_eq!(grid.body, [["2", "100.0ns"]]);
-        assert_eq!(lines[1], "Not run: a, --tasks 2000: at most 99 tasks");
+        assert_eq!(lines[1], "a, --tasks 2000 not run: at most 99 tasks.");
     }
 }

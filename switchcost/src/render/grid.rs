@@ -108,27 +108,3 @@ fn write_markdown_line(cells: &[String], out: &mut impl Write) -> io::Result<()>
     }
     writeln!(out, "|")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_does_not_fit_abreast_comes_below() {
-        let line = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
-        let body = vec![
-            line(["thread", "5.000µs [4.0, 6.0]", "200.0 k/s [1, 2]", "1.000 [1, 1]"]),
-            line(["  ÷ task", "2.0x [1.0, 3.0]", "", ""]),
-            line(["goroutine", "failed¹", "-", "-"]),
-        ];
-        let grid = Grid::new(["", "free", "rate", "switches"], body);
-        for (width, lines, parts) in [(200, 5, 1), (52, 10, 2), (51, 10, 2), (1, 15, 3)] {
-            let mut text = Vec::new();
-            grid.write_text(width, &mut text).unwrap();
-            let text = String::from_utf8(text).unwrap();
-            assert_eq!((text.lines().count(), text.matches("thread").count()), (lines, parts));
-            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(widest <= width.max(32), "{widest}\n{text}");
-        }
-    }
-}

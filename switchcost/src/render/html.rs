@@ -164,22 +164,11 @@ fn table(grid: &Grid, title: &str, wide: bool) -> Markup {
                 tbody { @for line in &grid.body { @if let Some((name, cells)) = line.split_first() {
                     tr.derived[name.starts_with(' ')] {
                         th scope="row" { (name.trim_start()) }
-                        @for cell in cells { td { (interval_apart(cell)) } }
+                        @for cell in cells { td { (cell) } }
                     }
                 } } }
             }
         }
-    }
-}
-
-/// A figure, its interval set apart: on a telephone it stands below.
-fn interval_apart(text: &str) -> Markup {
-    let parts =
-        text.split_once(" [").and_then(|(value, rest)| Some((value, rest.split_once(']')?)));
-    html! {
-        @if let Some((value, (interval, rest))) = parts {
-            (value) " " span.ci { "[" (interval) "]" } (rest)
-        } @else { (text) }
     }
 }
 

@@ -4,6 +4,7 @@ use contract::units::{Bytes, bytes, bytes_like};
 
 use super::document::Section;
 use super::{ABSENT, Grid};
+use crate::figures::doubt::names;
 use crate::figures::evidence::{Evidence, MARK};
 use crate::figures::memory::{Fit, Slopes};
 use crate::figures::number::{bracketed, factor, factor_in, net, number, value};
@@ -19,66 +20,49 @@ const VOID: &str = "void (huge pages)";
 /// Wake-up interrupts or migrations a hop that are worth a word.
 const FEW: f64 = 0.02;
 
-/// Reasons why there are no figures, each said once below a table.
-#[derive(Debug, Default)]
-pub(super) struct Footnotes(Vec<String>);
-
-impl Footnotes {
-    /// Text of a figure, or what became of it with the sign of its footnote.
-    pub(super) fn cell(&mut self, figure: Option<&Figure<'_>>) -> String {
-        let Some(figure) = figure else { return ABSENT.to_owned() };
-        match &figure.outcome {
-            Outcome::Measured(reading) => headline(figure, reading),
-            Outcome::Failed { reason } => self.word("failed", reason),
-            Outcome::NotRun { reason } => self.word("not run", reason),
-            Outcome::Absent | Outcome::Slope(_) => ABSENT.to_owned(),
-        }
-    }
-
-    /// A word with the sign of its footnote: the reason's first line.
-    pub(super) fn word(&mut self, word: &str, reason: &str) -> String {
-        let note = format!("{word}: {}.", reason.lines().next().unwrap_or_default());
-        let known = self.0.iter().position(|known| *known == note);
-        let index = known.unwrap_or(self.0.len());
-        if known.is_none() {
-            self.0.push(note);
-        }
-        format!("{word}{}", superscript(index))
-    }
-
-    pub(super) fn lines(self) -> impl Iterator<Item = String> {
-        let notes = self.0.into_iter().enumerate();
-        notes.map(|(index, note)| format!("{} {note}", superscript(index)))
+/// A figure, or what became of it; the lines below the table say why.
+pub(super) fn cell(figure: Option<&Figure<'_>>) -> String {
+    match figure.map(|figure| (figure, &figure.outcome)) {
+        Some((figure, Outcome::Measured(reading))) => headline(figure, reading),
+        Some((_, Outcome::Failed { .. })) => "failed".to_owned(),
+        Some((_, Outcome::NotRun { .. })) => "not run".to_owned(),
+        Some((_, Outcome::Absent | Outcome::Slope(_))) | None => ABSENT.to_owned(),
     }
 }
 
-/// Number of a footnote, from 1.
-fn superscript(index: usize) -> String {
-    const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    let digits = (index + 1).to_string();
-    digits.bytes().map(|digit| RAISED[usize::from(digit - b'0')]).collect()
+/// Reasons why there are no figures, each with their names.
+pub(super) fn gaps<'a>(figures: impl Iterator<Item = &'a Figure<'a>>) -> Vec<String> {
+    let missing = figures.filter_map(|figure| match &figure.outcome {
+        Outcome::Failed { reason } => Some((("failed", first_line(reason)), figure)),
+        Outcome::NotRun { reason } => Some((("not run", first_line(reason)), figure)),
+        _ => None,
+    });
+    let lines = grouped(missing).into_iter();
+    lines.map(|((what, why), figures)| format!("{} {what}: {why}.", names(&figures))).collect()
+}
+
+/// The first line of a reason.
+pub(super) fn first_line(reason: &str) -> &str {
+    reason.lines().next().unwrap_or_default()
 }
 
 /// A table in full.
 pub(super) fn section(table: &Table<'_>) -> Section {
-    let mut notes = Footnotes::default();
-    let grid = if table.metric.is_slope() {
-        memory_grid(table, &mut notes)
-    } else {
-        reading_grid(table, &mut notes)
-    };
-    let lines = notes.lines().chain(evidence_lines(table)).chain(memory_lines(table));
-    Section { title: table.title.to_owned(), grid, lines: lines.collect() }
+    let grid = if table.metric.is_slope() { memory_grid(table) } else { reading_grid(table) };
+    let mut lines = gaps(table.figures());
+    lines.extend(evidence_lines(table));
+    lines.extend(memory_lines(table));
+    Section { title: table.title.to_owned(), grid, lines }
 }
 
-fn reading_grid(table: &Table<'_>, notes: &mut Footnotes) -> Grid {
+fn reading_grid(table: &Table<'_>) -> Grid {
     let heads = table.columns.iter().map(|(name, _)| match *name {
         "" => table.metric.quantity().noun().to_owned(),
         name => name.to_owned(),
     });
     let mut body = Vec::new();
     for row in &table.rows {
-        let figures = row.cells.iter().map(|cell| notes.cell(*cell));
+        let figures = row.cells.iter().map(|figure| cell(*figure));
         body.push([row.name.to_owned()].into_iter().chain(figures).collect());
         body.extend(derived_lines(table, row));
     }
@@ -87,7 +71,7 @@ fn reading_grid(table: &Table<'_>, notes: &mut Footnotes) -> Grid {
 
 /// A figure, or two if it has two modes, with what is to be said of its processes. Of a further column it is
 /// said in the section's own.
-pub(super) fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
+fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     let quantity = figure.quantity();
     let mut text = match &reading.modes {
         None => value(quantity, &reading.mean),
@@ -162,7 +146,7 @@ fn evidence_lines(table: &Table<'_>) -> Vec<String> {
     }
     let mut lines = vec!["Switches per hop: voluntary ones, + involuntary (preempted).".to_owned()];
     for (verdict, figures) in grouped(evidence.iter().map(|(f, evidence)| (evidence.verdict, *f))) {
-        lines.push(format!("{verdict}: {}.", names(table, &figures)));
+        lines.push(format!("{verdict}: {}.", holders(table, &figures)));
     }
     let crossing = evidence.iter().filter_map(|(figure, evidence)| {
         let wakeups = evidence.wakeups.filter(|&wakeups| wakeups >= FEW)?;
@@ -179,7 +163,7 @@ fn evidence_lines(table: &Table<'_>) -> Vec<String> {
 }
 
 /// Names of cases; a row stands for all of its own.
-fn names(table: &Table<'_>, figures: &[&Figure<'_>]) -> String {
+fn holders(table: &Table<'_>, figures: &[&Figure<'_>]) -> String {
     let mut names: Vec<String> = Vec::new();
     for row in &table.rows {
         let cells = row.cells.iter().flatten();
@@ -196,13 +180,13 @@ fn names(table: &Table<'_>, figures: &[&Figure<'_>]) -> String {
 }
 
 /// Sizes of each row, and how many times as much as another.
-fn memory_grid(table: &Table<'_>, notes: &mut Footnotes) -> Grid {
+fn memory_grid(table: &Table<'_>) -> Grid {
     let mut body: Vec<Vec<String>> = Vec::new();
     for row in &table.rows {
         for figure in row.cells.iter().flatten() {
             let name = figure.key.name();
             let Some(slopes) = figure.slopes() else {
-                body.push(vec![name, notes.cell(Some(figure))]);
+                body.push(vec![name, cell(Some(figure))]);
                 continue;
             };
             body.push(sizes(name, slopes));
