@@ -1,6 +1,7 @@
 //! Tables of figures as text, with the sentences below them.
 
 use contract::units::{Bytes, bytes, bytes_like};
+use facts::Quantity;
 
 use super::document::Section;
 use super::{ABSENT, Grid};
@@ -56,17 +57,18 @@ pub(super) fn section(table: &Table<'_>) -> Section {
 }
 
 fn reading_grid(table: &Table<'_>) -> Grid {
-    let heads = table.columns.iter().map(|(name, _)| match *name {
-        "" => table.metric.quantity().noun().to_owned(),
-        name => name.to_owned(),
-    });
+    let mut head = vec![String::new()];
+    for (name, _) in &table.columns {
+        let noun = table.metric.quantity().noun();
+        head.push(if name.is_empty() { noun } else { name }.to_owned());
+    }
     let mut body = Vec::new();
     for row in &table.rows {
         let figures = row.cells.iter().map(|figure| cell(*figure));
         body.push([row.name.to_owned()].into_iter().chain(figures).collect());
         body.extend(derived_lines(table, row));
     }
-    Grid { head: [String::new()].into_iter().chain(heads).collect(), body }
+    Grid { head, body }
 }
 
 /// A figure, or two if it has two modes, with what is to be said of its processes. Of a further column it is
@@ -92,35 +94,36 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     text
 }
 
-/// Text of something derived from a figure, if there is any.
-type Show<'a> = &'a dyn Fn(&Reading) -> Option<String>;
-
 /// Lines below a row's figures, derived from those of the section's own metric.
 fn derived_lines(table: &Table<'_>, row: &Row<'_>) -> Vec<Vec<String>> {
-    let quantity = table.metric.quantity();
-    let name = |sign: &str, row: Option<&str>| format!("  {sign} {}", row.unwrap_or_default());
-    let shows: [(String, Show<'_>); 4] = [
-        ("  switches per hop".to_owned(), &|reading| reading.evidence.as_ref().map(counts)),
-        (name("less", row.baseline), &|reading| Some(net(quantity, reading.net.as_ref()?))),
-        (name("÷", row.versus), &|reading| reading.ratio.as_ref().map(factor)),
-        ("  ÷ the same, both less their I/O".to_owned(), &|reading| {
-            let none = reading.no_net_left.then(|| NO_NET.to_owned());
-            none.or(reading.net_ratio.as_ref().map(factor))
-        }),
+    let names = [
+        "  switches per hop".to_owned(),
+        format!("  less {}", row.baseline.unwrap_or_default()),
+        format!("  ÷ {}", row.versus.unwrap_or_default()),
+        "  ÷ the same, both less their I/O".to_owned(),
     ];
-    let mut lines = Vec::new();
-    for (name, show) in shows {
-        let mut line = vec![name];
-        for (cell, (_, is_further)) in row.cells.iter().zip(&table.columns) {
-            let own = cell.filter(|figure| !figure.runs.is_further());
-            let text = own.and_then(|figure| show(figure.reading()?));
-            line.push(text.unwrap_or((if *is_further { "" } else { ABSENT }).to_owned()));
-        }
-        if line[1..].iter().any(|text| !text.is_empty() && text != ABSENT) {
-            lines.push(line);
+    let mut lines = names.map(|name| vec![name]).to_vec();
+    for (figure, (_, is_further)) in row.cells.iter().zip(&table.columns) {
+        let own = figure.filter(|figure| !figure.runs.is_further());
+        let texts = own.and_then(Figure::reading).map(|r| derived(table.metric.quantity(), r));
+        let unknown = if *is_further { "" } else { ABSENT };
+        for (line, text) in lines.iter_mut().zip(texts.unwrap_or_default()) {
+            line.push(text.unwrap_or(unknown.to_owned()));
         }
     }
+    lines.retain(|line| line[1..].iter().any(|text| !text.is_empty() && text != ABSENT));
     lines
+}
+
+/// What is derived from a figure: counts, the difference from its baseline, and its ratios.
+fn derived(quantity: Quantity, reading: &Reading) -> [Option<String>; 4] {
+    let no_net = reading.no_net_left.then(|| NO_NET.to_owned());
+    [
+        reading.evidence.as_ref().map(counts),
+        reading.net.as_ref().map(|estimate| net(quantity, estimate)),
+        reading.ratio.as_ref().map(factor),
+        no_net.or(reading.net_ratio.as_ref().map(factor)),
+    ]
 }
 
 /// The counts as they stand in a table, below their figure.
@@ -139,26 +142,17 @@ fn counts(evidence: &Evidence) -> String {
 
 /// One line for each verdict of a table, with the cases that it holds for.
 fn evidence_lines(table: &Table<'_>) -> Vec<String> {
-    let own = table.figures().filter_map(|f| Some((f, f.reading()?.evidence.as_ref()?)));
-    let evidence: Vec<(&Figure<'_>, &Evidence)> = own.collect();
+    let evidence = table.figures().filter_map(|f| Some((f.reading()?.evidence.as_ref()?, f)));
+    let evidence: Vec<(&Evidence, &Figure<'_>)> = evidence.collect();
     if evidence.is_empty() {
         return Vec::new();
     }
     let mut lines = vec!["Switches per hop: voluntary ones, + involuntary (preempted).".to_owned()];
-    for (verdict, figures) in grouped(evidence.iter().map(|(f, evidence)| (evidence.verdict, *f))) {
-        lines.push(format!("{verdict}: {}.", holders(table, &figures)));
+    if evidence.iter().any(|(evidence, _)| evidence.wakeups.is_some_and(|count| count >= FEW)) {
+        lines[0] += " Wake-ups: interrupts, about the share of the hops that cross CPUs.";
     }
-    let crossing = evidence.iter().filter_map(|(figure, evidence)| {
-        let wakeups = evidence.wakeups.filter(|&wakeups| wakeups >= FEW)?;
-        Some(format!("{}: {wakeups:.2}", figure.key.name()))
-    });
-    let crossing: Vec<String> = crossing.collect();
-    if !crossing.is_empty() {
-        let crossing = crossing.join("; ");
-        lines.push(format!(
-            "Wake-up interrupts per hop, about the share of the hops that cross CPUs: {crossing}."
-        ));
-    }
+    let verdicts = grouped(evidence.into_iter().map(|(evidence, f)| (evidence.verdict, f)));
+    lines.extend(verdicts.iter().map(|(verdict, f)| format!("{verdict}: {}.", holders(table, f))));
     lines
 }
 
