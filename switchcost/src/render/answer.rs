@@ -12,14 +12,11 @@ use crate::views::answer::{Answer, Row};
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
-    let row = |row: &Row| {
-        let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
-        vec![row.name.clone(), thread, task, ratio(&row.ratio)]
-    };
-    Grid {
-        head: ["", "OS thread", "async task", "thread ÷ task"].map(str::to_owned).to_vec(),
-        body: answer.rows.iter().map(row).collect(),
-    }
+    let body = answer.rows.iter().map(|Row { name, metric, thread, task, ratio: of, .. }| {
+        let [thread, task] = [thread, task].map(|cost| cost.show(metric.quantity()));
+        vec![name.clone(), thread, task, ratio(of)]
+    });
+    Grid::new(["", "OS thread", "async task", "thread ÷ task"], body.collect())
 }
 
 /// Writes the answer for a terminal of so many columns.
@@ -49,8 +46,8 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         }
         writeln!(out, "{}\n", escaped(&answer.machine))?;
         grid(answer).write_markdown(out)?;
-        let lines = answer.matters.iter().cloned().chain([answer.conditions.to_string()]);
-        writeln!(out, "\n{}", escaped(&lines.collect::<Vec<_>>().join(" ")))
+        let lines = [&answer.matters[..], &[answer.conditions.to_string()]].concat();
+        writeln!(out, "\n{}", escaped(&lines.join(" ")))
     })
 }
 

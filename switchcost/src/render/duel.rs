@@ -140,8 +140,8 @@ fn without_findings(rows: &[Row]) -> Vec<String> {
     for row in rows.iter().filter(|row| row.findings.is_empty()) {
         reasons.entry(fault(row)).or_default().push(&row.name);
     }
-    let line = |((word, why), names): ((&str, String), Vec<&str>)| {
-        format!("{}: {} ({why})", capitalised(word), names.join("; "))
-    };
-    reasons.into_iter().map(line).collect()
+    let lines = reasons
+        .into_iter()
+        .map(|((word, why), names)| format!("{}: {} ({why})", capitalised(word), names.join("; ")));
+    lines.collect()
 }

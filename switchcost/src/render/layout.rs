@@ -17,7 +17,7 @@ pub fn width() -> usize {
         .map_or(WIDEST, |(Width(columns), _)| usize::from(columns).clamp(NARROWEST, WIDEST))
 }
 
-/// Writes text in lines of at most `width` columns where its words allow it; all but the first
+/// Writes text in lines of at most `width` columns as far as its words allow; all but the first
 /// are indented. A number keeps its per cent sign.
 pub(crate) fn wrapped(
     text: &str,
