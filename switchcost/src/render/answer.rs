@@ -8,14 +8,15 @@ use super::layout::wrapped;
 use super::markdown::escaped;
 use super::{Grid, plainly};
 use crate::figures::number::number;
-use crate::views::answer::{Answer, Row};
+use crate::views::answer::{Answer, AnswerRow};
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
-    let body = answer.rows.iter().map(|Row { name, metric, thread, task, ratio: of, .. }| {
-        let [thread, task] = [thread, task].map(|cost| cost.show(metric.quantity()));
-        vec![name.clone(), thread, task, ratio(of)]
-    });
+    let body =
+        answer.rows.iter().map(|AnswerRow { name, metric, thread, task, ratio: of, .. }| {
+            let [thread, task] = [thread, task].map(|cost| cost.show(metric.quantity()));
+            vec![name.clone(), thread, task, ratio(of)]
+        });
     Grid::new(["", "OS thread", "async task", "thread ÷ task"], body.collect())
 }
 

@@ -4,7 +4,7 @@ use super::answer::ratio;
 use super::document::Section;
 use super::{ABSENT, Document, Grid};
 use crate::figures::number::short;
-use crate::views::answer::Row;
+use crate::views::answer::AnswerRow;
 use crate::views::fleet::{Fleet, Machine};
 
 /// The files with their facts, and the two tables.
@@ -35,7 +35,7 @@ pub fn document(fleet: &Fleet) -> Document {
     Document { head, sections: vec![ratios, costs], foot }
 }
 
-fn grid(fleet: &Fleet, show: fn(&Row) -> String) -> Grid {
+fn grid(fleet: &Fleet, show: fn(&AnswerRow) -> String) -> Grid {
     let mut head = vec![String::new()];
     head.extend(fleet.machines.iter().map(|machine| machine.name.clone()));
     let mut body = Vec::new();

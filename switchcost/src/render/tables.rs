@@ -10,7 +10,7 @@ use crate::figures::evidence::{Evidence, MARK};
 use crate::figures::memory::{Fit, Slopes};
 use crate::figures::number::{bracketed, factor, factor_in, net, number, value};
 use crate::figures::{Figure, Outcome, Reading, grouped};
-use crate::views::tables::{Row, Table};
+use crate::views::tables::{Table, TableRow};
 
 /// Why two rows less their I/O have no ratio.
 const NO_NET: &str = "none: one of them is not above its I/O in every round";
@@ -95,7 +95,7 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
 }
 
 /// Lines below a row's figures, derived from those of the section's own metric.
-fn derived_lines(table: &Table<'_>, row: &Row<'_>) -> Vec<Vec<String>> {
+fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
     let names = [
         "  switches per hop".to_owned(),
         format!("  less {}", row.baseline.unwrap_or_default()),

@@ -19,7 +19,7 @@ pub struct Answer {
     /// Machine, kernel and runtimes.
     pub(crate) machine: String,
     /// Questions with their figures.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AnswerRow>,
     /// When the figures matter, a sentence each.
     pub(crate) matters: Vec<String>,
     /// What the machine did meanwhile.
@@ -28,7 +28,7 @@ pub struct Answer {
 
 /// A thread's figure and a task's.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct AnswerRow {
     /// Question.
     pub name: String,
     pub(crate) metric: Metric,
@@ -67,12 +67,12 @@ impl Answer {
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
         let rows = figures.iter().filter_map(|figure| row(figures, figure));
-        let (rows, doubts): (Vec<Row>, Vec<Option<Doubt>>) = rows.unzip();
+        let (rows, doubts): (Vec<AnswerRow>, Vec<Option<Doubt>>) = rows.unzip();
         if rows.is_empty() {
             return None;
         }
         let conditions = Conditions::of(figures);
-        let timed: Vec<&Row> = rows.iter().filter(|row| !row.metric.is_slope()).collect();
+        let timed: Vec<&AnswerRow> = rows.iter().filter(|row| !row.metric.is_slope()).collect();
         let disturbed = timed.iter().filter(|row| row.is_disturbed).map(|row| row.name.clone());
         let mut all = conditions.doubts(figures, timed.len(), disturbed.collect());
         all.extend(doubts.into_iter().flatten());
@@ -86,7 +86,7 @@ impl Answer {
 }
 
 /// Row of a figure that the answer names, and a doubt about it.
-fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(Row, Option<Doubt>)> {
+fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(AnswerRow, Option<Doubt>)> {
     let name = figure.runs.place.case.answer.as_ref()?;
     let name = case_name(name, &figure.key.column);
     let versus = figures.versus(figure)?;
@@ -101,7 +101,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(Row, Option<Doubt>
         let doubt = is_alone.then(|| Doubt::NoKernelShare(name.clone()));
         let [thread, task] =
             [thread, task].map(|line| Cost { value: line.slope.estimate, modes: None });
-        return Some((Row { name, metric, thread, task, ratio, is_disturbed: false }, doubt));
+        return Some((AnswerRow { name, metric, thread, task, ratio, is_disturbed: false }, doubt));
     }
     let [thread, task] = [figure.reading()?, versus.reading()?];
     let mut both = figure.runs.whole.iter().chain(&versus.runs.whole);
@@ -112,16 +112,16 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(Row, Option<Doubt>
         value: reading.mean.value,
         modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
     });
-    Some((Row { name, metric, thread, task, ratio, is_disturbed }, None))
+    Some((AnswerRow { name, metric, thread, task, ratio, is_disturbed }, None))
 }
 
-fn switches(rows: &[Row]) -> Option<String> {
+fn switches(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| number(cost * MANY / 1e9 * 100.0);
     let [threads, tasks] = ranges(rows, |row| row.metric == Metric::Hop, show)?;
     Some(format!("10,000 switches/s take threads {threads} % of a CPU, tasks {tasks} %."))
 }
 
-fn waiting(rows: &[Row]) -> Option<String> {
+fn waiting(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| short(Quantity::Bytes, cost * MANY);
     let [threads, tasks] = ranges(rows, |row| row.metric.is_slope(), show)?;
     Some(format!("10,000 waiting threads hold {threads}, tasks {tasks}."))
@@ -129,8 +129,8 @@ fn waiting(rows: &[Row]) -> Option<String> {
 
 /// Range of the threads' figures and that of the tasks', of some rows.
 fn ranges(
-    rows: &[Row],
-    is_wanted: fn(&&Row) -> bool,
+    rows: &[AnswerRow],
+    is_wanted: fn(&&AnswerRow) -> bool,
     show: impl Fn(f64) -> String,
 ) -> Option<[String; 2]> {
     let costs = rows.iter().filter(is_wanted).map(|row| [row.thread.value, row.task.value]);
@@ -143,7 +143,7 @@ fn ranges(
 }
 
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.
-fn everyday(figures: &Figures<'_>, rows: &[Row]) -> Vec<String> {
+fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let all = figures.iter().filter(|figure| figure.runs.place.case.everyday);
     let measured = all.filter_map(|figure| Some((&figure.key.row, figure.reading()?.mean.value)));
     let (times, works): (Vec<f64>, Vec<String>) = measured

@@ -3,7 +3,7 @@
 use facts::{Metric, Quantity};
 use serde::Serialize;
 
-use super::answer::{Answer, Row};
+use super::answer::{Answer, AnswerRow};
 use crate::figures::number::{percent, short};
 
 /// Share of a CPU, or of the memory, from which a cost is worth a thought.
@@ -37,13 +37,13 @@ impl Costs {
 
     fn new<'a>(
         question: String,
-        rows: impl Iterator<Item = &'a Row>,
+        rows: impl Iterator<Item = &'a AnswerRow>,
         factor: f64,
         all: Option<f64>,
         is_memory: bool,
     ) -> Self {
         let mut costs = Vec::new();
-        for Row { name, thread, task, .. } in rows {
+        for AnswerRow { name, thread, task, .. } in rows {
             costs.push((name.clone(), [thread, task].map(|cost| cost.value * factor)));
         }
         let most = costs.iter().map(|(_, [threads, _])| *threads).reduce(f64::max);

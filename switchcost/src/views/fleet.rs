@@ -7,7 +7,7 @@ use std::path::Path;
 use facts::Record;
 use serde::Serialize;
 
-use super::answer::{Answer, Row};
+use super::answer::{Answer, AnswerRow};
 use crate::figures::{Figures, doubt, provenance};
 
 /// Files side by side.
@@ -16,7 +16,7 @@ pub struct Fleet {
     /// Files, in the order given.
     pub(crate) machines: Vec<Machine>,
     /// Rows of all answers, in the order of the first that has each; one item for each file.
-    pub(crate) rows: Vec<Vec<Option<Row>>>,
+    pub(crate) rows: Vec<Vec<Option<AnswerRow>>>,
 }
 
 /// A file, usually one machine's.
@@ -39,9 +39,10 @@ impl Fleet {
     pub(crate) fn of(files: &[(&Path, Vec<Record>)]) -> Option<Fleet> {
         let answers: Vec<Option<Answer>> =
             files.iter().map(|(_, records)| Answer::of(&Figures::of(records))).collect();
-        let is_same =
-            |one: &Row, other: &Row| (&one.name, &one.metric) == (&other.name, &other.metric);
-        let mut rows: Vec<Vec<Option<Row>>> = Vec::new();
+        let is_same = |one: &AnswerRow, other: &AnswerRow| {
+            (&one.name, &one.metric) == (&other.name, &other.metric)
+        };
+        let mut rows: Vec<Vec<Option<AnswerRow>>> = Vec::new();
         for row in answers.iter().flatten().flat_map(|answer| &answer.rows) {
             if !rows.iter().flatten().flatten().any(|known| is_same(known, row)) {
                 let own =

@@ -25,12 +25,12 @@ pub(crate) struct Table<'a> {
     pub(crate) metric: &'a Metric,
     /// Headings of the columns, and whether each is a further one, of another metric.
     pub(crate) columns: Vec<(&'a str, bool)>,
-    pub(crate) rows: Vec<Row<'a>>,
+    pub(crate) rows: Vec<TableRow<'a>>,
 }
 
 /// One row's figures.
 #[derive(Debug)]
-pub(crate) struct Row<'a> {
+pub(crate) struct TableRow<'a> {
     pub(crate) name: &'a str,
     /// Row that is subtracted.
     pub(crate) baseline: Option<&'a str>,
@@ -90,7 +90,7 @@ impl<'a> Table<'a> {
         let mut rows = Vec::new();
         for (name, figures) in grouped(figures.iter().map(|f| (f.key.row.as_str(), *f))) {
             let cell = |column: &str| figures.iter().find(|f| f.key.column == column).copied();
-            rows.push(Row {
+            rows.push(TableRow {
                 name,
                 baseline: figures[0].runs.place.case.baseline.as_deref(),
                 versus: figures[0].runs.place.case.versus.as_deref(),

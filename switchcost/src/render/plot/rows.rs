@@ -4,7 +4,7 @@ use super::Plot;
 use super::axis::Axis;
 use crate::figures::Reading;
 use crate::figures::number::{number, short};
-use crate::views::answer::{Answer, Row};
+use crate::views::answer::{Answer, AnswerRow};
 use crate::views::tables::Table;
 
 /// Height of a row in pixels, of which its name and its figure take the upper half.
@@ -50,7 +50,7 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
 }
 
 /// Interval of a row's ratio, or the ratio alone.
-fn bounds(row: &Row) -> [f64; 2] {
+fn bounds(row: &AnswerRow) -> [f64; 2] {
     row.ratio.interval.map_or([row.ratio.value; 2], |interval| [interval.low, interval.high])
 }
 
