@@ -23,7 +23,7 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     }
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(tried.iter().filter_map(|series| calls(series)));
-    lines.extend(tables::gaps(points(curve)));
+    lines.extend(tables::gaps(points(curve), names));
     lines.extend(contradictions(curve));
     lines.extend(curve.held.iter().map(held));
     Section { title: curve.title.to_owned(), grid: grid(curve, &tried, &xs), lines }

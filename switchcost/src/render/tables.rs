@@ -5,7 +5,6 @@ use facts::Quantity;
 
 use super::document::Section;
 use super::{ABSENT, Grid};
-use crate::figures::doubt::names;
 use crate::figures::evidence::{Evidence, MARK};
 use crate::figures::memory::{Fit, Slopes};
 use crate::figures::number::{bracketed, factor, factor_in, net, number, value};
@@ -32,7 +31,10 @@ pub(super) fn cell(figure: Option<&Figure<'_>>) -> String {
 }
 
 /// Reasons why there are no figures, each with their names.
-pub(super) fn gaps<'a>(figures: impl Iterator<Item = &'a Figure<'a>>) -> Vec<String> {
+pub(super) fn gaps<'a>(
+    figures: impl Iterator<Item = &'a Figure<'a>>,
+    names: impl Fn(&[&Figure<'_>]) -> String,
+) -> Vec<String> {
     let missing = figures.filter_map(|figure| match &figure.outcome {
         Outcome::Failed { reason } => Some((("failed", first_line(reason)), figure)),
         Outcome::NotRun { reason } => Some((("not run", first_line(reason)), figure)),
@@ -50,7 +52,7 @@ pub(super) fn first_line(reason: &str) -> &str {
 /// A table in full.
 pub(super) fn section(table: &Table<'_>) -> Section {
     let grid = if table.metric.is_slope() { memory_grid(table) } else { reading_grid(table) };
-    let mut lines = gaps(table.figures());
+    let mut lines = gaps(table.figures(), |gaps| holders(table, gaps, |f| !f.runs.is_further()));
     lines.extend(evidence_lines(table));
     lines.extend(memory_lines(table));
     Section { title: table.title.to_owned(), grid, lines }
@@ -152,19 +154,30 @@ fn evidence_lines(table: &Table<'_>) -> Vec<String> {
         lines[0] += " Wake-ups: interrupts, about the share of the hops that cross CPUs.";
     }
     let verdicts = grouped(evidence.into_iter().map(|(evidence, f)| (evidence.verdict, f)));
-    lines.extend(verdicts.iter().map(|(verdict, f)| format!("{verdict}: {}.", holders(table, f))));
+    lines.extend(
+        verdicts
+            .iter()
+            .map(|(verdict, f)| format!("{verdict}: {}.", holders(table, f, has_evidence))),
+    );
     lines
 }
 
-/// Names of cases; a row stands for all of its own.
-fn holders(table: &Table<'_>, figures: &[&Figure<'_>]) -> String {
+fn has_evidence(figure: &Figure<'_>) -> bool {
+    figure.reading().is_some_and(|reading| reading.evidence.is_some())
+}
+
+/// Names of cases; a row stands for all of its own that could be among them.
+fn holders(
+    table: &Table<'_>,
+    figures: &[&Figure<'_>],
+    could_be: fn(&Figure<'_>) -> bool,
+) -> String {
     let mut names: Vec<String> = Vec::new();
     for row in &table.rows {
         let cells = row.cells.iter().flatten();
-        let cells = cells.filter(|figure| figure.reading().is_some_and(|r| r.evidence.is_some()));
         let (found, others): (Vec<&Figure<'_>>, Vec<_>) =
             cells.partition(|figure| figures.iter().any(|other| other.key == figure.key));
-        if others.is_empty() && !found.is_empty() {
+        if !found.is_empty() && !others.iter().any(|figure| could_be(figure)) {
             names.push(row.name.to_owned());
         } else {
             names.extend(found.iter().map(|figure| figure.key.name()));
