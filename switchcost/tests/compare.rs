@@ -184,7 +184,9 @@ fn what_cannot_be_compared_says_why() {
         ]
     );
     let text = text(&comparison);
-    for said in ["two modes", "failed: no memory", "under 5 rounds", "only in old", "only in new"] {
+    for said in
+        ["two modes", "failed in new: no memory", "under 5 rounds", "only in old", "only in new"]
+    {
         assert!(text.contains(said), "{said}\n{text}");
     }
     assert_eq!(comparison.family, 0);
@@ -223,7 +225,7 @@ fn another_machine_build_or_flag_is_marked() {
         "mitigations: y on → y off",
         "!! DIFFERENT BUILD: git_revision: abc → def",
         "dirty: none → yes",
-        "!! DIFFERENT FLAGS: 'case 0' and 1 more: synthetic , CPUs 0 → synthetic --bytes=25, CPUs 1, policy fifo",
+        "!! DIFFERENT FLAGS: 'case 0' and 1 more: synthetic, CPUs 0 → synthetic --bytes=25, CPUs 1, policy fifo",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }

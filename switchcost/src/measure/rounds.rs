@@ -19,7 +19,7 @@ use crate::measure::store::{Contents, Store};
 use crate::measure::turns::{self, Options, Seat};
 use crate::plan::Case;
 use crate::plan::programs::{Missing, Programs};
-use crate::system::console;
+use crate::system::console::{self, shell_line};
 use crate::system::lock::RunnerLock;
 use crate::system::progress::Progress;
 use crate::system::signals;
@@ -116,15 +116,9 @@ impl Rounds {
         ensure!(header.margin == self.header.margin, "it is a duel with another --fail-above");
         for record in earlier.records.iter().filter(|record| record.is_whole()) {
             let is_its = |case: &&Case| case.index == record.case && case.x == record.x;
-            let Some(case) = cases.iter().find(is_its) else {
-                bail!("{other}: {}", record.args.join(" "));
-            };
-            ensure!(
-                case.args() == record.args,
-                "{other}: {} {}",
-                record.program,
-                record.args.join(" ")
-            );
+            let line = || shell_line([&record.program].into_iter().chain(&record.args));
+            let Some(case) = cases.iter().find(is_its) else { bail!("{other}: {}", line()) };
+            ensure!(case.args() == record.args, "{other}: {}", line());
             let identity = (record.case, record.x, record.twin, record.side);
             self.done.insert((record.round, identity));
             let size = record.slices.iter().map(|slice| slice.iterations).max();
@@ -482,11 +476,10 @@ pub(crate) fn command_line() -> String {
         match arg.as_str() {
             "--out" | "--resume" => drop(args.next()),
             _ if arg.starts_with("--out=") || arg.starts_with("--resume=") => {}
-            _ if arg.contains([' ', '\'', '"', '\n']) => words.push(format!("{arg:?}")),
             _ => words.push(arg),
         }
     }
-    words.join(" ")
+    shell_line(&words)
 }
 
 /// A process that never ran.

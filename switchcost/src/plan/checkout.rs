@@ -8,7 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, anyhow, bail, ensure};
 
-use crate::system::{console, progress, tools};
+use crate::system::console::{self, shell_line};
+use crate::system::{progress, tools};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
 const BUILT: &str =
@@ -146,7 +147,7 @@ impl Checkout {
         command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
         let made = fs::create_dir_all(&executables).map_err(|e| e.to_string());
         made.and_then(|()| build(&mut command, &format!("a program ({name})")))
-            .map_err(|why| format!("it cannot be built: {}: {why}", words.join(" ")))
+            .map_err(|why| format!("it cannot be built: {}: {why}", shell_line(&words)))
     }
 }
 

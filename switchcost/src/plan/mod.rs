@@ -11,6 +11,7 @@ use facts::{Also, Metric};
 use serde::Deserialize;
 
 use crate::plan::scheduling::{Policy, Setting};
+use crate::system::console::shell_line;
 
 mod built_in;
 mod check;
@@ -353,13 +354,18 @@ impl Case {
 
     /// Its program, its flags and how it is started, for `--list`.
     pub fn command(&self) -> String {
-        let mut words = vec![self.program.clone()];
-        words.extend(self.flags.iter().cloned());
-        words.push(format!("--iters {} --warmup {}", self.iters, self.warmup));
-        words.extend(self.pin.then(|| "(pinned)".to_owned()));
-        words.extend(self.relation.map(|relation| format!("(two CPUs: {})", relation.name())));
-        words.extend(self.setting.policy.map(|policy| format!("(policy {})", policy.name())));
-        words.join(" ")
+        let mut line = shell_line([&self.program].into_iter().chain(&self.flags));
+        line += &format!(" --iters {} --warmup {}", self.iters, self.warmup);
+        if self.pin {
+            line += " (pinned)";
+        }
+        if let Some(relation) = self.relation {
+            line += &format!(" (two CPUs: {})", relation.name());
+        }
+        if let Some(policy) = self.setting.policy {
+            line += &format!(" (policy {})", policy.name());
+        }
+        line
     }
 }
 

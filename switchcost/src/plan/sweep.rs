@@ -12,6 +12,7 @@ use facts::{Also, Metric, Section};
 
 use crate::plan::Case;
 use crate::plan::feasibility::Feasibility;
+use crate::system::console::shell_line;
 
 /// Fewest timed iterations in a process.
 const FEWEST_ITERATIONS: u64 = 3;
@@ -197,7 +198,7 @@ impl Sweep {
             title += &format!(", {tasks} tasks");
         }
         if !self.flags.is_empty() {
-            title += &format!(", {}", self.flags.join(" "));
+            title += &format!(", {}", shell_line(&self.flags));
         }
         title
     }

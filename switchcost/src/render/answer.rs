@@ -8,24 +8,19 @@ use super::layout::wrapped;
 use super::markdown::escaped;
 use super::{Grid, plainly};
 use crate::figures::number::number;
-use crate::views::answer::{Answer, Row};
+use crate::views::answer::{Answer, AnswerRow};
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
-    let row = |row: &Row| {
-        let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
-        vec![row.name.clone(), thread, task, ratio(&row.ratio)]
-    };
-    Grid {
-        head: ["", "OS thread", "async task", "thread ÷ task"].map(str::to_owned).to_vec(),
-        body: answer.rows.iter().map(row).collect(),
-    }
+    let body =
+        answer.rows.iter().map(|AnswerRow { name, metric, thread, task, ratio: of, .. }| {
+            let [thread, task] = [thread, task].map(|cost| cost.show(metric.quantity()));
+            vec![name.clone(), thread, task, ratio(of)]
+        });
+    Grid::new(["", "OS thread", "async task", "thread ÷ task"], body.collect())
 }
 
 /// Writes the answer for a terminal of so many columns.
-///
-/// # Errors
-/// Errors of the writer.
 pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
         for doubt in &answer.doubts {
@@ -45,9 +40,6 @@ pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<(
 }
 
 /// Writes the answer as Markdown.
-///
-/// # Errors
-/// Errors of the writer.
 pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
         for doubt in &answer.doubts {
@@ -55,8 +47,8 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         }
         writeln!(out, "{}\n", escaped(&answer.machine))?;
         grid(answer).write_markdown(out)?;
-        let lines = answer.matters.iter().cloned().chain([answer.conditions.to_string()]);
-        writeln!(out, "\n{}", escaped(&lines.collect::<Vec<_>>().join(" ")))
+        let lines = [&answer.matters[..], &[answer.conditions.to_string()]].concat();
+        writeln!(out, "\n{}", escaped(&lines.join(" ")))
     })
 }
 

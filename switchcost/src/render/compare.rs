@@ -1,19 +1,24 @@
 //! A comparison as tables.
 
+use std::cmp::Reverse;
+
 use facts::Quantity;
-use stats::Estimate;
+use stats::{Estimate, Line};
 
 use super::document::Section;
-use super::tables::{Footnotes, headline};
-use super::{ABSENT, Document, Grid};
-use crate::figures::number::{change, change_in_percent, value};
+use super::tables::{cell, first_line};
+use super::{ABSENT, Document, Grid, counted};
+use crate::figures::number::{self, change, change_in_percent};
 use crate::figures::{CONFIDENCE, grouped};
 use crate::views::compare::{Case, Comparison, LEVEL, Side, Verdict};
+
+/// What the two files are called.
+const LABELS: [&str; 2] = ["old", "new"];
 
 /// A comparison in full.
 pub fn document(comparison: &Comparison<'_>) -> Document {
     let mut head = vec![tally(comparison)];
-    for (label, file) in ["old", "new"].into_iter().zip(&comparison.files) {
+    for (label, file) in LABELS.into_iter().zip(&comparison.files) {
         head.push(format!("{label}: {}, {} runs on {}", file.name, file.records, file.machines));
     }
     let subjects = ["MACHINE OR SETTINGS", "BUILD", "FLAGS"];
@@ -32,34 +37,40 @@ pub fn document(comparison: &Comparison<'_>) -> Document {
 }
 
 fn section(title: &str, cases: &[&Case<'_>]) -> Section {
-    let mut notes = Footnotes::default();
-    let row = |case: &&Case<'_>| {
+    let mut body = Vec::new();
+    let mut failures = Vec::new();
+    for case in cases {
         let shown = case.change.shown().map_or(ABSENT.to_owned(), change);
-        let [old, new] = case.sides.each_ref().map(|side| match side {
-            Side::Absent => ABSENT.to_owned(),
-            Side::Failed(reason) => format!("failed{}", notes.sign("failed", reason)),
-            Side::Figure(figure) => notes.cell(Some(figure), headline),
-            Side::Slope(line) => {
-                let slope = line.slope;
-                let size = Estimate { value: slope.estimate, n: slope.n, interval: Some(slope) };
-                value(Quantity::Bytes, &size)
-            }
-        });
-        vec![case.name.clone(), case.change.verdict.to_string(), shown, old, new]
-    };
-    let body = cases.iter().map(row).collect();
-    let head = ["", "verdict", "change", "old", "new"].map(str::to_owned).to_vec();
-    Section { title: title.to_owned(), grid: Grid { head, body }, lines: notes.lines().collect() }
+        let mut line = vec![case.name.clone(), case.change.verdict.to_string(), shown];
+        for (label, side) in LABELS.into_iter().zip(&case.sides) {
+            line.push(match side {
+                Side::Absent => ABSENT.to_owned(),
+                Side::Failed(reason) => {
+                    failures.push(((label, first_line(reason)), case.name.as_str()));
+                    "failed".to_owned()
+                }
+                Side::Figure(figure) => cell(Some(figure)),
+                Side::Slope(Line { slope, .. }) => {
+                    let (value, n) = (slope.estimate, slope.n);
+                    number::value(Quantity::Bytes, &Estimate { value, n, interval: Some(*slope) })
+                }
+            });
+        }
+        body.push(line);
+    }
+    let grid = Grid::new(["", "verdict", "change", LABELS[0], LABELS[1]], body);
+    let lines = grouped(failures)
+        .into_iter()
+        .map(|((label, why), names)| format!("{} failed in {label}: {why}.", names.join("; ")));
+    Section { title: title.to_owned(), grid, lines: lines.collect() }
 }
 
 /// Number of cases with each verdict, most first.
 fn tally(comparison: &Comparison<'_>) -> String {
     let cases = comparison.cases.iter();
     let mut counts = grouped(cases.map(|case| (case.change.verdict.to_string(), ())));
-    counts.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
-    let counts: Vec<String> =
-        counts.iter().map(|(verdict, cases)| format!("{} {verdict}", cases.len())).collect();
-    counts.join(", ")
+    counts.sort_by_key(|(_, cases)| Reverse(cases.len()));
+    counted(counts)
 }
 
 /// How the tables are to be read, and what should make a reader doubt them.
@@ -92,7 +103,7 @@ fn remarks(comparison: &Comparison<'_>) -> Vec<String> {
         }
         remarks.push(text);
     }
-    for (label, file) in ["old", "new"].into_iter().zip(&comparison.files) {
+    for (label, file) in LABELS.into_iter().zip(&comparison.files) {
         remarks.extend(file.doubts.iter().map(|doubt| format!("Note on {label}: {doubt}")));
     }
     remarks

@@ -27,9 +27,6 @@ pub(super) struct Section {
 
 impl Document {
     /// Writes it for a terminal of so many columns: what does not fit abreast comes below.
-    ///
-    /// # Errors
-    /// Errors of the writer.
     pub fn text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
         plainly(out, |out| {
             self.head.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
@@ -39,29 +36,24 @@ impl Document {
                 section.grid.write_text(width, out)?;
                 section.lines.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
             }
-            writeln!(out)?;
+            if !self.foot.is_empty() {
+                writeln!(out)?;
+            }
             self.foot.iter().try_for_each(|line| wrapped(line, 2, width, out))
         })
     }
 
     /// Writes it as Markdown.
-    ///
-    /// # Errors
-    /// Errors of the writer.
     pub fn markdown(&self, out: &mut impl Write) -> io::Result<()> {
         plainly(out, |out| {
-            for line in &self.head {
-                writeln!(out, "{}  ", escaped(line))?;
-            }
+            self.head.iter().try_for_each(|line| writeln!(out, "{}  ", escaped(line)))?;
             for section in &self.sections {
                 writeln!(out, "\n**{}**\n", escaped(&section.title))?;
                 section.grid.write_markdown(out)?;
                 if !section.lines.is_empty() {
                     writeln!(out)?;
                 }
-                for line in &section.lines {
-                    writeln!(out, "- {}", escaped(line))?;
-                }
+                section.lines.iter().try_for_each(|line| writeln!(out, "- {}", escaped(line)))?;
             }
             writeln!(out)?;
             self.foot.iter().try_for_each(|line| writeln!(out, "{}", escaped(line)))

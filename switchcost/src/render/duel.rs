@@ -2,54 +2,35 @@
 //! first.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 use facts::Quantity;
 use stats::Interval;
 
-use super::layout::wrapped;
-use super::{ABSENT, Grid, plainly};
+use super::document::Section;
+use super::{ABSENT, Document, Grid, counted};
 use crate::figures::duel::verdict::{Finding, KINDS, Kind, Verdict};
 use crate::figures::duel::{Fault, Row};
+use crate::figures::grouped;
 use crate::figures::number::{bracketed, capitalised, change_in_percent, percent};
 use crate::measure::quiet::ENOUGH;
-use crate::system::console::plain_line;
 use crate::views::duel::Duel;
 
-/// Writes a duel's verdicts for a terminal of `width` columns.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn text(duel: &Duel, width: usize, out: &mut impl Write) -> io::Result<()> {
+/// A duel's verdicts.
+pub fn document(duel: &Duel) -> Document {
     let mut rows: Vec<&Row> = duel.rows.iter().collect();
     rows.sort_by_key(|row| !row.findings.iter().any(Finding::has_changed));
-    plainly(out, |out| {
-        for line in head(duel) {
-            wrapped(&line, 3, width, out)?;
-        }
-        writeln!(out)?;
-        for line in KINDS.iter().filter_map(|&kind| tally(kind, &rows)) {
-            wrapped(&line, 3, width, out)?;
-        }
-        rows.retain(|row| !row.findings.is_empty());
-        while let Some(first) = rows.first() {
-            let title = &first.section;
-            let (section, others): (Vec<&Row>, _) =
-                rows.into_iter().partition(|row| row.section == *title);
-            write_section(title, &section, width, out)?;
-            rows = others;
-        }
-        for line in without_findings(&duel.rows) {
-            writeln!(out)?;
-            wrapped(&line, 2, width, out)?;
-        }
-        Ok(())
-    })
+    let mut head = head(duel);
+    head.push(String::new());
+    head.extend(KINDS.iter().filter_map(|&kind| tally(kind, &rows)));
+    let judged = rows.into_iter().filter(|row| !row.findings.is_empty());
+    let sections = grouped(judged.map(|row| (row.section.as_str(), row)));
+    let sections = sections.iter().map(|(title, rows)| section(title, rows)).collect();
+    Document { head, sections, foot: without_findings(&duel.rows) }
 }
 
 /// The machine, both sides and what the verdicts mean.
 fn head(duel: &Duel) -> Vec<String> {
-    let [a, b] = [&duel.sides[0], &duel.sides[1]].map(|side| plain_line(side));
+    let [a, b] = &duel.sides;
     let mut meaning = format!(
         "intervals of {} for all rows together; unchanged: within ± {}",
         percent(duel.confidence),
@@ -68,26 +49,19 @@ fn head(duel: &Duel) -> Vec<String> {
 
 /// Number of rows with each verdict on a figure; `None` if no row has the figure.
 fn tally(kind: Kind, rows: &[&Row]) -> Option<String> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for row in rows {
-        let word = match row.findings.iter().find(|finding| finding.kind == kind) {
-            Some(finding) => word(finding),
-            None if row.findings.is_empty() && kind == row.kind() => fault(row).0,
-            None => continue,
-        };
-        match counts.iter_mut().find(|(known, _)| *known == word) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((word, 1)),
-        }
-    }
+    let words = rows.iter().filter_map(|row| {
+        let finding = row.findings.iter().find(|finding| finding.kind == kind);
+        let has_fault = row.findings.is_empty() && kind == row.kind();
+        finding.map(word).or(has_fault.then(|| fault(row).0))
+    });
+    let counts = grouped(words.map(|word| (word, ())));
     let name = match kind {
         Kind::Time => "time per hop/task",
         Kind::Memory => "memory per task (RSS)",
         Kind::Switches => "voluntary switches per hop/task",
         Kind::Faults => "minor faults per hop/task",
     };
-    let counts: Vec<String> = counts.iter().map(|(word, n)| format!("{n} {word}")).collect();
-    (!counts.is_empty()).then(|| format!("{name}: {}", counts.join(", ")))
+    (!counts.is_empty()).then(|| format!("{name}: {}", counted(counts)))
 }
 
 fn word(finding: &Finding) -> &'static str {
@@ -112,28 +86,23 @@ fn fault(row: &Row) -> (&'static str, String) {
     }
 }
 
-/// Writes the table of a section, and why figures are inconclusive.
-fn write_section(title: &str, rows: &[&Row], width: usize, out: &mut Vec<u8>) -> io::Result<()> {
-    let head = ["", "verdict", "A to B", "A", "B"].map(str::to_owned).to_vec();
-    let mut grid = Grid { head, body: Vec::new() };
-    let mut reasons = Vec::new();
-    for row in rows {
-        for finding in &row.findings {
-            if let Verdict::Inconclusive(why) = &finding.verdict {
-                let twin = finding.twin.filter(|twin| !twin.contains(0.0));
-                let by =
-                    twin.map_or(String::new(), |twin| format!(" by {}", change(finding, &twin)));
-                reasons.push(format!("  {}: {why}{by}", row.name));
-            }
+/// Table of a section, and why figures are inconclusive.
+fn section(title: &str, rows: &[&Row]) -> Section {
+    let mut body = Vec::new();
+    let mut lines = Vec::new();
+    for (row, finding) in rows.iter().flat_map(|row| row.findings.iter().map(move |f| (row, f))) {
+        if let Verdict::Inconclusive(why) = &finding.verdict {
+            let twin = finding.twin.filter(|twin| !twin.contains(0.0));
+            let by = twin.map_or(String::new(), |twin| format!(" by {}", change(finding, &twin)));
+            lines.push(format!("{}: {why}{by}", row.name));
         }
         // The tally says enough of what both sides have next to none of.
-        let shown = row.findings.iter().filter(|finding| !finding.is_scarce());
-        grid.body.extend(shown.map(|finding| cells(&row.name, finding)));
+        if !finding.is_scarce() {
+            body.push(cells(&row.name, finding));
+        }
     }
-    writeln!(out)?;
-    wrapped(title, 0, width, out)?;
-    grid.write_text(width, out)?;
-    reasons.iter().try_for_each(|reason| wrapped(reason, 4, width, out))
+    let grid = Grid::new(["", "verdict", "A to B", "A", "B"], body);
+    Section { title: title.to_owned(), grid, lines }
 }
 
 /// Line of a finding; that of a count is indented, below the time of its row.
@@ -171,8 +140,8 @@ fn without_findings(rows: &[Row]) -> Vec<String> {
     for row in rows.iter().filter(|row| row.findings.is_empty()) {
         reasons.entry(fault(row)).or_default().push(&row.name);
     }
-    let line = |((word, why), names): ((&str, String), Vec<&str>)| {
-        format!("{}: {} ({why})", capitalised(word), names.join("; "))
-    };
-    reasons.into_iter().map(line).collect()
+    let lines = reasons
+        .into_iter()
+        .map(|((word, why), names)| format!("{}: {} ({why})", capitalised(word), names.join("; ")));
+    lines.collect()
 }

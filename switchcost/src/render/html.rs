@@ -4,13 +4,12 @@
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-use facts::Run;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use serde_json::Value;
+use serde_json::json;
 
 use super::plot::{self, Plot};
-use super::{Document, Grid, curves, doubts, head, tables};
-use crate::figures::{Figure, Figures, Reading, grouped, provenance};
+use super::{Document, Grid, curves, doubts, loud_doubts, origin, tables};
+use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 use crate::system::console::plain;
 use crate::views::answer::Answer;
@@ -39,9 +38,6 @@ const READ: &str = "A task hands a token to the next: that is a hop. The process
                     docs/METHODOLOGY.md says how and why.";
 
 /// Writes figures as a page.
-///
-/// # Errors
-/// Errors of the writer.
 pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
     let answer = Answer::of(figures);
     let sections = sections(figures);
@@ -64,9 +60,6 @@ pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes files side by side as a page.
-///
-/// # Errors
-/// Errors of the writer.
 pub fn fleet_page(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
     let Document { head, sections, foot } = super::fleet::document(fleet);
     let body = html! {
@@ -105,15 +98,15 @@ fn page(body: &Markup, out: &mut impl Write) -> io::Result<()> {
 
 /// Doubts, the answer with its plot, and when it was measured.
 fn header(answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
-    let (pooled, from): (Vec<String>, Vec<String>) =
-        head(figures).into_iter().partition(|line| line.starts_with("!!"));
     let started = figures.records.iter().map(|record| record.started).min();
     let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
     let doubts = answer.iter().flat_map(|answer| &answer.doubts).map(ToString::to_string);
     html! {
         header {
             h1 { (TITLE) }
-            @for doubt in pooled.into_iter().chain(doubts) { p.banner role="alert" { (doubt) } }
+            @for doubt in loud_doubts(figures).into_iter().chain(doubts) {
+                p.banner role="alert" { (doubt) }
+            }
             @if let Some(answer) = answer {
                 p.where { (answer.machine) }
                 (table(&super::answer::grid(answer), "The answer", false))
@@ -121,7 +114,7 @@ fn header(answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
                 p { (answer.conditions) }
                 (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios."))
             } @else {
-                @for line in from { p.where { (line) } }
+                @for line in origin(figures) { p.where { (line) } }
             }
             @if let Some(at) = at { p.where { "Measured " (at) "." } }
         }
@@ -135,26 +128,27 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
         shown.tables.iter().map(|table| (tables::section(table), plot::strip(table), STRIP));
     let curves =
         shown.curves.iter().map(|curve| (curves::section(curve), plot::curve(curve), CURVE));
-    let sections = tables.chain(curves).map(|(section, plot, caption)| {
+    let mut sections = Vec::new();
+    for (section, plot, caption) in tables.chain(curves) {
         let body = html! {
             (table(&section.grid, &section.title, section.grid.head.len() > 3))
             (figure(plot, caption))
             (list(section.lines))
         };
-        (section.title, body)
-    });
+        sections.push((section.title, body));
+    }
     let mut doubts = doubts(figures);
     if doubts.is_empty() {
         doubts.push("The records give no cause for a doubt.".to_owned());
     }
     let rest = [
-        ("Distributions", distributions(figures)),
         ("Notes", list(doubts)),
         ("Machine and build", facts(figures)),
         ("How to repeat", repeat(figures)),
         ("How to read", html! { p { (READ) } }),
     ];
-    sections.chain(rest.map(|(title, body)| (title.to_owned(), body))).collect()
+    sections.extend(rest.map(|(title, body)| (title.to_owned(), body)));
+    sections
 }
 
 /// A table that scrolls by itself if it is too wide; one that is `wide` keeps its names in sight.
@@ -170,22 +164,11 @@ fn table(grid: &Grid, title: &str, wide: bool) -> Markup {
                 tbody { @for line in &grid.body { @if let Some((name, cells)) = line.split_first() {
                     tr.derived[name.starts_with(' ')] {
                         th scope="row" { (name.trim_start()) }
-                        @for cell in cells { td { (interval_apart(cell)) } }
+                        @for cell in cells { td { (cell) } }
                     }
                 } } }
             }
         }
-    }
-}
-
-/// A figure, its interval set apart: on a telephone it stands below.
-fn interval_apart(text: &str) -> Markup {
-    let parts =
-        text.split_once(" [").and_then(|(value, rest)| Some((value, rest.split_once(']')?)));
-    html! {
-        @if let Some((value, (interval, rest))) = parts {
-            (value) " " span.ci { "[" (interval) "]" } (rest)
-        } @else { (text) }
     }
 }
 
@@ -197,54 +180,17 @@ fn list(lines: Vec<String>) -> Markup {
     html! { @if !lines.is_empty() { ul { @for line in lines { li { (line) } } } } }
 }
 
-/// Distribution of the iterations of each case.
-fn distributions(figures: &Figures<'_>) -> Markup {
-    let head = ["", "runs", "failed", "median", "min", "p90", "p99", "max", "outliers"];
-    let read = figures.iter().filter_map(|f| Some((&f.key.section, (f, f.reading()?))));
-    html! {
-        p {
-            "Times of iterations, divided by their hops or tasks: medians over the processes, except for the \
-             shortest (min) and the longest (max) of all. Outliers are process means outside Tukey's fences; \
-             they are counted and kept."
-        }
-        @for (title, cases) in grouped(read) {
-            h3 { (title) }
-            (table(&Grid {
-                head: head.map(str::to_owned).to_vec(),
-                body: cases.iter().map(|(figure, reading)| distribution(figure, reading)).collect(),
-            }, title, true))
-        }
-    }
-}
-
-fn distribution(figure: &Figure<'_>, reading: &Reading) -> Vec<String> {
-    let iterations = reading.iterations.as_ref();
-    let [_, p90, p99, max] = iterations.map_or([None; 4], |i| i.percentiles.map(Some));
-    let times = [Some(reading.median), iterations.map(|i| i.min), p90, p99, max];
-    let times =
-        times.map(|time| time.map_or("–".to_owned(), |time| figure.quantity().show(time)));
-    let x = figure.swept().map_or(String::new(), |(flag, x)| format!(", {flag} {x}"));
-    let counts = [reading.mean.n, reading.failed].map(|count| count.to_string());
-    let names = [figure.key.name() + &x].into_iter();
-    names.chain(counts).chain(times).chain([reading.outliers.to_string()]).collect()
-}
-
 /// Every fact of the machine and the build, known to this version or not.
 fn facts(figures: &Figures<'_>) -> Markup {
     let run = figures.records.first().map(|record| &record.header);
-    let of = |facts: serde_json::Result<Value>| match facts {
-        Ok(Value::Object(facts)) => facts,
-        _ => serde_json::Map::new(),
-    };
-    let lists = run.map(|run| {
-        let lists = [serde_json::to_value(&run.machine), serde_json::to_value(&run.build)].map(of);
-        ["Machine", "Build"].into_iter().zip(lists)
-    });
+    let lists = run.map(|run| [("Machine", json!(run.machine)), ("Build", json!(run.build))]);
     html! {
         @for (title, facts) in lists.into_iter().flatten() {
             h3 { (title) }
-            dl { @for (name, value) in facts.iter().filter(|(_, value)| !value.is_null()) {
-                dt { (name.replace('_', " ")) } dd { (provenance::shown(value)) }
+            dl { @for (name, value) in facts.as_object().into_iter().flatten() {
+                @if !value.is_null() {
+                    dt { (name.replace('_', " ")) } dd { (provenance::shown(value)) }
+                }
             } }
         }
         p { (provenance::runtimes(figures.records).join(", ")) }
@@ -253,35 +199,12 @@ fn facts(figures: &Figures<'_>) -> Markup {
 
 /// The commands that measure all of it again, with the seed that sets the order.
 fn repeat(figures: &Figures<'_>) -> Markup {
-    let command = |run: &Run| {
-        let words = if run.command.is_empty() { "run" } else { &run.command };
-        let has_seed = words.contains("--seed");
-        let seed = if has_seed { String::new() } else { format!(" --seed {}", run.seed) };
-        format!("cargo run --release -- {words}{seed}")
-    };
     html! {
         p { "The same cases in the same order:" }
-        pre { @for run in provenance::runs(figures.records) { (command(run)) "\n" } }
+        pre { @for run in provenance::runs(figures.records) {
+            "cargo run --release -- " @if run.command.is_empty() { "run" } (run.command)
+            @if !run.command.contains("--seed") { " --seed " (run.seed) } "\n"
+        } }
         p { code { "switchcost run --list" } " prints the command of each case." }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markup_in_a_cell_stays_text() {
-        let line = ["  <b>".to_owned(), "1<s [0, 2], 3 failed".to_owned()];
-        let grid = Grid { head: vec!["\"<i>".to_owned()], body: vec![line.into()] };
-        let html = table(&grid, "\"", false).0;
-        for expected in [
-            "aria-label=\"&quot;\"",
-            "<th scope=\"col\">&quot;&lt;i&gt;</th>",
-            "<tr class=\"derived\"><th scope=\"row\">&lt;b&gt;</th>",
-            "1&lt;s <span class=\"ci\">[0, 2]</span>, 3 failed",
-        ] {
-            assert!(html.contains(expected), "{expected}\n{html}");
-        }
     }
 }

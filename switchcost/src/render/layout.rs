@@ -17,7 +17,7 @@ pub fn width() -> usize {
         .map_or(WIDEST, |(Width(columns), _)| usize::from(columns).clamp(NARROWEST, WIDEST))
 }
 
-/// Writes text in lines of at most `width` columns where its words allow it; all but the first
+/// Writes text in lines of at most `width` columns as far as its words allow; all but the first
 /// are indented. A number keeps its per cent sign.
 pub(crate) fn wrapped(
     text: &str,
@@ -25,15 +25,13 @@ pub(crate) fn wrapped(
     width: usize,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let lead = text.len() - text.trim_start().len();
-    let mut line = " ".repeat(lead);
+    let mut line = " ".repeat(text.len() - text.trim_start().len());
     let mut is_empty = true;
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
         let sign = words.next_if(|next| next.starts_with('%'));
         let word = sign.map_or(word.to_owned(), |sign| format!("{word} {sign}"));
-        let longer = line.chars().count() + 1 + word.chars().count();
-        if !is_empty && longer > width {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > width {
             writeln!(out, "{line}")?;
             line = " ".repeat(indent);
             is_empty = true;
@@ -69,19 +67,17 @@ pub(crate) fn named(
 mod tests {
     use super::*;
 
-    fn text(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
-        let mut out = Vec::new();
-        write(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
     #[test]
     fn sentences_are_wrapped_between_words() {
-        let sentence = |width| text(|out| wrapped("  one two three", 4, width, out));
-        assert_eq!(sentence(80), "  one two three\n");
-        assert_eq!(sentence(9), "  one two\n    three\n");
-        let share = text(|out| wrapped("by 5 %, or", 0, 4, out));
-        assert_eq!(share, "by\n5 %,\nor\n");
-        assert_eq!(sentence(1), "  one\n    two\n    three\n");
+        for (sentence, indent, width, lines) in [
+            ("  one two three", 4, 80, "  one two three\n"),
+            ("  one two three", 4, 9, "  one two\n    three\n"),
+            ("  one two three", 4, 1, "  one\n    two\n    three\n"),
+            ("by 5 %, or", 0, 4, "by\n5 %,\nor\n"),
+        ] {
+            let mut out = Vec::new();
+            wrapped(sentence, indent, width, &mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), lines);
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! Views as text for a terminal, as Markdown, as a page, as CSV and as SVG.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
-use crate::figures::{Figures, doubt, provenance};
+use crate::figures::doubt::{self, Doubt};
+use crate::figures::{Figures, provenance};
 use crate::system::console::plain;
 use crate::views::tables::Tables;
 
@@ -35,31 +37,44 @@ const ABSENT: &str = "-";
 pub fn document(figures: &Figures<'_>) -> Document {
     let Tables { tables, curves } = Tables::of(figures);
     let tables = tables.iter().map(tables::section);
+    let mut head: Vec<String> = loud_doubts(figures);
+    head.extend(origin(figures));
     Document {
-        head: head(figures),
+        head,
         sections: tables.chain(curves.iter().map(curves::section)).collect(),
         foot: foot(figures),
     }
 }
 
-/// Where the records come from; first of all, what should not have been put together.
-fn head(figures: &Figures<'_>) -> Vec<String> {
+/// What should not have been put together.
+fn loud_doubts(figures: &Figures<'_>) -> Vec<String> {
+    let doubts = doubt::of_records(figures.records).into_iter();
+    doubts.filter(Doubt::is_loud).map(|doubt| doubt.to_string()).collect()
+}
+
+/// Where the records come from.
+fn origin(figures: &Figures<'_>) -> [String; 2] {
     let records = figures.records;
-    let pooled = doubt::of_records(records).into_iter().filter(|doubt| doubt.is_loud());
     let runs = provenance::runs(records);
-    let rustc = runs.iter().find_map(|run| run.build.rustc.as_deref());
     let rounds = records.iter().map(|record| record.round.saturating_add(1)).max().unwrap_or(1);
-    let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let runtimes = provenance::runtimes(records).into_iter().map(|name| format!(", {name}"));
     let from = format!(
-        "{} in {} (seed {}), {}{}",
-        many(records.len(), "run"),
-        many(rounds as usize, "round"),
+        "{} run{} in {rounds} round{} (seed {}), {}{}",
+        records.len(),
+        plural(records.len()),
+        plural(rounds as usize),
         runs.first().map_or(0, |run| run.seed),
-        rustc.unwrap_or("rustc of unknown version"),
+        runs.iter()
+            .find_map(|run| run.build.rustc.as_deref())
+            .unwrap_or("rustc of unknown version"),
         runtimes.collect::<String>(),
     );
-    pooled.map(|doubt| doubt.to_string()).chain([provenance::machines(records), from]).collect()
+    [provenance::machines(records), from]
+}
+
+/// Ending of a noun behind a number.
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// Remarks on all tables: how to read them, and doubts about them.
@@ -68,12 +83,12 @@ fn foot(figures: &Figures<'_>) -> Vec<String> {
         "In brackets: 95 % intervals from whole processes as samples. A note tells the worst of its cases."
             .to_owned(),
     ];
-    if let Some((name, floor)) = figures.noise_floor() {
-        lines.push(format!(
+    lines.extend(figures.noise_floor().map(|(name, floor)| {
+        format!(
             "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
             floor * 100.0
-        ));
-    }
+        )
+    }));
     lines.extend(doubts(figures).into_iter().map(|doubt| format!("Note: {doubt}")));
     lines
 }
@@ -83,12 +98,16 @@ fn doubts(figures: &Figures<'_>) -> Vec<String> {
     let of_records = doubt::of_records(figures.records).into_iter();
     let of_records = of_records.filter(|doubt| !doubt.is_loud()).map(|doubt| doubt.to_string());
     let of_figures = doubt::of_figures(figures).into_iter();
-    let elsewhere = of_figures.filter(|(doubt, _)| !matches!(doubt, doubt::Doubt::Contradicted(_)));
-    let of_figures = elsewhere.map(|(doubt, names)| match names {
-        Some(names) => format!("{doubt} ({names})"),
-        None => format!("{doubt} (every case)"),
-    });
+    let elsewhere = of_figures.filter(|(doubt, _)| !matches!(doubt, Doubt::Contradicted(_)));
+    let of_figures = elsewhere
+        .map(|(doubt, names)| format!("{doubt} ({})", names.as_deref().unwrap_or("every case")));
     of_records.chain(of_figures).collect()
+}
+
+/// Sizes of groups in words, such as `3 faster, 1 slower`.
+fn counted(groups: Vec<(impl Display, Vec<()>)>) -> String {
+    let counts = groups.iter().map(|(word, group)| format!("{} {word}", group.len()));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// Writes text that a terminal may be shown, whatever the records hold: see [`plain`].

@@ -2,7 +2,6 @@
 
 use contract::units::{Bytes, bytes, bytes_like};
 use facts::Quantity;
-use stats::Estimate;
 
 use super::document::Section;
 use super::{ABSENT, Grid};
@@ -10,7 +9,7 @@ use crate::figures::evidence::{Evidence, MARK};
 use crate::figures::memory::{Fit, Slopes};
 use crate::figures::number::{bracketed, factor, factor_in, net, number, value};
 use crate::figures::{Figure, Outcome, Reading, grouped};
-use crate::views::tables::{Row, Table};
+use crate::views::tables::{Table, TableRow};
 
 /// Why two rows less their I/O have no ratio.
 const NO_NET: &str = "none: one of them is not above its I/O in every round";
@@ -21,80 +20,70 @@ const VOID: &str = "void (huge pages)";
 /// Wake-up interrupts or migrations a hop that are worth a word.
 const FEW: f64 = 0.02;
 
-/// Reasons why there are no figures, each said once below a table.
-#[derive(Debug, Default)]
-pub(super) struct Footnotes(Vec<String>);
-
-impl Footnotes {
-    /// Text of a figure, or what became of it with the sign of its footnote.
-    pub(super) fn cell(
-        &mut self,
-        figure: Option<&Figure<'_>>,
-        show: impl Fn(&Figure<'_>, &Reading) -> String,
-    ) -> String {
-        let (word, reason) = match figure.map(|figure| (figure, &figure.outcome)) {
-            Some((figure, Outcome::Measured(reading))) => return show(figure, reading),
-            Some((_, Outcome::Failed { reason })) => ("failed", reason),
-            Some((_, Outcome::NotRun { reason })) => ("not run", reason),
-            Some((_, Outcome::Absent | Outcome::Slope(_))) | None => return ABSENT.to_owned(),
-        };
-        format!("{word}{}", self.sign(word, reason))
-    }
-
-    /// Sign of the footnote with a reason, of which the first line is said.
-    pub(super) fn sign(&mut self, word: &str, reason: &str) -> String {
-        let note = format!("{word}: {}.", reason.lines().next().unwrap_or_default());
-        let known = self.0.iter().position(|known| *known == note);
-        superscript(known.unwrap_or_else(|| {
-            self.0.push(note);
-            self.0.len() - 1
-        }))
-    }
-
-    pub(super) fn lines(self) -> impl Iterator<Item = String> {
-        let notes = self.0.into_iter().enumerate();
-        notes.map(|(index, note)| format!("{} {note}", superscript(index)))
+/// A figure, or what became of it; the lines below the table say why.
+pub(super) fn cell(figure: Option<&Figure<'_>>) -> String {
+    match figure.map(|figure| (figure, &figure.outcome)) {
+        Some((figure, Outcome::Measured(reading))) => headline(figure, reading),
+        Some((_, Outcome::Failed { .. })) => "failed".to_owned(),
+        Some((_, Outcome::NotRun { .. })) => "not run".to_owned(),
+        Some((_, Outcome::Absent | Outcome::Slope(_))) | None => ABSENT.to_owned(),
     }
 }
 
-/// Number of a footnote, from 1.
-fn superscript(index: usize) -> String {
-    let digits = (index + 1).to_string();
-    let raised =
-        |digit: u8| ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][usize::from(digit - b'0')];
-    digits.bytes().map(raised).collect()
+/// Reasons why there are no figures, each with their names.
+pub(super) fn gaps<'a>(
+    figures: impl Iterator<Item = &'a Figure<'a>>,
+    names: impl Fn(&[&Figure<'_>]) -> String,
+) -> Vec<String> {
+    let missing = figures.filter_map(|figure| match &figure.outcome {
+        Outcome::Failed { reason } => Some((("failed", first_line(reason)), figure)),
+        Outcome::NotRun { reason } => Some((("not run", first_line(reason)), figure)),
+        _ => None,
+    });
+    let lines = grouped(missing).into_iter();
+    lines.map(|((what, why), figures)| format!("{} {what}: {why}.", names(&figures))).collect()
+}
+
+/// The first line of a reason.
+pub(super) fn first_line(reason: &str) -> &str {
+    reason.lines().next().unwrap_or_default()
 }
 
 /// A table in full.
 pub(super) fn section(table: &Table<'_>) -> Section {
-    let mut notes = Footnotes::default();
-    let grid = if table.metric.is_slope() {
-        memory_grid(table, &mut notes)
-    } else {
-        reading_grid(table, &mut notes)
-    };
-    let lines = notes.lines().chain(evidence_lines(table)).chain(memory_lines(table));
-    Section { title: table.title.to_owned(), grid, lines: lines.collect() }
+    let grid = if table.metric.is_slope() { memory_grid(table) } else { reading_grid(table) };
+    let mut lines = gaps(table.figures(), |gaps| holders(table, gaps, |f| !f.runs.is_further()));
+    lines.extend(evidence_lines(table));
+    lines.extend(memory_lines(table));
+    Section { title: table.title.to_owned(), grid, lines }
 }
 
-fn reading_grid(table: &Table<'_>, notes: &mut Footnotes) -> Grid {
-    let heads = table.columns.iter().map(|(name, _)| match *name {
-        "" => table.metric.quantity().noun().to_owned(),
-        name => name.to_owned(),
-    });
+fn reading_grid(table: &Table<'_>) -> Grid {
+    let mut head = vec![String::new()];
+    for (name, _) in &table.columns {
+        let noun = table.metric.quantity().noun();
+        head.push(if name.is_empty() { noun } else { name }.to_owned());
+    }
     let mut body = Vec::new();
     for row in &table.rows {
-        let figures = row.cells.iter().map(|cell| notes.cell(*cell, headline));
+        let figures = row.cells.iter().map(|figure| cell(*figure));
         body.push([row.name.to_owned()].into_iter().chain(figures).collect());
         body.extend(derived_lines(table, row));
     }
-    Grid { head: [String::new()].into_iter().chain(heads).collect(), body }
+    Grid { head, body }
 }
 
 /// A figure, or two if it has two modes, with what is to be said of its processes. Of a further column it is
 /// said in the section's own.
-pub(super) fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
-    let mut text = both_modes(figure.quantity(), reading);
+fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
+    let quantity = figure.quantity();
+    let mut text = match &reading.modes {
+        None => value(quantity, &reading.mean),
+        Some(modes) => modes
+            .each_ref()
+            .map(|mode| format!("{} ({:.0} %)", quantity.show(mode.centre), mode.weight * 100.0))
+            .join(" or "),
+    };
     if figure.runs.is_further() {
         return text;
     }
@@ -107,50 +96,36 @@ pub(super) fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     text
 }
 
-fn both_modes(quantity: Quantity, reading: &Reading) -> String {
-    let Some(modes) = &reading.modes else {
-        return value(quantity, &reading.mean);
-    };
-    let shown = modes
-        .each_ref()
-        .map(|mode| format!("{} ({:.0} %)", quantity.show(mode.centre), mode.weight * 100.0));
-    shown.join(" or ")
+/// Lines below a row's figures, derived from those of the section's own metric.
+fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
+    let names = [
+        "  switches per hop".to_owned(),
+        format!("  less {}", row.baseline.unwrap_or_default()),
+        format!("  ÷ {}", row.versus.unwrap_or_default()),
+        "  ÷ the same, both less their I/O".to_owned(),
+    ];
+    let mut lines = names.map(|name| vec![name]).to_vec();
+    for (figure, (_, is_further)) in row.cells.iter().zip(&table.columns) {
+        let own = figure.filter(|figure| !figure.runs.is_further());
+        let texts = own.and_then(Figure::reading).map(|r| derived(table.metric.quantity(), r));
+        let unknown = if *is_further { "" } else { ABSENT };
+        for (line, text) in lines.iter_mut().zip(texts.unwrap_or_default()) {
+            line.push(text.unwrap_or(unknown.to_owned()));
+        }
+    }
+    lines.retain(|line| line[1..].iter().any(|text| !text.is_empty() && text != ABSENT));
+    lines
 }
 
-/// Text of something derived from a figure, if there is any.
-type Show<'a> = &'a dyn Fn(&Reading) -> Option<String>;
-
-/// Lines below a row's figures, derived from those of the section's own metric.
-fn derived_lines(table: &Table<'_>, row: &Row<'_>) -> Vec<Vec<String>> {
-    let quantity = table.metric.quantity();
-    let name = |sign: &str, row: Option<&str>| format!("  {sign} {}", row.unwrap_or_default());
-    let lines: [(String, Show<'_>); 4] = [
-        ("  switches per hop".to_owned(), &|reading| reading.evidence.as_ref().map(counts)),
-        (name("less", row.baseline), &|reading| Some(net(quantity, reading.net.as_ref()?))),
-        (name("÷", row.versus), &|reading| reading.ratio.as_ref().map(factor)),
-        ("  ÷ the same, both less their I/O".to_owned(), &|reading| {
-            if reading.no_net_left {
-                return Some(NO_NET.to_owned());
-            }
-            reading.net_ratio.as_ref().map(factor)
-        }),
-    ];
-    let cells = |show: Show<'_>| -> Vec<Option<String>> {
-        let own = row.cells.iter().map(|cell| {
-            let figure = cell.as_ref().filter(|figure| !figure.runs.is_further())?;
-            show(figure.reading()?)
-        });
-        own.collect()
-    };
-    let lines = lines.into_iter().map(|(name, show)| (name, cells(show)));
-    let said = lines.filter(|(_, cells)| cells.iter().any(Option::is_some));
-    let said = said.map(|(name, cells)| {
-        let texts = cells.into_iter().zip(&table.columns).map(|(text, (_, is_further))| {
-            text.unwrap_or_else(|| if *is_further { String::new() } else { ABSENT.to_owned() })
-        });
-        [name].into_iter().chain(texts).collect()
-    });
-    said.collect()
+/// What is derived from a figure: counts, the difference from its baseline, and its ratios.
+fn derived(quantity: Quantity, reading: &Reading) -> [Option<String>; 4] {
+    let no_net = reading.no_net_left.then(|| NO_NET.to_owned());
+    [
+        reading.evidence.as_ref().map(counts),
+        reading.net.as_ref().map(|estimate| net(quantity, estimate)),
+        reading.ratio.as_ref().map(factor),
+        no_net.or(reading.net_ratio.as_ref().map(factor)),
+    ]
 }
 
 /// The counts as they stand in a table, below their figure.
@@ -169,84 +144,83 @@ fn counts(evidence: &Evidence) -> String {
 
 /// One line for each verdict of a table, with the cases that it holds for.
 fn evidence_lines(table: &Table<'_>) -> Vec<String> {
-    let own = table.figures().filter_map(|f| Some((f, f.reading()?.evidence.as_ref()?)));
-    let evidence: Vec<(&Figure<'_>, &Evidence)> = own.collect();
+    let evidence = table.figures().filter_map(|f| Some((f.reading()?.evidence.as_ref()?, f)));
+    let evidence: Vec<(&Evidence, &Figure<'_>)> = evidence.collect();
     if evidence.is_empty() {
         return Vec::new();
     }
     let mut lines = vec!["Switches per hop: voluntary ones, + involuntary (preempted).".to_owned()];
-    for (verdict, figures) in grouped(evidence.iter().map(|(f, evidence)| (evidence.verdict, *f))) {
-        lines.push(format!("{verdict}: {}.", names(table, &figures)));
+    if evidence.iter().any(|(evidence, _)| evidence.wakeups.is_some_and(|count| count >= FEW)) {
+        lines[0] += " Wake-ups: interrupts, about the share of the hops that cross CPUs.";
     }
-    let crossing: Vec<String> = evidence
-        .iter()
-        .filter_map(|(figure, evidence)| {
-            let wakeups = evidence.wakeups.filter(|&wakeups| wakeups >= FEW)?;
-            Some(format!("{}: {wakeups:.2}", figure.key.name()))
-        })
-        .collect();
-    if !crossing.is_empty() {
-        let crossing = crossing.join("; ");
-        lines.push(format!(
-            "Wake-up interrupts per hop, about the share of the hops that cross CPUs: {crossing}."
-        ));
-    }
+    let verdicts = grouped(evidence.into_iter().map(|(evidence, f)| (evidence.verdict, f)));
+    lines.extend(
+        verdicts
+            .iter()
+            .map(|(verdict, f)| format!("{verdict}: {}.", holders(table, f, has_evidence))),
+    );
     lines
 }
 
-/// Names of cases; a row stands for all of its own.
-fn names(table: &Table<'_>, figures: &[&Figure<'_>]) -> String {
-    let is_one = |figure: &Figure<'_>| figures.iter().any(|other| other.key == figure.key);
-    let has_evidence =
-        |figure: &&&Figure<'_>| figure.reading().is_some_and(|reading| reading.evidence.is_some());
-    let mut shown: Vec<String> = Vec::new();
+fn has_evidence(figure: &Figure<'_>) -> bool {
+    figure.reading().is_some_and(|reading| reading.evidence.is_some())
+}
+
+/// Names of cases; a row stands for all of its own that could be among them.
+fn holders(
+    table: &Table<'_>,
+    figures: &[&Figure<'_>],
+    could_be: fn(&Figure<'_>) -> bool,
+) -> String {
+    let mut names: Vec<String> = Vec::new();
     for row in &table.rows {
-        let cells: Vec<&&Figure<'_>> = row.cells.iter().flatten().filter(has_evidence).collect();
-        let found: Vec<&&&Figure<'_>> = cells.iter().filter(|figure| is_one(figure)).collect();
-        if found.len() == cells.len() && !cells.is_empty() {
-            shown.push(row.name.to_owned());
+        let cells = row.cells.iter().flatten();
+        let (found, others): (Vec<&Figure<'_>>, Vec<_>) =
+            cells.partition(|figure| figures.iter().any(|other| other.key == figure.key));
+        if !found.is_empty() && !others.iter().any(|figure| could_be(figure)) {
+            names.push(row.name.to_owned());
         } else {
-            shown.extend(found.iter().map(|figure| figure.key.name()));
+            names.extend(found.iter().map(|figure| figure.key.name()));
         }
     }
-    shown.join("; ")
+    names.join("; ")
 }
 
 /// Sizes of each row, and how many times as much as another.
-fn memory_grid(table: &Table<'_>, notes: &mut Footnotes) -> Grid {
-    // First what counts: user memory alone flatters threads, whose larger part is the kernel's.
-    let head = ["", "together", "user", "kernel"].map(str::to_owned).to_vec();
+fn memory_grid(table: &Table<'_>) -> Grid {
     let mut body: Vec<Vec<String>> = Vec::new();
-    for (row, figure) in
-        table.rows.iter().flat_map(|row| row.cells.iter().flatten().map(move |f| (row, f)))
-    {
-        let Some(slopes) = figure.slopes() else {
-            body.push(vec![figure.key.name(), notes.cell(Some(figure), |_, _| String::new())]);
-            continue;
-        };
-        body.push(sizes(figure.key.name(), slopes));
-        if let (Some(versus), Some(ratio)) = (row.versus, &slopes.ratio) {
-            body.push(vec![format!("  ÷ {versus}"), factor_in(ratio.estimate, Some(ratio))]);
+    for row in &table.rows {
+        for figure in row.cells.iter().flatten() {
+            let name = figure.key.name();
+            let Some(slopes) = figure.slopes() else {
+                body.push(vec![name, cell(Some(figure))]);
+                continue;
+            };
+            body.push(sizes(name, slopes));
+            if let (Some(versus), Some(ratio)) = (row.versus, &slopes.ratio) {
+                body.push(vec![format!("  ÷ {versus}"), factor_in(ratio.estimate, Some(ratio))]);
+            }
         }
     }
-    body.iter_mut().for_each(|line| line.resize(head.len(), String::new()));
-    Grid { head, body }
+    body.iter_mut().for_each(|line| line.resize(4, String::new()));
+    // First what counts: user memory alone flatters threads, whose larger part is the kernel's.
+    Grid::new(["", "together", "user", "kernel"], body)
 }
 
 fn sizes(name: String, slopes: &Slopes) -> Vec<String> {
-    let unknown = || "unknown".to_owned();
-    let together = match (&slopes.kernel, &slopes.all) {
+    let mut cells = [slopes.all.as_ref(), Some(&slopes.user), slopes.kernel.as_ref()]
+        .map(|fit| fit.map_or("unknown".to_owned(), slope));
+    if slopes.kernel.as_ref().is_some_and(|kernel| !kernel.is_seen()) {
         // To add what is noise would make the sum no truer.
-        (Some(kernel), _) if !kernel.is_seen() => "user alone".to_owned(),
-        (_, all) => all.as_ref().map_or_else(unknown, slope),
-    };
-    let valid = |text: String| if slopes.void() { VOID.to_owned() } else { text };
-    let kernel = slopes.kernel.as_ref().map_or_else(unknown, |fit| {
-        if fit.is_seen() { slope(fit) } else { format!("{}, not distinguishable", slope(fit)) }
-    });
+        cells[0] = "user alone".to_owned();
+        cells[2] += ", not distinguishable";
+    }
+    if slopes.void() {
+        cells[..2].fill(VOID.to_owned());
+    }
     let failed =
         if slopes.failed > 0 { format!(" ({} failed)", slopes.failed) } else { String::new() };
-    vec![name + &failed, valid(together), valid(slope(&slopes.user)), kernel]
+    [name + &failed].into_iter().chain(cells).collect()
 }
 
 /// A slope with its interval.
@@ -263,23 +237,23 @@ fn memory_lines(table: &Table<'_>) -> Vec<String> {
 
 fn memory_sentence(slopes: &Slopes) -> String {
     let fit = slopes.headline();
-    let parts = &slopes.parts;
     let parts = [
-        ("kernel stack", &parts.stacks),
-        ("page tables", &parts.page_tables),
-        ("slab", &parts.slab),
-        ("pipe page", &parts.pipe_pages),
+        ("kernel stack", &slopes.parts.stacks),
+        ("page tables", &slopes.parts.page_tables),
+        ("slab", &slopes.parts.slab),
+        ("pipe page", &slopes.parts.pipe_pages),
     ];
-    let parts = parts.into_iter().filter_map(|(name, part)| {
-        let part = part.as_ref().filter(|part| part.is_seen())?;
-        Some(format!("{name} {}, ", bytes(part.line.slope.estimate)))
-    });
+    let mut text = String::new();
+    for (name, part) in parts {
+        if let Some(part) = part.as_ref().filter(|part| part.is_seen()) {
+            text += &format!("{name} {}, ", bytes(part.line.slope.estimate));
+        }
+    }
     let robust = fit.robust.map_or("unknown".to_owned(), |robust| bytes(robust.slope));
     let r_squared = fit.line.r_squared.map_or("unknown".to_owned(), |r| format!("{r:.4}"));
     let (least, most) = slopes.tasks;
-    let mut text = format!(
-        "{}fixed {}; Theil–Sen {robust}, R² {r_squared}, {} from {least} to {most} tasks",
-        parts.collect::<String>(),
+    text += &format!(
+        "fixed {}; Theil–Sen {robust}, R² {r_squared}, {} from {least} to {most} tasks",
         bytes(fit.line.intercept.estimate),
         shape(fit)
     );
@@ -298,13 +272,4 @@ fn shape(fit: &Fit) -> String {
         (None, Some(_)) => "straight".to_owned(),
         (None, None) => "shape unknown".to_owned(),
     }
-}
-
-/// A figure without its interval if it has none.
-pub(super) fn bare_or_headline(figure: &Figure<'_>, reading: &Reading) -> String {
-    let Estimate { value, interval, .. } = reading.mean;
-    if interval.is_none() && reading.failed == 0 {
-        return figure.quantity().show(value);
-    }
-    headline(figure, reading)
 }

@@ -38,6 +38,20 @@ pub(crate) fn is_command(c: char) -> bool {
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A command line as a POSIX shell reads it back: a word that is not plain stands in single quotes.
+pub(crate) fn shell_line<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
+    words.into_iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// One word of it.
+pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
 fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_unwanted) {
         return Cow::Borrowed(text);
@@ -75,6 +89,17 @@ fn shortened_line(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_reads_a_command_line_back() {
+        let words = ["run", "--filter=a b", "it's", "$HOME", "\"x\"", "", "*", "tokio@1.50.0"];
+        let words = words.map(str::to_owned);
+        let line = shell_line(&words);
+        assert_eq!(line, r#"run '--filter=a b' 'it'\''s' '$HOME' '"x"' '' '*' tokio@1.50.0"#);
+        let script = format!("printf '%s\\n' {line}");
+        let read = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(read.stdout).unwrap(), words.join("\n") + "\n");
+    }
 
     #[test]
     fn long_lines_lose_their_middle() {

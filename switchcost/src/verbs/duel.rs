@@ -146,13 +146,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     })?;
     let duel = Duel::of(rounds.records());
     let printed = console::print(|out| match args.format {
-        TextOrJson::Text => render::duel::text(&duel, render::layout::width(), out),
+        TextOrJson::Text => render::duel::document(&duel).text(render::layout::width(), out),
         TextOrJson::Json => json(&duel, out),
     });
     if signals::received().is_some() {
         console::say(format_args!(
             "the same options with --resume {} go on from here",
-            path.display()
+            console::shell_word(&path.to_string_lossy())
         ));
     }
     // It says where the records are even if nothing could be printed.

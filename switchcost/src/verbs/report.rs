@@ -157,7 +157,8 @@ fn duel(args: &Args, records: &[Record]) -> anyhow::Result<()> {
     }
     console::print(|out| match args.format {
         Format::Json => json(&duel, out),
-        _ => render::duel::text(&duel, width(), out),
+        Format::Text => render::duel::document(&duel).text(width(), out),
+        Format::Markdown => render::duel::document(&duel).markdown(out),
     })
     .context("cannot print the result")
 }

@@ -145,7 +145,7 @@ fn conclude(rounds: &mut Rounds, format: Format, full: bool) -> anyhow::Result<(
     if signals::received().is_some() {
         console::say(format_args!(
             "the same options with --resume {} go on from here",
-            rounds.store().path().display()
+            console::shell_word(&rounds.store().path().to_string_lossy())
         ));
     }
     // Where the records are is said also where nothing could be printed.

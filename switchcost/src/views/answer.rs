@@ -15,88 +15,78 @@ use crate::figures::{CONFIDENCE, Figure, Figures, provenance};
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     /// What makes its figures less sure.
-    pub doubts: Vec<Doubt>,
+    pub(crate) doubts: Vec<Doubt>,
     /// Machine, kernel and runtimes.
-    pub machine: String,
+    pub(crate) machine: String,
     /// Questions with their figures.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AnswerRow>,
     /// When the figures matter, a sentence each.
-    pub matters: Vec<String>,
+    pub(crate) matters: Vec<String>,
     /// What the machine did meanwhile.
-    pub conditions: Conditions,
+    pub(crate) conditions: Conditions,
 }
 
 /// A thread's figure and a task's.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct AnswerRow {
     /// Question.
     pub name: String,
-    /// Metric of the figures.
-    pub metric: Metric,
-    /// Thread's figure.
-    pub thread: Cost,
-    /// Task's figure.
-    pub task: Cost,
-    /// The one divided by the other.
-    pub ratio: Estimate,
+    pub(crate) metric: Metric,
+    pub(crate) thread: Cost,
+    pub(crate) task: Cost,
+    /// The thread's figure divided by the task's.
+    pub(crate) ratio: Estimate,
     /// True if too few slices of either were quiet, so that all count.
-    pub is_disturbed: bool,
+    is_disturbed: bool,
 }
 
 /// What a thread or a task costs, unrounded: in ns or bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Cost {
-    /// The figure.
-    pub value: f64,
-    /// Two clusters of processes, where one figure would tell of neither.
-    pub modes: Option<[f64; 2]>,
+pub(crate) struct Cost {
+    pub(crate) value: f64,
+    /// Two clusters of processes, if one figure would tell of neither.
+    modes: Option<[f64; 2]>,
 }
 
 impl Cost {
     /// The figure with two significant digits; both if it has two modes.
-    pub fn show(&self, quantity: Quantity) -> String {
-        let Some([low, high]) = self.modes.map(|modes| modes.map(|mode| short(quantity, mode)))
-        else {
-            return short(quantity, self.value);
-        };
-        let unit = high.split_once(' ').map(|(_, unit)| unit);
-        let low =
-            low.split_once(' ').filter(|(_, own)| Some(*own) == unit).map_or(&*low, |(n, _)| n);
-        format!("{low} or {high}")
+    pub(crate) fn show(&self, quantity: Quantity) -> String {
+        let Some(modes) = self.modes else { return short(quantity, self.value) };
+        let [low, high] = modes.map(|mode| short(quantity, mode));
+        match (low.split_once(' '), high.split_once(' ')) {
+            (Some((low, unit)), Some((_, other))) if unit == other => format!("{low} or {high}"),
+            _ => format!("{low} or {high}"),
+        }
     }
 }
 
 /// Count that the sentences on when it matters are about.
-pub const MANY: f64 = 10_000.0;
+const MANY: f64 = 10_000.0;
 
 impl Answer {
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
-        let rows: Vec<(Row, Option<Doubt>)> =
-            figures.iter().filter_map(|figure| row(figures, figure)).collect();
-        let (rows, doubts): (Vec<Row>, Vec<Option<Doubt>>) = rows.into_iter().unzip();
+        let rows = figures.iter().filter_map(|figure| row(figures, figure));
+        let (rows, doubts): (Vec<AnswerRow>, Vec<Option<Doubt>>) = rows.unzip();
         if rows.is_empty() {
             return None;
         }
         let conditions = Conditions::of(figures);
-        let timed = rows.iter().filter(|row| !row.metric.is_slope());
-        let disturbed = timed.clone().filter(|row| row.is_disturbed).map(|row| row.name.clone());
-        let of_all = conditions.doubts(figures, timed.clone().count(), disturbed.collect());
-        let doubts = of_all.into_iter().chain(doubts.into_iter().flatten());
-        let matters = [switches(&rows), waiting(&rows)].into_iter().flatten();
-        let matters = matters.chain(everyday(figures, &rows)).collect();
-        Some(Answer {
-            doubts: doubts.collect(),
-            machine: provenance::machine(figures.records),
-            rows,
-            matters,
-            conditions,
-        })
+        let timed: Vec<&AnswerRow> = rows.iter().filter(|row| !row.metric.is_slope()).collect();
+        let disturbed = timed.iter().filter(|row| row.is_disturbed).map(|row| row.name.clone());
+        let mut all = conditions.doubts(figures, timed.len(), disturbed.collect());
+        all.extend(doubts.into_iter().flatten());
+        let mut matters = Vec::new();
+        matters.extend(switches(&rows));
+        matters.extend(waiting(&rows));
+        matters.extend(everyday(figures, &rows));
+        let machine = provenance::machine(figures.records);
+        Some(Answer { doubts: all, machine, rows, matters, conditions })
     }
 }
 
 /// Row of a figure that the answer names, and a doubt about it.
-fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(Row, Option<Doubt>)> {
+fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(AnswerRow, Option<Doubt>)> {
     let name = figure.runs.place.case.answer.as_ref()?;
     let name = case_name(name, &figure.key.column);
     let versus = figures.versus(figure)?;
@@ -111,7 +101,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(Row, Option<Doubt>
         let doubt = is_alone.then(|| Doubt::NoKernelShare(name.clone()));
         let [thread, task] =
             [thread, task].map(|line| Cost { value: line.slope.estimate, modes: None });
-        return Some((Row { name, metric, thread, task, ratio, is_disturbed: false }, doubt));
+        return Some((AnswerRow { name, metric, thread, task, ratio, is_disturbed: false }, doubt));
     }
     let [thread, task] = [figure.reading()?, versus.reading()?];
     let mut both = figure.runs.whole.iter().chain(&versus.runs.whole);
@@ -122,64 +112,56 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(Row, Option<Doubt>
         value: reading.mean.value,
         modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
     });
-    Some((Row { name, metric, thread, task, ratio, is_disturbed }, None))
+    Some((AnswerRow { name, metric, thread, task, ratio, is_disturbed }, None))
 }
 
-fn switches(rows: &[Row]) -> Option<String> {
-    let (threads, tasks) = range(rows, |row| (row.metric == Metric::Hop).then_some(MANY / 1e9))?;
-    let show = |range| span(range, |share| number(share * 100.0)) + " %";
-    Some(format!(
-        "10,000 switches/s take threads {} of a CPU, tasks {}.",
-        show(threads),
-        show(tasks)
-    ))
+fn switches(rows: &[AnswerRow]) -> Option<String> {
+    let show = |cost: f64| number(cost * MANY / 1e9 * 100.0);
+    let [threads, tasks] = ranges(rows, |row| row.metric == Metric::Hop, show)?;
+    Some(format!("10,000 switches/s take threads {threads} % of a CPU, tasks {tasks} %."))
 }
 
-fn waiting(rows: &[Row]) -> Option<String> {
-    let (threads, tasks) = range(rows, |row| row.metric.is_slope().then_some(MANY))?;
-    let show = |range| span(range, |bytes| short(Quantity::Bytes, bytes));
-    Some(format!("10,000 waiting threads hold {}, tasks {}.", show(threads), show(tasks)))
+fn waiting(rows: &[AnswerRow]) -> Option<String> {
+    let show = |cost: f64| short(Quantity::Bytes, cost * MANY);
+    let [threads, tasks] = ranges(rows, |row| row.metric.is_slope(), show)?;
+    Some(format!("10,000 waiting threads hold {threads}, tasks {tasks}."))
+}
+
+/// Range of the threads' figures and that of the tasks', of some rows.
+fn ranges(
+    rows: &[AnswerRow],
+    is_wanted: fn(&&AnswerRow) -> bool,
+    show: impl Fn(f64) -> String,
+) -> Option<[String; 2]> {
+    let costs = rows.iter().filter(is_wanted).map(|row| [row.thread.value, row.task.value]);
+    let least = costs.clone().reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1])])?;
+    let most = costs.reduce(|a, b| [a[0].max(b[0]), a[1].max(b[1])])?;
+    Some([0, 1].map(|side| match (show(least[side]), show(most[side])) {
+        (low, high) if low == high => low,
+        (low, high) => format!("{low} to {high}"),
+    }))
 }
 
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.
-fn everyday(figures: &Figures<'_>, rows: &[Row]) -> Vec<String> {
+fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let all = figures.iter().filter(|figure| figure.runs.place.case.everyday);
-    let works: Vec<(&str, f64)> = all
-        .filter_map(|figure| Some((figure.key.row.as_str(), figure.reading()?.mean.value)))
-        .collect();
-    let Some((&(first, ns), others)) = works.split_first() else {
-        return Vec::new();
-    };
+    let measured = all.filter_map(|figure| Some((&figure.key.row, figure.reading()?.mean.value)));
+    let (times, works): (Vec<f64>, Vec<String>) = measured
+        .enumerate()
+        .map(|(index, (name, ns))| {
+            let name = if index < 2 { capitalised(name) + " takes" } else { name.clone() };
+            (ns, format!("{name} {}", short(Quantity::Time, ns)))
+        })
+        .unzip();
+    let Some((first, others)) = works.split_first() else { return Vec::new() };
     let hop = rows.iter().find(|row| row.metric == Metric::Hop);
     let units = hop.map_or(String::new(), |hop| {
-        let [threads, tasks] = [hop.thread, hop.task].map(|figure| number(ns / figure.value));
+        let [threads, tasks] = [hop.thread, hop.task].map(|cost| number(times[0] / cost.value));
         format!(": the time of {threads} thread switches or {tasks} task switches")
     });
-    let took = |name, ns| format!("{name} {}", short(Quantity::Time, ns));
-    let mut lines = vec![took(format!("{} takes", capitalised(first)), ns) + &units + "."];
-    if let Some((&(second, ns), others)) = others.split_first() {
-        let mut line = took(format!("{} takes", capitalised(second)), ns);
-        others.iter().for_each(|&(name, ns)| line += &format!(", {}", took(name.to_owned(), ns)));
-        lines.push(line + ".");
+    let mut lines = vec![format!("{first}{units}.")];
+    if !others.is_empty() {
+        lines.push(others.join(", ") + ".");
     }
     lines
-}
-
-/// A range as text, or one figure where both ends read the same.
-fn span((low, high): (f64, f64), show: impl Fn(f64) -> String) -> String {
-    match (show(low), show(high)) {
-        (low, high) if low == high => low,
-        (low, high) => format!("{low} to {high}"),
-    }
-}
-
-/// Least and greatest figure of the threads and of the tasks, of the rows that have a factor, times that.
-fn range(rows: &[Row], factor: impl Fn(&Row) -> Option<f64>) -> Option<((f64, f64), (f64, f64))> {
-    let figures = |of: fn(&Row) -> f64| {
-        let all = rows.iter().filter_map(|row| Some(of(row) * factor(row)?));
-        all.fold(None, |range: Option<(f64, f64)>, x| {
-            Some(range.map_or((x, x), |(low, high)| (low.min(x), high.max(x))))
-        })
-    };
-    Some((figures(|row| row.thread.value)?, figures(|row| row.task.value)?))
 }

@@ -20,15 +20,15 @@ pub use change::{Change, Judged, Verdict};
 
 use crate::figures::provenance::{self, Fact};
 use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, doubt, runs::Key};
+use crate::system::console::shell_line;
 
 /// Share of comparisons of equal runs in which any case may be called different.
-pub const LEVEL: f64 = 1.0 - CONFIDENCE;
+pub(crate) const LEVEL: f64 = 1.0 - CONFIDENCE;
 
 /// Comparison of two files.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison<'a> {
-    /// Both files.
-    pub files: [File; 2],
+    pub(crate) files: [File; 2],
     /// Facts of the machine, of the build and of the cases' commands that differ.
     pub marks: [Vec<Fact>; 3],
     /// Cases in the plan's order.
@@ -36,20 +36,18 @@ pub struct Comparison<'a> {
     /// Number of changes that are judged together.
     pub family: usize,
     /// Range of the yardsticks' changes, as ratios with their intervals: of those that are pinned, and of all.
-    pub moved: [Option<(f64, f64)>; 2],
+    pub(crate) moved: [Option<(f64, f64)>; 2],
 }
 
 /// A file that is compared.
 #[derive(Clone, Debug, Serialize)]
-pub struct File {
-    /// Name.
-    pub name: String,
-    /// Its machines.
-    pub machines: String,
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) machines: String,
     /// Number of records.
-    pub records: usize,
+    pub(crate) records: usize,
     /// Doubts about its records and figures, a sentence each.
-    pub doubts: Vec<String>,
+    pub(crate) doubts: Vec<String>,
 }
 
 /// One case; of memory, one part of it.
@@ -59,15 +57,14 @@ pub struct Case<'a> {
     pub name: String,
     /// Place in the plan.
     #[serde(flatten)]
-    pub key: &'a Key,
-    /// Metric.
-    pub metric: &'a Metric,
+    pub(crate) key: &'a Key,
+    metric: &'a Metric,
     /// True if it depends on the machine alone.
     pub is_yardstick: bool,
     /// True if its processes were restricted to CPUs.
-    pub is_pinned: bool,
+    is_pinned: bool,
     /// Old figure and new one.
-    pub sides: [Side<'a>; 2],
+    pub(crate) sides: [Side<'a>; 2],
     /// What has changed.
     pub change: Change,
 }
@@ -75,7 +72,7 @@ pub struct Case<'a> {
 /// A figure of one file.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side<'a> {
+pub(crate) enum Side<'a> {
     /// The file does not have it.
     Absent,
     /// It was not measured.
@@ -121,24 +118,23 @@ impl File {
     }
 }
 
-/// Facts of the machines, the builds and the commands that differ.
+/// Facts of the machines, the builds and the commands that differ; of the commands the first.
 fn marks(old: &Figures<'_>, new: &Figures<'_>) -> [Vec<Fact>; 3] {
     let runs = [old, new].map(|figures| provenance::runs(figures.records));
     let own = old.iter().filter(|figure| !figure.runs.is_further());
-    let mut commands = own.filter_map(|figure| {
+    let commands = own.filter_map(|figure| {
         let (old, new) = (command(figure)?, command(new.get(&figure.key)?)?);
         (old != new).then(|| Fact { name: figure.key.name(), old, new })
     });
-    let first = commands.next();
-    let more = commands.count();
-    let first = first.map(|fact| Fact {
-        name: if more > 0 { format!("'{}' and {more} more", fact.name) } else { fact.name },
-        ..fact
-    });
+    let mut commands: Vec<Fact> = commands.collect();
+    if commands.len() > 1 {
+        commands[0].name = format!("'{}' and {} more", commands[0].name, commands.len() - 1);
+        commands.truncate(1);
+    }
     [
         provenance::differing_machines(&runs[0], &runs[1]),
         provenance::differing_builds(&runs[0], &runs[1]),
-        first.into_iter().collect(),
+        commands,
     ]
 }
 
@@ -146,13 +142,12 @@ fn marks(old: &Figures<'_>, new: &Figures<'_>) -> [Vec<Fact>; 3] {
 fn command(figure: &Figure<'_>) -> Option<String> {
     let record = figure.runs.whole.first()?;
     let mut args = record.args.clone();
-    if let Some(at) =
-        args.iter().position(|arg| arg == "--tasks").filter(|_| figure.metric().is_slope())
-    {
+    let tasks = args.iter().position(|arg| arg == "--tasks");
+    if let Some(at) = tasks.filter(|_| figure.metric().is_slope()) {
         // A slope is made of processes with different counts.
         args.drain(at..args.len().min(at + 2));
     }
-    let mut command = format!("{} {}", record.program, args.join(" "));
+    let mut command = shell_line([&record.program].into_iter().chain(&args));
     for (name, value) in [("CPUs", &record.cpus), ("policy", &record.policy)] {
         if let Some(value) = value {
             command += &format!(", {name} {value}");
@@ -204,8 +199,8 @@ impl<'a> Side<'a> {
 
 impl Comparison<'_> {
     /// Changes for the worse of which even the better end of the interval is worse than `limit`, 0.05 for 5 %:
-    /// of a rate, by so much more time for each. So noise fails no gate: a case that is worse by exactly the
-    /// limit fails it once in forty times.
+    /// of a rate, by so much more time for each. A case that is worse by exactly the limit fails once in
+    /// forty times.
     pub fn worse_than(&self, limit: f64) -> Vec<&Case<'_>> {
         let is_beyond = |case: &&Case<'_>| {
             let interval = case.change.shown().and_then(|ratio| ratio.interval);
@@ -222,38 +217,19 @@ impl Comparison<'_> {
     fn set_beside(&mut self, figures: [&Figures<'_>; 2]) {
         let yardsticks: Vec<Case<'_>> =
             self.cases.iter().filter(|case| case.is_yardstick).cloned().collect();
-        let intervals = |is_wanted: fn(&Case<'_>) -> bool| {
-            let changes = yardsticks.iter().filter(|case| is_wanted(case));
-            let intervals = changes.filter_map(|case| case.change.measured?.interval);
-            intervals.fold(None, |range, interval| {
-                let (low, high) = range.unwrap_or((1.0_f64, 1.0_f64));
-                Some((low.min(interval.low), high.max(interval.high)))
-            })
-        };
-        self.moved = [intervals(|case| case.is_pinned), intervals(|_| true)];
+        let pinned: Vec<Case<'_>> =
+            yardsticks.iter().filter(|case| case.is_pinned).cloned().collect();
+        self.moved = [range(&pinned), range(&yardsticks)];
         for case in self.cases.iter_mut().filter(|case| !case.is_yardstick) {
-            let is_timed = matches!(
-                case.metric.quantity(),
-                Quantity::Time | Quantity::Rate | Quantity::Throughput
-            );
-            let Some(measured) = case.change.measured.filter(|_| is_timed) else { continue };
-            let changes: Vec<(Estimate, Contrast)> = yardsticks
-                .iter()
-                .filter(|other| other.metric.quantity() == Quantity::Time)
-                .filter(|other| !case.is_pinned || other.is_pinned)
-                .filter_map(|other| {
-                    let beside = |figures: &Figures<'_>| {
-                        let (own, other) = (figures.get(case.key)?, figures.get(other.key)?);
-                        Some(own.runs.beside(&other.runs))
-                    };
-                    let (old, new) = (beside(figures[0])?, beside(figures[1])?);
-                    let ratio = Estimate::unpaired_ratio(&new, &old, CONFIDENCE)?;
-                    ratio.interval?;
-                    Some((ratio, Contrast::log_ratio(&new, &old)?))
-                })
-                .collect();
-            if case.change.p.is_some() {
-                let judged = Judged::of(&changes, &measured, true);
+            let quantity = case.metric.quantity();
+            let is_timed =
+                matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
+            if let (true, Some(measured), Some(_)) =
+                (is_timed, &case.change.measured, case.change.p)
+            {
+                let others = if case.is_pinned { &pinned } else { &yardsticks };
+                let changes = others.iter().filter_map(|other| beside(case.key, other, figures));
+                let judged = Judged::of(&changes.collect::<Vec<_>>(), measured, true);
                 case.change.judged = judged.or(case.change.judged.take());
             }
         }
@@ -270,4 +246,31 @@ impl Comparison<'_> {
             case.change.judge(case.metric.quantity(), level, adjusted_p);
         }
     }
+}
+
+/// Range of the intervals of these changes and 1; `None` if there is no interval.
+fn range(cases: &[Case<'_>]) -> Option<(f64, f64)> {
+    let intervals = cases.iter().filter_map(|case| case.change.measured?.interval);
+    intervals.fold(None, |range, interval| {
+        let (low, high) = range.unwrap_or((1.0, 1.0));
+        Some((interval.low.min(low), interval.high.max(high)))
+    })
+}
+
+/// Change of a figure divided, round by round, by a yardstick's.
+fn beside(
+    key: &Key,
+    yardstick: &Case<'_>,
+    figures: [&Figures<'_>; 2],
+) -> Option<(Estimate, Contrast)> {
+    if yardstick.metric.quantity() != Quantity::Time {
+        return None;
+    }
+    let quotients = |figures: &Figures<'_>| {
+        Some(figures.get(key)?.runs.beside(&figures.get(yardstick.key)?.runs))
+    };
+    let (old, new) = (quotients(figures[0])?, quotients(figures[1])?);
+    let ratio = Estimate::unpaired_ratio(&new, &old, CONFIDENCE)?;
+    ratio.interval?;
+    Some((ratio, Contrast::log_ratio(&new, &old)?))
 }

@@ -3,7 +3,7 @@
 pub mod answer;
 pub mod compare;
 pub mod duel;
-pub mod estimate;
+pub(crate) mod estimate;
 pub mod fleet;
 pub mod limits;
 pub mod machine;

@@ -1,8 +1,6 @@
 //! Plots as SVG. A horizontal place is a share of the width, so one drawing serves a desk and a telephone;
 //! colours come from a style sheet that follows the reader's theme.
 
-use std::collections::HashSet;
-
 use maud::{Markup, PreEscaped, html};
 
 use crate::figures::Figures;
@@ -37,59 +35,49 @@ impl Plot {
         Plot { title: plain_line(title).into_owned(), height: 0, body: String::new() }
     }
 
-    fn add(&mut self, element: Markup) {
-        self.body.push_str(&element.0);
-    }
-
     /// Text with its middle at a height, moved to the right by some pixels.
     fn text(&mut self, text: &str, (x, dx): (f64, i32), y: u32, anchor: &str, class: &str) {
-        self.add(html! {
+        self.body += &html! {
             text x=(percent(x)) dx=(dx) y=(y) dy=".35em" text-anchor=(anchor) class=(class) {
                 (plain_line(text))
             }
-        });
+        }
+        .0;
     }
 
     fn line(&mut self, from: (f64, u32), to: (f64, u32), class: &str) {
         let (x1, x2) = (percent(from.0), percent(to.0));
-        self.add(html! { line x1=(x1) y1=(from.1) x2=(x2) y2=(to.1) class=(class) {} });
+        self.body += &html! { line x1=(x1) y1=(from.1) x2=(x2) y2=(to.1) class=(class) {} }.0;
     }
 
-    fn bar(&mut self, from: f64, to: f64, (y, height): (u32, u32), class: &str) {
-        let width = percent((to - from).max(0.002));
-        self.add(
-            html! { rect x=(percent(from)) y=(y) width=(width) height=(height) class=(class) {} },
-        );
+    fn bar(&mut self, from: f64, to: f64, (y, height): (u32, u32)) {
+        let (x, width) = (percent(from), percent((to - from).max(0.002)));
+        self.body += &html! { rect x=(x) y=(y) width=(width) height=(height) class="bar" {} }.0;
     }
 
     /// A point of a series: its shape and its colour tell which.
     fn mark(&mut self, (x, y): (f64, u32), series: usize) {
         let hollow = if series % 4 > 1 { " hollow" } else { "" };
         let (class, x) = (format!("{}{hollow}", color(series)), percent(x));
-        self.add(match series % 2 {
-            0 => html! { circle cx=(x) cy=(y) r="4.5" class=(class) {} },
-            _ => html! { rect x=(x) y=(y) width="8" height="8" transform="translate(-4 -4)" class=(class) {} },
-        });
+        let mark = if series.is_multiple_of(2) {
+            html! { circle cx=(x) cy=(y) r="4.5" class=(class) {} }
+        } else {
+            html! { rect x=(x) y=(y) width="8" height="8" transform="translate(-4 -4)" class=(class) {} }
+        };
+        self.body += &mark.0;
     }
 
-    /// Legend with the sign of each name: two beside each other where they are short.
-    fn legend<'a>(
-        &mut self,
-        names: impl Iterator<Item = &'a str>,
-        sign: fn(&mut Self, (f64, u32), usize),
-    ) {
+    /// Legend with the mark of each name: two beside each other if they are short.
+    fn legend<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         let names: Vec<&str> = names.collect();
         let columns = if names.iter().all(|name| name.chars().count() < 24) { 2 } else { 1 };
         for (index, name) in names.iter().enumerate() {
-            let x = (index % columns) as f64 * 0.5;
-            let y = self.height + 10;
-            sign(self, (x + 0.014, y), index);
-            self.text(name, (x + 0.014, 12), y, "start", "");
-            if index % columns == columns - 1 || index == names.len() - 1 {
-                self.height += 20;
-            }
+            let x = (index % columns) as f64 * 0.5 + 0.014;
+            let y = self.height + 10 + (index / columns) as u32 * 20;
+            self.mark((x, y), index);
+            self.text(name, (x, 12), y, "start", "");
         }
-        self.height += 6;
+        self.height += names.len().div_ceil(columns) as u32 * 20 + 6;
     }
 
     /// Vertical lines at the ticks of an axis with their labels below, and its title.
@@ -101,8 +89,8 @@ impl Plot {
             let x = place(*value);
             self.line((x, top), (x, bottom + 4), "grid");
             let anchor = match x {
-                x if x < 0.06 => "start",
-                x if x > 0.94 => "end",
+                ..0.06 => "start",
+                0.94.. => "end",
                 _ => "middle",
             };
             self.text(label, (x, 0), bottom + 13, anchor, "muted");
@@ -156,55 +144,21 @@ pub fn answer_file(of: &Answer) -> String {
 pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, String)> {
     let Tables { tables, curves } = Tables::of(figures);
     let plots = tables.iter().filter_map(strip).chain(curves.iter().filter_map(curve));
-    let answer = answer.map(|answer| ("answer".to_owned(), answer_file(answer)));
     let named = plots.map(|plot| (slug(&plot.title), plot.file()));
-    let mut taken = HashSet::new();
-    let files = answer.into_iter().chain(named).map(|(slug, svg)| {
-        let mut name = format!("{slug}.svg");
-        for number in 2.. {
-            if taken.insert(name.clone()) {
-                break;
-            }
-            name = format!("{slug}-{number}.svg");
-        }
-        (name, svg)
-    });
-    files.collect()
+    let answer = answer.map(|answer| ("answer".to_owned(), answer_file(answer)));
+    let mut files: Vec<(String, String)> = Vec::new();
+    for (slug, svg) in answer.into_iter().chain(named) {
+        let more = (2..).map(|number| format!("{slug}-{number}.svg"));
+        let mut names = [format!("{slug}.svg")].into_iter().chain(more);
+        let free = names.find(|name| files.iter().all(|(taken, _)| taken != name));
+        files.extend(free.map(|name| (name, svg)));
+    }
+    files
 }
 
-/// A title as the stem of a file's name; `plot` where it has no letter or digit of ASCII.
+/// A title as the stem of a file's name; `plot` if it has no letter or digit of ASCII.
 fn slug(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
     if words.is_empty() { "plot".to_owned() } else { words.join("-") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_becomes_a_name() {
-        for (title, name) in [
-            ("Switch: time per hop, 500 tasks", "switch-time-per-hop-500-tasks"),
-            ("../a <b> & c", "a-b-c"),
-            ("время", "plot"),
-            ("", "plot"),
-        ] {
-            assert_eq!(slug(title), name);
-        }
-    }
-
-    #[test]
-    fn a_file_is_escaped_and_has_both_themes() {
-        let mut plot = Plot::new("<b>\u{1b}\"");
-        plot.text("</svg>&", (0.0, 0), 5, "start", "");
-        let file = plot.file();
-        assert!(
-            file.contains("&lt;b&gt;\\u{1b}&quot;") && file.contains("&lt;/svg&gt;&amp;"),
-            "{file}"
-        );
-        assert!(file.contains("prefers-color-scheme:dark"), "{file}");
-        assert_eq!(file.matches("</svg>").count(), 2, "{file}");
-    }
 }

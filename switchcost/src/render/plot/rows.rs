@@ -4,7 +4,7 @@ use super::Plot;
 use super::axis::Axis;
 use crate::figures::Reading;
 use crate::figures::number::{number, short};
-use crate::views::answer::{Answer, Row};
+use crate::views::answer::{Answer, AnswerRow};
 use crate::views::tables::Table;
 
 /// Height of a row in pixels, of which its name and its figure take the upper half.
@@ -20,55 +20,51 @@ impl Plot {
         self.height += ROW;
         y + TRACK
     }
-
-    fn interval(&mut self, (from, to): (f64, f64), y: u32) {
-        self.bar(from, to, (y - 1, 3), "bar");
-    }
 }
 
 /// The answer: for each row a thread's figure as a multiple of a task's.
 pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's");
-    plot.legend(["async task = 1x", "OS thread"].into_iter(), Plot::mark);
-    let interval = |row: &Row| row.ratio.interval.map(|i| (i.low, i.high));
-    let values = answer.rows.iter().flat_map(|row| {
-        let (low, high) = interval(row).unwrap_or((row.ratio.value, row.ratio.value));
-        [low, high, row.ratio.value]
-    });
-    let axis = Axis::ratios(values);
+    plot.legend(["async task = 1x", "OS thread"].into_iter());
+    let axis = Axis::ratios(answer.rows.iter().flat_map(bounds));
     // The figures stand beside the marks.
     let place = |value: f64| 0.17 + 0.64 * axis.place(value);
     let top = plot.height;
     for row in &answer.rows {
         let (task, thread) = (place(1.0), place(row.ratio.value));
-        let (low, high) =
-            interval(row).map_or((thread, thread), |(low, high)| (place(low), place(high)));
+        let [low, high] = bounds(row).map(place);
         let y = plot.row(&row.name, &format!("{}x", number(row.ratio.value)));
         plot.line((task, y), (thread, y), "line s2");
-        plot.interval((low, high), y);
+        plot.bar(low, high, (y - 1, 3));
         plot.mark((task, y), 0);
         plot.mark((thread, y), 1);
         // Outside of all that is drawn, the smaller figure at the left.
         let (left, right) =
             if task <= thread { (row.task, row.thread) } else { (row.thread, row.task) };
-        plot.text(&short(row.metric.quantity(), left.value), (task.min(low), -10), y, "end", "");
-        plot.text(&short(row.metric.quantity(), right.value), (task.max(high), 10), y, "start", "");
+        let [left, right] = [left, right].map(|cost| short(row.metric.quantity(), cost.value));
+        plot.text(&left, (task.min(low), -10), y, "end", "");
+        plot.text(&right, (task.max(high), 10), y, "start", "");
     }
     plot.foot(&axis, place, top, "thread ÷ task");
     plot
 }
 
+/// Interval of a row's ratio, or the ratio alone.
+fn bounds(row: &AnswerRow) -> [f64; 2] {
+    row.ratio.interval.map_or([row.ratio.value; 2], |interval| [interval.low, interval.high])
+}
+
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
 pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
-    let own = |(column, (_, is_further)): (usize, &(&str, bool))| (!is_further).then_some(column);
-    let columns: Vec<usize> = table.columns.iter().enumerate().filter_map(own).collect();
+    let columns = table.columns.iter().enumerate().filter(|(_, (_, is_further))| !is_further);
+    let columns: Vec<(usize, &str)> = columns.map(|(index, (name, _))| (index, *name)).collect();
     let mut cases: Vec<(String, usize, &Reading)> = Vec::new();
     for row in &table.rows {
-        for (index, &column) in columns.iter().enumerate() {
-            if let Some(figure) = row.cells[column]
+        for (series, (column, _)) in columns.iter().enumerate() {
+            if let Some(figure) = row.cells[*column]
                 && let Some(reading) = figure.reading()
             {
-                cases.push((figure.key.name(), index, reading));
+                cases.push((figure.key.name(), series, reading));
             }
         }
     }
@@ -76,7 +72,7 @@ pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
     let least = cases.last()?.2.mean.value;
     let mut plot = Plot::new(table.title);
     if columns.len() > 1 {
-        plot.legend(columns.iter().map(|&column| table.columns[column].0), Plot::mark);
+        plot.legend(columns.iter().map(|(_, name)| *name));
     }
     let quantity = table.metric.quantity();
     let extent = cases.iter().flat_map(|(.., reading)| {
@@ -100,15 +96,13 @@ pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
         for (index, mean) in reading.means.iter().enumerate() {
             plot.mark((place(*mean), y - 9 + (index as f64 * step) as u32), *column);
         }
-        let centres = match &reading.modes {
-            Some(modes) => modes.iter().map(|mode| mode.centre).collect(),
-            None => vec![mean],
-        };
-        if let (None, Some(interval)) = (&reading.modes, &reading.mean.interval) {
-            plot.interval((place(interval.low), place(interval.high)), y);
+        let centres =
+            reading.modes.map_or(vec![mean], |modes| modes.map(|mode| mode.centre).to_vec());
+        if let Some(interval) = reading.mean.interval.filter(|_| reading.modes.is_none()) {
+            plot.bar(place(interval.low), place(interval.high), (y - 1, 3));
         }
         for centre in centres {
-            plot.bar(place(centre), place(centre), (y - 11, 22), "bar");
+            plot.bar(place(centre), place(centre), (y - 11, 22));
         }
     }
     plot.foot(&axis, place, top, &table.metric.label());

@@ -17,7 +17,7 @@ pub struct Change {
     /// New divided by old as measured, with the 95 % interval of this case alone.
     pub measured: Option<Estimate>,
     /// How often equal runs lie this far apart, as measured.
-    pub p: Option<f64>,
+    pub(super) p: Option<f64>,
     /// The change that is judged.
     pub judged: Option<Judged>,
 }
@@ -26,10 +26,10 @@ pub struct Change {
 #[derive(Clone, Debug, Serialize)]
 pub struct Judged {
     /// True if it is one beside those of the yardsticks.
-    pub is_beside: bool,
+    is_beside: bool,
     /// New divided by old; beside yardsticks, beside the one that leaves least of it. The interval is at the
     /// level of the verdict, beside all yardsticks together: it excludes 1 exactly if that is a difference.
-    pub ratio: Estimate,
+    pub(crate) ratio: Estimate,
     /// How often equal runs lie this far apart: the largest p of all yardsticks, or 1 if the time is longer
     /// beside one of them, or as measured, and shorter beside another.
     pub p: f64,
@@ -120,13 +120,9 @@ impl Change {
             }
             [Side::Slope(old), Side::Slope(new)] => {
                 let contrast = stats::log_slope_ratio(new, old);
-                let interval = contrast.and_then(|contrast| contrast.ratio(CONFIDENCE));
-                let ratio = interval.map(|interval| Estimate {
-                    value: interval.estimate,
-                    n: interval.n,
-                    interval: Some(interval),
-                });
-                (ratio, contrast)
+                let ratio = contrast.and_then(|contrast| contrast.ratio(CONFIDENCE));
+                let whole = |i: Interval| Estimate { value: i.estimate, n: i.n, interval: Some(i) };
+                (ratio.map(whole), contrast)
             }
             // The same name for a time and a size: two plans that have nothing to do with each other.
             _ => return bare(Verdict::Failed),
@@ -174,12 +170,12 @@ impl Judged {
         measured: &Estimate,
         is_beside: bool,
     ) -> Option<Self> {
-        let far = |ratio: &Estimate| ratio.value.ln().abs();
-        let &(ratio, _) = changes.iter().min_by(|a, b| far(&a.0).total_cmp(&far(&b.0)))?;
+        let size = |ratio: &Estimate| ratio.value.ln().abs();
+        let &(ratio, _) = changes.iter().min_by(|a, b| size(&a.0).total_cmp(&size(&b.0)))?;
         let contrasts: Vec<Contrast> = changes.iter().map(|&(_, contrast)| contrast).collect();
-        let p: Vec<f64> = contrasts.iter().map(|contrast| contrast.p()).collect::<Option<_>>()?;
+        let p = changes.iter().try_fold(0.0_f64, |p, (_, contrast)| Some(p.max(contrast.p()?)))?;
         let agree = changes.iter().all(|(other, _)| is_same_way(other, measured));
-        let p = if agree { p.into_iter().fold(0.0, f64::max) } else { 1.0 };
+        let p = if agree { p } else { 1.0 };
         Some(Judged { is_beside, ratio, p, adjusted_p: 1.0, contrasts })
     }
 
