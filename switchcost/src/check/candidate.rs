@@ -12,7 +12,7 @@ use contract::message::{Answer, Description};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::{Pid, getpgid};
 
-use crate::measure::session::{self, Ended, Session};
+use crate::measure::process_group::{self, Ended, ProcessGroup};
 use crate::system::executable::Executable;
 use crate::system::signals;
 
@@ -33,7 +33,7 @@ pub struct Candidate {
 /// A run of a candidate, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Live {
-    pub(super) session: Session,
+    pub(super) group: ProcessGroup,
     timeout: Duration,
 }
 
@@ -48,7 +48,7 @@ pub struct Exit {
 impl Candidate {
     /// Starts a run with these arguments alone.
     pub fn start<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Live> {
-        let mut command = session::command(&self.executable);
+        let mut command = process_group::command(&self.executable);
         command.args(args).env_remove("RUST_BACKTRACE");
         // SAFETY: the calls in it are system calls, async-signal-safe, and set no handler.
         #[expect(unsafe_code, reason = "signals are set between fork and exec")]
@@ -60,9 +60,9 @@ impl Candidate {
                 Ok(())
             });
         }
-        let session = Session::spawn(command, Stdio::piped(), self.timeout)
+        let group = ProcessGroup::spawn(command, Stdio::piped(), self.timeout)
             .with_context(|| format!("cannot start {}", self.executable.path.display()))?;
-        Ok(Live { session, timeout: self.timeout })
+        Ok(Live { group, timeout: self.timeout })
     }
 
     /// Starts a run of so many tasks, with these further flags.
@@ -97,18 +97,18 @@ impl Candidate {
 impl Live {
     /// Process of the program.
     pub fn pid(&self) -> Pid {
-        self.session.pid()
+        self.group.pid()
     }
 
     /// Writes to its standard input. A program that has ended is found out by its missing answer.
     pub fn send(&mut self, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
-        Ok(self.session.write(text.as_ref())?)
+        Ok(self.group.write(text.as_ref())?)
     }
 
     /// Next answer.
     pub fn answer(&mut self) -> anyhow::Result<Answer> {
-        let Some(line) = self.session.line()? else {
-            bail!("no answer: {}", self.session.end()?.reason());
+        let Some(line) = self.group.line()? else {
+            bail!("no answer: {}", self.group.end()?.reason());
         };
         serde_json::from_slice(&line)
             .map_err(|e| anyhow::anyhow!("no answer: {e}: {}", String::from_utf8_lossy(&line)))
@@ -143,25 +143,25 @@ impl Live {
 
     /// Closes its input, and waits for its end.
     pub fn finish(mut self) -> anyhow::Result<Exit> {
-        self.session.close_input();
+        self.group.close_input();
         self.wait()
     }
 
     /// Reads the rest of its output with its input left open, and waits for its end and that of its children.
     pub fn wait(mut self) -> anyhow::Result<Exit> {
         let mut lines = Vec::new();
-        while let Some(line) = self.session.line()? {
+        while let Some(line) = self.group.line()? {
             ensure!(lines.len() < 10_000, "it prints more than 10,000 lines");
             lines.push(String::from_utf8(line)?);
         }
         // Before the group is killed: a process that is left behind is a fault.
-        if !self.session.is_overdue() {
+        if !self.group.is_overdue() {
             until(self.timeout, "its children end", || is_alone(self.pid()))?;
         }
-        let exit = Exit { lines, ended: self.session.end()? };
+        let exit = Exit { lines, ended: self.group.end()? };
         let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
         ensure!(!has_crashed, "it crashed: {exit}");
-        ensure!(!self.session.is_overdue(), "{exit}");
+        ensure!(!self.group.is_overdue(), "{exit}");
         Ok(exit)
     }
 }

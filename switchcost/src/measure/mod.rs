@@ -1,9 +1,11 @@
 //! Measuring: live programs that take turns, and what the machine does meanwhile. Records come out.
 
 pub mod groups;
+mod live;
 pub(crate) mod origin;
 pub mod pacing;
 pub mod probe;
+pub(crate) mod process_group;
 pub mod quiet;
 pub mod rounds;
 pub mod session;

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use contract::message::Description;
 use facts::limits::Limits;
 
-use crate::measure::session::Session;
+use crate::measure::process_group::ProcessGroup;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::scheduling::Setting;
 use crate::system::executable::Executable;
@@ -60,7 +60,7 @@ pub fn describe(program: &Executable, flags: &[String]) -> anyhow::Result<Descri
 
 fn call(program: &Executable, flags: &[String]) -> anyhow::Result<Output> {
     let args = [flags, &["--describe".to_owned()]].concat();
-    let mut running = Session::start(program, &args, &Setting::default(), PATIENCE)?;
+    let mut running = ProcessGroup::start(program, &args, &Setting::default(), PATIENCE)?;
     running.close_input();
     let mut stdout = Vec::new();
     let cannot = || format!("cannot read from {}", program.path.display());

@@ -1,81 +1,19 @@
-//! A session: one live program of docs/CONTRACT.md, from its start to its end.
-//!
-//! It runs in a process group of its own, with the CPUs and the policy that a case asks for, and
-//! never longer than it may. Its end takes the whole group with it. Between requests it waits and uses no
-//! CPU, so that many can be alive at once.
+//! A session: what the runner asks of a live program of docs/CONTRACT.md, and what it answers. Between
+//! requests the program waits and uses no CPU, so that many can be alive at once.
 
-#![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
+use std::io;
+use std::time::Duration;
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-
-use anyhow::Context;
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 
+use super::process_group::{Ended, ProcessGroup};
 use crate::plan::scheduling::Setting;
 use crate::system::executable::Executable;
-use crate::system::oom_killer;
-use crate::system::scratch;
 use crate::system::signals;
 
-mod ended;
-
-pub(crate) use ended::Ended;
-
-/// Time between SIGTERM and SIGKILL.
-pub(crate) const GRACE: Duration = Duration::from_secs(10);
-
-/// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
-const LONGEST_LINE: usize = 16 << 20;
-
-/// Part of a program's standard error that is told, in bytes: its end.
-const LONGEST_WORDS: u64 = 2_000;
-
-/// A program that is alive.
+/// A program that follows the contract, and is alive.
 #[derive(Debug)]
-pub struct Session {
-    child: Child,
-    /// Becomes readable when the program has ended (pidfd_open(2)).
-    pidfd: OwnedFd,
-    stdin: Option<ChildStdin>,
-    /// Its standard output; `None` if somebody else has it.
-    stdout: Option<ChildStdout>,
-    stderr: File,
-    /// Output that no line was made of yet, and how much of it has no newline.
-    buffer: Vec<u8>,
-    searched: usize,
-    timeout: Duration,
-    deadline: Instant,
-    stage: Stage,
-    is_killed: bool,
-    /// Requests to stop that it was told of.
-    told: u32,
-    kills: oom_killer::Kills,
-    is_over: bool,
-}
-
-/// Step taken to end it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Nothing: its time is not up.
-    Free,
-    /// The runner was interrupted, and it got SIGTERM.
-    Interrupted,
-    /// The runner has no more questions: its input is closed, which ends it.
-    GivenUp,
-    /// Its time was up, and it got SIGTERM.
-    Overdue,
-}
+pub struct Session(ProcessGroup);
 
 /// Why a session has no answer.
 #[derive(Debug)]
@@ -127,70 +65,7 @@ impl Session {
         setting: &Setting,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
-        let mut command = command(program);
-        command.args(args);
-        let applied = setting.clone();
-        // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-        unsafe { command.pre_exec(move || applied.apply()) };
-        Session::spawn(command, Stdio::piped(), timeout)
-            .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
-                Some(what) => e.context(what),
-                None => e,
-            })
-            .with_context(|| format!("cannot start {}", program.path.display()))
-    }
-
-    /// Starts a command whose standard output goes there: to this session if it is piped.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub(crate) fn spawn(
-        mut command: Command,
-        stdout: Stdio,
-        timeout: Duration,
-    ) -> anyhow::Result<Self> {
-        let stderr = scratch::file()?;
-        command
-            .stdin(Stdio::piped())
-            .stdout(stdout)
-            .stderr(Stdio::from(stderr.try_clone()?))
-            .process_group(0);
-        let parent = Pid::this();
-        // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-        unsafe {
-            command.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // Otherwise the runner died before the call.
-                if Pid::parent() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
-            });
-        }
-        let kills = oom_killer::Kills::now();
-        let mut child = command.spawn()?;
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let pidfd = match watch(&child, stdin.as_ref(), stdout.as_ref()) {
-            Ok(pidfd) => pidfd,
-            Err(e) => {
-                kill(&child, Signal::SIGKILL);
-                child.wait()?;
-                return Err(e).context("cannot watch a child: it takes Linux 5.3 (pidfd_open(2))");
-            }
-        };
-        Ok(Session {
-            child,
-            pidfd,
-            stdin,
-            stdout,
-            stderr,
-            buffer: Vec::new(),
-            searched: 0,
-            timeout,
-            deadline: Instant::now() + timeout,
-            stage: Stage::Free,
-            is_killed: false,
-            told: 0,
-            kills,
-            is_over: false,
-        })
+        ProcessGroup::start(program, args, setting, timeout).map(Session)
     }
 
     /// Takes the first answer, and makes sure that the program follows the contract as this runner does.
@@ -214,8 +89,7 @@ impl Session {
     /// # Errors
     /// Says what it does instead.
     pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> Result<Ran, Fault> {
-        self.send(&Request::Run(iterations, pass.cloned()).to_string())?;
-        match self.answer()? {
+        match self.ask(&Request::Run(iterations, pass.cloned()))? {
             Answer::Ran { samples_ns, .. } if samples_ns.len() as u64 > iterations => {
                 Err(Fault::Told(format!(
                     "it answered `run {iterations}` with {} samples",
@@ -234,8 +108,7 @@ impl Session {
     /// # Errors
     /// Says what it does instead.
     pub fn hold(&mut self) -> Result<Vec<i32>, Fault> {
-        self.send(&Request::Hold.to_string())?;
-        match self.answer()? {
+        match self.ask(&Request::Hold)? {
             Answer::Held { pids } => Ok(pids),
             other => Err(unexpected("held", &other)),
         }
@@ -246,8 +119,7 @@ impl Session {
     /// # Errors
     /// Says what it does instead.
     pub fn take_down(&mut self) -> Result<(Option<u64>, Extra), Fault> {
-        self.send(&Request::End.to_string())?;
-        match self.answer()? {
+        match self.ask(&Request::End)? {
             Answer::Ended { teardown_ns, extra } => Ok((teardown_ns, extra)),
             other => Err(unexpected("ended", &other)),
         }
@@ -255,7 +127,7 @@ impl Session {
 
     /// Next answer.
     fn answer(&mut self) -> Result<Answer, Fault> {
-        let line = self.line()?.ok_or(Fault::Ended)?;
+        let line = self.0.line()?.ok_or(Fault::Ended)?;
         match serde_json::from_slice(&line) {
             Ok(Answer::Failed { error }) => Err(Fault::Told(error)),
             Ok(answer) => Ok(answer),
@@ -267,289 +139,23 @@ impl Session {
         }
     }
 
-    /// Sends a line. A program that has ended is found out by its answer.
-    ///
-    /// # Errors
-    /// Any but a closed pipe.
-    pub(crate) fn send(&mut self, line: &str) -> io::Result<()> {
-        self.write(format!("{line}\n").as_bytes())
+    /// Sends a request and takes the answer to it.
+    fn ask(&mut self, request: &Request) -> Result<Answer, Fault> {
+        self.0.send(&request.to_string())?;
+        self.answer()
     }
 
-    /// Sends bytes that need not be lines.
-    ///
-    /// # Errors
-    /// As [`Session::send`]; and when it does not read them in time.
-    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        self.be_patient();
-        while let Some(stdin) = &mut self.stdin
-            && !bytes.is_empty()
-        {
-            match stdin.write(bytes) {
-                Ok(written) => bytes = &bytes[written..],
-                Err(e) if e.kind() == ErrorKind::BrokenPipe => break,
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    let left = self.deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() || signals::received().is_some() {
-                        return Err(io::Error::other("it does not read its input"));
-                    }
-                    let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLOUT)];
-                    poll(&mut fds, 100_u8)
-                        .or_else(|e| if e == Errno::EINTR { Ok(0) } else { Err(e) })?;
-                }
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
-    }
-
-    /// Its process.
-    pub(crate) fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id() as i32)
-    }
-
-    /// Whether it took longer than it may, and was asked to end.
-    pub(crate) fn is_overdue(&self) -> bool {
-        self.stage == Stage::Overdue
-    }
-
-    /// Closes the reading end of its standard output.
-    pub(crate) fn drop_stdout(&mut self) {
-        self.stdout = None;
-    }
-
-    /// Gives it the whole time limit again: while others have their turns it waits for nobody.
-    pub(crate) fn be_patient(&mut self) {
-        if self.stage == Stage::Free {
-            self.deadline = Instant::now() + self.timeout;
-        }
-    }
-
-    /// Closes its standard input.
-    pub(crate) fn close_input(&mut self) {
-        self.stdin = None;
-    }
-
-    /// The next line of its standard output; `None` where it has ended without one.
-    ///
-    /// # Errors
-    /// A line that is too long, and what the system reports.
-    pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        loop {
-            let fresh = &self.buffer[self.searched..];
-            if let Some(end) = fresh.iter().position(|&b| b == b'\n') {
-                let mut line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
-                self.searched = 0;
-                line.pop();
-                return Ok(Some(line));
-            }
-            self.searched = self.buffer.len();
-            if self.searched > LONGEST_LINE {
-                return Err(io::Error::other(format!(
-                    "it printed a line of more than {} MiB",
-                    LONGEST_LINE >> 20
-                )));
-            }
-            if !self.fill()? {
-                self.wait(false)?;
-                // A last line may lack its newline.
-                self.searched = 0;
-                let rest = std::mem::take(&mut self.buffer);
-                return Ok((!rest.is_empty()).then_some(rest));
-            }
-        }
-    }
-
-    /// Waits for output; false where there is no more.
-    fn fill(&mut self) -> io::Result<bool> {
-        let mut bytes = [0; 1 << 16];
-        loop {
-            let has_ended = self.wait(true)?;
-            let Some(stdout) = &mut self.stdout else { return Ok(false) };
-            match stdout.read(&mut bytes) {
-                Ok(0) => return Ok(false),
-                Ok(n) => {
-                    self.buffer.extend_from_slice(&bytes[..n]);
-                    return Ok(true);
-                }
-                // Others of the group may hold the pipe open.
-                Err(e) if e.kind() == ErrorKind::WouldBlock && has_ended => return Ok(false),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-    }
-
-    /// Sleeps until the program has ended (true), or, where output is wanted, until there is some.
-    /// Ends it when its time is up, or when the runner is to stop.
-    fn wait(&mut self, for_output: bool) -> io::Result<bool> {
-        loop {
-            // In this order: a request that comes after the look leaves its byte in the pipe.
-            signals::drain();
-            self.press()?;
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            let ms = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
-            let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-            let mut fds = vec![watch(self.pidfd.as_fd())];
-            fds.extend(self.stdout.as_ref().filter(|_| for_output).map(|out| watch(out.as_fd())));
-            fds.extend(signals::descriptor().map(watch));
-            match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
-                Ok(_) => {}
-                Err(Errno::EINTR) => continue,
-                Err(e) => return Err(e.into()),
-            }
-            let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
-            let has_ended = is_ready(&fds[0]);
-            if has_ended || for_output && self.stdout.is_some() && is_ready(&fds[1]) {
-                return Ok(has_ended);
-            }
-        }
-    }
-
-    /// Does what is due to end it.
-    fn press(&mut self) -> io::Result<()> {
-        let requests = signals::requests();
-        if requests > self.told {
-            self.told = requests;
-            match requests {
-                1 => self.ask(Stage::Interrupted),
-                _ => self.force(),
-            }
-        }
-        if Instant::now() < self.deadline {
-            return Ok(());
-        }
-        match self.stage {
-            _ if self.is_killed => {
-                return Err(io::Error::other("it does not end by SIGKILL: it waits in the kernel"));
-            }
-            Stage::Free => self.ask(Stage::Overdue),
-            Stage::Interrupted | Stage::Overdue | Stage::GivenUp => self.force(),
-        }
-        Ok(())
-    }
-
-    fn ask(&mut self, stage: Stage) {
-        kill(&self.child, Signal::SIGTERM);
-        self.stage = stage;
-        self.deadline = Instant::now() + GRACE;
-    }
-
-    fn force(&mut self) {
-        kill(&self.child, Signal::SIGKILL);
-        self.is_killed = true;
-        self.deadline = Instant::now() + GRACE;
-    }
-
-    /// Closes its standard input, waits for its end, and ends whatever it has left behind.
+    /// Closes its standard input, waits for its end, and ends whatever it has left behind. After a fault that
+    /// it told, it has but a while.
     ///
     /// # Errors
     /// Errors of the system.
-    pub(crate) fn end(&mut self) -> io::Result<Ended> {
-        self.be_patient();
-        self.close_input();
-        let mut bytes = [0; 1 << 16];
-        while !self.wait(true)? {
-            let Some(stdout) = &mut self.stdout else { continue };
-            match stdout.read(&mut bytes) {
-                Ok(0) => {
-                    // It has closed its output and goes on.
-                    self.wait(false)?;
-                    break;
-                }
-                Ok(_) => {}
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(e) => return Err(e),
-            }
+    pub(crate) fn end(mut self, fault: Option<&Fault>) -> io::Result<Ended> {
+        if let Some(Fault::Told(_)) = fault {
+            self.0.give_up();
         }
-        let status = self.reap()?;
-        Ok(Ended {
-            status,
-            fault: self.fault(status),
-            words: self.words(LONGEST_WORDS)?.trim().to_owned(),
-        })
+        self.0.end()
     }
-
-    /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
-    pub(crate) fn give_up(&mut self) {
-        self.close_input();
-        if self.stage == Stage::Free {
-            self.stage = Stage::GivenUp;
-            self.deadline = self.deadline.min(Instant::now() + GRACE);
-        }
-    }
-
-    /// Ends the group and takes the status. Until that is taken, the number of the group is nobody
-    /// else's.
-    pub(crate) fn reap(&mut self) -> io::Result<ExitStatus> {
-        kill(&self.child, Signal::SIGKILL);
-        self.is_over = true;
-        self.child.wait()
-    }
-
-    fn fault(&self, status: ExitStatus) -> Option<String> {
-        let too_long = format!(
-            "timed out: it had neither answered nor ended after {:?} (--timeout)",
-            self.timeout
-        );
-        match self.stage {
-            Stage::Overdue if !self.is_killed => {
-                return Some(format!("{too_long}, and was ended by SIGTERM"));
-            }
-            Stage::Overdue => {
-                return Some(format!(
-                    "{too_long}, nor within {GRACE:?} of SIGTERM, and was killed"
-                ));
-            }
-            Stage::GivenUp => return None,
-            Stage::Free | Stage::Interrupted => {}
-        }
-        let number = status.signal()?;
-        let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
-        let killed = format!("killed by signal {number} ({name})");
-        let out_of_memory = oom_killer::Kills::now().since(self.kills.clone());
-        Some(match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
-            Some(cause) => format!("{killed}: {cause}"),
-            None if signals::received().is_some() => format!("{killed} after an interrupt"),
-            None => killed,
-        })
-    }
-
-    /// The last bytes of its standard error.
-    ///
-    /// # Errors
-    /// Errors of the system.
-    pub(crate) fn words(&self, most: u64) -> io::Result<String> {
-        let length = self.stderr.metadata()?.len();
-        let mut bytes = vec![0; length.min(most) as usize];
-        // Not by a read, which would move the place that the program writes to.
-        self.stderr.read_exact_at(&mut bytes, length.saturating_sub(most))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        if !self.is_over {
-            // Nobody is left to be told of what fails here.
-            let _ = self.reap();
-        }
-    }
-}
-
-/// The command that starts a program.
-pub(crate) fn command(program: &Executable) -> Command {
-    let mut command = Command::new(&program.path);
-    if let Some(name) = program.path.file_name() {
-        // In which folder this user builds is nobody's business.
-        command.arg0(name);
-    }
-    if let Some(folder) = &program.folder {
-        command.current_dir(folder);
-    }
-    command.args(&program.args);
-    command
 }
 
 /// What is wrong with an answer in the place of another.
@@ -567,29 +173,3 @@ fn unexpected(wanted: &str, found: &Answer) -> Fault {
         _ => Fault::Told(format!("it answered '{found}' where '{wanted}' was due")),
     }
 }
-
-/// Sends a signal to a child's group. It can only fail where the group has ended.
-fn kill(child: &Child, signal: Signal) {
-    let _ = killpg(Pid::from_raw(child.id() as i32), signal);
-}
-
-/// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Reading its output
-/// and writing to it never block.
-fn watch(
-    child: &Child,
-    stdin: Option<&ChildStdin>,
-    stdout: Option<&ChildStdout>,
-) -> io::Result<OwnedFd> {
-    let pipes = [stdin.map(AsFd::as_fd), stdout.map(AsFd::as_fd)];
-    for pipe in pipes.into_iter().flatten() {
-        fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    }
-    // SAFETY: the call takes two numbers and touches no memory.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
-    let fd = Errno::result(fd)? as i32;
-    // SAFETY: the call has just made this descriptor, and nobody else knows of it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use contract::message::MOST_SAMPLES;
+
 use super::*;
 use crate::plan::scheduling::Setting;
 

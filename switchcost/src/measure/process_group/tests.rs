@@ -2,15 +2,15 @@ use std::path::Path;
 
 use super::*;
 
-fn sh(script: &str, timeout: Duration) -> Session {
+fn sh(script: &str, timeout: Duration) -> ProcessGroup {
     let args = ["-c".to_owned(), script.to_owned()];
-    Session::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
+    ProcessGroup::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn line(session: &mut Session) -> Option<String> {
-    let line = session.line().unwrap()?;
+fn line(group: &mut ProcessGroup) -> Option<String> {
+    let line = group.line().unwrap()?;
     Some(String::from_utf8(line).unwrap())
 }
 
