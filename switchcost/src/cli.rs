@@ -29,6 +29,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run a plan and print its answer or its tables (the default command)
+    ///
+    /// Exit status: 0 each case was measured, or this machine cannot have it; 1 some case failed, which the
+    /// output names.
     Run(run::Args),
     /// Measure over a range of one flag: a curve for each program
     ///

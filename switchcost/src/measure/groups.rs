@@ -6,9 +6,28 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::plan::Case;
 
+/// Programs that are alive together: places of cases, those that are compared side by side.
+pub(crate) type Group = Vec<Vec<usize>>;
+
+/// Groups of the cases that are due: each alone that must be, the others with all that fit.
+pub(crate) fn groups_of<'a>(
+    cases: &[Case],
+    due: &[usize],
+    description: impl Fn(usize) -> Option<&'a Description>,
+) -> Vec<Group> {
+    let (shared, alone): (Vec<usize>, Vec<usize>) =
+        due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
+    let blocks = blocks(&shared.iter().map(|&k| &cases[k]).collect::<Vec<_>>());
+    let needs = |k: usize| description(shared[k]).map_or(Needs::default(), needs_of);
+    let mut groups = fitting(blocks, needs, &Limits::read(), most_alive());
+    groups.iter_mut().flatten().flatten().for_each(|k| *k = shared[*k]);
+    groups.extend(alone.into_iter().map(|k| vec![vec![k]]));
+    groups
+}
+
 /// Cases that are compared with each other, by their places: those of a section and a column that divide by
 /// or subtract one another, with their twins.
-pub(crate) fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
+fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     for (place, case) in cases.iter().enumerate() {
         let (own, others): (Vec<_>, Vec<_>) = blocks
@@ -38,20 +57,20 @@ fn are_compared(one: &Case, other: &Case) -> bool {
 const DESCRIPTORS: (u64, u64) = (32, 4);
 
 /// Most programs that this process can have alive at once.
-pub(crate) fn most_alive() -> usize {
+fn most_alive() -> usize {
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
     usize::try_from(soft.saturating_sub(DESCRIPTORS.0) / DESCRIPTORS.1).unwrap_or(usize::MAX)
 }
 
 /// Puts blocks together as long as all that they need fits, and they are no more programs than `most`; `needs`
 /// has that of each case. A block that does not fit by itself is a group: its programs say what they lack.
-pub(crate) fn fitting(
+fn fitting(
     blocks: Vec<Vec<usize>>,
     needs: impl Fn(usize) -> Needs,
     limits: &Limits,
     most: usize,
-) -> Vec<Vec<Vec<usize>>> {
-    let mut groups: Vec<(Needs, Vec<Vec<usize>>)> = Vec::new();
+) -> Vec<Group> {
+    let mut groups: Vec<(Needs, Group)> = Vec::new();
     for block in blocks {
         let own = block.iter().map(|&case| needs(case)).fold(Needs::default(), together);
         let room = groups.iter_mut().find(|(all, blocks)| {
@@ -83,7 +102,7 @@ fn together(one: Needs, other: Needs) -> Needs {
 }
 
 /// Needs of a program as it is described, its first thread among them, whatever the number of tasks.
-pub(crate) fn needs_of(description: &Description) -> Needs {
+fn needs_of(description: &Description) -> Needs {
     let all = |need: Need| Need::new(need.of(description.tasks), 0);
     let needs = description.needs;
     Needs {

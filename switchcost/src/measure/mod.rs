@@ -1,8 +1,8 @@
 //! Measuring: live programs that take turns, and what the machine does meanwhile. Records come out.
 
 pub mod groups;
+pub(crate) mod header;
 mod live;
-pub(crate) mod origin;
 pub mod pacing;
 pub mod probe;
 pub(crate) mod process_group;

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, ensure};
-use contract::message::{Description, Needs};
-use facts::limits::Limits;
-use facts::{Ending, Plan, Process, Record, Run, Side, not_run};
+use contract::message::Description;
+use facts::{Ending, Process, Record, Run, Side, not_run};
 
-use crate::measure::groups::{blocks, fitting, most_alive, needs_of};
-use crate::measure::origin;
+use crate::measure::groups::{Group, groups_of};
+use crate::measure::header::{self, command_line};
 use crate::measure::pacing::{self, Aim, Pace, Wall};
 use crate::measure::probe;
 use crate::measure::quiet;
@@ -51,9 +50,6 @@ type Identity = (u32, Option<u64>, bool, Option<Side>);
 /// Place of a process in the run: the round and the case.
 type Place = (u32, Identity);
 
-/// Programs that are alive together: places of cases, those that are compared side by side.
-type Group = Vec<Vec<usize>>;
-
 fn identity(case: &Case) -> Identity {
     (case.index, case.x, case.twin, case.side)
 }
@@ -72,7 +68,8 @@ impl Rounds {
     ) -> anyhow::Result<Self> {
         signals::install()?;
         let machine = facts::machine::read();
-        let header = Run::begin(command_line(), seed, machine, programs.build(), plan(cases));
+        let header =
+            Run::begin(command_line(), seed, machine, programs.build(), header::plan(cases));
         Ok(Rounds {
             programs,
             store,
@@ -106,14 +103,8 @@ impl Rounds {
             return Ok(self);
         };
         ensure!(earlier.runs.len() == 1, "it holds several runs");
-        origin::ensure_same(header, &self.header.machine, &self.header.build)?;
-        let other = "it was made by another plan or with other options";
-        ensure!(header.plan == self.header.plan && header.seed == self.header.seed, "{other}");
-        ensure!(
-            header.sides == self.header.sides,
-            "it was made by another verb, or between other sides"
-        );
-        ensure!(header.margin == self.header.margin, "it is a duel with another --fail-above");
+        header::ensure_same(header, &self.header)?;
+        let other = header::OTHER_PLAN;
         for record in earlier.records.iter().filter(|record| record.is_whole()) {
             let is_its = |case: &&Case| case.index == record.case && case.x == record.x;
             let line = || shell_line([&record.program].into_iter().chain(&record.args));
@@ -270,7 +261,9 @@ impl Rounds {
                     && !self.done.contains(&(round, identity(&cases[k])))
             })
             .collect();
-        let mut groups = self.groups(cases, &due);
+        let mut groups = groups_of(cases, &due, |k| {
+            self.described.get(&identity(&cases[k])).and_then(Option::as_ref)
+        });
         rng.shuffle(&mut groups);
         let mut order = 0;
         for group in groups {
@@ -304,25 +297,6 @@ impl Rounds {
             }
         }
         Ok(walls)
-    }
-
-    /// Groups of the cases that are due: each alone that must be, the others with all that fit.
-    fn groups(&self, cases: &[Case], due: &[usize]) -> Vec<Group> {
-        let description =
-            |k: usize| self.described.get(&identity(&cases[k])).and_then(Option::as_ref);
-        let (together, alone): (Vec<usize>, Vec<usize>) =
-            due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
-        let blocks = blocks(&together.iter().map(|&k| &cases[k]).collect::<Vec<_>>());
-        let needs = |k: usize| description(together[k]).map_or(Needs::default(), needs_of);
-        let groups = fitting(blocks, needs, &Limits::read(), most_alive());
-        let named = |group: Group| -> Group {
-            group
-                .into_iter()
-                .map(|block| block.into_iter().map(|k| together[k]).collect())
-                .collect()
-        };
-        let alone = alone.into_iter().map(|k| vec![vec![k]]);
-        groups.into_iter().map(named).chain(alone).collect()
     }
 
     /// Measures a group; processes in the order of its places.
@@ -397,21 +371,32 @@ impl Rounds {
         self.keep(case, process, 0, 0)
     }
 
-    /// Says where the records are, and whether there should have been more.
+    /// Says where the records are, and which cases failed.
     ///
     /// # Errors
-    /// When every case failed, when the file has gone, or what has ended the run before its time.
+    /// When each process of a case failed, when the file has gone, or what has ended the run before its time.
     pub fn conclude(&mut self) -> anyhow::Result<()> {
         self.conclude_any()?;
         if signals::received().is_some() {
             return Ok(());
         }
-        let is_tried = |record: &&Record| !matches!(record.outcome(), Ending::NotRun(_));
-        let mut tried = self.records.iter().filter(is_tried).peekable();
+        let mut has_failed = BTreeMap::new();
+        for record in &self.records {
+            let fails = matches!(record.outcome(), Ending::Failed(_)) && record.samples.is_none();
+            *has_failed.entry((record.case, record.x)).or_insert(true) &= fails;
+        }
+        let failed: Vec<String> = has_failed
+            .iter()
+            .filter(|(_, fails)| **fails)
+            .filter_map(|((case, _), _)| Some(self.header.plan.get(*case)?.1.name()))
+            .collect();
+        let all = has_failed.len();
+        ensure!(failed.len() < all || all == 0, "every case failed; the records say why");
         ensure!(
-            tried.peek().is_none()
-                || tried.any(|record| record.samples.is_some() || record.error.is_none()),
-            "every case failed; the records say why"
+            failed.is_empty(),
+            "{} of {all} cases failed: {}; the records say why",
+            failed.len(),
+            failed.join("; ")
         );
         Ok(())
     }
@@ -447,45 +432,7 @@ impl Rounds {
     }
 }
 
-/// The header's part about the cases, in the order of their places.
-fn plan(cases: &[Case]) -> Plan {
-    let mut in_order: Vec<&Case> = cases.iter().collect();
-    in_order.sort_by_key(|case| case.index);
-    let mut plan = Plan::default();
-    for case in in_order {
-        // A filter leaves gaps.
-        while plan.cases.len() < case.index as usize {
-            plan.cases.push(facts::Case {
-                section: case.section.title.clone(),
-                ..facts::Case::default()
-            });
-        }
-        if plan.cases.len() == case.index as usize {
-            plan.put(&case.section, &case.cell);
-        }
-    }
-    plan
-}
-
-/// Words typed behind the runner's name, without the files that it writes to.
-pub(crate) fn command_line() -> String {
-    let mut words = Vec::new();
-    let mut args = std::env::args_os().skip(1);
-    while let Some(arg) = args.next() {
-        let arg = arg.to_string_lossy().into_owned();
-        match arg.as_str() {
-            "--out" | "--resume" => drop(args.next()),
-            _ if arg.starts_with("--out=") || arg.starts_with("--resume=") => {}
-            _ => words.push(arg),
-        }
-    }
-    shell_line(&words)
-}
-
 /// A process that never ran.
 fn failed(case: &Case, reason: String) -> Process {
     Process { error: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
 }
-
-#[cfg(test)]
-mod tests;

@@ -139,7 +139,7 @@ fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Rec
     let mut plan = Plan::default();
     plan.put(&section, &cell);
     let machine = facts::machine::read();
-    let run = Run::begin(crate::measure::rounds::command_line(), 0, machine, build, plan);
+    let run = Run::begin(crate::measure::header::command_line(), 0, machine, build, plan);
     process.run = run.id;
     Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)
 }

@@ -41,6 +41,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
     program: Vec<CommandLine>,
 
+    /// Only programs whose command line contains this text, case-insensitive
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+
     /// Where each process may run: on every CPU, or pinned to one; give it twice for both
     #[arg(long, value_enum, default_values = ["unpinned", "pinned"])]
     placement: Vec<Placement>,
@@ -136,11 +140,19 @@ impl Args {
 
     fn plan(&self) -> anyhow::Result<Sweep> {
         let Swept { flag, range, unit } = self.swept()?;
+        let filter = self.filter.as_deref().unwrap_or_default().to_lowercase();
+        let mut programs = distinct(&self.program);
+        programs.retain(|line| line.to_string().to_lowercase().contains(&filter));
+        if programs.is_empty() {
+            return Err(BadUsage::new(format!(
+                "--filter: no program has '{filter}' in its command line"
+            )));
+        }
         Ok(Sweep {
             over: flag,
             unit,
             points: range.points(self.points),
-            programs: distinct(&self.program),
+            programs,
             pins: distinct(&self.placement).iter().map(|&at| at == Placement::Pinned).collect(),
             also: distinct(&self.also),
             flags: self.flags.clone(),

@@ -28,7 +28,7 @@ fn a_case_that_takes_too_long_is_ended_with_all_that_it_started() {
         (STUCK, &["timed out", "1s", "--timeout", "within 10s of SIGTERM", "killed"]),
     ] {
         let house = house(1, before);
-        house.run("--timeout 1s").start().finish_all().expect(0);
+        house.run("--timeout 1s").start().finish_all().expect(1);
         assert_eq!(house.errors(GOOD), [""; 0]);
         let errors = house.errors(BAD);
         assert!(words.iter().all(|word| errors[0].contains(word)), "{errors:?}");

@@ -152,7 +152,7 @@ fn a_case_that_fails_stays_as_a_row_with_its_reason() {
     ] {
         let house = House::new(2, &TWO);
         house.fake(TWO[0], before);
-        let run = house.run("").finish().expect(0);
+        let run = house.run("").finish().expect(1).expect_complaint(&["1 of 2 cases failed"]);
         assert_eq!(run.stdout.matches("failed: ").count(), 1, "{run}");
         let errors = house.errors(TWO[0]);
         assert!(errors.len() == 2 && errors[0].contains(reason), "{errors:?}");
