@@ -66,15 +66,13 @@ struct Report<'a> {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
-    let own =
-        |e| BadUsage::new(format!("{e}: options of `switchcost stat` stand before {program}"));
     let mut flags = flags.to_vec();
     let iters = take(&mut flags, "--iters")?.or(args.iters).unwrap_or(ITERATIONS);
     if iters == 0 {
         return Err(BadUsage::new("--iters 0: a run has at least one"));
     }
     let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
-    ensure_no_runner_flags(&flags).map_err(own)?;
+    ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
     let case = Case { iters, warmup, ..args.case(program, flags) };
@@ -89,12 +87,29 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (options, begun) = (args.measure.options(), Instant::now());
     let process =
         turns::measure(&[seat], &[vec![0]], &options, begun, &mut rng, |_, _| {}).remove(0);
+    if let (Some(flag), Some(error)) = (own_option(&case.flags), &process.error)
+        && error.contains("unexpected argument")
+    {
+        return Err(BadUsage::new(format!(
+            "{flag}: options of `switchcost stat` stand before {program}"
+        )));
+    }
     let record = record(programs.build(), &case, process)?;
     print(&record, args.format)?;
     match &record.error {
         Some(error) => bail!("{program}: {error}"),
         None => Ok(()),
     }
+}
+
+/// The first of a program's flags that is an option of this verb.
+fn own_option(flags: &[String]) -> Option<&str> {
+    let options = <Args as clap::Args>::augment_args(clap::Command::new("stat"));
+    let names: Vec<&str> = options.get_opts().filter_map(clap::Arg::get_long).collect();
+    flags
+        .iter()
+        .map(|flag| flag.split('=').next().unwrap_or(flag))
+        .find(|flag| flag.strip_prefix("--").is_some_and(|name| names.contains(&name)))
 }
 
 impl Args {
