@@ -140,7 +140,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         }
         On::Pool => {
             let pool = Pool::start(cli.workers, Bound::Unbounded)?;
-            let queue = pool.queue();
+            let queue = pool.queue.clone();
             let served = arrivals.serve(cli, run, None, || {
                 (0..cli.flags.tasks).try_for_each(|_| {
                     let task = task.clone();

@@ -119,7 +119,7 @@ impl Threads {
             }
             Strategy::Dispatch => {
                 let pool = Pool::start(self.of_pool, self.bound)?;
-                (Offload::Dispatch(pool.queue()), Some(pool))
+                (Offload::Dispatch(pool.queue.clone()), Some(pool))
             }
             Strategy::SpawnBlocking => (Offload::SpawnBlocking, None),
         })
@@ -214,7 +214,7 @@ mod tests {
         check(&runtime, Offload::Direct, true);
         check(&runtime, Offload::Permit(Arc::new(Semaphore::new(1))), true);
         check(&runtime, Offload::SpawnBlocking, false);
-        check(&runtime, Offload::Dispatch(pool.queue()), false);
+        check(&runtime, Offload::Dispatch(pool.queue.clone()), false);
         drop(runtime);
         pool.join().unwrap();
     }
