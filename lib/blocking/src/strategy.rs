@@ -63,9 +63,6 @@ pub struct Threads {
 impl BlockingFlags {
     /// Divides so many threads: workers alone for `direct`, else up to four workers (at most half) and
     /// others that may block.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if flags do not go together.
     pub fn divide(self, all: u32) -> anyhow::Result<Threads> {
         if self.queue.is_some() && self.strategy != Strategy::Dispatch {
             return Err(BadUsage::new(

@@ -12,10 +12,8 @@ use crate::message::{Description, Need, Needs};
 /// them (`copy_process`, kernel/fork.c).
 const PASSES_NPROC: u64 = 1 << 21 | 1 << 24;
 
-/// Raises the soft descriptor limit to the hard one, and checks that the run fits.
-///
-/// # Errors
-/// Names each limit that is too low, how many tasks fit, and where the remedies are.
+/// Raises the soft descriptor limit to the hard one, and checks that the run fits. The error names each limit
+/// that is too low, how many tasks fit, and where the remedies are.
 pub fn check(description: &Description) -> anyhow::Result<()> {
     raise_descriptors()?;
     let Description { program, tasks, needs, .. } = description;

@@ -348,9 +348,6 @@ pub enum Request {
 
 impl Request {
     /// Reads a line.
-    ///
-    /// # Errors
-    /// Names what cannot be understood, and what can.
     pub fn parse(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {

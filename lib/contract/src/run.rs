@@ -104,9 +104,6 @@ impl Run {
 
     /// Next pass of a program whose tasks are always there; `None` if it is to take them down.
     /// The first call says that all tasks run.
-    ///
-    /// # Errors
-    /// When a request cannot be followed or answered, or `--command` fails.
     pub fn next_pass(&mut self) -> anyhow::Result<Option<Pass>> {
         loop {
             match self.next_step()? {

@@ -30,9 +30,6 @@ pub type Driven<S> = (S, Pass, anyhow::Result<()>);
 
 /// Runs the driver in each pass of a run. Between passes this thread waits outside the runtime for a
 /// request, and holds no worker.
-///
-/// # Errors
-/// The driver's own, its panic, and those of [`Run::next_pass`].
 pub fn drive<S, F>(
     runtime: &Runtime,
     kind: DriverKind,

@@ -46,9 +46,6 @@ impl IdleFlags {
     }
 
     /// Builds a runtime, with I/O if `io` is set, and with timers if idle tasks sleep on them.
-    ///
-    /// # Errors
-    /// As [`RuntimeFlags::build`].
     pub fn build(self, runtime: &RuntimeFlags, io: bool) -> anyhow::Result<Runtime> {
         runtime.build_with(|builder| {
             if io {
@@ -61,9 +58,6 @@ impl IdleFlags {
     }
 
     /// Does `work` beside so many idle tasks, and checks that they waited all the time.
-    ///
-    /// # Errors
-    /// That of `work`; if a link cannot be made; if a task was woken.
     pub fn beside(
         self,
         runtime: &Runtime,
@@ -90,9 +84,6 @@ pub fn timer_needs(timers: u32) -> Needs {
 }
 
 /// Does `work` beside so many tasks that sleep on timers, and checks that they slept all the time.
-///
-/// # Errors
-/// That of `work`; if a task was woken.
 pub fn beside_timers(
     runtime: &Runtime,
     timers: u32,

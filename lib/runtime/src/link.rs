@@ -34,9 +34,6 @@ pub enum AsyncWriter {
 }
 
 /// A link between tasks. Call it within a runtime.
-///
-/// # Errors
-/// What the system reports.
 pub fn link(transport: Transport) -> io::Result<(AsyncReader, AsyncWriter)> {
     let (reader, writer) = transport.nonblocking_descriptors()?;
     Ok(match transport {
