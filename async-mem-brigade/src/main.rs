@@ -22,11 +22,9 @@ use async_mem_brigade::links::{
     AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, SlotEnd,
     UnboundedReceiver,
 };
-use async_mem_brigade::{
-    Brigade, BrigadeFlags, Buffer, Tokio, Transport, brigade, minimal, one_thread,
-};
+use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, Tokio, Transport, brigade, minimal};
 use clap::{Parser, ValueEnum};
-use contract::message::Description;
+use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
 use runtime::{DriverFlags, DriverKind, Flavor, IdleFlags, IdleIn, RuntimeFlags};
 use threads::Placement;
@@ -125,7 +123,7 @@ impl Program for Cli {
         let chain = brigade.describe("async-mem-brigade")?;
         if self.executor == ExecutorKind::Minimal {
             self.on_minimal()?;
-            let runtime = one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
+            let runtime = Runtime::one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
             return Ok(Description { runtime: Some(runtime), ..chain });
         }
         self.on_tokio()?;

@@ -204,7 +204,7 @@ impl Arrivals {
             let counts = runtime.filter(|_| pass.is_for_runner()).map(WorkerCounts::now);
             let result = self.arrive(cli, &mut pass, &mut submit);
             if let Some(counts) = counts {
-                counts.add_to(&mut pass.extra);
+                counts.add_to(&mut pass);
             }
             run.finish(pass)?;
             result?;

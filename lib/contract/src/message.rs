@@ -213,6 +213,18 @@ pub struct Runtime {
     pub workers: u32,
 }
 
+impl Runtime {
+    /// A runtime with one thread.
+    pub fn one_thread(name: &str, version: Option<&str>) -> Self {
+        Runtime {
+            name: name.to_owned(),
+            version: version.map(str::to_owned),
+            flavor: "current-thread".to_owned(),
+            workers: 1,
+        }
+    }
+}
+
 /// Distributions by name, such as the lateness of a heartbeat.
 pub type Extra = BTreeMap<String, Distribution>;
 

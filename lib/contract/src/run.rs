@@ -281,7 +281,7 @@ pub struct Pass {
     before: Option<Usage>,
     pub(crate) usage: Option<Usage>,
     /// Distributions that were measured beside the iterations.
-    pub extra: Extra,
+    pub(crate) extra: Extra,
 }
 
 impl Pass {

@@ -53,7 +53,7 @@ where
             }
         };
         if let Some(counts) = counts {
-            counts.add_to(&mut pass.extra);
+            counts.add_to(&mut pass);
         }
         run.finish(pass)?;
         result?;
