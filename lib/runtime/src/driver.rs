@@ -6,13 +6,22 @@ use contract::{Pass, Run};
 use tokio::runtime::Runtime;
 
 use crate::counts::WorkerCounts;
+use crate::{IdleIn, RuntimeFlags};
 
-/// Place of the driver.
+/// Runtime of a chain of tasks, and the places of its driver and its idle tasks.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub struct DriverFlags {
+pub struct TokioFlags {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flags with docs of their own")]
+    pub runtime: RuntimeFlags,
+
     /// Driver of the chain
     #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
     pub driver: DriverKind,
+
+    /// Place where idle tasks wait, with --idle; with timer Tokio has its timers even if --idle is 0
+    #[arg(long, value_enum, default_value_t = IdleIn::Link, help_heading = "Advanced")]
+    pub idle_in: IdleIn,
 }
 
 /// Place of the driver in its runtime.

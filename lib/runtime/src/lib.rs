@@ -20,9 +20,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
 pub use counts::WorkerCounts;
-pub use driver::{Driven, DriverFlags, DriverKind, drive};
-pub use idle::{IdleFlags, IdleIn, beside_timers, timer_needs};
-pub use link::{AsyncReader, AsyncWriter, link};
+pub use driver::{Driven, DriverKind, TokioFlags, drive};
+pub use idle::{IdleIn, beside_timers, timer_needs};
+pub use link::{AsyncReader, AsyncWriter, Ends, link};
 
 /// Tokio's scheduler and its workers.
 #[derive(Clone, Copy, Debug, clap::Args)]
