@@ -3,9 +3,9 @@
 //! One iteration: the driver writes a byte into the first link; each task reads it, adds one, and
 //! writes it into the next link; the driver, a task too, reads it from the last link: N + 1 hops.
 //!
-//! Timed: what a hop takes of Tokio and of the kernel: one write, two reads (the second finds nothing
-//! and tells the task to wait; see `--read-buffer`), and the runtime's epoll_wait; with `--touch`, the
-//! use of memory in between. Left out: creating and awaiting the tasks, and the check of the bytes.
+//! Timed: one write, two reads (the second finds nothing and tells the task to wait; see
+//! `--read-buffer`), the runtime's epoll_wait and its own work; with `--touch`, the use of memory in
+//! between. Left out: creating and awaiting the tasks, and the check of the bytes.
 //!
 //! Not to be taken for a switch alone, which needs no system call (`async-mem-brigade` measures that);
 //! `one-thread-brigade --nonblocking` makes the same system calls without tasks.
@@ -22,9 +22,8 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Pass, Program, Run};
-use runtime::{AsyncReader, AsyncWriter, Driven, DriverFlags, IdleFlags, RuntimeFlags};
+use runtime::{Driven, Ends, TokioFlags};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
@@ -37,11 +36,7 @@ struct Cli {
     #[command(flatten)]
     read_buffer: ReadBuffer,
     #[command(flatten)]
-    runtime: RuntimeFlags,
-    #[command(flatten)]
-    driver: DriverFlags,
-    #[command(flatten)]
-    idle: IdleFlags,
+    tokio: TokioFlags,
 }
 
 impl Program for Cli {
@@ -51,15 +46,12 @@ impl Program for Cli {
 
     fn describe(&self) -> Result<Description> {
         let (mut chain, claim) = (self.chain.clone(), Claim::UserSwitch);
-        let timers = runtime::timer_needs(self.idle.timers(&mut chain.idle));
+        let timers = runtime::timer_needs(self.tokio.timers(&mut chain.idle));
         let needs = chain.needs(self.read_buffer.size(&chain)?) + runtime::io_needs() + timers;
         let tasks = chain.describe("async-brigade", &self.flags, claim, needs)?;
-        self.runtime.describe(tasks)
+        self.tokio.runtime.describe(tasks)
     }
 }
-
-/// Ends of links: the one to read from and the one to write to.
-type Ends = (AsyncReader, AsyncWriter);
 
 /// The tasks of a chain, with their places.
 type Tasks = Vec<(u32, JoinHandle<io::Result<u64>>)>;
@@ -70,20 +62,17 @@ fn main() -> ExitCode {
 
 /// The brigade, beside idle tasks that wait on timers or on links of their own.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let runtime = cli.idle.build(&cli.runtime, true)?;
-    let links = (cli.chain.idle, cli.chain.transport);
-    cli.idle.beside(&runtime, links, || brigade(cli, &runtime, run))
-}
-
-fn brigade(cli: &Cli, runtime: &Runtime, run: &mut Run) -> Result<()> {
-    let mut tasks = Tasks::new();
-    let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|ends| {
-        let drive = |ends, pass| drive(cli.clone(), ends, pass);
-        runtime::drive(runtime, cli.driver.driver, run, ends, drive)
-    });
-    // The driver's ends are closed now, and the end of file runs along the chain.
-    let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
-    tasks.into_iter().map(join).collect::<TaskResults>().into_result(driven, run.sent())
+    let runtime = cli.tokio.build(true)?;
+    cli.tokio.beside(&runtime, (cli.chain.idle, cli.chain.transport), || {
+        let mut tasks = Tasks::new();
+        let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|ends| {
+            let drive = |ends, pass| drive(cli.clone(), ends, pass);
+            runtime::drive(&runtime, cli.tokio.driver, run, ends, drive)
+        });
+        // The driver's ends are closed now, and the end of file runs along the chain.
+        let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
+        tasks.into_iter().map(join).collect::<TaskResults>().into_result(driven, run.sent())
+    })
 }
 
 /// Builds a chain, waits until each task runs, and returns the driver's ends.

@@ -1,7 +1,7 @@
 //! The loop: a chain of tasks, and the driver that times it. Links and executors are what is measured,
 //! so it is compiled for each pair of them.
 
-use std::io::{self, ErrorKind};
+use std::io::{Error, ErrorKind};
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -81,17 +81,12 @@ fn build<R: Receiver<Token: MemoryToken>, E: Executor>(
         let fault = flags.fault.of(place);
         let guard = latch.guard(fault);
         let backlog = if place == 0 { backlog.take() } else { None };
-        let is_plain = fault.is_none() && flags.chain.touch.0 == 0;
-        let task = if is_plain && backlog.is_none() {
+        let task = if backlog.is_none() && fault.is_none() && flags.chain.touch.0 == 0 {
             executor.spawn(pass_on(from, to, guard))
         } else {
             let from = TokenSource::new(from, backlog, fault);
-            executor.spawn(if is_plain {
-                boxed(pass_stream_on(from, to, guard))
-            } else {
-                let memory = WorkingSet::new(flags.chain.touch);
-                boxed(work_and_pass_on(from, to, memory, guard))
-            })
+            let memory = WorkingSet::new(flags.chain.touch);
+            executor.spawn(boxed(work_and_pass_on(from, to, memory, guard)))
         };
         tasks.push((place, task));
     }
@@ -122,22 +117,7 @@ async fn pass_on<R: Receiver<Token: MemoryToken>>(
     Ok(passed)
 }
 
-/// The same with a backlog.
-async fn pass_stream_on<R: Receiver<Token: MemoryToken>>(
-    mut from: TokenSource<R>,
-    mut to: R::Sender,
-    guard: StartGuard,
-) -> Result<u64> {
-    guard.started()?;
-    let mut passed = 0;
-    while let Some(token) = from.take().await {
-        to.put(token.passed()).await.map_err(|_| receiver_gone())?;
-        passed += 1;
-    }
-    Ok(passed)
-}
-
-/// The same with work, or with a fault.
+/// The same with work, or with tokens that do not come from a link alone.
 async fn work_and_pass_on<R: Receiver<Token: MemoryToken>>(
     mut from: TokenSource<R>,
     mut to: R::Sender,
@@ -146,7 +126,7 @@ async fn work_and_pass_on<R: Receiver<Token: MemoryToken>>(
 ) -> Result<u64> {
     guard.started()?;
     let mut passed = 0;
-    while let Some(token) = from.take_with_fault().await? {
+    while let Some(token) = from.take().await? {
         memory.touch();
         to.put(token.passed()).await.map_err(|_| receiver_gone())?;
         passed += 1;
@@ -155,8 +135,8 @@ async fn work_and_pass_on<R: Receiver<Token: MemoryToken>>(
 }
 
 /// Error of a sender whose receiver is gone.
-fn receiver_gone() -> io::Error {
-    io::Error::new(ErrorKind::BrokenPipe, "the next task is gone")
+fn receiver_gone() -> Error {
+    Error::new(ErrorKind::BrokenPipe, "the next task is gone")
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.

@@ -2,7 +2,7 @@
 
 use chain::{FaultFlags, MemoryFlags};
 use clap::ValueEnum;
-use contract::message::{Claim, Description, Runtime};
+use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags};
 
 /// Flags of a brigade, whatever executor runs its tasks.
@@ -85,15 +85,5 @@ impl BrigadeFlags {
         let remedy = if is_bounded { "raise --capacity or --tasks" } else { "raise --tasks" };
         let most = (u64::from(self.flags.tasks) + 1) * u64::from(self.capacity());
         self.chain.check_room(most, remedy)
-    }
-}
-
-/// Description of an executor that has one thread.
-pub fn one_thread(name: &str, version: Option<&str>) -> Runtime {
-    Runtime {
-        name: name.to_owned(),
-        version: version.map(str::to_owned),
-        flavor: "current-thread".to_owned(),
-        workers: 1,
     }
 }

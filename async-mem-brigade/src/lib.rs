@@ -10,4 +10,4 @@ mod source;
 pub use brigade::{Brigade, brigade};
 pub use chain::Buffer;
 pub use executor::{Driver, Executor, Tokio};
-pub use flags::{BrigadeFlags, Transport, one_thread};
+pub use flags::{BrigadeFlags, Transport};

@@ -22,13 +22,11 @@ use async_mem_brigade::links::{
     AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, SlotEnd,
     UnboundedReceiver,
 };
-use async_mem_brigade::{
-    Brigade, BrigadeFlags, Buffer, Tokio, Transport, brigade, minimal, one_thread,
-};
+use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, Tokio, Transport, brigade, minimal};
 use clap::{Parser, ValueEnum};
-use contract::message::Description;
+use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
-use runtime::{DriverFlags, DriverKind, Flavor, IdleFlags, IdleIn, RuntimeFlags};
+use runtime::{DriverKind, Flavor, IdleIn, TokioFlags};
 use threads::Placement;
 
 /// Pass a number or a buffer through a chain of async tasks joined in memory, and time it
@@ -41,11 +39,7 @@ struct Cli {
     #[arg(long, value_enum, default_value_t = ExecutorKind::Tokio)]
     executor: ExecutorKind,
     #[command(flatten)]
-    runtime: RuntimeFlags,
-    #[command(flatten)]
-    driver: DriverFlags,
-    #[command(flatten)]
-    idle: IdleFlags,
+    tokio: TokioFlags,
 }
 
 /// Executor of the tasks.
@@ -84,13 +78,13 @@ impl Cli {
 
     /// The brigade on the minimal executor.
     fn on_minimal(&self) -> anyhow::Result<Brigade<minimal::Executor>> {
-        let runtime = &self.runtime;
+        let TokioFlags { runtime, driver, idle_in } = self.tokio;
         for (flag, is_given) in [
             ("--flavor", runtime.flavor != Flavor::CurrentThread),
             ("--workers", runtime.workers.is_some()),
             ("--placement", runtime.placement != Placement::Free),
-            ("--driver", self.driver.driver != DriverKind::Spawned),
-            ("--idle-in timer", self.idle.idle_in != IdleIn::Link),
+            ("--driver", driver != DriverKind::Spawned),
+            ("--idle-in timer", idle_in != IdleIn::Link),
         ] {
             if is_given {
                 return Err(BadUsage::new(format!(
@@ -121,15 +115,15 @@ impl Program for Cli {
 
     fn describe(&self) -> anyhow::Result<Description> {
         let mut brigade = self.brigade.clone();
-        let timers = runtime::timer_needs(self.idle.timers(&mut brigade.chain.idle));
+        let timers = runtime::timer_needs(self.tokio.timers(&mut brigade.chain.idle));
         let chain = brigade.describe("async-mem-brigade")?;
         if self.executor == ExecutorKind::Minimal {
             self.on_minimal()?;
-            let runtime = one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
+            let runtime = Runtime::one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
             return Ok(Description { runtime: Some(runtime), ..chain });
         }
         self.on_tokio()?;
-        self.runtime.describe(Description { needs: chain.needs + timers, ..chain })
+        self.tokio.runtime.describe(Description { needs: chain.needs + timers, ..chain })
     }
 }
 
@@ -142,8 +136,8 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         return cli.on_minimal()?(&cli.brigade, &minimal::Executor::new(), run);
     }
     let mut flags = cli.brigade.clone();
-    let timers = cli.idle.timers(&mut flags.chain.idle);
-    let (brigade, runtime) = (cli.on_tokio()?, cli.idle.build(&cli.runtime, false)?);
-    let tokio = Tokio { runtime, driver: cli.driver.driver };
+    let timers = cli.tokio.timers(&mut flags.chain.idle);
+    let (brigade, runtime) = (cli.on_tokio()?, cli.tokio.build(false)?);
+    let tokio = Tokio { runtime, driver: cli.tokio.driver };
     runtime::beside_timers(&tokio.runtime, timers, || brigade(&flags, &tokio, run))
 }

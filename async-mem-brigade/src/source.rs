@@ -21,18 +21,8 @@ impl<R: Receiver<Token: MemoryToken>> TokenSource<R> {
         TokenSource { link, backlog, rest: Vec::new(), fault: fault.map(Misbehaviour::new) }
     }
 
-    pub(crate) async fn take(&mut self) -> Option<R::Token> {
-        if let Some(token) = self.rest.pop() {
-            return Some(token);
-        }
-        let first = self.link.take().await?;
-        if let Some(backlog) = &self.backlog {
-            backlog.take(&mut self.rest);
-        }
-        Some(first)
-    }
-
-    pub(crate) async fn take_with_fault(&mut self) -> io::Result<Option<R::Token>> {
+    /// Takes the next token; `None` at the end.
+    pub(crate) async fn take(&mut self) -> io::Result<Option<R::Token>> {
         if let Some(fault) = &mut self.fault {
             if fault.hangs() {
                 pending::<()>().await;
@@ -42,7 +32,13 @@ impl<R: Receiver<Token: MemoryToken>> TokenSource<R> {
                 return Ok(None);
             }
         }
-        let mut token = self.take().await;
+        let mut token = self.rest.pop();
+        if token.is_none() {
+            token = self.link.take().await;
+            if let (Some(_), Some(backlog)) = (&token, &self.backlog) {
+                backlog.take(&mut self.rest);
+            }
+        }
         if let (Some(token), Some(fault)) = (&mut token, &mut self.fault) {
             token.change(|bytes| fault.after_read(bytes));
         }

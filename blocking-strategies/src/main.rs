@@ -31,7 +31,7 @@ use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::samples::Recorder;
 use contract::{Defaults, Flags, Pass, Program, Run};
 use operation::{Operation, Work};
-use runtime::{Driven, DriverFlags, DriverKind};
+use runtime::{Driven, DriverKind};
 use tokio::task::JoinHandle;
 
 /// Time what a Tokio runtime does with work that blocks, and what that does to its other tasks
@@ -43,8 +43,9 @@ struct Cli {
     work: Work,
     #[command(flatten)]
     blocking: BlockingFlags,
-    #[command(flatten)]
-    driver: DriverFlags,
+    /// Place of the driver
+    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
+    driver: DriverKind,
     /// Threads besides the main one: workers alone for direct, else up to four workers (at most half) and
     /// others that may block [default: 8, or 44 for --operation sleep]
     #[arg(long, value_name = "N", allow_negative_numbers = true, hide_default_value = true, default_value = "8", default_value_if("operation", "sleep", "44"), value_parser = clap::value_parser!(u32).range(2..=32768))]
@@ -62,7 +63,7 @@ impl Program for Cli {
         self.work.check()?;
         let mut passes = vec![PassKind::main()];
         let mut needs = Needs { bytes: Need::new(4 << 20, 1 << 10), ..Needs::default() };
-        if self.driver.driver == DriverKind::Spawned {
+        if self.driver == DriverKind::Spawned {
             passes.push(neighbours::pass());
             needs = needs + neighbours::needs();
         }
@@ -81,7 +82,7 @@ fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let threads = cli.blocking.divide(cli.pool)?;
     let prepare = async |offload| Ok(Batches::new(cli, offload));
-    blocking::serve(&threads, cli.driver.driver, run, prepare, drive)
+    blocking::serve(&threads, cli.driver, run, prepare, drive)
 }
 
 /// The driver: runs a batch in each iteration, and times that.
@@ -137,7 +138,7 @@ impl Batches {
         Batches {
             count: cli.flags.tasks,
             work: cli.work,
-            driver: cli.driver.driver,
+            driver: cli.driver,
             offload,
             operations: Vec::with_capacity(count),
             tasks: Vec::with_capacity(count),

@@ -90,16 +90,6 @@ impl Cli {
         }
     }
 
-    /// True if files take memory.
-    fn is_in_memory(&self) -> anyhow::Result<bool> {
-        Ok(self.tmpfs.is_some() || self.folder()?.is_some_and(|folder| folder.is_in_memory()))
-    }
-
-    /// Bytes that a file in memory grows by.
-    fn page(&self) -> u64 {
-        if self.tmpfs == Some(Huge::Always) { 2 << 20 } else { 4 << 10 }
-    }
-
     /// Needs of the server, the connections and the bodies.
     fn needs(&self) -> anyhow::Result<Needs> {
         let size = self.size.0;
@@ -107,7 +97,12 @@ impl Cli {
         let kept = match self.store {
             Store::Ram => chunks,
             Store::RamGather => chunks + size,
-            _ if self.is_in_memory()? => size.next_multiple_of(self.page()),
+            // A tmpfs may have huge pages.
+            _ if self.tmpfs.is_some()
+                || self.folder()?.is_some_and(|folder| folder.is_in_memory()) =>
+            {
+                size.next_multiple_of(2 << 20)
+            }
             _ => 0,
         };
         let has_map = self.store.has_maps() || self.store == Store::RamGather;

@@ -41,15 +41,11 @@ impl Client {
 
     /// Asks for a body, keeps it as it comes in, and summarises it.
     pub(crate) async fn fetch(mut self, number: u64) -> anyhow::Result<(Self, Summary)> {
-        let summary = self.take(number).await.with_context(|| format!("body {number}"))?;
-        Ok((self, summary))
-    }
-
-    async fn take(&mut self, number: u64) -> anyhow::Result<Summary> {
         let response = self.ask(&format!("/{number}")).await?;
         let status = response.status();
-        ensure!(status == StatusCode::OK, "the server answers {status}");
-        self.keeper.keep(response.into_body()).await
+        ensure!(status == StatusCode::OK, "body {number}: the server answers {status}");
+        let kept = self.keeper.keep(response.into_body()).await;
+        Ok((self, kept.with_context(|| format!("body {number}"))?))
     }
 
     async fn ask(&mut self, path: &str) -> anyhow::Result<Response<Incoming>> {

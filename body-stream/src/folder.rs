@@ -3,7 +3,7 @@
 //! A tmpfs of the program's own is mounted nowhere (fsmount(2)): it is reached by its descriptor, and ends
 //! with it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,7 +13,6 @@ use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use contract::BadUsage;
 use contract::units::Bytes;
-use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::statvfs;
 use rustix::mount::{
@@ -37,21 +36,14 @@ pub(crate) enum Huge {
 impl Folder {
     /// This folder, or the system's for temporary files.
     pub(crate) fn new(asked: Option<&Path>) -> anyhow::Result<Self> {
-        let mut path = asked.map_or_else(std::env::temp_dir, Path::to_owned);
-        if asked.is_none() && path.as_os_str().is_empty() {
-            // An empty TMPDIR names none.
-            path = PathBuf::from("/tmp");
+        let path = asked.map_or_else(std::env::temp_dir, Path::to_owned);
+        if path.is_dir() {
+            return Ok(Folder(path, None));
         }
-        match fs::metadata(&path) {
-            Ok(found) if found.is_dir() => Ok(Folder(path, None)),
-            Ok(_) => {
-                Err(BadUsage::new(format!("--dir {}: not a folder: name one", path.display())))
-            }
-            Err(e) => Err(BadUsage::new(format!(
-                "--dir {}: {e}: make it, or name another folder (default: TMPDIR or /tmp)",
-                path.display()
-            ))),
-        }
+        Err(BadUsage::new(format!(
+            "--dir {}: there is no such folder: make it, or name another (default: TMPDIR or /tmp)",
+            path.display()
+        )))
     }
 
     /// The root of a new tmpfs, which nobody else sees.
@@ -67,28 +59,15 @@ impl Folder {
         statfs(&self.0).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC)
     }
 
-    /// Makes a file for a trial, and checks that so many bodies find room.
+    /// Checks that so many bodies find room.
     pub(crate) fn check_room(&self, bodies: u32, size: Bytes) -> anyhow::Result<()> {
-        self.file().map_err(|e| self.explain("cannot make a file", e))?;
-        let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
-        if size.0 > largest {
-            // A write past it would end the process by SIGXFSZ.
-            bail!(
-                "--size {size} is more than the limit of files ({}): lower --size, or `ulimit -f unlimited`",
-                Bytes(largest)
-            );
-        }
         let shown = self.0.display();
         let room = statvfs(&self.0).with_context(|| format!("--dir {shown}"))?;
-        let block = room.fragment_size().max(1);
-        // Whole blocks, and one to find them by.
-        let each = (size.0.div_ceil(block) + 1).saturating_mul(block);
-        let free = room.blocks_available().saturating_mul(block);
-        if each.saturating_mul(bodies.into()) > free {
+        let free = room.blocks_available().saturating_mul(room.fragment_size());
+        if size.0.saturating_mul(bodies.into()) > free {
             bail!(
-                "--dir {shown}: {bodies} bodies of {size} do not fit into the {} that are free there; at most {} tasks fit: lower --tasks or --size, or name another folder",
-                Bytes(free),
-                free / each
+                "--dir {shown}: {bodies} bodies of {size} do not fit into the {} that are free there: lower --tasks or --size, or name another folder",
+                Bytes(free)
             );
         }
         Ok(())

@@ -20,7 +20,6 @@ mod cli;
 mod client;
 mod content;
 mod folder;
-mod map;
 mod server;
 mod store;
 

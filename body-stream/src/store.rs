@@ -3,6 +3,8 @@
 //! A store is a sequence of operations that block, each done as the strategy says; in between the task waits
 //! for the body. An operation owns its arguments and returns them, since another thread may do it.
 
+#![expect(unsafe_code, reason = "a file is mapped")]
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -15,11 +17,10 @@ use bytes::Bytes;
 use clap::ValueEnum;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap, MmapOptions};
 
 use crate::content::Summary;
 use crate::folder::Folder;
-use crate::map::map;
 
 /// Place of a body until it is summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -159,6 +160,16 @@ async fn next_chunk(body: &mut Incoming) -> anyhow::Result<Option<Bytes>> {
         }
     }
     Ok(None)
+}
+
+/// Maps the first `length` bytes of a file that nobody else has, for a sequential read.
+fn map(file: &File, length: u64) -> io::Result<Mmap> {
+    let length = usize::try_from(length).map_err(io::Error::other)?;
+    // SAFETY: the file has no name, only this program has its descriptor, and nothing is written to it any
+    // more, so that neither its bytes nor its length change while it is mapped.
+    let map = unsafe { MmapOptions::new().len(length).map(file) }?;
+    map.advise(Advice::Sequential)?;
+    Ok(map)
 }
 
 /// Source that a body is copied from.

@@ -140,7 +140,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         }
         On::Pool => {
             let pool = Pool::start(cli.workers, Bound::Unbounded)?;
-            let queue = pool.queue();
+            let queue = pool.queue.clone();
             let served = arrivals.serve(cli, run, None, || {
                 (0..cli.flags.tasks).try_for_each(|_| {
                     let task = task.clone();
@@ -204,7 +204,7 @@ impl Arrivals {
             let counts = runtime.filter(|_| pass.is_for_runner()).map(WorkerCounts::now);
             let result = self.arrive(cli, &mut pass, &mut submit);
             if let Some(counts) = counts {
-                counts.add_to(&mut pass.extra);
+                counts.add_to(&mut pass);
             }
             run.finish(pass)?;
             result?;

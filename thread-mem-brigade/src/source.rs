@@ -8,7 +8,7 @@ use chain::{Backlog, Fault, MemoryToken, Misbehaviour};
 use crate::links::Receiver;
 
 /// A link, with a backlog after each token of it, and with a fault that a test asks for.
-pub(crate) struct TokenSource<R: Receiver<Token: MemoryToken>> {
+pub(crate) struct TokenSource<R: Receiver> {
     link: R,
     backlog: Option<Backlog<R::Token>>,
     /// Tokens of the backlog that are left in this iteration, the next one last.
@@ -23,29 +23,25 @@ impl<R: Receiver<Token: MemoryToken>> TokenSource<R> {
 
     /// Takes the next token; `None` at the end.
     pub(crate) fn take(&mut self) -> io::Result<Option<R::Token>> {
-        let Some(fault) = &mut self.fault else { return Ok(self.next()) };
-        while fault.hangs() {
-            thread::park();
+        if let Some(fault) = &mut self.fault {
+            while fault.hangs() {
+                thread::park();
+            }
+            fault.before_read()?;
+            if fault.closes() {
+                return Ok(None);
+            }
         }
-        fault.before_read()?;
-        if fault.closes() {
-            return Ok(None);
+        let mut token = self.rest.pop();
+        if token.is_none() {
+            token = self.link.take();
+            if let (Some(_), Some(backlog)) = (&token, &self.backlog) {
+                backlog.take(&mut self.rest);
+            }
         }
-        let mut token = self.next();
         if let (Some(token), Some(fault)) = (&mut token, &mut self.fault) {
             token.change(|bytes| fault.after_read(bytes));
         }
         Ok(token)
-    }
-
-    fn next(&mut self) -> Option<R::Token> {
-        if let Some(token) = self.rest.pop() {
-            return Some(token);
-        }
-        let first = self.link.take()?;
-        if let Some(backlog) = &self.backlog {
-            backlog.take(&mut self.rest);
-        }
-        Some(first)
     }
 }

@@ -49,15 +49,9 @@ impl Program for Cli {
 
     fn describe(&self) -> anyhow::Result<Description> {
         let needs = self.chain.needs(self.chain.token_size()) + self.setup.needs(self.entries());
-        let runtime = Runtime {
-            name: "io_uring".to_owned(),
-            version: None,
-            flavor: "current-thread".to_owned(),
-            workers: 1,
-        };
         let claim = Claim::UserSwitch;
         let tasks = self.chain.describe("uring-brigade", &self.flags, claim, needs)?;
-        Ok(Description { runtime: Some(runtime), ..tasks })
+        Ok(Description { runtime: Some(Runtime::one_thread("io_uring", None)), ..tasks })
     }
 }
 

@@ -82,58 +82,39 @@ impl Setup {
     pub(crate) fn open(self, entries: u32) -> anyhow::Result<IoUring> {
         let mut builder = IoUring::builder();
         let version = self.apply(&mut builder)?;
-        let ring = builder.build(entries).map_err(|e| self.explain(e, version))?;
+        let errno = |e: io::Error| Errno::from_raw(e.raw_os_error().unwrap_or(0));
+        let ring = builder.build(entries).map_err(|e| unavailable(errno(e), version))?;
         let kernel = ring.params();
         let is_polled = self == Setup::Sqpoll;
         if !kernel.is_feature_fast_poll() || is_polled && !kernel.is_feature_sqpoll_nonfixed() {
-            return Err(self.too_old(version));
+            return Err(unavailable(Errno::EINVAL, version));
         }
         Ok(ring)
     }
+}
 
-    /// Cause of an error of io_uring_setup(2).
-    fn explain(self, error: io::Error, version: &str) -> anyhow::Error {
-        match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
-            Errno::EPERM => {
-                let disabled = parameter("io_uring_disabled");
-                if disabled.is_empty() || disabled == "0" {
-                    return denied();
-                }
-                unavailable(&format!(
-                    "kernel.io_uring_disabled is {disabled} (1 leaves it to CAP_SYS_ADMIN and the group \
-                     kernel.io_uring_group, 2 forbids it): sudo sysctl -w kernel.io_uring_disabled=0"
-                ))
-            }
-            Errno::ENOSYS => denied(),
-            Errno::EINVAL => self.too_old(version),
-            _ => anyhow!(error).context("cannot set up the ring"),
-        }
-    }
-
-    fn too_old(self, version: &str) -> anyhow::Error {
-        let setup = format!("{self:?}").to_lowercase();
-        let release = parameter("osrelease");
-        unavailable(&format!(
-            "--setup {setup} needs Linux {version} or later (plain 5.7), and this is {release}"
-        ))
-    }
+/// Cause of an error of io_uring_setup(2) with a mode that Linux has since this version.
+fn unavailable(errno: Errno, version: &str) -> anyhow::Error {
+    let (disabled, release) = (parameter("io_uring_disabled"), parameter("osrelease"));
+    let why = match errno {
+        Errno::EPERM if disabled == "1" || disabled == "2" => format!(
+            "kernel.io_uring_disabled is {disabled} (1 leaves it to CAP_SYS_ADMIN and the group \
+             kernel.io_uring_group, 2 forbids it): sudo sysctl -w kernel.io_uring_disabled=0"
+        ),
+        Errno::EPERM | Errno::ENOSYS => format!(
+            "io_uring_setup is denied by a filter of system calls, as containers have (docker run \
+             --security-opt seccomp=FILE allows it), or this kernel ({release}) is built without CONFIG_IO_URING"
+        ),
+        Errno::EINVAL => format!(
+            "this --setup needs Linux {version} or later (plain 5.7), and this is {release}"
+        ),
+        _ => format!("cannot set up the ring: {errno}"),
+    };
+    anyhow!("io_uring is not available: {why} (async-brigade does the same by epoll)")
 }
 
 /// Text of a kernel parameter, empty if there is none.
 fn parameter(name: &str) -> String {
     let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
     text.unwrap_or_default().trim().to_owned()
-}
-
-fn unavailable(why: &str) -> anyhow::Error {
-    anyhow!("io_uring is not available: {why} (async-brigade does the same by epoll)")
-}
-
-/// A system call fails that no setting forbids.
-fn denied() -> anyhow::Error {
-    unavailable(&format!(
-        "io_uring_setup is denied by a filter of system calls, as containers have (docker run --security-opt \
-         seccomp=FILE allows it), or this kernel ({}) is built without CONFIG_IO_URING",
-        parameter("osrelease")
-    ))
 }

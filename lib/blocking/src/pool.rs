@@ -40,7 +40,8 @@ pub struct Queue {
 /// The threads, and an end of their queue.
 #[derive(Debug)]
 pub struct Pool {
-    queue: Queue,
+    /// The queue, of which each task has a clone.
+    pub queue: Queue,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -62,11 +63,6 @@ impl Pool {
         }
         latch.wait()?;
         Ok(pool)
-    }
-
-    /// Another end of the queue.
-    pub fn queue(&self) -> Queue {
-        self.queue.clone()
     }
 
     /// Waits until all operations are done and the threads have ended. They end when the last
@@ -124,4 +120,47 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// One thread, so one place: one job is under way, one waits, and the third task waits itself.
+    #[test]
+    fn a_task_awaits_the_room_in_a_bounded_queue() {
+        let pool = Pool::start(1, Bound::Bounded).unwrap();
+        let queue = pool.queue.clone();
+        let (gate, wait) = std::sync::mpsc::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (begin, begun) = oneshot::channel();
+            let operation = move || {
+                begin.send(()).unwrap();
+                wait.recv().is_err()
+            };
+            let first = {
+                let queue = queue.clone();
+                tokio::spawn(async move { queue.dispatch(operation).await })
+            };
+            // The only thread is busy, and the queue is empty.
+            begun.await.unwrap();
+            let others = [1, 2].map(|k| {
+                let queue = queue.clone();
+                tokio::spawn(async move { queue.dispatch(move || k).await })
+            });
+            while queue.jobs.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+                assert_eq!(queue.jobs.len(), 1);
+            }
+            assert!(others.iter().all(|task| !task.is_finished()));
+            drop(gate);
+            assert!(first.await.unwrap().unwrap());
+            for (task, k) in others.into_iter().zip(1..) {
+                assert_eq!(task.await.unwrap().unwrap(), k);
+            }
+        });
+        drop(queue);
+        pool.join().unwrap();
+    }
+}

@@ -72,7 +72,7 @@ where
             pass.add_extra("heartbeat_idle", &heard.heartbeat);
             pass.add_extra("echo_idle", &heard.echo);
         } else if let Some(counts) = counts {
-            counts.add_to(&mut pass.extra);
+            counts.add_to(&mut pass);
         }
         run.finish(pass)?;
         result?;

@@ -71,9 +71,6 @@ pub struct Threads {
 
 impl BlockingFlags {
     /// Divides so many threads into workers and those that may block.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if flags do not go together.
     pub fn divide(self, all: u32) -> anyhow::Result<Threads> {
         if self.queue.is_some() && self.strategy != Strategy::Dispatch {
             return Err(BadUsage::new(
@@ -153,7 +150,7 @@ impl Threads {
             }
             Strategy::Dispatch => {
                 let pool = Pool::start(self.of_pool, self.bound)?;
-                (Offload::Dispatch(pool.queue()), Some(pool))
+                (Offload::Dispatch(pool.queue.clone()), Some(pool))
             }
             Strategy::SpawnBlocking => (Offload::SpawnBlocking, None),
         })
@@ -248,7 +245,7 @@ mod tests {
         check(&runtime, Offload::Direct, true);
         check(&runtime, Offload::Permit(Arc::new(Semaphore::new(1))), true);
         check(&runtime, Offload::SpawnBlocking, false);
-        check(&runtime, Offload::Dispatch(pool.queue()), false);
+        check(&runtime, Offload::Dispatch(pool.queue.clone()), false);
         drop(runtime);
         pool.join().unwrap();
     }

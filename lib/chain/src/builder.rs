@@ -33,9 +33,6 @@ pub struct ChainBuilder<R, W, F> {
 
 impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
     /// A chain of so many tasks, shuffled by the seed if there is one; `link` makes a link.
-    ///
-    /// # Errors
-    /// What `link` reports.
     pub fn new(tasks: u32, shuffle: Option<u64>, link: F) -> anyhow::Result<Self> {
         let mut builder = ChainBuilder {
             link,
@@ -66,9 +63,6 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
     }
 
     /// Station of the next task to be created; `None` after the last one.
-    ///
-    /// # Errors
-    /// What `link` reports, and [`Interrupted`] at a signal.
     pub fn next_station(&mut self) -> anyhow::Result<Option<Station<R, W>>> {
         if signals::received().is_some() {
             return Err(Interrupted.into());
@@ -89,10 +83,8 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
         self.writers.clear();
     }
 
-    /// The driver's ends, when every task has its own: the one to read from and the one to write to.
-    ///
-    /// # Panics
-    /// If some task has not got its station, or after [`ChainBuilder::close`].
+    /// The driver's ends, when every task has its own: the one to read from and the one to write to. Panics if
+    /// some task has not got its station, or after [`ChainBuilder::close`].
     pub fn driver_ends(mut self) -> (R, W) {
         let last = self.readers.pop().flatten();
         let ends = last.zip(self.writers.first_mut().and_then(Option::take));

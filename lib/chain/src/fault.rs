@@ -45,9 +45,6 @@ pub enum Fault {
 
 impl FaultFlags {
     /// Checks that the chain has such a task.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error that names the last one.
     pub fn check(&self, tasks: u32) -> anyhow::Result<()> {
         match self.test_fault {
             Some(TaskFault { task, .. }) if task >= tasks => Err(BadUsage::new(format!(
@@ -108,13 +105,7 @@ impl Misbehaviour {
         self.is_due(Fault::Close)
     }
 
-    /// Called before each read.
-    ///
-    /// # Errors
-    /// If that is the fault.
-    ///
-    /// # Panics
-    /// If that is the fault.
+    /// Called before each read: fails or panics if that is the fault.
     pub fn before_read(&mut self) -> io::Result<()> {
         assert!(!self.is_due(Fault::Panic), "ends as --test-fault asks");
         if self.is_due(Fault::Fail) {

@@ -75,9 +75,6 @@ pub struct ReadBuffer {
 
 impl ReadBuffer {
     /// Bytes of a read: a token at least.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if the buffer is smaller than a token.
     pub fn size(self, chain: &ChainFlags) -> anyhow::Result<usize> {
         let token = chain.token_size();
         let size = self.read_buffer.map_or(token, |size| size.0 as usize);
@@ -101,11 +98,8 @@ impl ChainFlags {
         self.token_size() == 1 && self.touch.0 == 0
     }
 
-    /// Description of a brigade.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if flags do not go together: the driver sends all tokens before it takes
-    /// the first one back, so the links must hold them.
+    /// Description of a brigade. The driver sends all tokens before it takes the first one back, so it is an
+    /// error if the links do not hold them.
     pub fn describe(
         &self,
         program: &str,

@@ -23,9 +23,6 @@ impl PollCount {
 
     /// Checks that each of so many tasks, which have started and not ended, was polled once: when it
     /// began to wait.
-    ///
-    /// # Errors
-    /// Says how often they were woken.
     pub fn check(&self, tasks: u32) -> anyhow::Result<()> {
         let polls = self.0.load(Ordering::Relaxed);
         let woken = polls.saturating_sub(tasks.into());

@@ -39,10 +39,7 @@ pub struct StartGuard {
 }
 
 impl StartGuard {
-    /// Tells that the task runs.
-    ///
-    /// # Errors
-    /// If a test asks for a task that does not start.
+    /// Tells that the task runs; an error if a test asks for one that does not start.
     pub fn started(mut self) -> std::io::Result<()> {
         if self.absent {
             return Err(std::io::Error::other("absent as --test-fault asks"));
@@ -73,10 +70,8 @@ impl StartLatch {
         StartGuard { counts: Some(Arc::clone(&self.counts)), absent: fault == Some(Fault::Absent) }
     }
 
-    /// True if all tasks run.
-    ///
-    /// # Errors
-    /// When none has started for 30 seconds, when one has ended instead, or at a signal.
+    /// True if all tasks run; an error if none has started for 30 seconds, if one has ended instead, or at a
+    /// signal.
     pub fn is_open(&mut self) -> anyhow::Result<bool> {
         if signals::received().is_some() {
             return Err(Interrupted.into());
@@ -100,9 +95,6 @@ impl StartLatch {
     }
 
     /// Sleeps until all tasks run.
-    ///
-    /// # Errors
-    /// As [`StartLatch::is_open`].
     pub fn wait(&mut self) -> anyhow::Result<()> {
         while !self.is_open()? {
             thread::sleep(Duration::from_millis(1));

@@ -7,9 +7,6 @@ use std::os::fd::OwnedFd;
 use crate::{ChainFlags, Fault, Reader, TokenBuffer, WorkingSet};
 
 /// Takes a token, adds one to it, hands it on, until the end of file. Returns the number of tokens.
-///
-/// # Errors
-/// What the kernel reports, and an end of file in the middle of a token.
 pub fn pass_on(
     from: OwnedFd,
     to: OwnedFd,

@@ -31,20 +31,15 @@ impl FromIterator<(u32, thread::Result<io::Result<u64>>)> for TaskResults {
 }
 
 impl TaskResults {
-    /// Result of the whole chain: `driver` is the driver's own, `sent` the tokens that it sent.
-    ///
-    /// # Errors
-    /// The first true cause, with the task that it is of: an error of a task, then a task that ended
-    /// early, then the driver's error, then tokens that got lost.
+    /// Result of the whole chain: `driver` is the driver's own, `sent` the tokens that it sent. An error is the
+    /// first true cause, with its task: an error of a task, then a task that ended early, then the driver's error,
+    /// then tokens that got lost.
     pub fn into_result(self, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
         self.judge("task", driver, sent)
     }
 
     /// Result of idle tasks, which were sent nothing: `beside` is that of the chain beside them, and of
     /// the check that they slept.
-    ///
-    /// # Errors
-    /// As [`TaskResults::into_result`].
     pub fn into_idle_result(self, beside: anyhow::Result<()>) -> anyhow::Result<()> {
         self.judge("idle task", beside, 0)
     }

@@ -39,9 +39,6 @@ impl ByteTokens {
     }
 
     /// Checks the tokens that came out of a chain of `tasks` tasks, each of which added one.
-    ///
-    /// # Errors
-    /// Says which token is wrong, and at which byte.
     pub fn verify(&self, iteration: u64, tasks: u32) -> anyhow::Result<()> {
         let mut tokens = self.received.chunks_exact(self.pattern.size).enumerate();
         tokens.try_for_each(|(k, token)| {
@@ -157,10 +154,7 @@ impl TokenBuffer {
         self.buffer[..self.passed].chunks_exact_mut(self.size)
     }
 
-    /// Checks that no part of a token is left at the end of file.
-    ///
-    /// # Errors
-    /// `UnexpectedEof` in the middle of a token.
+    /// Checks that no part of a token is left at the end of file (`UnexpectedEof`).
     pub fn end(&self) -> io::Result<()> {
         if self.filled == self.passed {
             return Ok(());

@@ -8,13 +8,11 @@ pub mod console;
 pub mod flags;
 pub mod limits;
 pub mod message;
-mod needs;
 mod run;
 pub mod samples;
 pub mod signals;
 mod text;
 pub mod units;
-mod usage;
 
 use std::fmt;
 use std::io::{self, ErrorKind::BrokenPipe};
@@ -134,7 +132,7 @@ fn start<P: Program>(
         return Ok(0);
     }
     let mut run = Run::new(flags, description);
-    let outcome = limits::check(run.description()).and_then(|()| {
+    let outcome = limits::check(&run.description).and_then(|()| {
         catch_unwind(AssertUnwindSafe(|| measure(program, &mut run)))
             .unwrap_or_else(|panic| Err(console::panic_error(&*panic)))
     });
@@ -154,7 +152,7 @@ fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result
             (Answer::Failed { error: format!("{error:#}") }, COULD_NOT_MEASURE)
         }
         _ => {
-            let teardown_ns = run.teardown().map(|d| d.as_nanos() as u64);
+            let teardown_ns = run.ended.map(|at| at.elapsed().as_nanos() as u64);
             let status = signal.map_or(0, |signal| 128 + signal as u8);
             (Answer::Ended { teardown_ns, extra: Extra::new() }, status)
         }
@@ -168,8 +166,8 @@ fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result
 
 /// Prints what was measured, also if it ended early, and then why it did.
 fn conclude_alone(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<u8> {
-    let text = run.result.as_ref().and_then(|pass| text::render(run.description(), pass));
-    if let (Some(text), false) = (&text, run.flags().quiet) {
+    let text = run.result.as_ref().and_then(|pass| text::render(&run.description, pass));
+    if let (Some(text), false) = (&text, run.flags.quiet) {
         console::show(text).context("cannot print the result")?;
     }
     let Some(signal) = signals::received() else {
@@ -180,7 +178,8 @@ fn conclude_alone(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<u8> 
     {
         console::say(&format!("{error:#}"));
     }
-    let iterations = run.result.as_ref().map_or(0, |pass| pass.samples.count());
-    console::say(&format!("interrupted after {iterations} of {} iterations", run.flags().iters));
+    let recorder = run.result.as_ref().and_then(|pass| pass.recorder.as_ref());
+    let iterations = recorder.map_or(0, |recorder| recorder.count());
+    console::say(&format!("interrupted after {iterations} of {} iterations", run.flags.iters));
     Ok(128 + signal as u8)
 }

@@ -12,20 +12,16 @@ use crate::message::{Description, Need, Needs};
 /// them (`copy_process`, kernel/fork.c).
 const PASSES_NPROC: u64 = 1 << 21 | 1 << 24;
 
-/// Most control groups above one another that are looked at.
-const DEEPEST_GROUP: usize = 64;
-
-/// Raises the soft descriptor limit to the hard one, and checks that the run fits.
-///
-/// # Errors
-/// Names each limit that is too low, how many tasks fit, and where the remedies are.
+/// Raises the soft descriptor limit to the hard one, and checks that the run fits. The error names each limit
+/// that is too low, how many tasks fit, and where the remedies are.
 pub fn check(description: &Description) -> anyhow::Result<()> {
     raise_descriptors()?;
     let Description { program, tasks, needs, .. } = description;
     let mut most = u64::MAX;
     let mut short = Vec::new();
-    for Limit { name, need, left } in limits(needs) {
-        let needed = need.of(*tasks);
+    for (name, need, limit, used) in limits(needs) {
+        let Some(limit) = limit else { continue };
+        let (left, needed) = (limit.saturating_sub(used.unwrap_or(0)), need.of(*tasks));
         if needed > left {
             short.push(format!("{name} leaves {left} of the {needed} needed"));
             most = most.min(need.most(left).unwrap_or(0));
@@ -56,64 +52,46 @@ fn raise_descriptors() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A limit that a need is held against.
-struct Limit {
-    name: String,
-    need: Need,
-    left: u64,
-}
-
-impl Limit {
-    /// A limit of which so much is used; `None` if it cannot be read, and so is found when it is met.
-    fn new(name: &str, need: Need, limit: Option<u64>, used: Option<u64>) -> Option<Self> {
-        let left = limit?.saturating_sub(used.unwrap_or(0));
-        (!need.is_none()).then(|| Limit { name: name.to_owned(), need, left })
-    }
-
-    /// A limit in a file of a control group.
-    fn of_group(group: &Path, need: Need, limit: &str, used: &str) -> Option<Self> {
-        let name = format!("{limit} of {}", group.display());
-        Limit::new(&name, need, number(group.join(limit)), number(group.join(used)))
-    }
-}
+/// Name of a limit, the need of it, its value, and how much of it is in use. A value is `None` if there is
+/// no limit, or if it cannot be read: then the run meets it.
+type Limit = (String, Need, Option<u64>, Option<u64>);
 
 /// All limits that can be read.
 fn limits(needs: &Needs) -> Vec<Limit> {
+    let Needs { descriptors, threads, maps, bytes, .. } = *needs;
     // The directory itself is open while it is read.
-    let open = fs::read_dir("/proc/self/fd").map(|fds| fds.count() as u64 - 1);
-    let maps = text("/proc/self/maps").map(|maps| maps.lines().count() as u64);
+    let open = fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64 - 1);
+    let mapped = text("/proc/self/maps").map(|maps| maps.lines().count() as u64);
     let memory = text("/proc/meminfo").and_then(|text| number_after(&text, "MemAvailable:"));
     let status = text("/proc/self/status").unwrap_or_default();
-    let Needs { descriptors, threads, .. } = *needs;
+    let most_maps = number("/proc/sys/vm/max_map_count");
+    let most_open = rlimit(Resource::RLIMIT_NOFILE);
     let mut limits = vec![
-        Limit::new(
-            "the descriptor limit (ulimit -n)",
-            descriptors,
-            rlimit(Resource::RLIMIT_NOFILE),
-            open.ok(),
-        ),
-        Limit::new("vm.max_map_count", needs.maps, number("/proc/sys/vm/max_map_count"), maps),
-        Limit::new("the available memory", needs.bytes, memory.map(|kib| kib * 1024), None),
+        ("the descriptor limit (ulimit -n)".to_owned(), descriptors, most_open, open),
+        ("vm.max_map_count".to_owned(), maps, most_maps, mapped),
+        ("the available memory".to_owned(), bytes, memory.map(|kib| kib * 1024), None),
     ];
     if !may_pass_nproc(&status, text("/proc/self/uid_map").as_deref()) {
         let used = threads_of_user(number_after(&status, "Uid:"));
-        let name = "the limit of user processes (ulimit -u)";
-        limits.push(Limit::new(name, threads, rlimit(Resource::RLIMIT_NPROC), used));
+        let name = "the limit of user processes (ulimit -u)".to_owned();
+        limits.push((name, threads, rlimit(Resource::RLIMIT_NPROC), used));
     }
-    let in_use = threads_of_system();
     for name in ["threads-max", "pid_max"] {
         let limit = number(Path::new("/proc/sys/kernel").join(name));
-        limits.push(Limit::new(&format!("kernel.{name}"), threads, limit, in_use));
+        limits.push((format!("kernel.{name}"), threads, limit, threads_of_system()));
     }
-    for group in groups("pids") {
-        limits.push(Limit::of_group(&group, threads, "pids.max", "pids.current"));
+    // Memory has other names in version 1 of control groups.
+    for (controller, need, limit, used) in [
+        ("pids", threads, "pids.max", "pids.current"),
+        ("memory", bytes, "memory.max", "memory.current"),
+        ("memory", bytes, "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ] {
+        for group in groups(controller) {
+            let name = format!("{limit} of {}", group.display());
+            limits.push((name, need, number(group.join(limit)), number(group.join(used))));
+        }
     }
-    for group in groups("memory") {
-        limits.push(Limit::of_group(&group, needs.bytes, "memory.max", "memory.current"));
-        let (limit, used) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
-        limits.push(Limit::of_group(&group, needs.bytes, limit, used));
-    }
-    limits.into_iter().flatten().collect()
+    limits
 }
 
 /// A soft limit of this process; `None` if it is unlimited.
@@ -191,8 +169,7 @@ fn groups(controller: &str) -> Vec<PathBuf> {
         is_its_own.then(|| root.join(controller).join(path))
     });
     let groups = group.as_deref().into_iter().flat_map(Path::ancestors);
-    let inside = groups.take_while(|path| path.starts_with(root));
-    inside.take(DEEPEST_GROUP).map(Path::to_owned).collect()
+    groups.take_while(|path| path.starts_with(root)).map(Path::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Add;
 
-pub use crate::needs::{Need, Needs};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use serde::{Deserialize, Serialize};
 
 use crate::Flags;
-use serde::{Deserialize, Serialize};
 
 /// Version of the contract.
 pub const VERSION: u32 = 1;
@@ -110,6 +112,93 @@ impl PassKind {
     }
 }
 
+/// Needs of a run, by resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// File descriptors.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub descriptors: Need,
+    /// Threads and processes besides the first one.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub threads: Need,
+    /// Memory maps.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub maps: Need,
+    /// Memory of the process and of the kernel, in bytes.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub bytes: Need,
+    /// Address space beyond that, in bytes: what stacks reserve and do not use.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub space: Need,
+}
+
+impl Needs {
+    /// Needs of the same tasks beside so many idle ones of their kind.
+    #[must_use]
+    pub fn beside(self, idle: u32) -> Needs {
+        let Needs { descriptors, threads, maps, bytes, space } = self;
+        let all = [descriptors, threads, maps, bytes, space];
+        let [descriptors, threads, maps, bytes, space] =
+            all.map(|need| Need { fixed: need.of(idle.into()), ..need });
+        Needs { descriptors, threads, maps, bytes, space }
+    }
+}
+
+impl Add for Needs {
+    type Output = Needs;
+
+    fn add(self, other: Needs) -> Needs {
+        Needs {
+            descriptors: self.descriptors + other.descriptors,
+            threads: self.threads + other.threads,
+            maps: self.maps + other.maps,
+            bytes: self.bytes + other.bytes,
+            space: self.space + other.space,
+        }
+    }
+}
+
+/// Need of one resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// However many tasks there are.
+    #[serde(default)]
+    pub fixed: u64,
+    /// For each task.
+    #[serde(default)]
+    pub each: u64,
+}
+
+impl Need {
+    /// A need with both parts.
+    pub fn new(fixed: u64, each: u64) -> Self {
+        Need { fixed, each }
+    }
+
+    /// True if nothing is needed.
+    pub fn is_none(&self) -> bool {
+        *self == Need::default()
+    }
+
+    /// Need of so many tasks.
+    pub fn of(self, tasks: u64) -> u64 {
+        self.each.saturating_mul(tasks).saturating_add(self.fixed)
+    }
+
+    /// Most tasks that `available` allows; `None` if tasks need none of it.
+    pub fn most(self, available: u64) -> Option<u64> {
+        available.saturating_sub(self.fixed).checked_div(self.each)
+    }
+}
+
+impl Add for Need {
+    type Output = Need;
+
+    fn add(self, other: Need) -> Need {
+        Need::new(self.fixed.saturating_add(other.fixed), self.each.saturating_add(other.each))
+    }
+}
+
 /// An async runtime as it was set up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runtime {
@@ -122,6 +211,18 @@ pub struct Runtime {
     pub flavor: String,
     /// Number of threads that run tasks.
     pub workers: u32,
+}
+
+impl Runtime {
+    /// A runtime with one thread.
+    pub fn one_thread(name: &str, version: Option<&str>) -> Self {
+        Runtime {
+            name: name.to_owned(),
+            version: version.map(str::to_owned),
+            flavor: "current-thread".to_owned(),
+            workers: 1,
+        }
+    }
 }
 
 /// Distributions by name, such as the lateness of a heartbeat.
@@ -198,6 +299,33 @@ pub struct Usage {
     pub major_faults: u64,
 }
 
+impl Usage {
+    /// Usage of this process so far.
+    pub(crate) fn now() -> Option<Usage> {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+        Some(Usage {
+            user_ns: usage.user_time().num_microseconds().unsigned_abs() * 1000,
+            system_ns: usage.system_time().num_microseconds().unsigned_abs() * 1000,
+            voluntary_switches: usage.voluntary_context_switches().unsigned_abs(),
+            involuntary_switches: usage.involuntary_context_switches().unsigned_abs(),
+            minor_faults: usage.minor_page_faults().unsigned_abs(),
+            major_faults: usage.major_page_faults().unsigned_abs(),
+        })
+    }
+
+    /// Usage since an earlier reading.
+    pub(crate) fn since(self, before: Usage) -> Usage {
+        Usage {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            voluntary_switches: self.voluntary_switches - before.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - before.involuntary_switches,
+            minor_faults: self.minor_faults - before.minor_faults,
+            major_faults: self.major_faults - before.major_faults,
+        }
+    }
+}
+
 /// Summary of samples, in ns unless its name says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
@@ -232,9 +360,6 @@ pub enum Request {
 
 impl Request {
     /// Reads a line.
-    ///
-    /// # Errors
-    /// Names what cannot be understood, and what can.
     pub fn parse(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
@@ -293,5 +418,15 @@ mod tests {
         assert_eq!((pids, description.tokens, description.hops), (vec![7], 1, None));
         let ran = serde_json::from_str(r#"{"at":"ran","samples_ns":[1,2]}"#).unwrap();
         assert!(matches!(ran, Answer::Ran { usage: None, .. }));
+    }
+
+    #[test]
+    fn a_need_tells_how_many_tasks_fit() {
+        let need = Need::new(10, 2);
+        assert_eq!((need.of(5), need.most(20), need.most(9)), (20, Some(5), Some(0)));
+        assert_eq!(Need::new(10, 0).most(20), None);
+        assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
+        let beside = Needs { maps: need, ..Needs::default() }.beside(7);
+        assert_eq!(beside.maps, Need::new(need.of(7), 2));
     }
 }

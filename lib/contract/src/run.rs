@@ -26,9 +26,9 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::flags::Flags;
-use crate::message::{Answer, Description, Extra, Request, SETTLE_MS, Usage};
-use crate::samples::{Recorder, Samples};
-use crate::{command, console, signals, usage};
+use crate::message::{Answer, Description, Extra, MOST_SAMPLES, Request, SETTLE_MS, Usage};
+use crate::samples::Recorder;
+use crate::{command, console, signals};
 
 /// Longest request, in bytes.
 const LONGEST_LINE: usize = 1 << 10;
@@ -39,15 +39,15 @@ const OVERLOOKED_MS: u16 = 1000;
 /// One run of a program, from the first task to the last.
 #[derive(Debug)]
 pub struct Run {
-    flags: Flags,
-    description: Description,
+    pub(crate) flags: Flags,
+    pub(crate) description: Description,
     started: Instant,
     /// Time from the start until all tasks run; `None` until they do.
     setup: Option<Duration>,
     first: Option<Duration>,
     is_ready: bool,
     /// Start of the teardown.
-    ended: Option<Instant>,
+    pub(crate) ended: Option<Instant>,
     /// Iterations begun, by any pass.
     iterations: Arc<AtomicU64>,
     children: Vec<i32>,
@@ -112,9 +112,6 @@ impl Run {
 
     /// Next pass of a program whose tasks are always there; `None` if it is to take them down.
     /// The first call says that all tasks run.
-    ///
-    /// # Errors
-    /// When a request cannot be followed or answered, or `--command` fails.
     pub fn next_pass(&mut self) -> anyhow::Result<Option<Pass>> {
         loop {
             match self.next_step()? {
@@ -128,7 +125,17 @@ impl Run {
     /// Next step of a program that creates its tasks for it.
     pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
         // The memory of the samples is touched before anybody is told that the program is ready.
-        let mut pass = self.new_pass();
+        let mut pass = Pass {
+            iterations: Arc::clone(&self.iterations),
+            has_usage: self.children.is_empty(),
+            ..Pass::default()
+        };
+        if self.flags.controlled {
+            pass.samples_ns = vec![u64::MAX; MOST_SAMPLES as usize];
+            pass.samples_ns.clear();
+        } else {
+            pass.recorder = Some(Box::default());
+        }
         if self.setup.is_none() {
             self.setup = Some(self.started.elapsed());
             if self.flags.warmup > 0 {
@@ -169,25 +176,6 @@ impl Run {
         Ok(Some(Step::Pass(Box::new(pass))))
     }
 
-    fn new_pass(&self) -> Pass {
-        let is_for_runner = self.flags.controlled;
-        Pass {
-            name: None,
-            iterations: Arc::clone(&self.iterations),
-            untimed: 0,
-            until: None,
-            timed: 0,
-            is_timed: false,
-            samples: if is_for_runner { Samples::each() } else { Samples::Summed(Box::default()) },
-            index: 0,
-            first: None,
-            has_usage: self.children.is_empty(),
-            before: None,
-            usage: None,
-            extra: Extra::new(),
-        }
-    }
-
     /// Makes it the pass that a request names, with untimed iterations after the wait for it.
     fn prepare(&self, pass: &mut Pass, name: Option<&str>) -> anyhow::Result<()> {
         let passes = &self.description.passes;
@@ -209,11 +197,9 @@ impl Run {
     pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
         pass.close();
         self.first = self.first.or(pass.first);
-        if pass.is_for_runner()
-            && let Samples::Each(samples_ns) = &mut pass.samples
-        {
+        if pass.is_for_runner() {
             self.answer(&Answer::Ran {
-                samples_ns: mem::take(samples_ns),
+                samples_ns: mem::take(&mut pass.samples_ns),
                 usage: pass.usage,
                 extra: mem::take(&mut pass.extra),
             })?;
@@ -241,15 +227,6 @@ impl Run {
     fn pids(&self) -> Vec<i32> {
         let own = std::process::id() as i32;
         [own].into_iter().chain(self.children.clone()).collect()
-    }
-
-    /// Time since the program was told to take its tasks down.
-    pub(crate) fn teardown(&self) -> Option<Duration> {
-        self.ended.map(|at| at.elapsed())
-    }
-
-    pub(crate) fn flags(&self) -> &Flags {
-        &self.flags
     }
 
     /// The description of the command line.
@@ -294,7 +271,7 @@ impl Run {
 }
 
 /// Iterations in a row: untimed ones first, then timed ones.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pass {
     /// Name that was asked for; `None` for the warm-up, and for the main pass of a program alone.
     name: Option<String>,
@@ -307,7 +284,10 @@ pub struct Pass {
     /// Timed iterations that are left.
     timed: u64,
     is_timed: bool,
-    pub(crate) samples: Samples,
+    /// For a runner: each sample, in ns.
+    samples_ns: Vec<u64>,
+    /// For a person: any number of samples, summed up.
+    pub(crate) recorder: Option<Box<Recorder>>,
     /// Number of the iteration begun last.
     index: u64,
     first: Option<Duration>,
@@ -316,7 +296,7 @@ pub struct Pass {
     before: Option<Usage>,
     pub(crate) usage: Option<Usage>,
     /// Distributions that were measured beside the iterations.
-    pub extra: Extra,
+    pub(crate) extra: Extra,
 }
 
 impl Pass {
@@ -327,7 +307,7 @@ impl Pass {
 
     /// True if the runner gets the samples.
     pub fn is_for_runner(&self) -> bool {
-        self.name.is_some() && matches!(self.samples, Samples::Each(_))
+        self.name.is_some() && self.recorder.is_none()
     }
 
     /// Number of the next iteration, counted over all passes; `None` after the last one, or at a
@@ -346,7 +326,7 @@ impl Pass {
             self.timed -= 1;
             if !self.is_timed {
                 self.is_timed = true;
-                self.before = self.has_usage.then(usage::now).flatten();
+                self.before = self.has_usage.then(Usage::now).flatten();
             }
         }
         self.index = self.iterations.fetch_add(1, Ordering::Relaxed);
@@ -370,14 +350,18 @@ impl Pass {
             self.first = Some(elapsed);
         }
         if self.is_timed {
-            self.samples.record(elapsed);
+            let ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+            match &mut self.recorder {
+                Some(recorder) => recorder.record(ns),
+                None => self.samples_ns.push(ns),
+            }
         }
     }
 
     /// Reads the usage after the last iteration.
     fn close(&mut self) {
-        if let (None, Some(before), Some(now)) = (self.usage, self.before, usage::now()) {
-            self.usage = Some(usage::since(now, before));
+        if let (None, Some(before), Some(now)) = (self.usage, self.before, Usage::now()) {
+            self.usage = Some(now.since(before));
         }
     }
 }

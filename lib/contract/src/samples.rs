@@ -1,48 +1,11 @@
-//! Samples of a pass, and their distribution.
-
-use std::time::Duration;
+//! Samples, and their distribution.
 
 use hdrhistogram::Histogram;
 
-use crate::message::{Distribution, MOST_SAMPLES};
+use crate::message::Distribution;
 
 /// Longest time that the histogram tells apart, in ns: one hour.
 const LONGEST: u64 = 3_600_000_000_000;
-
-/// Samples of one pass.
-#[derive(Clone, Debug)]
-pub enum Samples {
-    /// Each by itself, for a runner.
-    Each(Vec<u64>),
-    /// Any number of them, for a person.
-    Summed(Box<Recorder>),
-}
-
-impl Samples {
-    /// Samples for a runner. Their memory is allocated and touched here.
-    pub(crate) fn each() -> Self {
-        let mut samples = vec![u64::MAX; MOST_SAMPLES as usize];
-        samples.clear();
-        Samples::Each(samples)
-    }
-
-    /// Number of samples.
-    pub(crate) fn count(&self) -> u64 {
-        match self {
-            Samples::Each(samples) => samples.len() as u64,
-            Samples::Summed(recorder) => recorder.count,
-        }
-    }
-
-    /// Takes one sample.
-    pub(crate) fn record(&mut self, sample: Duration) {
-        let ns = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
-        match self {
-            Samples::Each(samples) => samples.push(ns),
-            Samples::Summed(recorder) => recorder.record(ns),
-        }
-    }
-}
 
 /// Distribution of integers of any unit: percentiles by an HDR histogram; mean and standard deviation by
 /// Welford's method, since a histogram's own mean is rounded.

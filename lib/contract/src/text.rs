@@ -4,15 +4,11 @@ use std::fmt::Write;
 
 use crate::message::{Description, Distribution};
 use crate::run::Pass;
-use crate::samples::Samples;
 use crate::units::Nanos;
 
 /// The original experiment's two lines, then one line for each part of the result.
 pub(crate) fn render(description: &Description, pass: &Pass) -> Option<String> {
-    let Samples::Summed(recorder) = &pass.samples else {
-        return None;
-    };
-    let samples = recorder.distribution()?;
+    let samples = pass.recorder.as_ref()?.distribution()?;
     let Distribution { count, mean, .. } = samples;
     let (tasks, tokens) = (description.tasks, description.tokens);
     let mut text = format!(

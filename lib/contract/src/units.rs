@@ -70,8 +70,8 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
-        let decimals: u32 = match &text[digits.len()..] {
+        let digits = text.trim_end_matches(char::is_alphabetic);
+        let decimals = match &text[digits.len()..] {
             "ns" => 0,
             // The micro sign and the Greek letter look alike.
             "us" | "\u{b5}s" | "\u{3bc}s" => 3,
@@ -83,11 +83,11 @@ impl FromStr for Span {
         if whole.is_empty() || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
             return Err(format!("'{digits}' is not a number from 0 up"));
         }
-        if fraction.len() > decimals as usize {
+        if fraction.len() > decimals {
             return Err(format!("'{text}' is not a whole number of nanoseconds"));
         }
-        let zeros = "0".repeat(decimals as usize - fraction.len());
-        let ns = format!("{whole}{fraction}{zeros}").parse();
+        // Filled up with zeros, the digits are the number of nanoseconds.
+        let ns = format!("{whole}{fraction:0<decimals$}").parse();
         ns.map(Span).map_err(|_| format!("'{text}' is more than 2^64 ns"))
     }
 }

@@ -1,6 +1,6 @@
 //! Counts of a runtime's workers, as the runtime itself keeps them.
 
-use contract::message::Extra;
+use contract::Pass;
 use contract::samples::Recorder;
 use tokio::runtime::{Handle, RuntimeFlavor, RuntimeMetrics};
 
@@ -27,14 +27,12 @@ impl WorkerCounts {
     }
 
     /// Adds what each worker did since: distributions over the workers.
-    pub fn add_to(&self, extra: &mut Extra) {
+    pub fn add_to(&self, pass: &mut Pass) {
         let since = read(&self.metrics).into_iter().zip(&self.before);
         let since = since.map(|(now, before)| (now.0 - before.0, now.1 - before.1));
         let (busy, parks): (Vec<u64>, Vec<u64>) = since.unzip();
         for (name, counts) in [("worker_busy", busy), ("worker_parks_count", parks)] {
-            if let Some(distribution) = counts.into_iter().collect::<Recorder>().distribution() {
-                extra.insert(name.to_owned(), distribution);
-            }
+            pass.add_extra(name, &counts.into_iter().collect::<Recorder>());
         }
     }
 }

@@ -6,13 +6,22 @@ use contract::{Pass, Run};
 use tokio::runtime::Runtime;
 
 use crate::counts::WorkerCounts;
+use crate::{IdleIn, RuntimeFlags};
 
-/// Place of the driver.
+/// Runtime of a chain of tasks, and the places of its driver and its idle tasks.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub struct DriverFlags {
+pub struct TokioFlags {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flags with docs of their own")]
+    pub runtime: RuntimeFlags,
+
     /// Place of the driver
     #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
     pub driver: DriverKind,
+
+    /// Place where idle tasks wait, with --idle; with timer Tokio has its timers even if --idle is 0
+    #[arg(long, value_enum, default_value_t = IdleIn::Link, help_heading = "Advanced")]
+    pub idle_in: IdleIn,
 }
 
 /// Place of the driver in its runtime.
@@ -30,9 +39,6 @@ pub type Driven<S> = (S, Pass, anyhow::Result<()>);
 
 /// Runs the driver in each pass of a run. Between passes this thread waits outside the runtime for a
 /// request, and holds no worker.
-///
-/// # Errors
-/// The driver's own, its panic, and those of [`Run::next_pass`].
 pub fn drive<S, F>(
     runtime: &Runtime,
     kind: DriverKind,
@@ -56,7 +62,7 @@ where
             }
         };
         if let Some(counts) = counts {
-            counts.add_to(&mut pass.extra);
+            counts.add_to(&mut pass);
         }
         run.finish(pass)?;
         result?;

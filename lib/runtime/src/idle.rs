@@ -14,15 +14,7 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
-use crate::{RuntimeFlags, link, wait_for};
-
-/// Place where idle tasks wait.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct IdleFlags {
-    /// Place where idle tasks wait, with --idle; with timer Tokio has its timers even if --idle is 0
-    #[arg(long, value_enum, default_value_t = IdleIn::Link, help_heading = "Advanced")]
-    pub idle_in: IdleIn,
-}
+use crate::{TokioFlags, link, wait_for};
 
 /// Place where idle tasks wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,18 +31,15 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a task that sleeps; more than was seen.
 const TIMER_TASK_BYTES: u64 = 1 << 10;
 
-impl IdleFlags {
+impl TokioFlags {
     /// Number of idle tasks that sleep on timers: all `idle` ones, which becomes 0, or none.
     pub fn timers(self, idle: &mut u32) -> u32 {
         if self.idle_in == IdleIn::Timer { mem::take(idle) } else { 0 }
     }
 
     /// Builds a runtime, with I/O if `io` is set, and with timers if idle tasks sleep on them.
-    ///
-    /// # Errors
-    /// As [`RuntimeFlags::build`].
-    pub fn build(self, runtime: &RuntimeFlags, io: bool) -> anyhow::Result<Runtime> {
-        runtime.build_with(|builder| {
+    pub fn build(self, io: bool) -> anyhow::Result<Runtime> {
+        self.runtime.build_with(|builder| {
             if io {
                 builder.enable_io();
             }
@@ -61,27 +50,26 @@ impl IdleFlags {
     }
 
     /// Does `work` beside so many idle tasks, and checks that they waited all the time.
-    ///
-    /// # Errors
-    /// That of `work`; if a link cannot be made; if a task was woken.
     pub fn beside(
         self,
         runtime: &Runtime,
         (idle, transport): (u32, Transport),
         work: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        if self.idle_in == IdleIn::Timer {
-            return beside_timers(runtime, idle, work);
+        match self.idle_in {
+            IdleIn::Timer => beside_timers(runtime, idle, work),
+            IdleIn::Link => beside_idle(runtime, idle, || wait_on_link(transport), work),
         }
-        let wait = || {
-            let (mut reader, writer) = link(transport)?;
-            Ok(async move {
-                let _ = reader.read(&mut [0]).await;
-                drop(writer);
-            })
-        };
-        beside_idle(runtime, idle, wait, work)
     }
+}
+
+/// A task that waits on a link of its own, both ends of which it has.
+fn wait_on_link(transport: Transport) -> io::Result<impl Future<Output = ()>> {
+    let (mut reader, writer) = link(transport)?;
+    Ok(async move {
+        let _ = reader.read(&mut [0]).await;
+        drop(writer);
+    })
 }
 
 /// Needs of so many tasks that sleep on timers.
@@ -90,9 +78,6 @@ pub fn timer_needs(timers: u32) -> Needs {
 }
 
 /// Does `work` beside so many tasks that sleep on timers, and checks that they slept all the time.
-///
-/// # Errors
-/// That of `work`; if a task was woken.
 pub fn beside_timers(
     runtime: &Runtime,
     timers: u32,
@@ -132,14 +117,10 @@ mod tests {
 
     #[test]
     fn work_is_done_beside_tasks_that_wait() {
-        for idle_in in [IdleIn::Link, IdleIn::Timer] {
-            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-            let beside = |work: &dyn Fn() -> anyhow::Result<()>| {
-                IdleFlags { idle_in }.beside(&runtime, (5, Transport::Pipe), work)
-            };
-            beside(&|| Ok(())).unwrap();
-            let error = beside(&|| bail!("beside {}", runtime.metrics().num_alive_tasks()));
-            assert_eq!(error.unwrap_err().to_string(), "beside 10");
-        }
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let count = || bail!("beside {}", runtime.metrics().num_alive_tasks());
+        let wait = || wait_on_link(Transport::Pipe);
+        assert_eq!(beside_idle(&runtime, 5, wait, count).unwrap_err().to_string(), "beside 5");
+        assert_eq!(beside_timers(&runtime, 5, count).unwrap_err().to_string(), "beside 10");
     }
 }

@@ -20,9 +20,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
 pub use counts::WorkerCounts;
-pub use driver::{Driven, DriverFlags, DriverKind, drive};
-pub use idle::{IdleFlags, IdleIn, beside_timers, timer_needs};
-pub use link::{AsyncReader, AsyncWriter, link};
+pub use driver::{Driven, DriverKind, TokioFlags, drive};
+pub use idle::{IdleIn, beside_timers, timer_needs};
+pub use link::{AsyncReader, AsyncWriter, Ends, link};
 
 /// Tokio's scheduler and its workers.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -59,9 +59,6 @@ pub fn io_needs() -> Needs {
 }
 
 /// Waits until all tasks have started.
-///
-/// # Errors
-/// If one of them ended instead.
 pub async fn wait_for(latch: &mut StartLatch) -> anyhow::Result<()> {
     while !latch.is_open()? {
         yield_now().await;
@@ -71,9 +68,6 @@ pub async fn wait_for(latch: &mut StartLatch) -> anyhow::Result<()> {
 
 impl RuntimeFlags {
     /// Number of threads that will run tasks, and their CPUs.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if flags do not go together.
     fn count(&self) -> anyhow::Result<(u32, CpuAssignment)> {
         let is_one_thread = self.flavor == Flavor::CurrentThread;
         for (flag, is_given) in [
@@ -92,9 +86,6 @@ impl RuntimeFlags {
     }
 
     /// The description of tasks, with the runtime that they run on and its own needs.
-    ///
-    /// # Errors
-    /// As [`RuntimeFlags::build`].
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         let (workers, _) = self.count()?;
         let (flavor, threads) = match self.flavor {
@@ -112,9 +103,6 @@ impl RuntimeFlags {
     }
 
     /// Builds the runtime, with I/O if `io` is set.
-    ///
-    /// # Errors
-    /// What the system reports, and a [`BadUsage`] error if flags do not go together.
     pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
         self.build_with(|builder| {
             if io {
@@ -124,9 +112,6 @@ impl RuntimeFlags {
     }
 
     /// Builds the runtime with what `enable` adds to it.
-    ///
-    /// # Errors
-    /// As [`RuntimeFlags::build`].
     pub fn build_with(&self, enable: impl FnOnce(&mut Builder)) -> anyhow::Result<Runtime> {
         let (workers, cpus) = self.count()?;
         let mut builder = Builder::new_current_thread();
@@ -162,9 +147,6 @@ fn or_end<T>(build: impl FnOnce() -> T) -> T {
 }
 
 /// Awaits a task; one that panicked is an error.
-///
-/// # Errors
-/// The task's own error, or its panic.
 pub async fn join<T, E: Into<anyhow::Error>>(task: JoinHandle<Result<T, E>>) -> anyhow::Result<T> {
     match task.await {
         Ok(result) => result.map_err(E::into),

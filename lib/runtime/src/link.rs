@@ -33,11 +33,11 @@ pub enum AsyncWriter {
     Tcp(TcpStream),
 }
 
+/// Ends of links: the one to read from and the one to write to.
+pub type Ends = (AsyncReader, AsyncWriter);
+
 /// A link between tasks. Call it within a runtime.
-///
-/// # Errors
-/// What the system reports.
-pub fn link(transport: Transport) -> io::Result<(AsyncReader, AsyncWriter)> {
+pub fn link(transport: Transport) -> io::Result<Ends> {
     let (reader, writer) = transport.nonblocking_descriptors()?;
     Ok(match transport {
         Transport::Pipe => (

@@ -119,32 +119,10 @@ mod tests {
     use super::*;
     use crate::tests::{MEMORY_X, MEMORY_Y, close};
 
-    /// NIST StRD, Norris.dat (linear regression, lower difficulty): y, x.
-    #[rustfmt::skip]
-    const NORRIS: [(f64, f64); 36] = [
-        (0.1, 0.2), (338.8, 337.4), (118.1, 118.2), (888.0, 884.6), (9.2, 10.1), (228.1, 226.5),
-        (668.5, 666.3), (998.5, 996.3), (449.1, 448.6), (778.9, 777.0), (559.2, 558.2), (0.3, 0.4),
-        (0.1, 0.6), (778.1, 775.5), (668.8, 666.9), (339.3, 338.0), (448.9, 447.5), (10.8, 11.6),
-        (557.7, 556.0), (228.3, 228.1), (998.0, 995.8), (888.8, 887.6), (119.6, 120.2), (0.3, 0.3),
-        (0.6, 0.3), (557.6, 556.8), (339.3, 339.1), (888.0, 887.2), (998.5, 999.0), (778.9, 779.0),
-        (10.2, 11.1), (117.6, 118.3), (228.9, 229.2), (668.4, 669.1), (449.2, 448.9), (0.2, 0.5),
-    ];
-
     fn golden(actual: Interval, [estimate, low, high]: [f64; 3]) {
         close(actual.estimate, estimate, 1e-9);
         close(actual.low, low, 1e-9);
         close(actual.high, high, 1e-9);
-    }
-
-    #[test]
-    fn norris_matches_the_certified_values() {
-        let (y, x): (Vec<f64>, Vec<f64>) = NORRIS.into_iter().unzip();
-        let line = fit_line(&x, &y, 0.95).unwrap();
-        close(line.intercept.estimate, -0.262323073774029, 1e-11);
-        close(line.slope.estimate, 1.00211681802045, 1e-13);
-        close(line.slope_se, 0.429796848199937e-3, 1e-12);
-        close(line.r_squared.unwrap(), 0.999993745883712, 1e-14);
-        assert_eq!(line.n, 36);
     }
 
     #[test]
@@ -154,6 +132,8 @@ mod tests {
         let line = fit_line(&MEMORY_X, &MEMORY_Y, 0.95).unwrap();
         golden(line.slope, [9794.421123010707, 9788.787411062513, 9800.0548349589]);
         golden(line.intercept, [2105912.900276918, 2100222.2585847625, 2111603.5419690735]);
+        // From exact fractions.
+        close(line.r_squared.unwrap(), 0.9999983076533289, 1e-14);
     }
 
     #[test]
@@ -170,16 +150,6 @@ mod tests {
         // Half a percent steeper: small, but significant with so little noise.
         assert!(halves.differ);
         close(halves.bend().unwrap(), 9801.003537414967 / 9748.851519274376 - 1.0, 1e-8);
-    }
-
-    #[test]
-    fn change_of_slope_is_found() {
-        let x: Vec<f64> = (0..24).map(|i| f64::from(i / 3)).collect();
-        let ripple = [-0.1, 0.0, 0.1].into_iter().cycle();
-        let bent: Vec<f64> = x.iter().zip(ripple).map(|(x, e)| x.max(2.0 * x - 4.0) + e).collect();
-        let halves = halves(&x, &bent, 0.95).unwrap();
-        assert!(halves.differ);
-        assert!(halves.lower.contains(1.0) && halves.upper.contains(2.0));
     }
 
     #[test]

@@ -97,7 +97,6 @@ fn process_means_cover_the_truth_and_pooled_iterations_do_not() {
     }
     let by_process = f64::from(by_process) / f64::from(TRIALS);
     let pooled = f64::from(pooled) / f64::from(TRIALS);
-    println!("process means cover {by_process}, pooled iterations {pooled}");
     assert!((0.93..=0.97).contains(&by_process), "process means cover {by_process}");
     assert!(pooled < 0.30, "pooled iterations cover {pooled}");
 }
@@ -133,7 +132,6 @@ fn ratios_cover_the_truth() {
     }
     let [paired, drifting, apart] =
         [paired, drifting, apart].map(|n| f64::from(n) / f64::from(TRIALS));
-    println!("pairs cover {paired} (taken as two sets: {drifting}), sets apart {apart}");
     assert!((0.93..=0.97).contains(&paired), "pairs cover {paired}");
     assert!((0.93..=0.97).contains(&apart), "sets apart cover {apart}");
     // Shared drift makes the interval far too wide unless it cancels round by round.

@@ -39,9 +39,6 @@ fn slots(text: &str) -> Result<u32, String> {
 
 impl FutexFlags {
     /// Sets the size of the table. Call it before there are threads.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if the kernel has no such setting, or takes no table of that size.
     pub fn set(self) -> anyhow::Result<()> {
         let Some(slots) = self.futex_slots else {
             return Ok(());

@@ -28,9 +28,6 @@ pub struct CpuAssignment {
 
 impl CpuAssignment {
     /// The CPUs that this process may use.
-    ///
-    /// # Errors
-    /// A [`BadUsage`] error if the placement needs more of them.
     pub fn new(placement: Placement) -> anyhow::Result<Self> {
         let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
         let cpus: Vec<usize> =

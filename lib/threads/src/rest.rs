@@ -12,9 +12,6 @@ use nix::unistd::gettid;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Ids of all threads of this process but the calling one.
-///
-/// # Errors
-/// If /proc cannot be read.
 pub fn other_threads() -> anyhow::Result<Vec<i32>> {
     let own = gettid().as_raw();
     let entries = fs::read_dir("/proc/self/task").context("/proc/self/task")?;

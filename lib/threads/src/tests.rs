@@ -84,15 +84,6 @@ fn the_stacks_of_an_arena_are_apart_and_used_again() {
 }
 
 #[test]
-fn a_stack_that_is_refused_is_an_error_of_the_system() {
-    let huge = |stacks| Spawner::new(stack(stacks, 1 << 60), 100);
-    let code = |error: &anyhow::Error| error.downcast_ref::<std::io::Error>()?.raw_os_error();
-    let error = huge(Stacks::Std).unwrap().spawn(|| ()).unwrap_err();
-    assert_eq!(code(&error), Some(libc::EAGAIN));
-    assert_eq!(code(&huge(Stacks::Arena).unwrap_err()), Some(libc::ENOMEM));
-}
-
-#[test]
 fn a_stack_of_an_arena_is_an_odd_number_of_pages() {
     let page = page();
     let least = (libc::PTHREAD_STACK_MIN as u64).div_ceil(page) | 1;

@@ -16,9 +16,9 @@ mod executor;
 use std::process::ExitCode;
 
 use async_mem_brigade::links::{AsyncChannelReceiver, MpscReceiver, MutexEnd};
-use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, Transport, brigade, one_thread};
+use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, Transport, brigade};
 use clap::Parser;
-use contract::message::Description;
+use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
 use executor::Executor;
 
@@ -60,7 +60,7 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         self.brigade()?;
         Ok(Description {
-            runtime: Some(one_thread("async-executor", option_env!("EXECUTOR_VERSION"))),
+            runtime: Some(Runtime::one_thread("async-executor", option_env!("EXECUTOR_VERSION"))),
             ..self.brigade.describe("smol-mem-brigade")?
         })
     }

@@ -4,19 +4,6 @@ use std::thread;
 
 use super::*;
 
-#[test]
-fn numbers_come_out_in_the_order_in_which_they_went_in() {
-    fn test<R: Receiver<Token = usize>>() {
-        let (mut receiver, mut sender) = R::link(1);
-        let thread = thread::spawn(move || (0..20_000).try_for_each(|n| sender.put(n)));
-        assert!((0..20_000).eq(std::iter::from_fn(|| receiver.take())));
-        thread.join().unwrap().unwrap();
-    }
-    test::<FutexReceiver<usize>>();
-    test::<mpsc::Receiver<usize>>();
-    test::<CondvarEnd<usize>>();
-}
-
 /// The end comes while the other side is on its way to sleep, or not yet, or already there.
 #[test]
 fn an_end_at_any_moment_is_seen() {
@@ -33,7 +20,6 @@ fn an_end_at_any_moment_is_seen() {
         }
     }
     test::<FutexReceiver<usize>>();
-    test::<mpsc::Receiver<usize>>();
     test::<CondvarEnd<usize>>();
 }
 
