@@ -1,13 +1,13 @@
 //! A token travels through N Tokio tasks chained by pipes.
 //!
-//! One iteration: the driver writes a byte into the first link; each task reads it, adds one, and
-//! writes it into the next link; the driver, a task too, reads it from the last link: N + 1 hops.
+//! One iteration: the driver, a task too, writes a byte into the first link; each task reads it, adds one, and writes
+//! it into the next link; the driver reads it from the last link: N + 1 hops.
 //!
-//! Timed: one write, two reads (the second finds nothing and tells the task to wait; see
-//! `--read-buffer`), the runtime's epoll_wait and its own work; with `--touch`, the use of memory in
-//! between. Left out: creating and awaiting the tasks, and the check of the bytes.
+//! Timed: one write, two reads (the second finds nothing and tells the task to wait; see `--read-buffer`), the runtime's
+//! epoll_wait and its own work; with `--touch`, the use of memory in between. Left out: creating and awaiting the
+//! tasks, and the check of the bytes.
 //!
-//! Not to be taken for a switch alone, which needs no system call (`async-mem-brigade` measures that);
+//! Not to be taken for a switch alone, which needs no system call (`async-mem-brigade`);
 //! `one-thread-brigade --nonblocking` makes the same system calls without tasks.
 
 use std::io;
@@ -45,10 +45,10 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> Result<Description> {
-        let (mut chain, claim) = (self.chain.clone(), Claim::UserSwitch);
+        let mut chain = self.chain.clone();
         let timers = runtime::timer_needs(self.tokio.timers(&mut chain.idle));
         let needs = chain.needs(self.read_buffer.size(&chain)?) + runtime::io_needs() + timers;
-        let tasks = chain.describe("async-brigade", &self.flags, claim, needs)?;
+        let tasks = chain.describe("async-brigade", &self.flags, Claim::UserSwitch, needs)?;
         self.tokio.runtime.describe(tasks)
     }
 }
