@@ -50,7 +50,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         folder.check_room(cli.flags.tasks, cli.size)?;
     }
     // While there is one thread.
-    let mut server = Server::fork(Content::new(cli.size.0, CHUNK))?;
+    let server = Server::fork(Content::new(cli.size.0, CHUNK))?;
     let address = server.address;
     let connect_all = async |offload| {
         let keeper = Keeper { store: cli.store, folder: folder.clone(), offload };

@@ -21,7 +21,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use runtime::{Flavor, RuntimeFlags};
 use threads::{Placement, process};
@@ -32,7 +32,7 @@ use crate::content::{Content, Peak};
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    process: Option<Pid>,
+    process: Pid,
 }
 
 /// Message if 127.0.0.1 cannot be reached.
@@ -47,38 +47,31 @@ impl Server {
         // SAFETY: this process has one thread.
         let child = unsafe { process::fork(|detached| live(detached, listener, content)) };
         let child = child.context("cannot fork the server: see ulimit -u and pids.max")?;
-        Ok(Server { address, process: Some(child) })
+        Ok(Server { address, process: child })
     }
 
     /// Adds to an error how the server ended, if it has.
-    pub(crate) fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
-        let Some(child) = self.process else {
-            return error;
-        };
+    pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
         // Its connections are closed a moment before it can be awaited.
-        for _ in 0..10 {
-            let end = match waitpid(child, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::Signaled(_, signal, _)) => format!("was killed by {signal}"),
-                Ok(WaitStatus::Exited(_, status)) => format!("ended with status {status}"),
-                _ => {
-                    thread::sleep(Duration::from_millis(10));
-                    continue;
-                }
-            };
-            self.process = None;
-            return error.context(format!("the server {end}"));
+        thread::sleep(Duration::from_millis(100));
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        match waitid(Id::Pid(self.process), flags) {
+            Ok(WaitStatus::Signaled(_, signal, _)) => {
+                error.context(format!("the server was killed by {signal}"))
+            }
+            Ok(WaitStatus::Exited(_, status)) => {
+                error.context(format!("the server ended with status {status}"))
+            }
+            _ => error,
         }
-        error
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(child) = self.process {
-            // It fails if the child has ended by itself, which is awaited all the same.
-            let _ = kill(child, Signal::SIGKILL);
-            let _ = process::wait(child);
-        }
+        // It fails if the child has ended by itself, which is awaited all the same.
+        let _ = kill(self.process, Signal::SIGKILL);
+        let _ = process::wait(self.process);
     }
 }
 

@@ -53,11 +53,9 @@ impl TaskResults {
             return result.map(drop).map_err(|e| e.context(format!("{kind} {place}")));
         }
         if let Err(error) = driver {
-            return Err(match self.first_to_leave(sent) {
-                Some((task, passed)) => error
-                    .context(format!("{kind} {task} ended after it had passed on {passed} tokens")),
-                None => error,
-            });
+            let Some((task, passed)) = self.first_to_leave(sent) else { return Err(error) };
+            let what = format!("{kind} {task} ended after it had passed on {passed} tokens");
+            return Err(error.context(what));
         }
         let passed: u128 =
             self.0.iter().flat_map(|(_, passed)| passed).map(|&n| u128::from(n)).sum();

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Add;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde::{Deserialize, Serialize};
 
 use crate::Flags;
+pub use crate::needs::{Need, Needs};
 
 /// Version of the contract.
 pub const VERSION: u32 = 1;
@@ -34,10 +34,10 @@ pub struct Description {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tokens: u64,
     /// Bytes that an iteration hands over, end to end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Hops per iteration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hops: Option<u64>,
     /// Nature of a hop.
     pub claim: Claim,
@@ -47,7 +47,7 @@ pub struct Description {
     #[serde(default)]
     pub needs: Needs,
     /// Async runtime.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
     /// True if its iterations are too long to take turns with other programs, such as a sleep of a second.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -112,100 +112,12 @@ impl PassKind {
     }
 }
 
-/// Needs of a run, by resource.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Needs {
-    /// File descriptors.
-    #[serde(default, skip_serializing_if = "Need::is_none")]
-    pub descriptors: Need,
-    /// Threads and processes besides the first one.
-    #[serde(default, skip_serializing_if = "Need::is_none")]
-    pub threads: Need,
-    /// Memory maps.
-    #[serde(default, skip_serializing_if = "Need::is_none")]
-    pub maps: Need,
-    /// Memory of the process and of the kernel, in bytes.
-    #[serde(default, skip_serializing_if = "Need::is_none")]
-    pub bytes: Need,
-    /// Address space beyond that, in bytes: what stacks reserve and do not use.
-    #[serde(default, skip_serializing_if = "Need::is_none")]
-    pub space: Need,
-}
-
-impl Needs {
-    /// Needs of the same tasks beside so many idle ones of their kind.
-    #[must_use]
-    pub fn beside(self, idle: u32) -> Needs {
-        let Needs { descriptors, threads, maps, bytes, space } = self;
-        let all = [descriptors, threads, maps, bytes, space];
-        let [descriptors, threads, maps, bytes, space] =
-            all.map(|need| Need { fixed: need.of(idle.into()), ..need });
-        Needs { descriptors, threads, maps, bytes, space }
-    }
-}
-
-impl Add for Needs {
-    type Output = Needs;
-
-    fn add(self, other: Needs) -> Needs {
-        Needs {
-            descriptors: self.descriptors + other.descriptors,
-            threads: self.threads + other.threads,
-            maps: self.maps + other.maps,
-            bytes: self.bytes + other.bytes,
-            space: self.space + other.space,
-        }
-    }
-}
-
-/// Need of one resource.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Need {
-    /// However many tasks there are.
-    #[serde(default)]
-    pub fixed: u64,
-    /// For each task.
-    #[serde(default)]
-    pub each: u64,
-}
-
-impl Need {
-    /// A need with both parts.
-    pub fn new(fixed: u64, each: u64) -> Self {
-        Need { fixed, each }
-    }
-
-    /// True if nothing is needed.
-    pub fn is_none(&self) -> bool {
-        *self == Need::default()
-    }
-
-    /// Need of so many tasks.
-    pub fn of(self, tasks: u64) -> u64 {
-        self.each.saturating_mul(tasks).saturating_add(self.fixed)
-    }
-
-    /// Most tasks that `available` allows; `None` if tasks need none of it.
-    pub fn most(self, available: u64) -> Option<u64> {
-        available.saturating_sub(self.fixed).checked_div(self.each)
-    }
-}
-
-impl Add for Need {
-    type Output = Need;
-
-    fn add(self, other: Need) -> Need {
-        Need::new(self.fixed.saturating_add(other.fixed), self.each.saturating_add(other.each))
-    }
-}
-
 /// An async runtime as it was set up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runtime {
     /// Name, such as `tokio`.
     pub name: String,
     /// Exact version, if the build knows it.
-    #[serde(default)]
     pub version: Option<String>,
     /// Scheduler, such as `multi-thread`.
     pub flavor: String,
@@ -241,10 +153,9 @@ pub enum Answer {
         /// The program and its children.
         pids: Vec<i32>,
         /// From the start of building until all tasks run.
-        #[serde(default)]
         setup_ns: Option<u64>,
         /// The very first iteration.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         first_ns: Option<u64>,
         /// The description of the command line.
         #[serde(flatten)]
@@ -255,7 +166,7 @@ pub enum Answer {
         /// The timed iterations in order, in ns.
         samples_ns: Vec<u64>,
         /// Usage of the process in them.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         /// Other distributions.
         #[serde(default, skip_serializing_if = "Extra::is_empty")]
@@ -269,7 +180,6 @@ pub enum Answer {
     /// Everything is taken down and verified.
     Ended {
         /// From the start of taking down until the last task was joined.
-        #[serde(default)]
         teardown_ns: Option<u64>,
         /// Other distributions.
         #[serde(default, skip_serializing_if = "Extra::is_empty")]
@@ -418,15 +328,5 @@ mod tests {
         assert_eq!((pids, description.tokens, description.hops), (vec![7], 1, None));
         let ran = serde_json::from_str(r#"{"at":"ran","samples_ns":[1,2]}"#).unwrap();
         assert!(matches!(ran, Answer::Ran { usage: None, .. }));
-    }
-
-    #[test]
-    fn a_need_tells_how_many_tasks_fit() {
-        let need = Need::new(10, 2);
-        assert_eq!((need.of(5), need.most(20), need.most(9)), (20, Some(5), Some(0)));
-        assert_eq!(Need::new(10, 0).most(20), None);
-        assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
-        let beside = Needs { maps: need, ..Needs::default() }.beside(7);
-        assert_eq!(beside.maps, Need::new(need.of(7), 2));
     }
 }

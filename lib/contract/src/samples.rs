@@ -12,7 +12,6 @@ const LONGEST: u64 = 3_600_000_000_000;
 #[derive(Clone, Debug)]
 pub struct Recorder {
     histogram: Histogram<u64>,
-    count: u64,
     mean: f64,
     /// Sum of the squared deviations from the mean.
     squares: f64,
@@ -25,7 +24,6 @@ impl Default for Recorder {
         Recorder {
             histogram: Histogram::new_with_bounds(1, LONGEST, 3)
                 .expect("the bounds and the precision are constants in range"),
-            count: 0,
             mean: 0.0,
             squares: 0.0,
             min: u64::MAX,
@@ -38,9 +36,8 @@ impl Recorder {
     /// Takes one sample.
     pub fn record(&mut self, sample: u64) {
         self.histogram.saturating_record(sample);
-        self.count += 1;
         let from_old_mean = sample as f64 - self.mean;
-        self.mean += from_old_mean / self.count as f64;
+        self.mean += from_old_mean / self.count() as f64;
         self.squares += from_old_mean * (sample as f64 - self.mean);
         self.min = self.min.min(sample);
         self.max = self.max.max(sample);
@@ -48,16 +45,16 @@ impl Recorder {
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.count
+        self.histogram.len()
     }
 
     /// Summary of the samples; `None` if there are none. Percentiles are exact to three digits.
     pub fn distribution(&self) -> Option<Distribution> {
         let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|q| self.histogram.value_at_quantile(q));
-        (self.count > 0).then(|| Distribution {
-            count: self.count,
+        (self.count() > 0).then(|| Distribution {
+            count: self.count(),
             mean: self.mean,
-            stddev: (self.squares / self.count as f64).sqrt(),
+            stddev: (self.squares / self.count() as f64).sqrt(),
             min: self.min,
             p50: p50.clamp(self.min, self.max),
             p90: p90.clamp(self.min, self.max),

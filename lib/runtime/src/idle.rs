@@ -28,9 +28,6 @@ pub enum IdleIn {
 /// Time for which idle tasks sleep: longer than a run.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bytes of a task that sleeps; more than was seen.
-const TIMER_TASK_BYTES: u64 = 1 << 10;
-
 impl TokioFlags {
     /// Number of idle tasks that sleep on timers: all `idle` ones, which becomes 0, or none.
     pub fn timers(self, idle: &mut u32) -> u32 {
@@ -72,9 +69,9 @@ fn wait_on_link(transport: Transport) -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Needs of so many tasks that sleep on timers.
+/// Needs of so many tasks that sleep on timers: 1 KiB each is more than was seen.
 pub fn timer_needs(timers: u32) -> Needs {
-    Needs { bytes: Need::new(u64::from(timers) * TIMER_TASK_BYTES, 0), ..Needs::default() }
+    Needs { bytes: Need::new(u64::from(timers) << 10, 0), ..Needs::default() }
 }
 
 /// Does `work` beside so many tasks that sleep on timers, and checks that they slept all the time.

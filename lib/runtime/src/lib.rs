@@ -49,13 +49,10 @@ pub enum Flavor {
     CurrentThread,
 }
 
-/// Bytes of a task that waits on a link, its registrations with epoll and the kernel's share of these
-/// included; more than was seen.
-const IO_TASK_BYTES: u64 = 4 << 10;
-
-/// Needs of tasks that wait on links.
+/// Needs of tasks that wait on links: their registrations with epoll and the kernel's share of these
+/// included, more than was seen.
 pub fn io_needs() -> Needs {
-    Needs { bytes: Need::new(0, IO_TASK_BYTES), ..Needs::default() }
+    Needs { bytes: Need::new(0, 4 << 10), ..Needs::default() }
 }
 
 /// Waits until all tasks have started.

@@ -39,14 +39,9 @@ mod tests {
         // scipy 1.17.1: stats.t.ppf(0.5 + c / 2, df)
         for (confidence, freedom, expected) in [
             (0.95, 1.0, 12.706204736174694),
-            (0.95, 2.0, 4.302652729749462),
-            (0.95, 4.0, 2.7764451051977934),
             (0.9, 7.3, 1.8829300179564308),
             (0.95, 9.0, 2.262157162798205),
-            (0.99, 9.0, 3.249835541592126),
             (0.999, 22.0, 3.792130671698437),
-            (0.95, 29.0, 2.045229642132703),
-            (0.95, 999.0, 1.9623414611334493),
             (0.95, 10000.0, 1.960201239890626),
         ] {
             close(t_critical(confidence, freedom).unwrap(), expected, 1e-9);
@@ -60,22 +55,16 @@ mod tests {
         for (t, freedom, expected) in [
             (0.0, 3.0, 1.0),
             (0.5, 1.0, 0.7048327646991335),
-            (1.0, 9.0, 0.3434363961379136),
-            (2.262157162798205, 9.0, 0.05),
             (2.1, 17.3, 0.050688223022867525),
-            (3.5, 18.0, 0.0025567273667714855),
             (8.0, 9.0, 2.2134816809400155e-05),
             (-2.0, 40.0, 0.05232234321504919),
-            (40.0, 4.0, 2.3340163226012678e-06),
             (2.5, 1000.0, 0.012578567801090807),
         ] {
             close(t_two_sided(t, freedom).unwrap(), expected, 1e-11);
         }
         // Many degrees of freedom: statrs is less accurate.
         close(t_two_sided(5.0, 1e8).unwrap(), 5.733041101267264e-07, 1e-6);
-        assert_eq!(t_two_sided(1.0, 0.5), None);
-        assert_eq!(t_two_sided(f64::NAN, 9.0), None);
-        assert_eq!(t_two_sided(f64::INFINITY, 9.0), Some(0.0));
+        assert_eq!((t_two_sided(1.0, 0.5), t_two_sided(f64::NAN, 9.0)), (None, None));
     }
 
     #[test]
@@ -83,7 +72,6 @@ mod tests {
         for confidence in [0.0, 1.0, -0.5, 95.0, f64::NAN, 1.0 - f64::EPSILON / 2.0] {
             assert_eq!(t_critical(confidence, 9.0), None, "{confidence}");
         }
-        assert_eq!(t_critical(0.95, 0.0), None);
-        assert_eq!(t_critical(0.95, f64::NAN), None);
+        assert_eq!([0.0, f64::NAN].map(|freedom| t_critical(0.95, freedom)), [None; 2]);
     }
 }

