@@ -4,6 +4,8 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib/common.sh
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
 
+answer=results/epyc-2vcpu-6.18/answer.jsonl
+
 usage() {
     cat <<EOF
 Usage: scripts/figures.sh [--check] [DOCUMENT...]
@@ -13,6 +15,8 @@ Puts figures into documents (default: README.md, docs/*.md and docs/findings/*.m
 is replaced by what the expression says of the records in results/: a jq expression with the functions of
 scripts/lib/documents.jq. One that ends with a line break fills lines, any other a part of its line. A verdict
 that its record does not bear, and a figure that the machine disturbed, are errors.
+
+The answer and its picture in README.md are those of $answer.
 
     --check    change nothing; exit status 1 if a document differs
 EOF
@@ -44,11 +48,23 @@ for file in results/*/*.jsonl; do
         jq --arg name "${name%.jsonl}" '{($name): .}'
 done | jq -s add >"$scratch/records.json"
 
-marker='(<!--= *(?<expression>.*?)-->)(?<text>.*?)(?=<!--/-->)'
 stale=()
+
+# keep NEW OLD: puts a file in the place of another that differs; with --check, says so.
+keep() {
+    cmp -s "$1" "$2" && return
+    stale+=("$2")
+    if [ "$check" ]; then
+        diff -u "$2" "$1" >&2 || true
+    else
+        cp "$1" "$2"
+    fi
+}
+
+marker='(<!--= *(?<expression>.*?)-->)(?<text>.*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do
     jq -Rrs --arg marker "$marker" --arg name "$document" '
-        "include \"documents\"; . as $all | [" +
+        "include \"documents\"; include \"claims\"; . as $all | [" +
         ([match($marker; "gs").captures[1].string
           | "($all | try (\(.)) catch error(\($name + ": " + . | tojson) + \": \" + (. | tostring)))"]
          | join(",\n")) + "]" ' "$document" >"$scratch/program.jq"
@@ -62,13 +78,14 @@ for document in "${documents[@]}"; do
                 + (if $lines then "\n" + $values[0][$i] + "\n" else $values[0][$i] end)
             | .at = $match.offset + $match.length)
         | .out + $text[.at:]' "$document" >"$scratch/filled"
-    cmp -s "$scratch/filled" "$document" && continue
-    stale+=("$document")
-    if [ "$check" ]; then
-        diff -u "$document" "$scratch/filled" >&2 || true
-    else
-        cp "$scratch/filled" "$document"
+    if [ "$(realpath -- "$document")" = "$root/README.md" ]; then
+        mkdir -p "$scratch/docs"
+        cp "$scratch/filled" "$scratch/README.md"
+        target/release/switchcost report "$answer" --splice "$scratch/README.md"
+        mv "$scratch/README.md" "$scratch/filled"
+        keep "$scratch/docs/answer.svg" docs/answer.svg
     fi
+    keep "$scratch/filled" "$document"
 done
 if [ "$check" ] && [ ${#stale[@]} -gt 0 ]; then
     fail "figures differ from their records in ${stale[*]}: run scripts/figures.sh"

@@ -46,6 +46,17 @@ def mean_interval: .quantity as $quantity
 # User and kernel memory together.
 def whole: (.user.line.slope.estimate + (.kernel.line.slope.estimate // 0)) | plain("bytes");
 
+# Kernel memory of a slope; nothing if it cannot be told from 0.
+def kernel: .kernel.line.slope as $slope
+    | if $slope == null or $slope.low <= 0 then "not distinguishable from 0" else $slope.estimate | plain("bytes") end;
+
+# What the kernel counted per hop.
+def switches: .evidence | "\(.switches | digits(3)) + \(.preemptions // 0 | digits(2)) preempted";
+def wakeups: .evidence.wakeups // 0 | digits(2);
+
+# The machine of the answer.
+def machine_line: .["\(machine)/answer"].answer.machine;
+
 # How many times a figure is the one that its row is compared with.
 def ratio: .ratio.interval;
 def times: ratio | shown("ratio");

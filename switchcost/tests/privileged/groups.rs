@@ -141,7 +141,7 @@ fn a_case_that_the_oom_killer_ends_says_so_and_the_plan_goes_on() {
     house.fake(bad, "exec tail /dev/zero");
     let run = house.run_after(&group.enter(), "").start().finish_all();
     let Some(run) = may_enter(run) else { return };
-    let run = run.expect(0);
+    let run = run.expect(1);
     assert_eq!((house.processes().len(), house.errors(good).len()), (4, 0), "{run}");
     let errors = house.errors(bad);
     assert_eq!(errors.len(), 2, "{run}");
