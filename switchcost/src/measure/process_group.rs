@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -24,14 +24,13 @@ use crate::system::oom_killer;
 use crate::system::scratch;
 use crate::system::signals;
 
-/// Time between SIGTERM and SIGKILL.
-pub(crate) const GRACE: Duration = Duration::from_secs(10);
+mod end;
+
+pub(crate) use end::Ended;
+use end::Stage;
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
-
-/// Part of a program's standard error that is told, in bytes: its end.
-const LONGEST_WORDS: u64 = 2_000;
 
 /// A program that is alive, with whatever it starts.
 #[derive(Debug)]
@@ -54,42 +53,6 @@ pub(crate) struct ProcessGroup {
     told: u32,
     kills: oom_killer::Kills,
     is_over: bool,
-}
-
-/// Step taken to end it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Nothing: its time is not up.
-    Free,
-    /// The runner was interrupted, and it got SIGTERM.
-    Interrupted,
-    /// The runner has no more questions: its input is closed, which ends it.
-    GivenUp,
-    /// Its time was up, and it got SIGTERM.
-    Overdue,
-}
-
-/// End of a program: its status and its words.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    /// Its status.
-    pub(crate) status: ExitStatus,
-    /// Cause from outside, such as a timeout.
-    pub(crate) fault: Option<String>,
-    /// End of its standard error.
-    pub(crate) words: String,
-}
-
-impl Ended {
-    /// Reason why it printed no answer: what ended it, its last words, or its status.
-    pub(crate) fn reason(&self) -> String {
-        match (&self.fault, self.words.as_str()) {
-            (Some(fault), "") => fault.clone(),
-            (Some(fault), words) => format!("{fault}; it says: {words}"),
-            (None, "") => format!("it printed no answer and ended with {}", self.status),
-            (None, words) => format!("{words} ({})", self.status),
-        }
-    }
 }
 
 impl ProcessGroup {
@@ -307,115 +270,6 @@ impl ProcessGroup {
                 return Ok(has_ended);
             }
         }
-    }
-
-    /// Does what is due to end it.
-    fn press(&mut self) -> io::Result<()> {
-        let requests = signals::requests();
-        if requests > self.told {
-            self.told = requests;
-            match requests {
-                1 => self.ask(Stage::Interrupted),
-                _ => self.force(),
-            }
-        }
-        if Instant::now() < self.deadline {
-            return Ok(());
-        }
-        match self.stage {
-            _ if self.is_killed => {
-                return Err(io::Error::other("it does not end by SIGKILL: it waits in the kernel"));
-            }
-            Stage::Free => self.ask(Stage::Overdue),
-            Stage::Interrupted | Stage::Overdue | Stage::GivenUp => self.force(),
-        }
-        Ok(())
-    }
-
-    fn ask(&mut self, stage: Stage) {
-        kill(&self.child, Signal::SIGTERM);
-        self.stage = stage;
-        self.deadline = Instant::now() + GRACE;
-    }
-
-    fn force(&mut self) {
-        kill(&self.child, Signal::SIGKILL);
-        self.is_killed = true;
-        self.deadline = Instant::now() + GRACE;
-    }
-
-    /// Closes its standard input, waits for its end, and ends whatever it has left behind.
-    ///
-    /// # Errors
-    /// Errors of the system.
-    pub(crate) fn end(&mut self) -> io::Result<Ended> {
-        self.be_patient();
-        self.close_input();
-        let mut bytes = [0; 1 << 16];
-        while !self.wait(true)? {
-            let Some(stdout) = &mut self.stdout else { continue };
-            match stdout.read(&mut bytes) {
-                Ok(0) => {
-                    // It has closed its output and goes on.
-                    self.wait(false)?;
-                    break;
-                }
-                Ok(_) => {}
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(e) => return Err(e),
-            }
-        }
-        let status = self.reap()?;
-        Ok(Ended {
-            status,
-            fault: self.fault(status),
-            words: self.words(LONGEST_WORDS)?.trim().to_owned(),
-        })
-    }
-
-    /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
-    pub(crate) fn give_up(&mut self) {
-        self.close_input();
-        if self.stage == Stage::Free {
-            self.stage = Stage::GivenUp;
-            self.deadline = self.deadline.min(Instant::now() + GRACE);
-        }
-    }
-
-    /// Ends the group and takes the status. Until that is taken, the number of the group is nobody
-    /// else's.
-    pub(crate) fn reap(&mut self) -> io::Result<ExitStatus> {
-        kill(&self.child, Signal::SIGKILL);
-        self.is_over = true;
-        self.child.wait()
-    }
-
-    fn fault(&self, status: ExitStatus) -> Option<String> {
-        let too_long = format!(
-            "timed out: it had neither answered nor ended after {:?} (--timeout)",
-            self.timeout
-        );
-        match self.stage {
-            Stage::Overdue if !self.is_killed => {
-                return Some(format!("{too_long}, and was ended by SIGTERM"));
-            }
-            Stage::Overdue => {
-                return Some(format!(
-                    "{too_long}, nor within {GRACE:?} of SIGTERM, and was killed"
-                ));
-            }
-            Stage::GivenUp => return None,
-            Stage::Free | Stage::Interrupted => {}
-        }
-        let number = status.signal()?;
-        let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
-        let killed = format!("killed by signal {number} ({name})");
-        let out_of_memory = oom_killer::Kills::now().since(self.kills.clone());
-        Some(match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
-            Some(cause) => format!("{killed}: {cause}"),
-            None if signals::received().is_some() => format!("{killed} after an interrupt"),
-            None => killed,
-        })
     }
 
     /// The last bytes of its standard error.
