@@ -60,6 +60,7 @@ impl BrigadeFlags {
 
     /// Description of the brigade, without its runtime; a [`BadUsage`] error if flags do not go together.
     pub fn describe(&self, program: &str) -> anyhow::Result<Description> {
+        self.fault.check(self.flags.tasks)?;
         self.check_room()?;
         let link = match self.transport {
             // All places are made with the channel: a token and a turn each.

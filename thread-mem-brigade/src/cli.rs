@@ -49,6 +49,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
+        self.fault.check(self.flags.tasks)?;
         let is_channel = self.transport == Transport::Mpsc;
         if self.capacity.is_some() && !is_channel {
             return Err(BadUsage::new(

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::thread;
 
 use clap::ValueEnum;
+use contract::BadUsage;
 
 /// Reads that a faulty link serves first, so that there are samples to be kept.
 const READS_BEFORE: u64 = 3;
@@ -43,6 +44,17 @@ pub enum Fault {
 }
 
 impl FaultFlags {
+    /// Checks that the chain has such a task.
+    pub fn check(&self, tasks: u32) -> anyhow::Result<()> {
+        match self.test_fault {
+            Some(TaskFault { task, .. }) if task >= tasks => Err(BadUsage::new(format!(
+                "--test-fault: there is no task {task}: the last one is {}",
+                tasks - 1
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// True if no task has a fault.
     pub fn is_none(&self) -> bool {
         self.test_fault.is_none()

@@ -107,6 +107,7 @@ impl ChainFlags {
         claim: Claim,
         needs: Needs,
     ) -> anyhow::Result<Description> {
+        self.fault.check(flags.tasks)?;
         self.check_room(claim, flags.tasks)?;
         Ok(Description {
             hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),

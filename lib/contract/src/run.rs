@@ -195,7 +195,6 @@ impl Run {
 
     /// Takes a pass back that is over, and answers the request for it.
     pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
-        pass.close();
         self.first = self.first.or(pass.first);
         if pass.is_for_runner() {
             self.answer(&Answer::Ran {
@@ -316,7 +315,9 @@ impl Pass {
     pub fn next_iteration(&mut self) -> Option<u64> {
         let settling = self.untimed > 0 && self.until.is_none_or(|until| Instant::now() < until);
         if signals::received().is_some() || (!settling && self.timed == 0) {
-            self.close();
+            if let (Some(before), Some(now)) = (self.before.take(), Usage::now()) {
+                self.usage = Some(now.since(before));
+            }
             return None;
         }
         if settling {
@@ -355,13 +356,6 @@ impl Pass {
                 Some(recorder) => recorder.record(ns),
                 None => self.samples_ns.push(ns),
             }
-        }
-    }
-
-    /// Reads the usage after the last iteration.
-    fn close(&mut self) {
-        if let (None, Some(before), Some(now)) = (self.usage, self.before, Usage::now()) {
-            self.usage = Some(now.since(before));
         }
     }
 }
