@@ -172,15 +172,17 @@ fn explain(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         let plain = styled.to_string();
         let short = shortened(&plain);
-        match short == plain && colour(io::stderr().is_terminal()) {
-            true => error.exit(),
-            false => console::say(format_args!("{}", short.trim_end())),
+        if short == plain && colour(io::stderr().is_terminal()) {
+            error.exit()
+        } else {
+            console::say(format_args!("{}", short.trim_end()))
         }
         return ExitCode::from(error.exit_code() as u8);
     }
-    let text = match colour(io::stdout().is_terminal()) {
-        true => styled.ansi().to_string(),
-        false => styled.to_string(),
+    let text = if colour(io::stdout().is_terminal()) {
+        styled.ansi().to_string()
+    } else {
+        styled.to_string()
     };
     let printed = console::print(|out| {
         out.extend_from_slice(text.as_bytes());

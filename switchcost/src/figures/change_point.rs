@@ -1,6 +1,6 @@
 //! Course of a curve: where it leaves the level that it begins at, and where its tasks fill a cache.
 //!
-//! The *level* is the middle one, by value, of the first three points, or the very first one where
+//! The *level* is the middle one, by value, of the first three points, or the very first one if
 //! the three are not alike. The *change point* is the first point from which on every point to the
 //! right end lies outside [`TOLERANCE`] of the level, on the same side, with an interval that shares no
 //! value with that of the level. So one stray point changes nothing, and neither does noise.
@@ -27,7 +27,7 @@ pub struct Course {
     pub level: f64,
     /// The last point before the change point, and the change point.
     pub change: Option<(u64, u64)>,
-    /// Where there is none: the point farthest from the level of those that have left it, and its value
+    /// If there is none: the point farthest from the level of those that have left it, and its value
     /// divided by the level.
     pub stray: Option<(u64, f64)>,
     /// The value at the right end, divided by the level.
@@ -35,7 +35,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Describes a curve by its points in ascending order; `None` under three points, or where a value
+    /// Describes a curve by its points in ascending order; `None` under three points, or if a value
     /// has no interval or is not positive and finite.
     pub fn of(points: &[(u64, Estimate)]) -> Option<Self> {
         let usable =
@@ -65,7 +65,7 @@ fn level(points: &[(u64, Estimate)]) -> Option<Estimate> {
     Some(if alike { middle } else { points[0].1 })
 }
 
-/// Side of the level that a value is on; equal where it is near it or cannot be told from it.
+/// Side of the level that a value is on; equal if it is near it or cannot be told from it.
 fn side(of: &Estimate, level: &Estimate) -> Ordering {
     let bounds = |e: &Estimate| e.interval.map_or((e.value, e.value), |i| (i.low, i.high));
     let ((low, high), (level_low, level_high)) = (bounds(of), bounds(level));
@@ -90,7 +90,7 @@ pub struct Overtaking {
 
 impl Overtaking {
     /// Compares two series by the ratios of their times, of the first by the second, in ascending order;
-    /// `None` where no interval tells that one was behind before and ahead up to the end.
+    /// `None` if no interval tells that one was behind before and ahead up to the end.
     pub fn of(names: [&str; 2], ratios: &[(u64, Estimate)]) -> Option<Self> {
         let side = |(_, ratio): &(u64, Estimate)| match ratio.interval {
             Some(i) if i.high < 1.0 => Ordering::Less,
@@ -137,7 +137,7 @@ pub struct FullCache {
 }
 
 impl Held {
-    /// What the tasks of these runs hold; `None` where the runs do not tell, or the memory does
+    /// What the tasks of these runs hold; `None` if the runs do not tell, or the memory does
     /// not grow with the number of tasks.
     pub fn of(name: &str, runs: &[&Record]) -> Option<Self> {
         let (tasks, gains): (Vec<f64>, Vec<f64>) =

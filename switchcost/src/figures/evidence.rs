@@ -1,11 +1,10 @@
 //! What the counters of a case's runs say of its figure: whether a hop is what its name claims.
 //!
-//! The kernel counts the switches of each process (getrusage(2)) around the timed iterations, and
-//! the interrupts by which one CPU wakes another. A hand-over between threads or processes must
-//! show a switch a hop, and no more than one voluntary one: who hands the token on has nothing else
-//! to do. It may be preempted once by whom it woke, before it waits; more often is no hand-over. Tasks
-//! of a runtime, and one thread by itself, must show none; but where a runtime has several workers, and these wait for each other, their switches
-//! are what it does and no contradiction.
+//! The kernel counts the switches of each process (getrusage(2)) around the timed iterations, and the interrupts
+//! by which one CPU wakes another. A hand-over between threads or processes must show a switch a hop, and at
+//! most one voluntary one: the thread that hands the token on has nothing else to do. The thread that it wakes may
+//! preempt it once before it waits. Tasks of a runtime, and one thread by itself, must show none. If a runtime has
+//! several workers that wait for each other, their switches are what it does, and no contradiction.
 
 use std::fmt;
 
@@ -18,13 +17,13 @@ use serde::Serialize;
 pub struct Evidence {
     /// Voluntary switches: a thread waited for something.
     pub switches: f64,
-    /// Involuntary switches: a thread that could have gone on had to make way.
+    /// Involuntary switches: a thread was preempted.
     pub preemptions: f64,
-    /// Interrupts by which one CPU called another, of the whole system; `None` where unknown.
+    /// Interrupts by which one CPU called another, of the whole system; `None` if unknown.
     pub wakeups: Option<f64>,
-    /// Moves of a thread from one CPU to another; `None` where unknown.
+    /// Moves of a thread from one CPU to another; `None` if unknown.
     pub migrations: Option<f64>,
-    /// System calls, where they were counted (`--counters`, or by the program's own event loop).
+    /// System calls, if they were counted (`--counters`, or by the program's own event loop).
     pub calls: Option<f64>,
     /// Hops for each time that an event loop entered the kernel, to ask what is ready for one: with several tokens in
     /// flight one answer may serve several hops.
@@ -97,12 +96,12 @@ const TOLERANCE: f64 = 0.1;
 /// system call takes longer.
 const NO_KERNEL: f64 = 30.0;
 
-/// Time that a tick of the kernel's count of CPU time stands for, in ns, where it is longest (CONFIG_HZ of
+/// Time that a tick of the kernel's count of CPU time stands for, in ns, at its longest (CONFIG_HZ of
 /// 100): fewer hops than make up one at [`NO_KERNEL`] each tell nothing.
 const TICK: f64 = 1e7;
 
 impl Evidence {
-    /// What the runs of a case show; `None` where nothing is handed over or nothing was counted.
+    /// What the runs of a case show; `None` if nothing is handed over or nothing was counted.
     pub(crate) fn of(runs: &[&Record], metric: &Metric) -> Option<Self> {
         if !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
             return None;
@@ -139,7 +138,7 @@ impl Evidence {
     }
 }
 
-/// Events of these names per hop; `None` where none of them was counted.
+/// Events of these names per hop; `None` if none of them was counted.
 fn counted(run: &Record, names: &[&str]) -> Option<f64> {
     let events = &run.counters.as_ref()?.events;
     let found = names.iter().filter_map(|&name| events.get(name));
@@ -148,7 +147,7 @@ fn counted(run: &Record, names: &[&str]) -> Option<f64> {
 }
 
 /// Verdict on counts per hop; `at_once` are the tokens in flight and the threads of the runtime that run
-/// tasks, 1 where there is none.
+/// tasks, 1 if there is none.
 fn verdict(
     claim: Claim,
     (switches, preemptions): (f64, f64),

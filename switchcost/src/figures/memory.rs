@@ -69,9 +69,10 @@ pub fn no_slope(runs: &[&Record]) -> &'static str {
         let at_rest = record.memory.and_then(|memory| memory.held);
         at_rest.is_some_and(|memory| memory.resident.is_some())
     };
-    match runs.iter().any(is_known) {
-        true => "too few task counts for a slope",
-        false => "the memory is unknown: /proc/PID/smaps_rollup could not be read",
+    if runs.iter().any(is_known) {
+        "too few task counts for a slope"
+    } else {
+        "the memory is unknown: /proc/PID/smaps_rollup could not be read"
     }
 }
 
@@ -150,8 +151,8 @@ impl Fit {
         self.line.slope.low > 0.0
     }
 
-    /// How much steeper the upper half is than the lower, as a share of that, where it is no
-    /// line: where the halves differ by more than chance, and by more than 5 %.
+    /// How much steeper the upper half is than the lower, as a share of that, if it is no
+    /// line: if the halves differ by more than chance, and by more than 5 %.
     pub fn bends(&self) -> Option<f64> {
         let halves = self.halves.filter(|halves| halves.differ)?;
         halves.bend().filter(|bend| bend.abs() > WORTH_A_WORD)

@@ -292,7 +292,7 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// Counts events in a further run: a tenth of the iterations, but a hundred where there are as many,
+    /// Counts events in a further run: a tenth of the iterations, but a hundred if there are as many,
     /// since counts hardly vary.
     fn count(&mut self, session: &mut Session) -> Result<(), Fault> {
         let iters = self.seat.case.iters;

@@ -95,7 +95,7 @@ impl Pace {
 }
 
 /// Removes the cases of which a single one would take most of the time that is left, and returns their names.
-/// All others stay, even where the sum is too much: a host that was busy in the first round seldom stays so.
+/// All others stay, even if the sum is too much: a host that was busy in the first round seldom stays so.
 pub fn retain(
     cases: &mut Vec<Case>,
     walls: &[Option<Wall>],

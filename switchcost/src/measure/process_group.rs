@@ -195,7 +195,7 @@ impl ProcessGroup {
         self.stdin = None;
     }
 
-    /// The next line of its standard output; `None` where it has ended without one.
+    /// The next line of its standard output; `None` if it has ended without one.
     ///
     /// # Errors
     /// A line that is too long, and what the system reports.
@@ -225,7 +225,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Waits for output; false where there is no more.
+    /// Waits for output; false if there is no more.
     fn fill(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 1 << 16];
         loop {
@@ -246,7 +246,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Sleeps until the program has ended (true), or, where output is wanted, until there is some.
+    /// Sleeps until the program has ended (true), or, if output is wanted, until there is some.
     /// Ends it when its time is up, or when the runner is to stop.
     fn wait(&mut self, for_output: bool) -> io::Result<bool> {
         loop {
@@ -308,7 +308,7 @@ pub(crate) fn command(program: &Executable) -> Command {
     command
 }
 
-/// Sends a signal to a child's group. It can only fail where the group has ended.
+/// Sends a signal to a child's group. It can only fail if the group has ended.
 fn kill(child: &Child, signal: Signal) {
     let _ = killpg(Pid::from_raw(child.id() as i32), signal);
 }

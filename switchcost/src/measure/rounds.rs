@@ -131,14 +131,14 @@ impl Rounds {
     /// stored as soon as it has ended; a signal ends it early, and then it is stored as interrupted.
     ///
     /// # Errors
-    /// When nothing was measured; where something was, [`Rounds::conclude`] tells the error, when that
+    /// When nothing was measured; if something was, [`Rounds::conclude`] tells the error, when that
     /// is printed. A program that fails is a record with an error.
     pub fn run(&mut self, cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
         let all = |_: u32, cases: &[Case], _: &mut [Record]| vec![true; cases.len()];
         self.run_some(cases, budget, &pacing::PLAN, all)
     }
 
-    /// The same where `wanted` says before each round which cases take part in it; without any it ends.
+    /// The same, but `wanted` says before each round which cases take part in it; without any it ends.
     ///
     /// # Errors
     /// As [`Rounds::run`].
@@ -242,7 +242,7 @@ impl Rounds {
         }
     }
 
-    /// Runs one round as far as no signal ends it. Returns the time of each case; `None` where it was not
+    /// Runs one round as far as no signal ends it. Returns the time of each case; `None` if it was not
     /// run.
     fn run_round(
         &mut self,
@@ -401,7 +401,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// The same where failures are verdicts of their own.
+    /// The same if failures are verdicts of their own.
     ///
     /// # Errors
     /// When the file has gone, or what has ended the run before its time.

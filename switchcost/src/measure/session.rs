@@ -48,7 +48,7 @@ pub struct Ready {
 pub struct Ran {
     /// Timed iterations in order, in ns.
     pub samples: Vec<u64>,
-    /// Usage of the process meanwhile, where it counts its own.
+    /// Usage of the process meanwhile, if it counts its own.
     pub usage: Option<Usage>,
     /// Other distributions that it measured.
     pub extra: Extra,
@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// Has it iterate; fewer times where it was asked to end.
+    /// Has it iterate; fewer times if it was asked to end.
     ///
     /// # Errors
     /// Says what it does instead.

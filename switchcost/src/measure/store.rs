@@ -28,7 +28,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a file for appending; where none is named, makes a new one in this folder, called by
+    /// Opens a file for appending; if none is named, makes a new one in this folder, called by
     /// the date.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Store {
         Store::open_or_dated(path, "switchcost")
     }
 
-    /// The same where a new file is called otherwise.
+    /// The same if a new file is called otherwise.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -72,7 +72,7 @@ impl Store {
         bail!("every name for a file of records is taken: name one by --out")
     }
 
-    /// Opens a file for appending, and makes it where it is not there.
+    /// Opens a file for appending, and makes it if it is not there.
     ///
     /// # Errors
     /// When it cannot be opened for writing.

@@ -199,7 +199,7 @@ impl Watch {
     }
 }
 
-/// Probes the speed of a CPU; `None` where this process may not use it.
+/// Probes the speed of a CPU; `None` if this process may not use it.
 fn probe_on(cpu: u32) -> Option<u32> {
     let mut set = CpuSet::new();
     set.set(cpu as usize).ok()?;

@@ -71,11 +71,12 @@ impl Selection {
             return Ok(());
         };
         cases.retain(|case| case.matches(filter));
-        match cases.is_empty() {
-            false => Ok(()),
-            true => Err(BadUsage::new(format!(
+        if cases.is_empty() {
+            Err(BadUsage::new(format!(
                 "--filter: no case has '{filter}' in its section, row or column; `switchcost run --list` shows all"
-            ))),
+            )))
+        } else {
+            Ok(())
         }
     }
 }
@@ -230,8 +231,9 @@ fn nothing_left(cuts: &[Cut], over: &str) -> anyhow::Error {
         return BadUsage::new(format!("none of the programs has a flag --{over}"));
     }
     let limits = |cut: &Cut| matches!(cut.answer, Feasibility::TooMuch { .. });
-    match cuts.iter().any(limits) {
-        true => anyhow::anyhow!("the limits of this system allow no point of this sweep"),
-        false => BadUsage::new("none of the programs takes these flags"),
+    if cuts.iter().any(limits) {
+        anyhow::anyhow!("the limits of this system allow no point of this sweep")
+    } else {
+        BadUsage::new("none of the programs takes these flags")
     }
 }

@@ -103,10 +103,7 @@ impl Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    match args.list {
-        true => list(args),
-        false => conclude(&mut measure(args)?, args.format, args.full),
-    }
+    if args.list { list(args) } else { conclude(&mut measure(args)?, args.format, args.full) }
 }
 
 /// Runs the plan.
@@ -148,6 +145,6 @@ fn conclude(rounds: &mut Rounds, format: Format, full: bool) -> anyhow::Result<(
             console::shell_word(&rounds.store().path().to_string_lossy())
         ));
     }
-    // Where the records are is said also where nothing could be printed.
+    // Where the records are is said even if nothing could be printed.
     printed.and(rounds.conclude())
 }

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     command: ProgramArgs,
 }
 
-/// Timed iterations where nobody says how many.
+/// Timed iterations if nobody says how many.
 const ITERATIONS: u64 = 1000;
 
 /// The answer for programs.

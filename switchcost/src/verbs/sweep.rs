@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
-    /// About how many hops each process times, or creations where nothing is handed over; three
+    /// About how many hops each process times, or creations if nothing is handed over; three
     /// iterations at least
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     hops: u64,
@@ -83,9 +83,10 @@ enum Placement {
 /// A metric that a single process has.
 fn figure(text: &str) -> Result<Metric, String> {
     let metric: Metric = text.parse()?;
-    match metric.is_slope() {
-        true => Err("a slope is a figure of many processes; write system-per-task".to_owned()),
-        false => Ok(metric),
+    if metric.is_slope() {
+        Err("a slope is a figure of many processes; write system-per-task".to_owned())
+    } else {
+        Ok(metric)
     }
 }
 
@@ -118,12 +119,15 @@ fn named(text: &str) -> Result<Swept, String> {
     match Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0)) {
         // Of times without a unit nobody could tell which was meant.
         Ok(range) => Ok(Swept { unit: "ns", ..Swept::number(name, range) }),
-        Err(of_times) => match range.contains(char::is_alphabetic) {
-            true => Range::parse(range, |end| Some(end.parse::<Bytes>().ok()?.0))
-                .map(|range| Swept::number(name, range))
-                .map_err(|_| of_times),
-            false => Ok(Swept::number(name, range.parse()?)),
-        },
+        Err(of_times) => {
+            if range.contains(char::is_alphabetic) {
+                Range::parse(range, |end| Some(end.parse::<Bytes>().ok()?.0))
+                    .map(|range| Swept::number(name, range))
+                    .map_err(|_| of_times)
+            } else {
+                Ok(Swept::number(name, range.parse()?))
+            }
+        }
     }
 }
 

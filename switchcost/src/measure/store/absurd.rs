@@ -61,10 +61,7 @@ fn numbers(name: &str, value: &Value) -> Result<(), String> {
 }
 
 fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
-    match holds {
-        true => Ok(()),
-        false => Err(otherwise()),
-    }
+    if holds { Ok(()) } else { Err(otherwise()) }
 }
 
 /// Rules of any distribution.

@@ -132,9 +132,10 @@ fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8], is_whole: bool) -> Result<T, S
         // Each line is a text of its own to the parser, so that its line number is always 1.
         let place = format!(" at line {} column {}", e.line(), e.column());
         let what = e.to_string().replace(&place, "");
-        match e.is_eof() && !is_whole {
-            true => "it is cut short: the disk was full, or the writer was stopped".to_owned(),
-            false => format!("{what} (column {})", e.column()),
+        if e.is_eof() && !is_whole {
+            "it is cut short: the disk was full, or the writer was stopped".to_owned()
+        } else {
+            format!("{what} (column {})", e.column())
         }
     })
 }
