@@ -38,10 +38,10 @@ use contract::message::{Claim, Description, Need, Needs};
 use contract::samples::Recorder;
 use contract::units::Span;
 use contract::{Defaults, Flags, Pass, Program, Run};
-use runtime::{Flavor, RuntimeFlags, WorkerCounts};
+use runtime::{RuntimeFlags, WorkerCounts};
 use schedule::Schedule;
 use task::{ShortTask, Times, multiply};
-use threads::{Placement, worker_needs};
+use threads::worker_needs;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Handle, Runtime};
@@ -107,11 +107,7 @@ impl Program for Cli {
 
 impl Cli {
     fn runtime(&self) -> RuntimeFlags {
-        RuntimeFlags {
-            flavor: Flavor::MultiThread,
-            workers: Some(self.workers),
-            placement: Placement::Free,
-        }
+        RuntimeFlags::multi_thread(Some(self.workers))
     }
 }
 
