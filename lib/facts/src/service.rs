@@ -1,7 +1,7 @@
 //! A process that somebody else runs, watched for a while through /proc: what its threads did.
 //!
-//! Switches and CPU time of a thread that ends between two looks are lost up to the last look at it; the CPU time of
-//! the whole process is not.
+//! Switches of a thread that begins and ends between two looks are lost; the CPU time of the whole process is not,
+//! and tells how much was.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -6,9 +6,12 @@ use facts::Quantity;
 
 use super::layout::{width, wrapped};
 use super::{Grid, counts, share};
-use crate::figures::number::{number, range, short};
+use crate::figures::number::{number, percent, range, short};
 use crate::system::console::plain_line;
 use crate::views::service::{LITTLE, LITTLE_OF_MACHINE, MUCH, ServiceCost, ServiceVerdict};
+
+/// Share of the CPU time that must have been seen thread by thread, or it is said.
+const MOST_SEEN: f64 = 0.95;
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 4;
@@ -60,6 +63,12 @@ pub(crate) fn text(cost: &ServiceCost, by: &str, out: &mut impl Write) -> io::Re
             "{} thread{s} hold{} at least {threads}; as many tasks {tasks}.",
             service.threads,
             if service.threads == 1 { "s" } else { "" }
+        ));
+    }
+    if cost.seen < MOST_SEEN {
+        lines.push(format!(
+            "Threads that came and went took {} of its CPU time: their switches are estimated by it.",
+            percent(1.0 - cost.seen)
         ));
     }
     lines.push(match cost.verdict {

@@ -19,8 +19,10 @@ pub(crate) const MUCH: f64 = 0.5;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServiceCost {
     pub(crate) service: Service,
-    /// Voluntary switches a second.
+    /// Voluntary switches a second, those of threads that were not seen included.
     pub(crate) switches: f64,
+    /// Share of its CPU time that the threads which were seen twice account for.
+    pub(crate) seen: f64,
     /// CPUs in use.
     pub(crate) cpus: f64,
     /// CPU time of a hand-over between threads, and between tasks, in ns.
@@ -53,9 +55,7 @@ impl ServiceCost {
         hand_overs: &[HandOver],
         all_cpus: usize,
     ) -> Option<Self> {
-        let seconds = service.elapsed_ns as f64 / 1e9;
-        let voluntary: u64 = service.groups.iter().map(|group| group.voluntary).sum();
-        let switches = voluntary as f64 / seconds;
+        let (switches, seen) = switches(&service);
         let cpus = service.cpu_ns as f64 / service.elapsed_ns as f64;
         let of = |scheduler| hand_over::cost(hand_overs, None, scheduler).map(|cost| cost.cpu);
         let per_hop = [of(None)?, of(Some(Scheduler::Multi))?];
@@ -71,6 +71,7 @@ impl ServiceCost {
         Some(ServiceCost {
             service,
             switches,
+            seen,
             cpus,
             per_hop,
             switching,
@@ -80,6 +81,15 @@ impl ServiceCost {
             verdict,
         })
     }
+}
+
+/// Voluntary switches a second, and the share of the CPU time that was seen thread by thread. What the other threads
+/// did, which came and went between two looks, is taken to be like it.
+fn switches(service: &Service) -> (f64, f64) {
+    let counted: u64 = service.groups.iter().map(|group| group.voluntary).sum();
+    let cpu: u64 = service.groups.iter().map(|group| group.cpu_ns).sum();
+    let seen = if cpu == 0 { 1.0 } else { (cpu as f64 / service.cpu_ns as f64).min(1.0) };
+    (counted as f64 / (service.elapsed_ns as f64 / 1e9) / seen, seen)
 }
 
 fn verdict(of_its_time: Range, of_machine: Range, in_use: f64) -> ServiceVerdict {
@@ -94,7 +104,28 @@ fn verdict(of_its_time: Range, of_machine: Range, in_use: f64) -> ServiceVerdict
 
 #[cfg(test)]
 mod tests {
+    use facts::service::ThreadGroup;
+
     use super::*;
+
+    #[test]
+    fn threads_that_came_and_went_count_by_their_cpu_time() {
+        let group = |cpu_ns| ThreadGroup { voluntary: 30, cpu_ns, ..ThreadGroup::default() };
+        let service = |cpu_ns| Service {
+            name: String::new(),
+            elapsed_ns: 2_000_000_000,
+            groups: vec![group(20), group(5)],
+            threads: 2,
+            cpu_ns,
+            resident: None,
+            kernel: None,
+            has_ended: false,
+        };
+        assert_eq!(switches(&service(100)), (120.0, 0.25));
+        assert_eq!(switches(&service(25)), (30.0, 1.0));
+        // The clocks of a process and of its threads are read one after the other.
+        assert_eq!(switches(&service(24)), (30.0, 1.0));
+    }
 
     #[test]
     fn a_verdict_is_of_the_whole_range() {
