@@ -33,7 +33,9 @@ const (
 	// The backlog that ends a run: so much work for each CPU that serves, or so many tasks.
 	backlogTime, backlogTasks = 100 * time.Millisecond, 200
 	lead                      = 5
-	enough, growing           = 1000, 25
+	// A backlog grows if it is more than one of so many tasks in each quarter of a window that is long enough. One
+	// window may be so because others use the CPUs: two in a row end the run.
+	enough, growing, grownInARow = 1000, 25, 2
 )
 
 func main() {
@@ -128,7 +130,7 @@ func measure(run *contract.Run) error {
 
 // accept starts the tasks of each arrival.
 func (w *window) accept(pipe *os.File) {
-	bytes, taken, isGrowing := make([]byte, 4096), 0, w.arrivals >= enough
+	bytes, taken, isGrowing, grown := make([]byte, 4096), 0, w.arrivals >= enough, 0
 	for {
 		count, err := pipe.Read(bytes)
 		if err != nil {
@@ -145,14 +147,17 @@ func (w *window) accept(pipe *os.File) {
 			if arrived%((w.arrivals+3)/4) == 0 {
 				isGrowing = isGrowing && backlog*growing > int64(arrived*w.atOnce)
 			}
-			isLast := arrived == w.arrivals
-			if backlog > w.limit || isLast && isGrowing {
-				w.over <- fmt.Errorf("the backlog grew to %d tasks: a load of %d %%, and what it costs to serve it, "+
-					"is more than the CPUs can do", backlog, *load)
-				return
-			}
-			if isLast {
+			if arrived == w.arrivals {
+				grown++
+				if !isGrowing {
+					grown = 0
+				}
 				isGrowing = w.arrivals >= enough
+			}
+			if backlog > w.limit || grown == grownInARow {
+				w.over <- fmt.Errorf("the backlog grew to %d tasks: a load of %d %%, and what it costs to serve it, "+
+					"is more than the CPUs can do: lower --load", backlog, *load)
+				return
 			}
 		}
 	}

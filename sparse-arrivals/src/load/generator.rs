@@ -23,6 +23,9 @@ const ENOUGH: usize = 1000;
 /// Share of the tasks of a window that wait or run, one of so many, at each of its quarters, if it grows.
 const GROWING: u64 = 25;
 
+/// Windows in a row whose backlog grows that end a run: in one, others may have used the CPUs.
+const GROWN: u32 = 2;
+
 /// An open loop.
 #[derive(Debug)]
 pub(super) struct Generator {
@@ -35,12 +38,14 @@ pub(super) struct Generator {
     late: Vec<u64>,
     /// Tasks of all windows.
     submitted: u64,
+    /// Windows in a row in which the backlog grew.
+    grown: u32,
 }
 
 impl Generator {
     pub(super) fn new(plan: Plan, cpus: Cpus, window: &'static Window) -> Self {
         let zeros = || vec![0; plan.arrivals];
-        Generator { plan, cpus, window, due: zeros(), late: zeros(), submitted: 0 }
+        Generator { plan, cpus, window, due: zeros(), late: zeros(), submitted: 0, grown: 0 }
     }
 
     /// All passes, on the generator's own CPU; what serves was started before.
@@ -100,7 +105,8 @@ impl Generator {
                 return Ok(false);
             }
         }
-        if is_growing {
+        self.grown = if is_growing { self.grown + 1 } else { 0 };
+        if self.grown >= GROWN {
             let backlog = self.submitted - self.window.ended()?;
             let tasks = self.window.len();
             bail!("the backlog grew to {backlog} of {tasks} tasks: {}", self.plan.too_much());
@@ -138,6 +144,15 @@ impl Generator {
         Ok(all.saturating_sub(cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID)?))
     }
 
+    /// Times of a window's tasks from their scheduled arrival to the start and to the end.
+    fn latencies(&self) -> impl Iterator<Item = anyhow::Result<[u64; 2]>> {
+        self.window.times().enumerate().map(|(place, times)| {
+            let (Times { started, ended }, due) = (times?, self.due[place / self.plan.at_once]);
+            ensure!(started >= due, "task {place} started before it had arrived");
+            Ok([started - due, ended - due])
+        })
+    }
+
     /// Checks the tasks of a window, adds what they took, and returns the sample: the 99th percentile from
     /// the scheduled arrival to the start.
     fn sum_up(
@@ -151,16 +166,14 @@ impl Generator {
         let tasks = (self.due.len() - lead) * self.plan.at_once;
         let (mut to_start, mut to_end) = (Vec::with_capacity(tasks), Vec::with_capacity(tasks));
         let mut last = begun;
-        for (place, times) in self.window.times().enumerate() {
-            let (Times { started, ended }, arrival) = (times?, place / self.plan.at_once);
-            let due = self.due[arrival];
-            ensure!(started >= due, "task {place} started before it had arrived");
-            last = last.max(ended);
+        for (place, latency) in self.latencies().enumerate() {
+            let ([start, end], arrival) = (latency?, place / self.plan.at_once);
+            last = last.max(self.due[arrival] + end);
             if arrival >= lead {
-                to_start.push(started - due);
-                to_end.push(ended - due);
+                to_start.push(start);
+                to_end.push(end);
                 if pass.is_timed() {
-                    sums.in_task.record(ended - started);
+                    sums.in_task.record(end - start);
                 }
             }
         }

@@ -17,7 +17,7 @@
 //! is late, `to_start` is late too.
 //!
 //! CPU time and switches of the process include the generator's. A load that what serves cannot do, its own
-//! cost included, is an error: the backlog passes 100 ms of work, or grows through all of a window.
+//! cost included, is an error: the backlog passes 100 ms of work, or grows through two windows in a row.
 //!
 //! Not to be taken for a network server: an arrival is a store, a system call or a byte in a pipe. A CPU
 //! whose hyperthread neighbour is the generator's is slower than others.
@@ -131,7 +131,7 @@ impl Plan {
     /// What a backlog says of the load.
     fn too_much(&self) -> String {
         format!(
-            "a load of {} %, and what it costs to serve it, is more than the CPUs can do",
+            "a load of {} %, and what it costs to serve it, is more than the CPUs can do: lower --load",
             self.load
         )
     }

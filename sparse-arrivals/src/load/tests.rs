@@ -1,4 +1,4 @@
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 
 use super::super::window::STALL;
 use super::*;
@@ -63,9 +63,33 @@ fn a_window_that_takes_too_long_is_refused_with_the_largest_that_fits() {
     plan(600).check().unwrap();
 }
 
+#[test]
+fn a_backlog_that_grows_through_two_windows_ends_the_run() {
+    let plan = Plan { limit: u64::MAX, ..Plan::new(100, 2000, 1, 1000, 1) };
+    let window = Window::new(plan.arrivals, 0, false);
+    let mut generator = Generator::new(plan, Cpus::allowed().unwrap(), window);
+    // All tasks of a window run, or none does.
+    let mut arrive = |is_served: bool| {
+        let submit = |task: Task| {
+            if is_served {
+                task.run();
+            }
+            Ok(())
+        };
+        generator.due.fill(0);
+        let arrived = generator.arrive(window.now(), &mut { submit });
+        // Those that did not run are not waited for.
+        generator.submitted = window.ended().unwrap();
+        arrived
+    };
+    assert!(arrive(false).unwrap() && arrive(true).unwrap() && arrive(false).unwrap());
+    let error = arrive(false).unwrap_err().to_string();
+    assert!(error.contains("the backlog grew to 2000 of 2000 tasks"), "{error}");
+}
+
 /// In a stall nothing starts, but tasks go on arriving. Each that arrives in one has to be at least as late as
-/// what is left of the stall; a generator that waits for an answer, or a time that starts with the
-/// submission, would lose them.
+/// what is left of the stall, though the generator is stuck meanwhile: times that began with the submission would lose
+/// them.
 #[test]
 fn a_stall_shows_as_often_as_the_schedule_says() {
     // An arrival every 200 µs on average, for 0.8 s: eight stalls with some five arrivals each.
@@ -74,7 +98,7 @@ fn a_stall_shows_as_often_as_the_schedule_says() {
     let cpus = Cpus::allowed().unwrap();
     let mut generator = Generator::new(plan, cpus, window);
     draw(0, generator.plan.gap, &mut generator.due);
-    let (submit, submitted) = channel::<Task>();
+    let (submit, submitted) = sync_channel::<Task>(0);
     let server = thread::spawn(move || submitted.into_iter().for_each(Task::run));
     let begun = window.now();
     let drawn = generator.due.clone();
@@ -85,10 +109,10 @@ fn a_stall_shows_as_often_as_the_schedule_says() {
 
     let left_of_stall = |due: u64| STALL[1].saturating_sub(due % STALL[0]);
     let expected = drawn.iter().filter(|&&offset| left_of_stall(begun + offset) > 0).count();
-    let times = window.times().map(Result::unwrap);
-    let late = times.zip(&generator.due).filter(|(times, due)| {
-        let left = left_of_stall(**due);
-        left > 0 && times.started - **due >= left
+    let latencies = generator.latencies().map(Result::unwrap);
+    let late = latencies.zip(&drawn).filter(|([to_start, _], offset)| {
+        let left = left_of_stall(begun + **offset);
+        left > 0 && *to_start >= left
     });
     assert_eq!(late.count(), expected);
     // Forty or so, whenever it begins.
