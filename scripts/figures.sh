@@ -61,10 +61,10 @@ keep() {
     fi
 }
 
-marker='(<!--= *(?<expression>.*?)-->)(?<text>.*?)(?=<!--/-->)'
+marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do
     jq -Rrs --arg marker "$marker" --arg name "$document" '
-        "include \"documents\"; include \"claims\"; . as $all | [" +
+        "include \"figures\"; include \"languages\"; include \"documents\"; include \"claims\"; . as $all | [" +
         ([match($marker; "gs").captures[1].string
           | "($all | try (\(.)) catch error(\($name + ": " + . | tojson) + \": \" + (. | tostring)))"]
          | join(",\n")) + "]" ' "$document" >"$scratch/program.jq"

@@ -23,8 +23,8 @@ use hyper_util::rt::TokioIo;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
-use runtime::{Flavor, RuntimeFlags};
-use threads::{Placement, process};
+use runtime::RuntimeFlags;
+use threads::process;
 
 use crate::content::{Content, Peak};
 
@@ -82,8 +82,7 @@ fn live(detached: nix::Result<()>, listener: TcpListener, content: Content) -> i
         // SAFETY: it ends the process, and runs nothing of the parent's.
         unsafe { libc::_exit(1) }
     }));
-    let flags =
-        RuntimeFlags { flavor: Flavor::MultiThread, workers: None, placement: Placement::Free };
+    let flags = RuntimeFlags::multi_thread(None);
     let served = detached.map_err(anyhow::Error::from).and_then(|()| {
         listener.set_nonblocking(true)?;
         flags.build(true)?.block_on(serve(listener, content))

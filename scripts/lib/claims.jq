@@ -13,7 +13,7 @@ def ratio_row($claim; $theirs; figure): [$claim, ($theirs | tostring), (figure |
 def pinned: "pinned to one CPU";
 def hop($row; $column): at("claims"; "Over socket"; $row; $column);
 def channel($row; $column): at("claims"; "Over channels"; $row; $column);
-def created($row): at("claims"; "Creation"; $row; "unpinned");
+def created($row): at("answer"; "Creation"; $row);
 def resting($row): at("claims"; "Memory of a task at rest, with"; $row);
 def used($row; $depth): at("claims"; "Memory of a task at rest that"; $row; $depth);
 def switched($row): at("peers"; "A switch over pipes"; $row; "unpinned");
@@ -27,34 +27,36 @@ def spinning($row): at("blocking"; "Over the operation's length"; $row; "1 ms");
 def body($row; $column): at("body"; "16 bodies"; $row; $column);
 def bodies($row; $column): at("sleepers"; "Bodies"; $row; $column);
 def million($row; $column): at("sleepers"; "A million"; $row; $column);
-def everyday($row): at("everyday"; "Everyday"; $row);
-def over_pipes($row; $column): at("everyday"; "Switch"; $row; $column);
+def everyday($row): at("answer"; "Everyday"; $row);
+def over_pipes($row; $column): at("answer"; "Switch"; $row; $column);
 
 def tokio_128: "since Tokio 1.29 and 1.32, which align tasks and descriptors to 128 bytes ([memory](findings/memory.md))";
 
 def headlines: claims(
     ["on one CPU \"the speed advantage of async disappears\": threads ÷ tasks, socket pairs", "0.95",
-        (hop("thread"; pinned) | times), (hop("thread"; pinned) | ratio | no_longer(0.95))],
-    ratio_row("creating a thread ÷ creating a task"; 57; created("thread")),
+        (hop("thread"; pinned) | times), (hop("thread"; pinned) | ratio | not_here(0.95))],
+    ["creating a thread ÷ creating a task", "57",
+        "\(created("thread") | times); \(at("xeon-2vcpu-6.18/answer"; "Creation"; "thread") | times) on the Xeon",
+        (at("xeon-2vcpu-6.18/answer"; "Creation"; "thread") | ratio | about(57)) + " on the Xeon, more here"],
     ["a thread holds 10 KiB of the kernel's memory", "10 KiB", (resting("thread") | kernel),
         (resting("thread") | .kernel.line.slope | never_did(10 * 1024)) + ": its kernel stack alone is 16 KiB"],
     ["a task holds 0.4 KiB, a thread 20 times as much", "20",
-        "\(resting("task") | mean), \(resting("thread") | times)", (resting("thread") | ratio | no_longer(20)) + ", " + tokio_128],
+        "\(resting("task") | mean), \(times(resting("thread"); resting("task")))", (over(resting("thread"); resting("task")) | no_longer(20)) + ", " + tokio_128],
     ["Tokio's channels use futexes to wake tasks", "yes",
-        "2 calls in 5,100 hops: `strace -f -c -e trace=futex async-mem-brigade --tasks 50 --iters 100`", "never did"],
+        "2 calls in 5,100 hops: `strace -f -c -e trace=futex target/release/async-mem-brigade --tasks 50 --iters 100`", "never did"],
     ["io_uring might change the story", "open", "[one call for four](FINDINGS.md#what-does-io_uring-change)", "answered"],
     ["beside JSON or TLS a switch is insignificant: a switch ÷ parsing 1 KiB of JSON", "a comment",
         times(over_pipes("thread over pipes"; "unpinned"); everyday("parsing 1 KiB of JSON")),
         "it depends: [what does it matter](FINDINGS.md#does-any-of-it-matter)"],
     ["\"9.7 KB of physical memory per thread\", \"8 KB\"", "9.7 KB, 8 KB",
         "\(used("thread"; "0") | mean) of the process, \(used("thread"; "0") | kernel) of the kernel",
-        "holds, for a third of it"],
+        "holds of the process; the kernel's share is larger"],
     ["\"on CPU-bound computations, async doesn't provide any advantage\": a pool of threads ÷ tasks, 16 times 1 ms", "1",
         (spinning("dispatch to a pool") | times), (spinning("dispatch to a pool") | ratio | about(1))],
     ["20,000 threads exceed `threads-max`", "EAGAIN",
         "`kernel.threads-max` is 192,731; `vm.max_map_count`, 65,530, ends it: four maps each (`switchcost limits thread-creation --tasks 20000 --sleep 1s`)",
         "not here; some distributions raise max_map_count, so their cause cannot be known"],
-    ["goroutine ÷ thread, a switch", "0.1", (switched("goroutine") | times), (switched("goroutine") | ratio | about(0.1))],
+    ["goroutine ÷ thread, a switch", "0.1", times(switched("goroutine"); switched("thread")), (over(switched("goroutine"); switched("thread")) | about(0.1))],
     ["Go: a buffer makes \"almost no difference\": 4096 places ÷ none", "0.97",
         times(ping("goroutine, capacity 4096"); ping("goroutine, capacity 0 (rendezvous)")),
         (over(ping("goroutine, capacity 4096"); ping("goroutine, capacity 0 (rendezvous)")) | about(0.97)) + ": a waiting receiver is handed the message past the buffer"],
@@ -70,7 +72,8 @@ def headlines: claims(
     ["a million threads", "1,000,000", "\(million("thread"; "1,000,000: alive at once") | .mean.value | round) alive at once",
         "never did: those that sleep a second exit while others are created"],
     ["a million goroutines are over ten times as fast", "16",
-        times(million("thread"; "1,000,000"); million("goroutine"; "1,000,000")), "holds"],
+        times(million("thread"; "1,000,000"); million("goroutine"; "1,000,000")),
+        (over(million("thread"; "1,000,000"); million("goroutine"; "1,000,000")) | about(16))],
     ["Rust and Go \"could converge\", as stacks grow: a thread ÷ a goroutine that used 64 KiB once", "a guess",
         times(used("thread"; "64 KiB deep"); used("goroutine"; "64 KiB deep")),
         "they meant stacks in use; once used, a thread keeps its pages and a goroutine does not"]
@@ -84,10 +87,10 @@ def context_switch: claims(
     ["a switch of threads, less the I/O (blocking)", "1.7 µs", (hop("thread"; pinned) | .net.value | plain("time")) + " pinned", "–"],
     ["a switch of tasks, less the I/O (non-blocking)", "1.7 µs", (hop("task"; pinned) | .net.value | plain("time")) + " pinned", "–"],
     ["\"both converge\": threads ÷ tasks, both less their I/O, pinned", "1", (hop("thread"; pinned) | .net_ratio.interval | shown("ratio")),
-        (hop("thread"; pinned) | .net_ratio.interval | no_longer(1))],
-    ratio_row("threads ÷ tasks, unpinned"; 1.48; hop("thread"; "unpinned")),
+        (hop("thread"; pinned) | .net_ratio.interval | not_here(1))],
+    ["threads ÷ tasks, unpinned", "1.48", (hop("thread"; "unpinned") | times), (hop("thread"; "unpinned") | ratio | not_here(1.48))],
     ["CPU time of tasks ÷ elapsed time", "0.99", (hop("task"; "unpinned: busy CPUs") | mean_interval), "holds: one worker is busy"],
-    ["... of threads, unpinned", "1.37", (hop("thread"; "unpinned: busy CPUs") | mean_interval), "depends on the scheduler and the host"],
+    ["... of threads, unpinned", "1.37", (hop("thread"; "unpinned: busy CPUs") | mean_interval), "–"],
     ["... of threads, pinned", "0.99", (hop("thread"; pinned + ": busy CPUs") | mean_interval), "holds"],
     ["tasks: user ÷ system time", "1.2", times(hop("task"; "unpinned: user time"); hop("task"; "unpinned: system time")), "–"],
     ["threads: user ÷ system time", "0.33", times(hop("thread"; "unpinned: user time"); hop("thread"; "unpinned: system time")), "–"],
@@ -95,6 +98,7 @@ def context_switch: claims(
     time_row("creating a thread"; "17 µs"; created("thread")),
     ["a thread's user memory", "9.5 KiB", (resting("thread") | mean_interval), (resting("thread") | interval | about(9.5 * 1024))],
     ["a task's user memory (with Tokio 0.2.19, 2020)", "0.4 KiB", (resting("task") | mean_interval), (resting("task") | interval | no_longer(0.4 * 1024)) + ", " + tokio_128],
+    ["resident set and page faults of a run of 500 threads", "16.7 MB, 3,610", "`/usr/bin/time target/release/thread-brigade` prints both", "–"],
     ["50,000 tasks: \"the speedup doesn't change much\", 466 and 21 MiB", "466, 21 MiB", "needs 100,000 descriptors; the hard limit is 20,000", "cannot be tried here"],
     ["250,000 tasks; 80,000 threads", "yes", "in memory both run: `stat thread-mem-brigade --tasks 80000`, `stat async-mem-brigade --tasks 250000`", "holds, in memory"],
     ["a thread makes one read and one write a hop; a task one write, two reads, one epoll_wait", "as said", "the same (`strace -f -c`; a test counts them)", "holds"],
@@ -123,8 +127,8 @@ def sleepers: claims(
 
 def go_and_rust: claims(
     time_row("process over pipes, a switch (pinned, as its homework asks)"; "2.5 µs"; at("peers"; "A switch over pipes"; "process"; pinned)),
-    ["\"C and Rust showed the same numbers\"", "same", "a brigade of processes in C beside ours: `benches/brigade.c`", "see its header"],
-    ["thread ÷ process", "about 1", (switched("thread") | times), (switched("thread") | ratio | about(1))],
+    ["\"C and Rust showed the same numbers\"", "same", "a brigade of processes in C beside ours: `cargo bench -p switchcost --bench overhead`", "undecided here: no record"],
+    ["thread ÷ process", "about 1", times(switched("thread"); switched("process")), (over(switched("thread"); switched("process")) | about(1))],
     time_row("Go, a round trip, capacity 0"; "452.7 ns"; ping("goroutine, capacity 0 (rendezvous)")),
     time_row("Go, a round trip, capacity 4096"; "440.8 ns"; ping("goroutine, capacity 4096")),
     time_row("Rust, a message through a repeater, one place, one thread"; "1.993 µs"; repeater(1; "current-thread")),
@@ -132,7 +136,8 @@ def go_and_rust: claims(
     time_row("Rust, 4096 places, one thread"; "201.7 ns"; repeater(4096; "current-thread")),
     ["... thread pool ÷ one thread", "3.5", times(repeater(4096; "multi-thread"); repeater(4096; "current-thread")), "–"],
     ["buffered, Go ÷ Rust", "2.2", times(ping("goroutine, capacity 4096"); repeater(4096; "current-thread")), "–"],
-    ["channels with a buffer \"perform much better\" (a comment): one place ÷ 4096", "6.5", times(stream("Tokio mpsc(1), current-thread"); stream("Tokio mpsc(4096), current-thread")), "holds"]
+    ["channels with a buffer \"perform much better\" (a comment): one place ÷ 4096", "6.5", times(stream("Tokio mpsc(1), current-thread"); stream("Tokio mpsc(4096), current-thread")),
+        (over(stream("Tokio mpsc(1), current-thread"); stream("Tokio mpsc(4096), current-thread")) | about(6.5))]
 );
 
 def four($name; $theirs; direct; dispatch; permit; spawn):
@@ -150,7 +155,7 @@ def blocking: claims(
     ["sleeping: spawn_blocking ÷ dispatch", "1.64", times(sleeping("spawn_blocking"); sleeping("dispatch to a pool")), "–"],
     ["a sleep of 1 to 49 µs simulates a remote call", "mean 9.7 µs",
         "a sleep of 10 µs lasts 62 µs, since the timer slack is 50 µs (`switchcost stat --timer-slack 1ns blocking-strategies --operation sleep`)", "never did"],
-    ["a semaphore of futures-intrusive is 8.5 times as slow for sleeps", "6.8 ms", "no strategy here uses that crate", "not tried"],
+    ["a semaphore of futures-intrusive is 8.5 times as slow for sleeps", "6.8 ms", "no strategy here uses that crate", "cannot be tried here"],
     time_row("bodies, ram"; "58.53 ms"; body("in memory, in pieces"; "in the task")),
     time_row("bodies, ram, gathered"; "81.69 ms"; body("in memory, gathered"; "in the task")),
     time_row("bodies, file, direct"; "119.8 ms"; body("in a file"; "in the task")),
@@ -180,6 +185,7 @@ def goroutines: claims(
     time_row("... system time"; "0.68 s"; million("goroutine"; "1,000,000: system time")),
     ["... busy CPUs", "7.09, of about 8", (million("goroutine"; "1,000,000: busy CPUs") | mean), "cannot be tried here: two CPUs"],
     ["... peak, each", "2 KB", "\(million("goroutine"; "1,000,000: peak per body") | mean); gated \(million("goroutine"; "1,000,000, gate: peak per body") | mean)", "gated it is more"],
+    ["Go's virtual memory", "2 GB", "records hold resident memory", "cannot be tried here"],
     ["limits: `vm.max_map_count`, `kernel.threads-max`", "4,000,000; 2e9", "and `kernel.pid_max`; four maps each with std's stacks, none with `--stacks arena`", "holds"],
     ["a million Tokio tasks", "–", "\(million("Tokio, multi-thread"; "1,000,000") | mean); gated \(million("Tokio, multi-thread"; "1,000,000, gate") | mean)", "not in the text"]
 );

@@ -7,8 +7,16 @@ def machine: "epyc-2vcpu-6.18";
 
 def ensure(condition; $message): if condition then . else error($message) end;
 
-# The figure of a file's section (by the beginning of its title), row and column. One that the machine
-# disturbed backs nothing.
+# A figure that was measured. A time that the machine disturbed is marked by ~, one that its counters contradict by !,
+# and neither backs a verdict; bytes and counts do not depend on the speed of a CPU.
+def sound($name): ensure(.outcome == "measured" or .outcome == "slope"; "\($name): \(.outcome)")
+    | def doubts($what): any(.doubts[]; type == "object" and has($what));
+      .contradicted = doubts("contradicted")
+    | .disturbed = .contradicted or ((.quantity == "time" or .quantity == "throughput") and (doubts("all-slices") or doubts("host-took")));
+
+def mark: if .contradicted then "!" elif .disturbed then "~" else "" end;
+
+# The figure of a file's section (by the beginning of its title), row and column.
 def at($file; $section; $row; $column):
     (if $file | contains("/") then $file else "\(machine)/\($file)" end) as $file
     | "\($file): \($section), \($row), \($column)" as $name
@@ -16,11 +24,16 @@ def at($file; $section; $row; $column):
     | [.[$file].figures[]
        | select((.section | startswith($section)) and .row == $row and .column == $column)]
     | ensure(length == 1; "\($name): \(length) figures")
-    | .[0]
-    | ensure(.outcome == "measured" or .outcome == "slope"; "\($name): \(.outcome)")
-    | ensure(all(.doubts[]; type == "string" or (has("all-slices") or has("host-took") or has("contradicted") | not));
-        "\($name): disturbed: \(.doubts | tojson)");
+    | .[0] | sound($name);
 def at($file; $section; $row): at($file; $section; $row; "");
+
+# A point of a sweep.
+def point($file; $row; $x):
+    (if $file | contains("/") then $file else "\(machine)/\($file)" end) as $file
+    | ensure(has($file); "there are no records \($file)")
+    | [.[$file].figures[] | select(.row == $row and .x == $x)]
+    | ensure(length == 1; "\($file): \($row) at \($x): \(length) figures")
+    | .[0] | sound("\($file): \($row) at \($x)");
 
 # What a quantity is divided by, and its unit.
 def unit($quantity):
@@ -36,13 +49,17 @@ def plain($quantity): unit($quantity) as [$by, $unit] | "\(. / $by | digits(2))\
 # An estimate with its interval, in the unit of the estimate.
 def shown($quantity):
     (.estimate | unit($quantity)) as [$by, $unit]
-    | "\(.estimate / $by | digits(2))\($unit) [\(.low / $by | digits(2)), \(.high / $by | digits(2))]";
+    | "\(mark)\(.estimate / $by | digits(2))\($unit) [\(.low / $by | digits(2)), \(.high / $by | digits(2))]";
 
 # Of a figure: its mean, or the slope of its user memory, without and with the interval.
-def interval: if .outcome == "slope" then .user.line.slope else .mean.interval // {estimate: .mean.value, low: .mean.value, high: .mean.value} end;
-def mean: .quantity as $quantity | interval.estimate | plain($quantity);
-def mean_interval: .quantity as $quantity
-    | interval | if .low == .high then .estimate | plain($quantity) else shown($quantity) end;
+def interval: {disturbed, contradicted} + if .outcome == "slope" then .user.line.slope
+    else .mean.interval // {estimate: .mean.value, low: .mean.value, high: .mean.value} end;
+def mean: .quantity as $quantity
+    | mark + if .modes then [.modes[].centre | plain($quantity)] | join(" or ") else interval.estimate | plain($quantity) end;
+def mean_interval: if .modes or (interval | .low == .high) then mean else .quantity as $quantity | interval | shown($quantity) end;
+# One figure less another.
+def minus($this; $that): ($this | interval.estimate) - ($that | interval.estimate) | plain($this.quantity);
+
 # User and kernel memory together.
 def whole: (.user.line.slope.estimate + (.kernel.line.slope.estimate // 0)) | plain("bytes");
 
@@ -54,25 +71,30 @@ def kernel: .kernel.line.slope as $slope
 def switches: .evidence | "\(.switches | digits(3)) + \(.preemptions // 0 | digits(2)) preempted";
 def wakeups: .evidence.wakeups // 0 | digits(2);
 
+# A ratio of the answer, by the name of its row.
+def answered($name): .["\(machine)/answer"].answer.rows[] | select(.name == $name) | .ratio.interval | shown("ratio");
+
 # The machine of the answer.
 def machine_line: .["\(machine)/answer"].answer.machine;
 
 # How many times a figure is the one that its row is compared with.
-def ratio: .ratio.interval;
+def ratio: .ratio.interval + {disturbed, contradicted};
 def times: ratio | shown("ratio");
 
 # How many times one figure is another one, by the ends of both intervals: no tighter than it is.
 def over($this; $that): ($this | interval) as $this | ($that | interval) as $that
-    | {estimate: ($this.estimate / $that.estimate), low: ($this.low / $that.high), high: ($this.high / $that.low)};
-def times($this; $that): over($this; $that) | .estimate | digits(2);
+    | {estimate: ($this.estimate / $that.estimate), low: ($this.low / $that.high), high: ($this.high / $that.low),
+       disturbed: ($this.disturbed or $that.disturbed)};
+def times($this; $that): over($this; $that) | mark + (.estimate | digits(2));
 
-# Verdicts of an interval about what somebody else found: errors if it does not bear them.
-def bears(condition; $verdict; $theirs):
-    ensure(condition; "does not bear '\($verdict)' of \($theirs): \(tojson)") | $verdict;
+# Verdicts of an interval about what somebody else found: errors if it does not bear them. None of a disturbed one.
+def bears(condition; $verdict; $theirs): if .disturbed then "undecided here"
+    else ensure(condition; "does not bear '\($verdict)' of \($theirs): \(tojson)") | $verdict end;
 def holds($theirs): bears(.low <= $theirs and $theirs <= .high; "holds"; $theirs);
 # Within a factor of two, for figures that depend on the machine as well.
 def about($theirs): bears(.high >= $theirs / 2 and .low <= $theirs * 2; "holds"; $theirs);
 def no_longer($theirs): bears($theirs < .low or .high < $theirs; "no longer"; $theirs);
+def not_here($theirs): bears($theirs < .low or .high < $theirs; "not here"; $theirs);
 def never_did($theirs): bears($theirs < .low or .high < $theirs; "never did"; $theirs);
 def undecided($this; $that): bears(.low <= $this and $this <= .high and .low <= $that and $that <= .high;
     "undecided here"; "\($this) or \($that)");
@@ -81,3 +103,27 @@ def undecided($this; $that): bears(.low <= $this and $this <= .high and .low <= 
 def table($heads; rows):
     ["| \($heads | join(" | ")) |", "| --- |\($heads[1:] | map(" ---: |") | join(""))"]
     + [rows | "| \(join(" | ")) |"] | join("\n");
+
+# What a duel says of a row's time.
+def change: if . == null then "–"
+    elif .verdict == "more" or .verdict == "less" then
+        (.change | [.estimate, .low, .high] | map(. * 100 | digits(2))) as [$estimate, $low, $high]
+        | "**\(if .verdict == "more" then "+" else "" end)\($estimate) %** [\($low), \($high)]"
+    elif .verdict | type == "object" and has("within") then "± \(.verdict.within * 100 | digits(2)) %"
+    else "?" end;
+
+# A duel against several settings: a line for each, a column for each program.
+def duel_table($file): [.["\(machine)/\($file)"].rows[]
+        | (.name | index(": ")) as $at
+        | {program: .name[:$at], setting: .name[$at + 2:], change: ([.findings[] | select(.kind == "time")][0] | change)}]
+    | . as $all | (reduce .[].program as $p ([]; if index($p) then . else . + [$p] end)) as $programs
+    | (reduce .[].setting as $s ([]; if index($s) then . else . + [$s] end)) as $settings
+    | table(["setting", $programs[]]; $settings[] as $setting
+        | ["`\($setting)`", ($programs[] as $program
+            | [$all[] | select(.program == $program and .setting == $setting) | .change][0] // "–")]);
+
+# The answers of both machines beside each other: thread ÷ task.
+def machines_table: [.["epyc-2vcpu-6.18/answer"], .["xeon-2vcpu-6.18/answer"]] as $both
+    | table(["thread ÷ task", ($both[].answer.machine | split(",")[0])];
+        $both[0].answer.rows[].name as $name
+        | [$name, ($both[] | .answer.rows[] | select(.name == $name) | .ratio.interval | shown("ratio"))]);

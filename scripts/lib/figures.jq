@@ -26,5 +26,5 @@ def cell($title; $row; $column):
 # Names of the first table's rows.
 def rows: .figures[0].section as $first | [.figures[] | select(.section == $first) | .row] | unique;
 
-def mean: .mean.value;
+def value: .mean.value;
 def slope: .user.line.slope.estimate;

@@ -21,7 +21,7 @@ def panel($title; $top; $base; show):
 
 
 . as $all | rows as $names | (($names | length) * line + 52) as $height
-| def figure($title): [$names[] | . as $row | {row: $row, value: ($all | cell($title; $row; 0) | mean // slope)}];
+| def figure($title): [$names[] | . as $row | {row: $row, value: ($all | cell($title; $row; 0) | value // slope)}];
   "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 \(left + width + 70) \($height * 3)' font-family='sans-serif' font-size='13' role='img'>",
   "<title>A hop, a creation and the memory of a task in several languages</title>",
   "<style>text{fill:#24292f}.title{font-weight:bold}.faint{fill:#6e7781;font-size:11px}.grid{stroke:#d0d7de}circle{fill:#0969da}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.faint{fill:#9198a1}.grid{stroke:#3d444d}circle{fill:#4493f8}}</style>",

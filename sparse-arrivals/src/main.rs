@@ -44,10 +44,10 @@ use contract::samples::Recorder;
 use contract::units::Span;
 use contract::{BadUsage, Defaults, Flags, Pass, Program, Run};
 use load::LoadFlags;
-use runtime::{Flavor, RuntimeFlags, WorkerCounts};
+use runtime::{RuntimeFlags, WorkerCounts};
 use schedule::Schedule;
 use task::{ShortTask, Times, multiply};
-use threads::{Placement, worker_needs};
+use threads::worker_needs;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Handle, Runtime};
@@ -146,11 +146,7 @@ impl Cli {
     }
 
     fn runtime(&self, workers: u32) -> RuntimeFlags {
-        RuntimeFlags {
-            flavor: Flavor::MultiThread,
-            workers: Some(workers),
-            placement: Placement::Free,
-        }
+        RuntimeFlags::multi_thread(Some(workers))
     }
 }
 

@@ -184,7 +184,7 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
         warmup: WARMUPS as u64,
         ..Case::default()
     };
-    let options = Options { timeout: TIMEOUT, keep_samples: false, counters: false };
+    let options = Options::new(TIMEOUT);
     let program = programs.executable(pair.program)?;
     let size = case.iters.min(MOST_SAMPLES);
     let seat = Seat { case: &case, program, iterations: Some(size), slices: None };

@@ -46,7 +46,15 @@ enum Verb {
     ///
     /// User and kernel memory of tasks at rest are slopes over the number of tasks.
     Memory(memory::Args),
-    /// Estimate the cost of so many switches a second and so many tasks on this machine
+    /// Tell what switches and tasks cost on this machine, by their number or of a running service
+    ///
+    /// The cost of a hand-over comes from results of this machine. Threads will do if they take under 5 % of the
+    /// CPUs or of the memory; tasks are advised from 50 % on.
+    ///
+    /// A service is watched in /proc. Its switching does not matter under 10 % of its CPU time or 1 % of the
+    /// machine. It is the bottleneck from 50 % of its CPU time on, if the service keeps half of the machine busy.
+    ///
+    /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`, `switchcost estimate --pid 1234`.
     Estimate(estimate::Args),
     /// Run a program once and print all that can be observed
     ///
@@ -77,11 +85,13 @@ enum Verb {
     ///
     /// Two files cannot tell a slower program from a busier machine; duel can.
     Compare(compare::Args),
-    /// Measure two builds in turns, and judge what changed from A to B
+    /// Measure two builds or settings in turns, and judge what changed from A to B
     ///
-    /// A side is a folder with built programs; `.`, these sources; `git:REV`, a revision of them; or
-    /// CRATE@VERSION, these sources with another version of one dependency, such as tokio@1.50.0. What must
-    /// be built is built in target/duel and kept there.
+    /// A side is a folder with built programs; `.`, these sources; `git:REV`, a revision of them; or these sources
+    /// with another one of a dependency: CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV.
+    /// What must be built is built in target/duel and kept there. A setting is NAME=VALUE or one of those below.
+    ///
+    /// Examples: `switchcost duel tokio@1.50.0 .`, `switchcost duel --b MALLOC_ARENA_MAX=1`.
     ///
     /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is or a row failed, 3 nothing
     /// could be said.

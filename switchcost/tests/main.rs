@@ -13,6 +13,8 @@ mod compare;
 mod conformance;
 /// `switchcost duel`: two builds in turns.
 mod duel;
+/// `switchcost estimate`: a running service.
+mod estimate;
 /// The order of the folders of its sources.
 mod floors;
 /// `switchcost limits` on several distributions' systems.

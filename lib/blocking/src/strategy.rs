@@ -8,8 +8,8 @@ use anyhow::ensure;
 use clap::ValueEnum;
 use contract::BadUsage;
 use contract::message::Description;
-use runtime::{Flavor, RuntimeFlags};
-use threads::{Placement, worker_needs};
+use runtime::RuntimeFlags;
+use threads::worker_needs;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, spawn_blocking};
@@ -105,11 +105,7 @@ impl BlockingFlags {
             _ => all - workers,
         };
         let of_pool = if self.strategy == Strategy::Dispatch { others } else { 0 };
-        let runtime = RuntimeFlags {
-            flavor: Flavor::MultiThread,
-            workers: Some(workers),
-            placement: Placement::Free,
-        };
+        let runtime = RuntimeFlags::multi_thread(Some(workers));
         Ok(Threads {
             strategy: self.strategy,
             runtime,

@@ -18,6 +18,7 @@ pub mod migrations;
 pub mod plan;
 pub mod record;
 pub mod samples;
+pub mod service;
 pub mod slice;
 mod source;
 pub mod speed;

@@ -143,6 +143,9 @@ pub struct Process {
     /// Scheduling policy that it was started with, if that is not the runner's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// What else it was started with: environment, wrapper, timer slack, filter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
     /// Number of tasks.
     pub tasks: Option<u64>,
     /// Tokens in flight.

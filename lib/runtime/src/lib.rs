@@ -6,6 +6,8 @@ mod driver;
 mod idle;
 mod link;
 
+use std::env;
+use std::num::NonZeroU32;
 use std::panic;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,6 +26,9 @@ pub use driver::{Driven, DriverKind, TokioFlags, drive};
 pub use idle::{IdleIn, beside_timers, timer_needs};
 pub use link::{AsyncReader, AsyncWriter, Ends, link};
 
+/// Variable that Tokio reads for the number of workers.
+const WORKERS: &str = "TOKIO_WORKER_THREADS";
+
 /// Tokio's scheduler and its workers.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct RuntimeFlags {
@@ -31,13 +36,21 @@ pub struct RuntimeFlags {
     #[arg(long, value_enum, default_value = "multi-thread")]
     pub flavor: Flavor,
 
-    /// Worker threads of the multi-thread scheduler [default: one for each CPU]
+    /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one for each CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 
     /// Layout of the workers over the CPUs
     #[arg(long, value_enum, default_value = "free", help_heading = "Advanced")]
     pub placement: Placement,
+
+    /// Polls of tasks after which the scheduler looks for I/O and timers [default: Tokio's]
+    #[arg(long, value_name = "N", help_heading = "Advanced")]
+    pub event_interval: Option<NonZeroU32>,
+
+    /// Polls of tasks after which a worker looks into the queue that all share [default: Tokio's]
+    #[arg(long, value_name = "N", help_heading = "Advanced")]
+    pub global_queue_interval: Option<NonZeroU32>,
 }
 
 /// Tokio's schedulers.
@@ -64,6 +77,17 @@ pub async fn wait_for(latch: &mut StartLatch) -> anyhow::Result<()> {
 }
 
 impl RuntimeFlags {
+    /// The multi-thread scheduler with so many workers, all else as Tokio has it.
+    pub fn multi_thread(workers: Option<u32>) -> Self {
+        RuntimeFlags {
+            flavor: Flavor::MultiThread,
+            workers,
+            placement: Placement::Free,
+            event_interval: None,
+            global_queue_interval: None,
+        }
+    }
+
     /// Number of threads that will run tasks, and their CPUs.
     fn count(&self) -> anyhow::Result<(u32, CpuAssignment)> {
         let is_one_thread = self.flavor == Flavor::CurrentThread;
@@ -78,7 +102,11 @@ impl RuntimeFlags {
             }
         }
         let cpus = CpuAssignment::new(self.placement)?;
-        let workers = if is_one_thread { 1 } else { self.workers.unwrap_or(cpus.count() as u32) };
+        let workers = match (is_one_thread, self.workers) {
+            (true, _) => 1,
+            (false, Some(workers)) => workers,
+            (false, None) => from_environment()?.unwrap_or(cpus.count() as u32),
+        };
         Ok((workers, cpus))
     }
 
@@ -123,9 +151,25 @@ impl RuntimeFlags {
                 }
             });
         }
+        if let Some(polls) = self.event_interval {
+            builder.event_interval(polls.get());
+        }
+        if let Some(polls) = self.global_queue_interval {
+            builder.global_queue_interval(polls.get());
+        }
         enable(&mut builder);
         or_end(|| builder.build()).context("cannot build the runtime")
     }
+}
+
+/// Number of workers that Tokio's own variable asks for.
+fn from_environment() -> anyhow::Result<Option<u32>> {
+    let Ok(text) = env::var(WORKERS) else { return Ok(None) };
+    let workers = text.parse().ok().filter(|workers| (1..=32768).contains(workers));
+    let bad = || {
+        BadUsage::new(format!("{WORKERS}: '{}' is no number from 1 to 32768", text.escape_debug()))
+    };
+    workers.ok_or_else(bad).map(Some)
 }
 
 /// Builds a runtime; a panic ends the process with status 1. Tokio panics when it cannot start a

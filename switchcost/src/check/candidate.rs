@@ -13,6 +13,7 @@ use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::{Pid, getpgid};
 
 use crate::measure::process_group::{self, Ended, ProcessGroup};
+use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 use crate::system::signals;
 
@@ -48,7 +49,7 @@ pub struct Exit {
 impl Candidate {
     /// Starts a run with these arguments alone.
     pub fn start<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Live> {
-        let mut command = process_group::command(&self.executable);
+        let mut command = process_group::command(&self.executable, &Setting::default());
         command.args(args).env_remove("RUST_BACKTRACE");
         // SAFETY: the calls in it are system calls, async-signal-safe, and set no handler.
         #[expect(unsafe_code, reason = "signals are set between fork and exec")]

@@ -94,9 +94,8 @@ impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some(quiet) = self.slices.quiet() {
-            let which = if self.slices.is_too_few() { " (all count)" } else { "" };
             let (share, all) = (percent(quiet), self.slices.slices);
-            parts.push(format!("the machine was quiet in {share} of {all} slices{which}"));
+            parts.push(format!("the machine was quiet in {share} of {all} slices"));
         }
         if let Some(account) = &self.account {
             let others = account.others().map_or("an unknown share".to_owned(), percent);

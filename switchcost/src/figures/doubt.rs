@@ -219,7 +219,7 @@ pub fn of_process(record: &Record) -> Vec<Doubt> {
         short_samples(record),
         preempted(record),
         generator_late(record),
-        record.stolen().filter(|&share| share > 0.01).map(Doubt::HostTook),
+        host_took(record),
         record.interference.and_then(|i| i.throttled).filter(|&ns| ns > 0).map(Doubt::Throttled),
         huge_pages(record),
         cache_line_moved(record),
@@ -231,6 +231,12 @@ fn few_quiet_slices(record: &Record) -> Option<Doubt> {
     let disturbed = record.quiet.iter().filter(|quiet| !**quiet).count();
     let share = disturbed as f64 / record.quiet.len() as f64;
     matches!(record.timing, Timing::AllSlices(_)).then_some(Doubt::AllSlices(share))
+}
+
+/// Quiet slices have next to no stolen time.
+fn host_took(record: &Record) -> Option<Doubt> {
+    let is_quiet = matches!(record.timing, Timing::Slices(_));
+    record.stolen().filter(|&share| share > 0.01 && !is_quiet).map(Doubt::HostTook)
 }
 
 fn not_steady(record: &Record) -> Option<Doubt> {

@@ -148,14 +148,20 @@ fn pair(sides: [&[&Record]; 2], turns: &[[f64; 2]]) -> Option<Pair> {
         let memory = Some([slope(sides[0])?, slope(sides[1])?]);
         return Some(Pair { memory, ..Pair::default() });
     }
-    let [first, second]: [Vec<f64>; 2] = [0, 1].map(|k| turns.iter().map(|turn| turn[k]).collect());
-    let medians = [stats::median(&first)?, stats::median(&second)?];
     Some(Pair {
-        time: Some(Times { medians, log_ratio: -quiet::log_ratio(turns)? }),
+        // Counts stand without a quiet turn.
+        time: times(turns),
         memory: None,
         switches: counts([a, b], |used| used.voluntary_switches),
         faults: counts([a, b], |used| used.minor_faults),
     })
+}
+
+fn times(turns: &[[f64; 2]]) -> Option<Times> {
+    let median =
+        |side: usize| stats::median(&turns.iter().map(|turn| turn[side]).collect::<Vec<_>>());
+    let medians = [median(0)?, median(1)?];
+    Some(Times { medians, log_ratio: -quiet::log_ratio(turns)? })
 }
 
 /// Counts per iteration of two processes.

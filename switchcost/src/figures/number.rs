@@ -40,6 +40,19 @@ pub fn number(value: f64) -> String {
     format!("{rounded:.decimals$}")
 }
 
+/// A range, or one figure if both ends look alike; a unit that both have stands once.
+pub(crate) fn range([low, high]: [f64; 2], show: impl Fn(f64) -> String) -> String {
+    match (show(low), show(high)) {
+        (low, high) if low == high => low,
+        (low, high) => match (low.split_once(' '), high.split_once(' ')) {
+            (Some((number, unit)), Some((_, other))) if unit == other => {
+                format!("{number} to {high}")
+            }
+            _ => format!("{low} to {high}"),
+        },
+    }
+}
+
 /// Text with a capital letter first.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();

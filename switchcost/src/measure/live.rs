@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use contract::message::{Description, MOST_SAMPLES, Usage};
 use facts::{
-    CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Slice,
+    CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Side, Slice,
     distribution,
 };
 use facts::{counters, memory, migrations, usage};
@@ -16,7 +16,8 @@ use super::turns::{Options, SLICE, Seat};
 use super::watch::{Look, Watch};
 use crate::measure::store;
 use crate::plan::Case;
-use crate::plan::scheduling::{Cpus, Setting};
+use crate::plan::scheduling::Cpus;
+use crate::plan::setting::Setting;
 use crate::system::signals;
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
@@ -58,6 +59,7 @@ impl<'a> Live<'a> {
         let setting = setting(case, allowed);
         process.cpus = setting.cpus.as_ref().map(ToString::to_string);
         process.policy = setting.policy.map(|policy| policy.name().to_owned());
+        process.setting = Some(setting.to_string()).filter(|text| !text.is_empty());
         let cpus =
             setting.cpus.as_ref().or(allowed).map_or(Vec::new(), |cpus| cpus.list().to_vec());
         Live {
@@ -108,6 +110,16 @@ impl<'a> Live<'a> {
                 None
             }
         }
+    }
+
+    /// Side of a duel that it is of.
+    pub(super) fn side(&self) -> Option<Side> {
+        self.seat.case.side
+    }
+
+    /// Ends it for a reason that is not its own.
+    pub(super) fn fail(&mut self, why: String) {
+        self.attempt(|_, _| Err::<(), _>(Fault::Told(why)));
     }
 
     fn get_ready(&mut self, session: &mut Session) -> Result<(), Fault> {

@@ -1,5 +1,6 @@
 //! Measuring: live programs that take turns, and what the machine does meanwhile. Records come out.
 
+pub mod around;
 pub mod groups;
 pub(crate) mod header;
 mod live;

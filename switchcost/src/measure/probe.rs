@@ -8,7 +8,7 @@ use facts::limits::Limits;
 
 use crate::measure::process_group::ProcessGroup;
 use crate::plan::feasibility::Feasibility;
-use crate::plan::scheduling::Setting;
+use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 
 /// Exit status of a program that was given flags it cannot follow.
@@ -28,8 +28,12 @@ struct Output {
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn ask(program: &Executable, flags: &[String]) -> anyhow::Result<Feasibility> {
-    let output = call(program, flags)?;
+pub fn ask(
+    program: &Executable,
+    flags: &[String],
+    setting: &Setting,
+) -> anyhow::Result<Feasibility> {
+    let output = call(program, flags, setting)?;
     Ok(understand(&output, &Limits::read()))
 }
 
@@ -52,15 +56,19 @@ fn within(limits: &Limits, description: Box<Description>) -> Feasibility {
 ///
 /// # Errors
 /// When it cannot be started, or refuses the flags.
-pub fn describe(program: &Executable, flags: &[String]) -> anyhow::Result<Description> {
-    let output = call(program, flags)?;
+pub fn describe(
+    program: &Executable,
+    flags: &[String],
+    setting: &Setting,
+) -> anyhow::Result<Description> {
+    let output = call(program, flags, setting)?;
     serde_json::from_slice(&output.stdout)
         .map_err(|_| anyhow!("{} --describe: {}", program.path.display(), output.complaint()))
 }
 
-fn call(program: &Executable, flags: &[String]) -> anyhow::Result<Output> {
+fn call(program: &Executable, flags: &[String], setting: &Setting) -> anyhow::Result<Output> {
     let args = [flags, &["--describe".to_owned()]].concat();
-    let mut running = ProcessGroup::start(program, &args, &Setting::default(), PATIENCE)?;
+    let mut running = ProcessGroup::start(program, &args, setting, PATIENCE)?;
     running.close_input();
     let mut stdout = Vec::new();
     let cannot = || format!("cannot read from {}", program.path.display());

@@ -18,7 +18,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::plan::scheduling::Setting;
+use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 use crate::system::oom_killer;
 use crate::system::scratch;
@@ -66,17 +66,18 @@ impl ProcessGroup {
         setting: &Setting,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
-        let mut command = command(program);
+        let mut command = command(program, setting);
         command.args(args);
-        let applied = setting.clone();
+        let (applied, filter) = (setting.clone(), setting.filter()?);
+        let name = command.get_program().to_string_lossy().into_owned();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-        unsafe { command.pre_exec(move || applied.apply()) };
+        unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
         ProcessGroup::spawn(command, Stdio::piped(), timeout)
             .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
                 Some(what) => e.context(what),
                 None => e,
             })
-            .with_context(|| format!("cannot start {}", program.path.display()))
+            .with_context(|| format!("cannot start {name}"))
     }
 
     /// Starts a command whose standard output goes there: to this runner if it is piped.
@@ -295,12 +296,20 @@ impl Drop for ProcessGroup {
 }
 
 /// The command that starts a program.
-pub(crate) fn command(program: &Executable) -> Command {
-    let mut command = Command::new(&program.path);
-    if let Some(name) = program.path.file_name() {
+pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
+    let mut command = match setting.wrap.split_first() {
+        Some((wrapper, words)) => {
+            let mut command = Command::new(wrapper);
+            command.args(words).arg(&program.path);
+            command
+        }
+        None => Command::new(&program.path),
+    };
+    if let (true, Some(name)) = (setting.wrap.is_empty(), program.path.file_name()) {
         // In which folder this user builds is nobody's business.
         command.arg0(name);
     }
+    command.envs(setting.env.iter().map(|(name, value)| (name, value)));
     if let Some(folder) = &program.folder {
         command.current_dir(folder);
     }

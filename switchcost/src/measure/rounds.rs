@@ -208,16 +208,16 @@ impl Rounds {
 
     /// Asks the programs that can take turns what they need.
     fn describe(&mut self, cases: &[Case]) {
-        let mut known: BTreeMap<(Option<Side>, String, Vec<String>), Option<Description>> =
-            BTreeMap::new();
+        let mut known: BTreeMap<_, Option<Description>> = BTreeMap::new();
         for case in cases.iter().filter(|case| !case.is_alone()) {
-            let line = (case.side, case.program.clone(), case.flags.clone());
+            let setting = case.setting.to_string();
+            let line = (case.side, case.program.clone(), case.flags.clone(), setting);
             let program = self.programs.of(case);
             let description = known.entry(line).or_insert_with(|| {
                 // What it refuses is told when it runs.
                 signals::received()
                     .is_none()
-                    .then(|| probe::describe(program.ok()?, &case.flags).ok())?
+                    .then(|| probe::describe(program.ok()?, &case.flags, &case.setting).ok())?
             });
             self.described.insert(identity(case), description.clone());
         }

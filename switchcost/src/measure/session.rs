@@ -7,7 +7,7 @@ use std::time::Duration;
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 
 use super::process_group::{Ended, ProcessGroup};
-use crate::plan::scheduling::Setting;
+use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 use crate::system::signals;
 

@@ -5,8 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use facts::{CacheLine, Process, cache_line, interference};
+use facts::{CacheLine, Process, Side, cache_line, interference};
 
+use super::around::{Around, Within};
 use super::live::Live;
 use super::watch::{Look, Watch, drawn};
 use crate::plan::Case;
@@ -26,6 +27,15 @@ pub struct Options {
     pub keep_samples: bool,
     /// True if events are counted in a further run.
     pub counters: bool,
+    /// Commands around each side of a duel.
+    pub around: [Around; 2],
+}
+
+impl Options {
+    /// Nothing but figures.
+    pub fn new(timeout: Duration) -> Self {
+        Options { timeout, keep_samples: false, counters: false, around: Default::default() }
+    }
 }
 
 /// A program of a group, and what is asked of it.
@@ -58,9 +68,16 @@ pub fn measure(
     let lines = cache_lines(&lives);
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
+    let mut within = Within::none(&options.around, options.timeout);
+    if !within.is_plain() {
+        order.sort_by_key(|&k| seats[k].case.side);
+    }
     for &k in &order {
         if signals::received().is_none() {
-            lives[k].begin(options);
+            match within.enter(seats[k].case.side) {
+                Ok(_) => lives[k].begin(options),
+                Err(why) => lives[k].process.error = Some(why),
+            }
         }
     }
     let mut watch = Watch::new(begun, lives.iter().flat_map(|live| live.cpus.clone()));
@@ -68,7 +85,8 @@ pub fn measure(
     for live in &mut lives {
         live.set_out();
     }
-    take_turns(&mut lives, blocks, &mut watch, rng, &mut tell);
+    take_turns(&mut lives, blocks, &mut watch, &mut within, rng, &mut tell);
+    drop(within);
     let since = interference::totals().since(before);
     for live in &mut lives {
         live.sum_up(options, since);
@@ -105,6 +123,7 @@ fn take_turns(
     lives: &mut [Live<'_>],
     blocks: &[Vec<usize>],
     watch: &mut Watch,
+    within: &mut Within<'_>,
     rng: &mut fastrand::Rng,
     tell: &mut impl FnMut(u32, u32),
 ) {
@@ -112,12 +131,25 @@ fn take_turns(
     let mut last: Option<Look> = None;
     for turn in 0..turns {
         tell(turn, turns);
-        for k in order(lives, blocks, turn, turns, rng) {
+        let mut order = order(lives, blocks, turn, turns, rng);
+        if !within.is_plain() {
+            let first = if rng.bool() { Side::A } else { Side::B };
+            order.sort_by_key(|&k| lives[k].side() != Some(first));
+        }
+        for k in order {
             if signals::received().is_some() {
                 return;
             }
             if lives[k].session.is_none() {
                 continue;
+            }
+            match within.enter(lives[k].side()) {
+                Ok(false) => {}
+                Ok(true) => last = None,
+                Err(why) => {
+                    lives[k].fail(why);
+                    continue;
+                }
             }
             let probed = drawn(&lives[k].cpus, rng);
             let is_spread = lives[k].cpus.len() > 1;

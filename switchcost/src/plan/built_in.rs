@@ -31,6 +31,10 @@ pub(super) const DEFAULT: BuiltIn =
 pub(super) const MEMORY: BuiltIn =
     built_in!("memory", "what tasks hold in memory, as slopes over their number");
 
+/// The plan of hand-overs that only `estimate` asks for.
+pub(super) const LINKS: BuiltIn =
+    built_in!("links", "a hand-over over TCP, and between tasks on one thread");
+
 /// All of them, in the order of the help.
 pub const BUILT_IN: &[BuiltIn] = &[
     DEFAULT,
@@ -43,6 +47,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "a hand-over on one CPU, between SMT siblings, cores, caches and sockets, and unpinned"
     ),
     MEMORY,
+    LINKS,
     built_in!("findings", "the experiments behind docs/FINDINGS.md"),
     built_in!("peers", "threads, processes, async tasks and goroutines side by side"),
     built_in!(

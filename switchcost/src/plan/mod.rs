@@ -10,7 +10,8 @@ use facts::machine::cpu_map::Relation;
 use facts::{Also, Metric};
 use serde::Deserialize;
 
-use crate::plan::scheduling::{Policy, Setting};
+use crate::plan::scheduling::Policy;
+use crate::plan::setting::Setting;
 use crate::system::console::shell_line;
 
 mod built_in;
@@ -22,6 +23,7 @@ pub mod placement;
 pub mod programs;
 pub mod range;
 pub mod scheduling;
+pub mod setting;
 pub mod side;
 pub mod sweep;
 mod table;
@@ -205,6 +207,11 @@ impl Plan {
         built_in::MEMORY.plan()
     }
 
+    /// The plan of hand-overs that the default plan has not.
+    pub fn links() -> anyhow::Result<Self> {
+        built_in::LINKS.plan()
+    }
+
     /// Reads a plan, and checks it.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let plan: Plan = toml::from_str(text)?;
@@ -300,12 +307,16 @@ impl Plan {
             for (row, column) in
                 section.rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column)))
             {
-                let case = Case {
+                let mut case = Case {
                     rounds: section.rounds.or(self.rounds).unwrap_or(u32::MAX),
                     index,
                     section: table.clone(),
                     ..row.case(&section.title, column)
                 };
+                if let Some(program) = self.programs.get(&case.program) {
+                    case.setting.env = program.env.clone().into_iter().collect();
+                    case.setting.wrap.clone_from(&program.wrap);
+                }
                 index += 1;
                 if row.tasks.is_empty() {
                     cases.extend(case.twin().filter(|_| row.twin));

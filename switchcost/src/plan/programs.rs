@@ -70,8 +70,10 @@ impl Programs {
         let places = Places::find()?;
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
         if let Some(checkout) = &places.checkout {
-            let is_built = |name: &&str| !tables.contains_key(*name) && places.has_crate(name);
-            let crates: Vec<&str> = wanted.iter().copied().filter(is_built).collect();
+            // A table may start a crate of the workspace in another environment.
+            let tabled = |name: &str| tables.get(name)?.run.first().map(String::as_str);
+            let started = wanted.iter().map(|&name| tabled(name).unwrap_or(name));
+            let crates: Vec<&str> = started.filter(|name| places.has_crate(name)).collect();
             checkout.bring_up_to_date(&crates)?;
         }
         let found = wanted.into_iter().map(|name| {
@@ -220,7 +222,12 @@ mod tests {
 
     fn table(run: &[&str], needs: &[&str]) -> ProgramTable {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        ProgramTable { run: words(run), build: words(&["false"]), needs: words(needs) }
+        ProgramTable {
+            run: words(run),
+            build: words(&["false"]),
+            needs: words(needs),
+            ..ProgramTable::default()
+        }
     }
 
     #[test]

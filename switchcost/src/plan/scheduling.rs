@@ -1,4 +1,4 @@
-//! CPUs, scheduling policy and timer slack that a program is started with.
+//! CPUs, scheduling policy and timer slack of a program.
 
 #![expect(unsafe_code, reason = "nix has no sched_setscheduler(2)")]
 
@@ -8,21 +8,9 @@ use std::str::FromStr;
 
 use contract::units::Span;
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::Deserialize;
-
-/// Setting of a program's process; what is `None` is inherited.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Setting {
-    /// CPUs that it may use.
-    pub cpus: Option<Cpus>,
-    /// Scheduling policy.
-    pub policy: Option<Policy>,
-    /// Timer slack, in ns.
-    pub timer_slack: Option<u64>,
-}
 
 /// A set of CPUs; reads and displays as a list such as `0-3,8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +36,19 @@ impl Policy {
             Policy::Batch => "batch",
             Policy::Fifo => "fifo",
         }
+    }
+
+    /// Gives it to the calling thread, between fork and exec: one system call.
+    pub(crate) fn apply(self) -> io::Result<()> {
+        let (number, sched_priority) = match self {
+            Policy::Other => (libc::SCHED_OTHER, 0),
+            Policy::Batch => (libc::SCHED_BATCH, 0),
+            Policy::Fifo => (libc::SCHED_FIFO, 1),
+        };
+        let param = libc::sched_param { sched_priority };
+        // SAFETY: the call reads `param`, which outlives it, and changes the calling thread alone.
+        Errno::result(unsafe { libc::sched_setscheduler(0, number, &raw const param) })?;
+        Ok(())
     }
 }
 
@@ -76,7 +77,7 @@ impl Cpus {
         &self.0
     }
 
-    fn set(&self) -> nix::Result<CpuSet> {
+    pub(super) fn set(&self) -> nix::Result<CpuSet> {
         let mut set = CpuSet::new();
         self.0.iter().try_for_each(|&cpu| set.set(cpu as usize))?;
         Ok(set)
@@ -112,49 +113,6 @@ impl fmt::Display for Cpus {
         });
         f.write_str(&texts.collect::<Vec<_>>().join(","))
     }
-}
-
-impl Setting {
-    /// Applies it to the calling thread, between fork and exec: system calls alone.
-    pub(crate) fn apply(&self) -> io::Result<()> {
-        if let Some(cpus) = &self.cpus {
-            sched_setaffinity(Pid::from_raw(0), &cpus.set()?)?;
-        }
-        if let Some(slack) = self.timer_slack {
-            nix::sys::prctl::set_timerslack(slack)?;
-        }
-        // What the runner ignores or handles is nothing to the program.
-        // SAFETY: no handler is set.
-        unsafe { signal(Signal::SIGXFSZ, SigHandler::SigDfl) }?;
-        self.policy.map_or(Ok(()), set_policy)
-    }
-
-    /// The refused part, if starting a program failed by this error.
-    pub(crate) fn explain(&self, error: &io::Error) -> Option<String> {
-        match (error.raw_os_error(), &self.cpus, self.policy) {
-            (Some(libc::EPERM), _, Some(Policy::Fifo)) => Some(
-                "policy fifo: it takes CAP_SYS_NICE or a real-time priority (`ulimit -r 1`), and a \
-                 control group with real-time bandwidth"
-                    .to_owned(),
-            ),
-            (Some(libc::EINVAL), Some(cpus), _) => {
-                Some(format!("CPUs {cpus}: none of them may be used here"))
-            }
-            _ => None,
-        }
-    }
-}
-
-fn set_policy(policy: Policy) -> io::Result<()> {
-    let (number, sched_priority) = match policy {
-        Policy::Other => (libc::SCHED_OTHER, 0),
-        Policy::Batch => (libc::SCHED_BATCH, 0),
-        Policy::Fifo => (libc::SCHED_FIFO, 1),
-    };
-    let param = libc::sched_param { sched_priority };
-    // SAFETY: the call reads `param`, which outlives it, and changes the calling thread alone.
-    Errno::result(unsafe { libc::sched_setscheduler(0, number, &raw const param) })?;
-    Ok(())
 }
 
 /// A timer slack as a flag: the kernel takes 0 for "the usual value".

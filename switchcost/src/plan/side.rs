@@ -13,6 +13,7 @@ use self::build::Tree;
 use self::lock::{Lock, short};
 use crate::plan::checkout::is_crate;
 use crate::plan::programs::Places;
+use crate::system::console::is_command;
 use crate::system::executable::Executable;
 
 mod build;
@@ -27,13 +28,65 @@ pub enum Side {
     Folder(PathBuf),
     /// `git:REV`.
     Revision(String),
-    /// `CRATE@VERSION`.
+    /// `CRATE@VERSION`, `CRATE@path:DIR` or `CRATE@git:URL#REV`.
     Dependency {
         /// Name of the crate.
         name: String,
-        /// Its exact version.
-        version: String,
+        /// Which of its sources.
+        source: Source,
     },
+}
+
+/// Sources of a dependency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// An exact version of the registry.
+    Version(String),
+    /// A folder that holds the crate.
+    Path(PathBuf),
+    /// A revision of a repository.
+    Git {
+        /// Where it is.
+        url: String,
+        /// Commit, branch or tag.
+        revision: String,
+    },
+}
+
+impl Source {
+    /// Reads what follows the `@`.
+    fn of(text: &str) -> Result<Self, String> {
+        if let Some(folder) = text.strip_prefix("path:") {
+            let path = std::path::absolute(folder).map_err(|e| format!("{folder}: {e}"))?;
+            return match path.join("Cargo.toml").is_file() {
+                true => Ok(Source::Path(path)),
+                false => Err(format!("{folder} has no Cargo.toml: name the folder of the crate")),
+            };
+        }
+        let is_plain = |text: &str| {
+            !text.is_empty()
+                && !text.starts_with('-')
+                && !text
+                    .contains(|c: char| c.is_whitespace() || is_command(c) || "'\"\\".contains(c))
+        };
+        match text.strip_prefix("git:").map(|rest| rest.split_once('#')) {
+            None if is_word(text, ".+-") => Ok(Source::Version(text.to_owned())),
+            Some(Some((url, revision))) if is_plain(url) && is_plain(revision) => {
+                Ok(Source::Git { url: url.to_owned(), revision: revision.to_owned() })
+            }
+            _ => Err("write CRATE@VERSION, CRATE@path:FOLDER or CRATE@git:URL#REVISION".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Version(version) => f.write_str(version),
+            Source::Path(path) => write!(f, "path:{}", path.display()),
+            Source::Git { url, revision } => write!(f, "git:{url}#{revision}"),
+        }
+    }
 }
 
 impl FromStr for Side {
@@ -54,11 +107,12 @@ impl FromStr for Side {
             return Ok(Side::Folder(path));
         }
         match text.split_once('@') {
-            Some((name, version)) if is_word(name, "-_") && is_word(version, ".+-") => {
-                Ok(Side::Dependency { name: name.to_owned(), version: version.to_owned() })
+            Some((name, source)) if is_word(name, "-_") => {
+                Ok(Side::Dependency { name: name.to_owned(), source: Source::of(source)? })
             }
             _ => Err("there is no such folder: write a folder with built programs, . for these \
-                      sources, git:REV, or CRATE@VERSION such as tokio@1.50.0"
+                      sources, git:REV, or CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or \
+                      CRATE@git:URL#REV"
                 .to_owned()),
         }
     }
@@ -77,7 +131,7 @@ impl fmt::Display for Side {
             Side::Sources => f.write_str("."),
             Side::Folder(path) => write!(f, "{}", path.display()),
             Side::Revision(revision) => write!(f, "git:{revision}"),
-            Side::Dependency { name, version } => write!(f, "{name}@{version}"),
+            Side::Dependency { name, source } => write!(f, "{name}@{source}"),
         }
     }
 }
@@ -150,8 +204,8 @@ impl Side {
             (Side::Revision(revision), Some(checkout)) => {
                 Some(build::worktree(checkout, revision)?)
             }
-            (Side::Dependency { name, version }, Some(checkout)) => {
-                Some(build::with_version(checkout, name, version)?)
+            (Side::Dependency { name, source }, Some(checkout)) => {
+                Some(build::with_source(checkout, name, source)?)
             }
         };
         let folder = match (&tree, &places.checkout, self) {
@@ -177,13 +231,19 @@ impl Tree {
             .collect();
         let packages = names.into_iter().flat_map(|name| lock.named(name));
         let mut parts: Vec<String> = packages.map(ToString::to_string).collect();
-        parts.extend(self.commit.as_ref().map(|commit| format!("commit {}", short(commit))));
-        parts.extend((self.dirty == Some(true)).then(|| "changed since".to_owned()));
-        if parts.is_empty() {
-            parts.push("sources of an unknown revision".to_owned());
+        if parts.is_empty() || self.commit.is_some() {
+            parts.push(revision(self.commit.as_deref(), self.dirty));
         }
         Ok(parts.join(", "))
     }
+}
+
+/// Commit of sources, and whether they were changed since.
+pub(super) fn revision(commit: Option<&str>, dirty: Option<bool>) -> String {
+    let since = if dirty == Some(true) { ", changed since" } else { "" };
+    commit.map_or("sources of an unknown revision".to_owned(), |commit| {
+        format!("commit {}{since}", short(commit))
+    })
 }
 
 impl Programs {
@@ -232,6 +292,13 @@ mod tests {
             assert_eq!(text.parse::<Side>().unwrap().to_string(), text);
         }
         assert_eq!("/".parse(), Ok(Side::Folder("/".into())));
+        let own = concat!("stats@path:", env!("CARGO_MANIFEST_DIR"));
+        for text in [own, "tokio@git:https://github.com/tokio-rs/tokio#main"] {
+            assert_eq!(text.parse::<Side>().unwrap().to_string(), text);
+        }
+        for text in ["a@path:/", "a@git:", "a@git:x", "a@git:x#", "a@git:x#-y", "a@git:x y#z"] {
+            assert!(text.parse::<Side>().is_err(), "{text}");
+        }
         for text in ["", "git:", "git:--all", "tokio", "tokio@", "@1", "-x@1", "a@-1", "no/such"] {
             assert!(text.parse::<Side>().is_err(), "{text}");
         }

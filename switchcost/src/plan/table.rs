@@ -25,6 +25,12 @@ pub struct ProgramTable {
     /// Tools that must be in PATH, such as `go`.
     #[serde(default)]
     pub needs: Vec<String>,
+    /// Environment variables that it is started with.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Words of a command that executes it, such as `["nice", "-n", "19"]`.
+    #[serde(default)]
+    pub wrap: Vec<String>,
 }
 
 impl ProgramTable {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use crate::figures::doubt::{self, Doubt};
+use crate::figures::number::percent;
 use crate::figures::{Figures, provenance};
 use crate::system::console::plain;
 use crate::views::tables::Tables;
@@ -14,6 +15,7 @@ mod csv;
 mod curves;
 mod document;
 pub mod duel;
+pub(crate) mod estimate;
 pub mod fleet;
 mod grid;
 mod html;
@@ -22,6 +24,7 @@ pub mod limits;
 pub mod machine;
 mod markdown;
 pub mod plot;
+pub(crate) mod service;
 pub mod stat;
 mod tables;
 
@@ -70,6 +73,18 @@ fn origin(figures: &Figures<'_>) -> [String; 2] {
         runtimes.collect::<String>(),
     );
     [provenance::machines(records), from]
+}
+
+/// A share in per cent.
+fn share(share: f64) -> String {
+    if share < 0.0001 { "under 0.01 %".to_owned() } else { percent(share) }
+}
+
+/// A whole number with commas.
+fn counts(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let groups = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok());
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// Ending of a noun behind a number.

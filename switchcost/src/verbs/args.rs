@@ -60,6 +60,10 @@ pub(crate) struct Measure {
 impl Measure {
     /// The same for whatever runs a process.
     pub(crate) fn options(self) -> Options {
-        Options { timeout: self.timeout, keep_samples: self.keep_samples, counters: self.counters }
+        Options {
+            keep_samples: self.keep_samples,
+            counters: self.counters,
+            ..Options::new(self.timeout)
+        }
     }
 }

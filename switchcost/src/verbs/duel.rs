@@ -1,6 +1,6 @@
-//! `switchcost duel`: two builds in turns, and what has changed.
+//! `switchcost duel`: two builds or settings in turns, and what has changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,11 +14,14 @@ use super::output::json;
 use crate::figures::duel::verdict::{Finding, Kind, MARGIN, MIN_PAIRS};
 use crate::figures::duel::{Decider, Row};
 use crate::figures::number::percent;
-use crate::measure::pacing;
+use crate::measure::around::Around;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
-use crate::plan::duel::Lineup;
+use crate::measure::{pacing, probe};
+use crate::plan::duel::{Lineup, Sides};
+use crate::plan::programs::Programs;
+use crate::plan::setting::Change;
 use crate::plan::side::Side;
 use crate::plan::{Case, values};
 use crate::render;
@@ -29,12 +32,15 @@ use crate::views::duel::Duel;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Old side; it is measured against itself too, which shows the noise
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", default_value = ".")]
     first: Side,
 
     /// New side
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", default_value = ".")]
     second: Side,
+
+    #[command(flatten)]
+    settings: Settings,
 
     #[command(flatten)]
     selection: Selection,
@@ -75,6 +81,75 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
+}
+
+/// What the sides are started with.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Settings")]
+struct Settings {
+    /// Setting of the old side, repeatable: NAME=VALUE (environment), flags="--workers 4" (for the programs that
+    /// know them), cpus=0-3, policy=batch, slack=1ns, wrap="nice -n 19" (a command that executes the program),
+    /// or seccomp=docker (a filter like the container engines' default)
+    #[arg(long = "a", value_name = "SETTING")]
+    a: Vec<Change>,
+
+    /// Setting of the new side, repeatable
+    #[arg(long = "b", value_name = "SETTING")]
+    b: Vec<Change>,
+
+    /// A further setting of the new side, repeatable: each has rows of its own, and all intervals hold together
+    #[arg(long, value_name = "SETTING")]
+    each: Vec<Change>,
+
+    /// Command that runs before the old side's processes start and before its slices, as `sh -c` does
+    #[arg(long, value_name = "COMMAND")]
+    before_a: Option<String>,
+
+    /// Command that runs after them, in any case
+    #[arg(long, value_name = "COMMAND")]
+    after_a: Option<String>,
+
+    /// The same for the new side, such as "sysctl -q kernel.sched_autogroup_enabled=0"
+    #[arg(long, value_name = "COMMAND")]
+    before_b: Option<String>,
+
+    /// The same for the new side
+    #[arg(long, value_name = "COMMAND")]
+    after_b: Option<String>,
+}
+
+impl Settings {
+    fn around(&self) -> [Around; 2] {
+        [(&self.before_a, &self.after_a), (&self.before_b, &self.after_b)]
+            .map(|(before, after)| Around { before: before.clone(), after: after.clone() })
+    }
+
+    fn sides<'a>(&'a self, builds: [&'a Side; 2]) -> Sides<'a> {
+        let commands = [&self.before_a, &self.after_a, &self.before_b, &self.after_b];
+        Sides {
+            builds,
+            changes: [&self.a, &self.b],
+            each: &self.each,
+            has_commands: commands.into_iter().any(Option::is_some),
+        }
+    }
+}
+
+/// Why a program would not run as a side has it; `None` if it would. Asked once for each command line.
+fn refusal(
+    case: &Case,
+    programs: &Programs,
+    known: &mut BTreeMap<String, Option<String>>,
+) -> Option<String> {
+    let line = format!("{:?} {} {}", case.side, case.setting, case.command());
+    let ask = || match programs.of(case) {
+        Ok(program) => match probe::ask(program, &case.flags, &case.setting) {
+            Ok(answer) => answer.reason(),
+            Err(error) => Some(format!("{error:#}")),
+        },
+        Err(why) => Some(why.to_string()),
+    };
+    known.entry(line).or_insert_with(ask).clone()
 }
 
 /// Figures that may fail a duel.
@@ -119,15 +194,20 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases(false);
     args.selection.retain(&mut cases)?;
-    let Lineup { cases, left_out, programs, names } =
-        Lineup::of(cases, &plan.programs, [&args.first, &args.second])?;
+    let sides = args.settings.sides([&args.first, &args.second]);
+    let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
+    let mut known = BTreeMap::new();
+    if sides.have_settings() {
+        lineup.leave_out(|case, programs| refusal(case, programs, &mut known))?;
+    }
+    let Lineup { cases, left_out, programs, names } = lineup;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     let store = Store::open_or_dated(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
     let path = store.path().to_owned();
     let all: Vec<Case> =
         cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
-    let options = Options { timeout: args.timeout, keep_samples: false, counters: false };
+    let options = Options { around: args.settings.around(), ..Options::new(args.timeout) };
     let mut rounds = Rounds::new(programs, store, seed, options, &all)?
         .between(names, margin)
         .resume(earlier, &all)

@@ -8,6 +8,7 @@ use facts::limits::Limits;
 
 use crate::measure::probe;
 use crate::plan::programs::Programs;
+use crate::plan::setting::Setting;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
 use crate::system::console;
@@ -86,7 +87,7 @@ fn ask_all() -> anyhow::Result<Vec<Asked>> {
 fn ask(name: String, programs: &Programs) -> Asked {
     let needs = programs
         .executable(&name)
-        .and_then(|program| Ok(probe::describe(program, &[])?.needs))
+        .and_then(|program| Ok(probe::describe(program, &[], &Setting::default())?.needs))
         .map_err(|e| format!("{e:#}"));
     (name, needs)
 }
@@ -96,5 +97,5 @@ fn describe(program: &str, flags: &[String], tasks: Option<u32>) -> anyhow::Resu
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let tasks = tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
     let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
-    probe::describe(programs.executable(program)?, &flags)
+    probe::describe(programs.executable(program)?, &flags, &Setting::default())
 }

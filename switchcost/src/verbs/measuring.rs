@@ -19,6 +19,7 @@ use crate::measure::store::{self, Contents, Store};
 use crate::measure::turns::Options;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
+use crate::plan::setting::Setting;
 use crate::plan::sweep::{self, Cut, Planned, Sweep};
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan, built_in_tables, placement};
 use crate::system::console::{self, BadUsage};
@@ -161,13 +162,13 @@ pub(super) fn run_plan(
     Ok(rounds)
 }
 
-/// Records of a short run of the default plan, which are kept nowhere else.
-pub(super) fn quick() -> anyhow::Result<Vec<Record>> {
+/// Records of a short run of a plan, which are kept nowhere else.
+pub(super) fn quick(plan: Plan) -> anyhow::Result<Vec<Record>> {
     let folder = tempfile::tempdir()
         .context("cannot make a folder for the results: let TMPDIR name one that can be written")?;
     let store = Store::open(Some(&folder.path().join("quick.jsonl")))?;
-    let plan = Plan::built_in()?.quickened();
-    let options = Options { timeout: TIMEOUT, keep_samples: false, counters: false };
+    let plan = plan.quickened();
+    let options = Options::new(TIMEOUT);
     let rounds = run_plan(&plan, plan.cases(true), store, None, options, Contents::default())?;
     Ok(rounds.records().to_vec())
 }
@@ -192,7 +193,9 @@ pub(super) fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
 pub(super) fn carry_out(plan: &Sweep, keep: &Keep) -> anyhow::Result<()> {
     let names = plan.programs.iter().map(|line| line.program.as_str());
     let programs = Programs::up_to_date(names, &built_in_tables()?)?;
-    let planned = plan.plan(|program, flags| probe::ask(programs.executable(program)?, flags))?;
+    let planned = plan.plan(|program, flags| {
+        probe::ask(programs.executable(program)?, flags, &Setting::default())
+    })?;
     for line in sweep::describe_cuts(&planned.cuts, &plan.over) {
         console::say(format_args!("switchcost: {line}"));
     }

@@ -14,7 +14,8 @@ use crate::figures::doubt;
 use crate::figures::evidence::{Evidence, Verdict};
 use crate::measure::turns::{self, Seat};
 use crate::plan::programs::Programs;
-use crate::plan::scheduling::{self, Cpus, Policy, Setting};
+use crate::plan::scheduling::{self, Cpus, Policy};
+use crate::plan::setting::Setting;
 use crate::plan::{Case, built_in_tables, ensure_no_runner_flags};
 use crate::render;
 use crate::system::console::shortened;
@@ -122,6 +123,7 @@ impl Args {
                 cpus: self.cpus.clone(),
                 policy: self.policy,
                 timer_slack: self.timer_slack.map(|Span(ns)| ns),
+                ..Setting::default()
             },
             ..Case::default()
         }

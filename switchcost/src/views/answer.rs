@@ -5,9 +5,10 @@ use facts::{Metric, Quantity, Timing};
 use serde::Serialize;
 use stats::Estimate;
 
+use super::hand_over::{Range, joined};
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::Doubt;
-use crate::figures::number::{capitalised, number, short};
+use crate::figures::number::{capitalised, number, range, short};
 use crate::figures::runs::case_name;
 use crate::figures::{CONFIDENCE, Figure, Figures, provenance};
 
@@ -64,6 +65,11 @@ impl Cost {
 const MANY: f64 = 10_000.0;
 
 impl Answer {
+    /// Bytes that a waiting thread holds, and a task: from the least of its rows to the greatest.
+    pub(crate) fn sizes(&self) -> Option<[Range; 2]> {
+        ranges(&self.rows, |row| row.metric.is_slope())
+    }
+
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
         let rows = figures.iter().filter_map(|figure| row(figures, figure));
@@ -106,7 +112,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(AnswerRow, Option<
     let [thread, task] = [figure.reading()?, versus.reading()?];
     let mut both = figure.runs.whole.iter().chain(&versus.runs.whole);
     let is_disturbed = both.any(|record| matches!(record.timing, Timing::AllSlices(_)));
-    // Thread ÷ task, of times: formed turn by turn.
+    // Thread ÷ task, of times: `figures` formed it from the turns of each round.
     let ratio = thread.ratio?;
     let [thread, task] = [thread, task].map(|reading| Cost {
         value: reading.mean.value,
@@ -117,29 +123,22 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(AnswerRow, Option<
 
 fn switches(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| number(cost * MANY / 1e9 * 100.0);
-    let [threads, tasks] = ranges(rows, |row| row.metric == Metric::Hop, show)?;
+    let hops = ranges(rows, |row| row.metric == Metric::Hop)?;
+    let [threads, tasks] = hops.map(|hop| range(hop, show));
     Some(format!("10,000 switches/s take threads {threads} % of a CPU, tasks {tasks} %."))
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| short(Quantity::Bytes, cost * MANY);
-    let [threads, tasks] = ranges(rows, |row| row.metric.is_slope(), show)?;
+    let [threads, tasks] = ranges(rows, |row| row.metric.is_slope())?.map(|size| range(size, show));
     Some(format!("10,000 waiting threads hold {threads}, tasks {tasks}."))
 }
 
 /// Range of the threads' figures and that of the tasks', of some rows.
-fn ranges(
-    rows: &[AnswerRow],
-    is_wanted: fn(&&AnswerRow) -> bool,
-    show: impl Fn(f64) -> String,
-) -> Option<[String; 2]> {
-    let costs = rows.iter().filter(is_wanted).map(|row| [row.thread.value, row.task.value]);
-    let least = costs.clone().reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1])])?;
-    let most = costs.reduce(|a, b| [a[0].max(b[0]), a[1].max(b[1])])?;
-    Some([0, 1].map(|side| match (show(least[side]), show(most[side])) {
-        (low, high) if low == high => low,
-        (low, high) => format!("{low} to {high}"),
-    }))
+fn ranges(rows: &[AnswerRow], is_wanted: fn(&&AnswerRow) -> bool) -> Option<[Range; 2]> {
+    let costs = rows.iter().filter(is_wanted).map(|row| [row.thread, row.task]);
+    let points = costs.map(|pair| pair.map(|cost| [cost.value; 2]));
+    points.reduce(|a, b| [joined(a[0], b[0]), joined(a[1], b[1])])
 }
 
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.

@@ -5,6 +5,8 @@ pub mod compare;
 pub mod duel;
 pub(crate) mod estimate;
 pub mod fleet;
+pub(crate) mod hand_over;
 pub mod limits;
 pub mod machine;
+pub(crate) mod service;
 pub mod tables;

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use contract::message::MOST_SAMPLES;
 
 use super::*;
-use crate::plan::scheduling::Setting;
+use crate::plan::setting::Setting;
 
 /// The line that a program prints when it is ready.
 const READY: &str = r#"echo '{"at":"ready","pids":['$$'],"setup_ns":5,"first_ns":7,"contract":1,"program":"p","version":"3","tasks":4,"hops":5,"claim":"no-switch","passes":[{"name":"main"}]}'"#;
@@ -31,7 +31,7 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
     let path = folder.path().join("p");
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let options = Options { timeout, keep_samples: false, counters: false };
+    let options = Options::new(timeout);
     let program = Executable::from(path.as_path());
     // A fork of another test may hold the script open for writing at this moment.
     for _ in 0..100 {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::Source;
 use super::lock::Lock;
 use crate::plan::checkout::{Checkout, output};
 
@@ -38,9 +39,14 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
     Ok(Tree { sources, target: folder.join("target"), commit: Some(hash), dirty: None })
 }
 
-/// These sources, with another version of a dependency.
-pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> anyhow::Result<Tree> {
-    let folder = checkout.target.join("duel").join(format!("{name}-{version}"));
+/// These sources, with another one of a dependency.
+pub(super) fn with_source(
+    checkout: &Checkout,
+    name: &str,
+    source: &Source,
+) -> anyhow::Result<Tree> {
+    let word = source.to_string().replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
+    let folder = checkout.target.join("duel").join(format!("{name}-{word}"));
     let [sources, base, kept] =
         ["sources", "Cargo.lock.base", "Cargo.lock.kept"].map(|name| folder.join(name));
     let lock = sources.join("Cargo.lock");
@@ -52,20 +58,42 @@ pub(super) fn with_version(checkout: &Checkout, name: &str, version: &str) -> an
     let _ = fs::remove_file(&base);
     fs::create_dir_all(&folder)
         .and_then(|()| mirror(&checkout.folder, &sources))
+        .and_then(|()| patch(&sources.join("Cargo.toml"), name, source))
         .with_context(|| format!("cannot copy the sources to {}", sources.display()))?;
     if is_updated {
         fs::rename(&kept, &lock).context("Cargo.lock")?;
     } else {
         fs::write(&lock, &own).context("Cargo.lock")?;
         let mut command = checkout.cargo();
-        command.args(["update", "--quiet", "--package", name, "--precise", version]);
+        command.args(["update", "--quiet", "--package", name]);
+        if let Source::Version(version) = source {
+            command.args(["--precise", version]);
+        }
         output(command.arg("--manifest-path").arg(sources.join("Cargo.toml")))
             .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
     }
-    // A patch of cargo's configuration stands, whatever version cargo was asked for.
-    Lock::read(&sources)?.expect_version(name, version)?;
+    // A patch of cargo's configuration stands, whatever cargo was asked for.
+    Lock::read(&sources)?.expect(name, source)?;
     fs::write(&base, &own).context("Cargo.lock")?;
     Ok(Tree { sources, target: folder.join("target"), ..these(checkout) })
+}
+
+/// Has a manifest take a crate from somewhere else, unless that is the registry.
+fn patch(manifest: &Path, name: &str, source: &Source) -> io::Result<()> {
+    // A text of JSON is one of TOML.
+    let text = |text: &str| serde_json::Value::from(text);
+    let keys = match source {
+        Source::Version(_) => return Ok(()),
+        Source::Path(path) => format!("path = {}", text(&path.to_string_lossy())),
+        Source::Git { url, revision } => {
+            format!("git = {}\nrev = {}", text(url), text(revision))
+        }
+    };
+    let own = fs::read_to_string(manifest)?;
+    let patched = format!("{own}\n[patch.crates-io.{name}]\n{keys}\n");
+    // It is a link to the checkout's own.
+    fs::remove_file(manifest)?;
+    fs::write(manifest, patched)
 }
 
 /// These sources as they are.

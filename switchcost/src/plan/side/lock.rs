@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
+use super::Source;
+
 /// A lock file of cargo's.
 #[derive(Debug, Deserialize)]
 pub(super) struct Lock {
@@ -53,8 +55,32 @@ impl Lock {
         self.package.iter().filter(move |package| package.name == name)
     }
 
+    /// Checks that a build takes a crate from there.
+    pub(super) fn expect(&self, name: &str, source: &Source) -> anyhow::Result<()> {
+        match source {
+            Source::Version(version) => self.expect_version(name, version),
+            Source::Path(_) => self.expect_use(name, self.named(name).any(|p| p.source.is_none())),
+            Source::Git { .. } => {
+                let is_git =
+                    |p: &Package| p.source.as_deref().is_some_and(|s| s.starts_with("git+"));
+                self.expect_use(name, self.named(name).any(is_git))
+            }
+        }
+    }
+
+    /// Cargo leaves a crate of another version than its dependents ask for.
+    fn expect_use(&self, name: &str, is_used: bool) -> anyhow::Result<()> {
+        let found: Vec<String> = self.named(name).map(ToString::to_string).collect();
+        ensure!(
+            is_used,
+            "cargo takes {} in its place: its version is not one that the programs ask for",
+            if found.is_empty() { "nothing".to_owned() } else { found.join(" and ") }
+        );
+        Ok(())
+    }
+
     /// Checks that a build takes this version from a registry.
-    pub(super) fn expect_version(&self, name: &str, version: &str) -> anyhow::Result<()> {
+    fn expect_version(&self, name: &str, version: &str) -> anyhow::Result<()> {
         if let Some(package) = self.named(name).find(|package| package.checksum.is_none()) {
             bail!(
                 "these sources take it from {}, whatever the version: remove what replaces the \
