@@ -22,9 +22,13 @@
 //! wake-up alone: after a sleep caches and branch predictors are cold, and the CPU may have to leave an
 //! idle state. A thread of the pool looks at the queue for some µs before it sleeps (crossbeam's channel),
 //! as Tokio's workers do.
+//!
+//! With `--load` it is another program, an open loop: see `load/mod.rs`.
 
+mod load;
 mod schedule;
 mod task;
+mod work;
 
 use std::io::{Write, pipe};
 use std::process::ExitCode;
@@ -33,11 +37,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use blocking::{Bound, Pool};
+use clap::builder::ArgPredicate::IsPresent;
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::samples::Recorder;
 use contract::units::Span;
-use contract::{Defaults, Flags, Pass, Program, Run};
+use contract::{BadUsage, Defaults, Flags, Pass, Program, Run};
+use load::LoadFlags;
 use runtime::{RuntimeFlags, WorkerCounts};
 use schedule::Schedule;
 use task::{ShortTask, Times, multiply};
@@ -45,25 +51,39 @@ use threads::worker_needs;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Handle, Runtime};
+use work::Work;
 
-/// Time how late short tasks start on threads that are mostly idle
+/// Time how late short tasks start, on threads that are mostly idle or under a load
 #[derive(Parser)]
-#[command(mut_arg("tasks", |arg| arg.help("Number of tasks that arrive at once")))]
+#[command(
+    mut_arg("tasks", |arg| arg.help("Number of tasks that arrive at once")),
+    mut_arg("iters", |arg| arg.default_value_if("load", IsPresent, "20")),
+    mut_arg("warmup", |arg| arg.default_value_if("load", IsPresent, "1"))
+)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
     /// Where the tasks run
     #[arg(long, value_enum, default_value = "tokio")]
     on: On,
-    /// Threads that run them
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "4", value_parser = clap::value_parser!(u32).range(1..=32768))]
-    workers: u32,
+    /// Threads that run them [default: 4; with --load one for each CPU that serves]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
+    workers: Option<u32>,
     /// Time from one arrival to the next, 1us to 1s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "500us", value_parser = schedule::interval)]
     every: Span,
-    /// Multiplications of a task, each of which waits for the one before
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "3000", value_parser = clap::value_parser!(u32).range(..=100_000_000))]
-    work: u32,
+    /// Multiplications of a task, each of which waits for the one before; or the CPU time that they take, such as
+    /// 20us
+    #[arg(
+        long,
+        value_name = "N|TIME",
+        allow_hyphen_values = true,
+        default_value = "3000",
+        default_value_if("load", IsPresent, "20us")
+    )]
+    work: Work,
+    #[command(flatten)]
+    load: LoadFlags,
 }
 
 /// Executor of the tasks.
@@ -75,6 +95,14 @@ enum On {
     TokioOutside,
     /// OS threads that take jobs from one queue
     Pool,
+    /// with --load: threads at a mutex and a condition variable
+    PoolCondvar,
+    /// with --load: threads that count arrivals and sleep in futex(2)
+    PoolFutex,
+    /// with --load: a thread for each task, created by one that takes the arrivals
+    Thread,
+    /// with --load: a current-thread runtime on each CPU that serves, in turn
+    TokioPerCpu,
 }
 
 /// Time after which a task is lost.
@@ -88,6 +116,12 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
+        if let Some(percent) = self.load.load {
+            return load::describe(self, percent);
+        }
+        if !matches!(self.on, On::Tokio | On::TokioOutside | On::Pool) {
+            return Err(BadUsage::new("--on: without --load write tokio, tokio-outside or pool"));
+        }
         let is_pool = self.on == On::Pool;
         let claim = if is_pool { Claim::KernelSwitch } else { Claim::UserSwitch };
         let tasks = Description {
@@ -99,15 +133,20 @@ impl Program for Cli {
             ..Description::new("sparse-arrivals", &self.flags, claim)
         };
         if !is_pool {
-            return self.runtime().describe(tasks);
+            return self.runtime(self.workers()).describe(tasks);
         }
-        Ok(Description { needs: tasks.needs + worker_needs(self.workers), ..tasks })
+        Ok(Description { needs: tasks.needs + worker_needs(self.workers()), ..tasks })
     }
 }
 
 impl Cli {
-    fn runtime(&self) -> RuntimeFlags {
-        RuntimeFlags::multi_thread(Some(self.workers))
+    /// Threads that run tasks, without a load.
+    fn workers(&self) -> u32 {
+        self.workers.unwrap_or(4)
+    }
+
+    fn runtime(&self, workers: u32) -> RuntimeFlags {
+        RuntimeFlags::multi_thread(Some(workers))
     }
 }
 
@@ -116,16 +155,20 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    if let Some(percent) = cli.load.load {
+        return load::measure(cli, percent, run);
+    }
     let (tell, told) = channel();
-    let arrivals = Arrivals { product: multiply(cli.work), told };
-    let task = ShortTask { work: cli.work, tell };
+    let work = cli.work.multiplications()?;
+    let arrivals = Arrivals { product: multiply(work), told };
+    let task = ShortTask { work, tell };
     match cli.on {
         On::Tokio => {
-            let runtime = cli.runtime().build(true)?;
+            let runtime = cli.runtime(cli.workers()).build(true)?;
             spawn_from_inside(cli, run, &runtime, task, &arrivals)
         }
         On::TokioOutside => {
-            let runtime = cli.runtime().build(true)?;
+            let runtime = cli.runtime(cli.workers()).build(true)?;
             arrivals.serve(cli, run, Some(runtime.handle()), || {
                 for _ in 0..cli.flags.tasks {
                     let task = task.clone();
@@ -134,8 +177,9 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
                 Ok(())
             })
         }
-        On::Pool => {
-            let pool = Pool::start(cli.workers, Bound::Unbounded)?;
+        // `describe` has refused the others.
+        _ => {
+            let pool = Pool::start(cli.workers(), Bound::Unbounded)?;
             let queue = pool.queue.clone();
             let served = arrivals.serve(cli, run, None, || {
                 (0..cli.flags.tasks).try_for_each(|_| {

@@ -39,6 +39,10 @@ pub struct Description {
     /// Hops per iteration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hops: Option<u64>,
+    /// Arrivals in an iteration, each of all tasks, if a sample is a latency of theirs and not the length of the
+    /// iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<u64>,
     /// Nature of a hop.
     pub claim: Claim,
     /// Passes, the main one first.
@@ -65,6 +69,7 @@ impl Description {
             tokens: 1,
             bytes: None,
             hops: None,
+            arrivals: None,
             claim,
             passes: vec![PassKind::main()],
             needs: Needs::default(),

@@ -27,7 +27,8 @@ pub(crate) fn render(description: &Description, pass: &Pass) -> Option<String> {
         let system = Nanos(usage.system_ns as f64 / count as f64);
         add_line(&mut text, "cpu time", &format!("user {user}, system {system} an iteration"));
         let what = if description.hops.is_some() { "hop" } else { "task" };
-        let all = description.hops.unwrap_or(tasks) as f64 * count as f64;
+        let all = description.hops.unwrap_or(tasks * description.arrivals.unwrap_or(1)) as f64
+            * count as f64;
         let voluntary = usage.voluntary_switches as f64 / all;
         let involuntary = usage.involuntary_switches as f64 / all;
         let switches = format!("{voluntary:.3} voluntary, {involuntary:.3} involuntary a {what}");
@@ -36,7 +37,10 @@ pub(crate) fn render(description: &Description, pass: &Pass) -> Option<String> {
     for (name, samples) in &pass.extra {
         let Distribution { mean, stddev, min, p50, p99, max, .. } = samples;
         // The unit of a distribution is in its name, or it is ns.
-        let value = if ["_bytes", "_tasks", "_count"].iter().any(|unit| name.ends_with(unit)) {
+        let value = if ["_bytes", "_tasks", "_count", "_percent"]
+            .iter()
+            .any(|unit| name.ends_with(unit))
+        {
             format!("mean {mean:.4}, min {min}, p50 {p50}, p99 {p99}, max {max}")
         } else {
             format!("mean {}, stddev {}, {}", Nanos(*mean), Nanos(*stddev), percentiles(samples))

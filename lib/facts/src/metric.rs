@@ -235,6 +235,8 @@ impl Metric {
             Metric::Throughput => SECOND * record.bytes? as f64 / record.iteration()?,
             Metric::User => per_iteration(record.usage?.user_ns)?,
             Metric::System => per_iteration(record.usage?.system_ns)?,
+            // How long an iteration took that has latencies is not known.
+            Metric::CpuShare if record.arrivals.is_some() => return None,
             Metric::CpuShare => {
                 let used = record.usage?.user_ns as f64 + record.usage?.system_ns as f64;
                 used / (samples()?.mean * samples()?.count as f64)
@@ -242,7 +244,7 @@ impl Metric {
             Metric::Switches => {
                 let usage = record.usage?;
                 let all = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
-                all / (record.repeats()?.0 as f64 * samples()?.count as f64)
+                all / record.timed()?.0 as f64
             }
             Metric::Faults => {
                 let usage = record.usage?;
@@ -296,7 +298,9 @@ impl Metric {
             Metric::CpuShare => Quantity::Share,
             Metric::Switches | Metric::Faults | Metric::Variation => Quantity::Count,
             Metric::Extra { name, .. } if name.ends_with("_bytes") => Quantity::Bytes,
-            Metric::Extra { name, .. } if name.ends_with("_tasks") || name.ends_with("_count") => {
+            Metric::Extra { name, .. }
+                if ["_tasks", "_count", "_percent"].iter().any(|unit| name.ends_with(unit)) =>
+            {
                 Quantity::Count
             }
             _ => Quantity::Time,

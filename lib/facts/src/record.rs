@@ -153,6 +153,9 @@ pub struct Process {
     pub tokens: u64,
     /// Hops per iteration; absent if nothing is handed over.
     pub hops: Option<u64>,
+    /// Arrivals in an iteration, each of all tasks, if a sample is a latency of theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<u64>,
     /// Bytes that an iteration hands over, end to end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -242,17 +245,19 @@ impl Process {
         }
     }
 
-    /// The same for all timed iterations together.
+    /// The same for all timed iterations together, with all of their arrivals.
     pub fn timed(&self) -> Option<(u64, &'static str)> {
-        let (repeats, unit) = self.repeats()?;
-        let all = repeats.checked_mul(self.samples.as_ref()?.count)?;
-        (all > 0).then_some((all, unit))
+        self.all_of(self.samples.as_ref()?.count)
     }
 
     /// The same for the iterations in which events were counted.
     pub fn counted(&self) -> Option<(u64, &'static str)> {
+        self.all_of(self.counters.as_ref()?.iterations)
+    }
+
+    fn all_of(&self, iterations: u64) -> Option<(u64, &'static str)> {
         let (repeats, unit) = self.repeats()?;
-        let all = repeats.checked_mul(self.counters.as_ref()?.iterations)?;
+        let all = repeats.checked_mul(self.arrivals.unwrap_or(1))?.checked_mul(iterations)?;
         (all > 0).then_some((all, unit))
     }
 

@@ -56,6 +56,7 @@ type Description struct {
 	Tokens   uint64           `json:"tokens,omitempty"`
 	Bytes    uint64           `json:"bytes,omitempty"`
 	Hops     uint64           `json:"hops,omitempty"`
+	Arrivals uint64           `json:"arrivals,omitempty"`
 	Claim    string           `json:"claim"`
 	Passes   []map[string]any `json:"passes"`
 	Needs    map[string]Need  `json:"needs"`

@@ -65,6 +65,8 @@ pub enum Doubt {
     ShortSamples(u64, u64),
     /// Involuntary switches per creation.
     Preempted(f64),
+    /// The generator of arrivals was late by this share of the figure.
+    GeneratorLate(f64),
     /// The host took this share of a measurement.
     HostTook(f64),
     /// A CPU quota stopped a process for so long, in ns.
@@ -76,6 +78,9 @@ pub enum Doubt {
     /// A file of the kernel's could not be read.
     Unreadable(&'static str),
 }
+
+/// Share of a figure from which the generator's lateness is a doubt.
+const GENERATOR_LATE: f64 = 0.05;
 
 impl Doubt {
     /// True if it is about records that should not have been put together: it precedes every figure.
@@ -173,6 +178,11 @@ impl fmt::Display for Doubt {
             Doubt::Preempted(each) => {
                 write!(f, "Preempted: {each:.2} involuntary switches per creation.")
             }
+            Doubt::GeneratorLate(share) => write!(
+                f,
+                "The generator of arrivals was late itself, by {} of the figure (99th percentile).",
+                percent(*share)
+            ),
             Doubt::HostTook(share) => {
                 write!(f, "The hypervisor gave {} of the measurement to others.", percent(*share))
             }
@@ -208,6 +218,7 @@ pub fn of_process(record: &Record) -> Vec<Doubt> {
         not_steady(record),
         short_samples(record),
         preempted(record),
+        generator_late(record),
         host_took(record),
         record.interference.and_then(|i| i.throttled).filter(|&ns| ns > 0).map(Doubt::Throttled),
         huge_pages(record),
@@ -235,14 +246,24 @@ fn not_steady(record: &Record) -> Option<Doubt> {
 
 fn short_samples(record: &Record) -> Option<Doubt> {
     let (shortest, step) = (record.samples.as_ref()?.min, record.machine().clock_step_ns?);
-    (shortest < step.saturating_mul(1000)).then_some(Doubt::ShortSamples(step, shortest))
+    let is_latency = record.arrivals.is_some();
+    (!is_latency && shortest < step.saturating_mul(1000))
+        .then_some(Doubt::ShortSamples(step, shortest))
 }
 
 /// A creation's own switches; those of a hop are its evidence.
 fn preempted(record: &Record) -> Option<Doubt> {
     let (times, _) = record.timed().filter(|(_, unit)| *unit != "hop")?;
     let each = record.usage?.involuntary_switches as f64 / times as f64;
-    (each > 0.01).then_some(Doubt::Preempted(each))
+    // Under a load who arrives may preempt who runs.
+    (record.arrivals.is_none() && each > 0.01).then_some(Doubt::Preempted(each))
+}
+
+/// Lateness of what makes the arrivals, which is part of each latency.
+fn generator_late(record: &Record) -> Option<Doubt> {
+    let late = record.extra.get("generator_late")?.p99 as f64;
+    let share = late / record.iteration()?;
+    (share > GENERATOR_LATE).then_some(Doubt::GeneratorLate(share))
 }
 
 fn huge_pages(record: &Record) -> Option<Doubt> {
@@ -337,4 +358,42 @@ pub fn names(figures: &[&Figure<'_>]) -> String {
     });
     let names = grouped(named).into_iter().map(|(name, xs)| name + &xs.join(", "));
     names.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::samples::Recorder;
+
+    use super::*;
+    use crate::testing;
+
+    /// Latencies of 10 µs by a generator that was so many ns late.
+    fn under_load(late: u64) -> Record {
+        let mut record = testing::record("p", 1, &[10_000; 9]);
+        record.arrivals = Some(5000);
+        let late = [late; 5].into_iter().collect::<Recorder>().distribution().unwrap();
+        record.extra.insert("generator_late".to_owned(), late);
+        record
+    }
+
+    #[test]
+    fn a_generator_that_is_late_by_a_twentieth_of_the_figure_is_a_doubt() {
+        assert_eq!(of_process(&under_load(500)), []);
+        let doubts = of_process(&under_load(501));
+        assert!(matches!(doubts[..], [Doubt::GeneratorLate(share)] if share > 0.05), "{doubts:?}");
+    }
+
+    #[test]
+    fn a_latency_is_neither_too_short_nor_preempted() {
+        let mut record = under_load(0);
+        let usage = contract::message::Usage { involuntary_switches: 900, ..Default::default() };
+        record.usage = Some(usage);
+        let machine = facts::Machine { clock_step_ns: Some(20), ..facts::Machine::default() };
+        std::sync::Arc::make_mut(&mut record.header).machine = machine;
+        assert_eq!(of_process(&record), []);
+        record.arrivals = None;
+        let doubts = of_process(&record);
+        let expected = [Doubt::ShortSamples(20, 10_000), Doubt::Preempted(100.0)];
+        assert_eq!(doubts, expected);
+    }
 }

@@ -131,6 +131,7 @@ impl<'a> Live<'a> {
         process.tokens = description.tokens;
         process.hops = description.hops;
         process.bytes = description.bytes;
+        process.arrivals = description.arrivals;
         process.claim = Some(description.claim);
         process.runtime.clone_from(&description.runtime);
         self.pids = pids;

@@ -63,6 +63,10 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "blocking",
         "work that blocks in an async runtime: the cost of each strategy, to itself and to its neighbours"
     ),
+    built_in!(
+        "load",
+        "how late tasks start at 10 to 95 % load, on threads, Tokio and goroutines; takes a quarter of an hour"
+    ),
     built_in!("body", "HTTP bodies kept in memory or in files, by each strategy for what blocks"),
 ];
 

@@ -85,8 +85,13 @@ fn cpu(record: &Record) -> Option<String> {
     let (usage, (all, unit)) = (record.usage?, record.timed()?);
     let samples = record.samples.as_ref()?;
     let [user, kernel] = [usage.user_ns, usage.system_ns].map(|ns| Nanos(ns as f64 / all as f64));
-    let busy = (usage.user_ns + usage.system_ns) as f64 / (samples.mean * samples.count as f64);
-    Some(format!("per {unit}: {user} user, {kernel} kernel; {busy:.2} CPUs busy"))
+    let mut line = format!("per {unit}: {user} user, {kernel} kernel");
+    // How long an iteration took that has latencies is not known.
+    if record.arrivals.is_none() {
+        let wall = samples.mean * samples.count as f64;
+        line += &format!("; {:.2} CPUs busy", (usage.user_ns + usage.system_ns) as f64 / wall);
+    }
+    Some(line)
 }
 
 fn switches(record: &Record) -> Option<String> {

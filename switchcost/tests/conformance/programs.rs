@@ -62,6 +62,9 @@ programs! {
     the_example_of_contributing: "examples/rendezvous-brigade", "", "";
     sparse_arrivals: "sparse-arrivals", "--every 20us", "";
     sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
+    arrivals_under_a_load: "sparse-arrivals", "--load 50 --work 1us --arrivals 20", "";
+    arrivals_under_a_load_on_each_cpu: "sparse-arrivals", "--load 50 --work 1us --arrivals 20 --on tokio-per-cpu", "";
+    arrivals_under_a_load_at_futexes: "sparse-arrivals", "--load 50 --work 1us --arrivals 20 --on pool-futex", "";
 }
 
 /// A program of `peers` in another language, held to what a runner relies on. `build` makes a file in a folder
@@ -102,6 +105,7 @@ peers! {
     cpp_threads: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "--tasks-are threads";
     goroutines: ["go"], "cd go && go build -o $bin ./goroutine-brigade", "$bin/goroutine-brigade", "";
     goroutines_in_memory: ["go"], "cd go && go build -o $bin ./goroutine-mem-brigade", "$bin/goroutine-mem-brigade", "";
+    goroutines_under_a_load: ["go"], "cd go && go build -o $bin ./goroutine-arrivals", "$bin/goroutine-arrivals", "--load 50 --work 1us --arrivals 20";
     goroutine_creation: ["go"], "cd go && go build -o $bin ./goroutine-creation", "$bin/goroutine-creation", "";
     java_threads: ["java", "javac"], "javac -d $bin java/Brigade.java", "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp $bin Brigade", "--tasks-are platform";
 }

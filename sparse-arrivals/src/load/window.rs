@@ -1,0 +1,132 @@
+//! Memory of a window that its tasks share: what each did and when.
+
+use std::hint;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+
+use crate::task::multiply;
+
+/// Interval of the stalls that a test plants, and their length, in ns.
+pub(super) const STALL: [u64; 2] = [100_000_000, 1_000_000];
+
+/// Memory of a window. One lives as long as the process, so that a task is two words.
+#[derive(Debug)]
+pub(super) struct Window {
+    epoch: Instant,
+    /// Multiplications of a task.
+    work: u32,
+    /// True if a test plants stalls.
+    has_stalls: bool,
+    records: Box<[Record]>,
+    ended: Count,
+    /// Why a task could not be started.
+    failure: OnceLock<String>,
+}
+
+/// What a task did, in ns since the epoch.
+#[derive(Debug, Default)]
+struct Record {
+    started: AtomicU64,
+    ended: AtomicU64,
+    product: AtomicU64,
+}
+
+/// Number of tasks that have ended, in a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Count(AtomicU64);
+
+/// A task: where its window keeps it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    window: &'static Window,
+    place: usize,
+}
+
+/// Times of a task in ns since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) started: u64,
+    pub(super) ended: u64,
+}
+
+impl Task {
+    /// The task itself: reads the clock, multiplies, reads the clock.
+    pub(super) fn run(self) {
+        let window = self.window;
+        // For tests: nothing starts in a stall.
+        while window.has_stalls && window.now() % STALL[0] < STALL[1] {
+            hint::spin_loop();
+        }
+        let started = window.now();
+        let product = multiply(window.work);
+        let ended = window.now();
+        let record = &window.records[self.place];
+        record.started.store(started, Ordering::Relaxed);
+        record.ended.store(ended, Ordering::Relaxed);
+        record.product.store(product, Ordering::Relaxed);
+        window.ended.0.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Window {
+    /// Memory for so many tasks, touched.
+    pub(super) fn new(tasks: usize, work: u32, has_stalls: bool) -> &'static Self {
+        let mut records = Vec::with_capacity(tasks);
+        records.resize_with(tasks, Record::default);
+        Box::leak(Box::new(Window {
+            epoch: Instant::now(),
+            work,
+            has_stalls,
+            records: records.into(),
+            ended: Count::default(),
+            failure: OnceLock::new(),
+        }))
+    }
+
+    /// The `k`th task of all windows.
+    pub(super) fn task(&'static self, k: u64) -> Task {
+        Task { window: self, place: (k % self.records.len() as u64) as usize }
+    }
+
+    /// Number of tasks of a window.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Time since the epoch, in ns.
+    pub(super) fn now(&self) -> u64 {
+        Duration::as_nanos(&self.epoch.elapsed()) as u64
+    }
+
+    /// Number of tasks of all windows that have ended; an error if one could not be started.
+    pub(super) fn ended(&self) -> anyhow::Result<u64> {
+        match self.failure.get() {
+            Some(failure) => bail!("{failure}"),
+            None => Ok(self.ended.0.load(Ordering::Acquire)),
+        }
+    }
+
+    /// Says why a task could not be started; the first cause stands.
+    pub(super) fn fail(&self, cause: String) {
+        // A later one follows from the same lack.
+        let _ = self.failure.set(cause);
+    }
+
+    /// Times of the tasks of a window whose tasks have all ended, in their order; an error if one did not do its work.
+    pub(super) fn times(&self) -> impl Iterator<Item = anyhow::Result<Times>> {
+        let product = multiply(self.work);
+        self.records.iter().enumerate().map(move |(place, record)| {
+            let found = record.product.swap(!product, Ordering::Relaxed);
+            if found != product {
+                bail!("task {place} found {found}, expected {product}");
+            }
+            let [started, ended] =
+                [&record.started, &record.ended].map(|time| time.load(Ordering::Relaxed));
+            Ok(Times { started, ended })
+        })
+    }
+}

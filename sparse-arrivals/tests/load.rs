@@ -1,0 +1,66 @@
+//! The open loop as its users run it.
+
+use std::io;
+use std::process::{Command, Output};
+
+/// What serves.
+const KINDS: [&str; 7] =
+    ["tokio", "tokio-outside", "tokio-per-cpu", "pool", "pool-condvar", "pool-futex", "thread"];
+
+fn run(flags: &str) -> io::Result<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sparse-arrivals"));
+    command.args(flags.split_whitespace()).output()
+}
+
+fn texts(output: &Output) -> [String; 2] {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+#[test]
+fn each_kind_serves_a_load() {
+    for kind in KINDS {
+        let flags = "--load 20 --work 100us --arrivals 200 --tasks 2 --iters 3 --warmup 1";
+        let output = run(&format!("{flags} --on {kind}")).unwrap();
+        let [text, error] = texts(&output);
+        assert_eq!(output.status.code(), Some(0), "{kind}: {error}");
+        for name in ["to start", "to end", "in task", "generator late", "cpu percent"] {
+            assert!(text.lines().any(|line| line.starts_with(name)), "{kind}: {name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_load_above_what_can_be_served_ends_and_says_so() {
+    for kind in KINDS {
+        let output =
+            run(&format!("--load 150 --work 100us --iters 1 --warmup 0 --on {kind}")).unwrap();
+        let [text, error] = texts(&output);
+        assert_eq!(output.status.code(), Some(1), "{kind}: {text}{error}");
+        let words = ["the backlog", "a load of 150 %"];
+        assert!(words.iter().all(|word| error.contains(word)), "{kind}: {error}");
+        assert!(error.lines().count() == 1 && text.is_empty(), "{kind}: {text}{error}");
+    }
+}
+
+#[test]
+fn bad_flags_are_refused() {
+    for (flags, word) in [
+        ("--load 0", "--load"),
+        ("--load 1001", "--load"),
+        ("--load x", "--load"),
+        ("--load 50 --every 1ms", "--every"),
+        ("--load 50 --work 3000", "--work"),
+        ("--load 50 --work 2ms", "--work"),
+        ("--load 50 --arrivals 0", "--arrivals"),
+        ("--arrivals 5", "--load"),
+        ("--load 1 --work 1ms --arrivals 4000000", "at most"),
+        ("--load 50 --on thread --workers 2", "--workers"),
+        ("--load 50 --on tokio-per-cpu --workers 2", "--workers"),
+        ("--on pool-futex", "--on"),
+    ] {
+        let output = run(flags).unwrap();
+        let [text, error] = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{flags}: {text}{error}");
+        assert!(error.contains(word) && error.lines().count() == 1, "{flags}: {error}");
+    }
+}
