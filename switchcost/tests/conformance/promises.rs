@@ -127,6 +127,10 @@ impl Program {
             "--iters 0",
             "--controlled --describe",
             "--controlled --iters 3",
+            "--controlled --quiet",
+            "--describe --quiet",
+            // Creation alone has these, and they do not go together.
+            "--floor --gate",
             "--describe=",
             "--tasks 1 --tasks 2",
             "--command",
@@ -281,7 +285,8 @@ impl Program {
             let told = Run::of(&self.path).arg(flag).finish().expect_quiet_success();
             assert!(!told.stdout.is_empty(), "{told}");
             let full = File::options().write(true).open("/dev/full").unwrap();
-            Run::of(&self.path).arg(flag).finish_into(full).expect(1);
+            let run = Run::of(&self.path).arg(flag).finish_into(full).expect(1);
+            run.expect_complaint(&["cannot print the help", "No space left"]);
         }
     }
 
