@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
+use crate::measure::process_group;
 use crate::system::console::shortened;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
@@ -109,6 +110,7 @@ fn parse_and_run() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return explain(&e),
     };
+    process_group::end_what_is_left();
     let outcome = reset_signals().and_then(|()| run_verb(cli));
     match (outcome, signals::received()) {
         (Err(e), None) => complain(&e),
@@ -184,11 +186,8 @@ fn explain(error: &clap::Error) -> ExitCode {
     } else {
         styled.to_string()
     };
-    let printed = console::print(|out| {
-        out.extend_from_slice(text.as_bytes());
-        Ok(())
-    });
-    match printed.context("cannot print the help") {
+    // Not as plain text: it quotes nobody, and has colours.
+    match contract::console::show(&text).context("cannot print the help") {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => complain(&e),
     }

@@ -12,6 +12,7 @@ mod needs;
 mod run;
 pub mod samples;
 pub mod signals;
+pub mod strays;
 mod text;
 pub mod units;
 
@@ -113,8 +114,9 @@ fn refuse(name: &str, error: &clap::Error) -> ExitCode {
         let words = words.join(" ");
         let words = words.trim_start_matches("error: ");
         console::say(&format!("{name}: {words:.LONGEST_COMPLAINT$} (see --help)"));
-    } else if console::show(&text.replace("\n\n ", "\n ")).is_err() {
-        // Without the blank lines between flags the help fits a screen and a half.
+    // Without the blank lines between flags the help fits a screen and a half.
+    } else if let Err(e) = console::show(&text.replace("\n\n ", "\n ")) {
+        console::say(&format!("{name}: cannot print the help: {e}"));
         return ExitCode::from(COULD_NOT_MEASURE);
     }
     ExitCode::from(error.exit_code() as u8)

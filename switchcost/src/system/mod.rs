@@ -6,6 +6,5 @@ pub(crate) mod lock;
 pub(crate) mod oom_killer;
 pub(crate) mod progress;
 pub mod replace;
-pub mod scratch;
 pub mod signals;
 pub(crate) mod tools;
