@@ -106,12 +106,13 @@ fn guarded(body: impl FnOnce() -> ExitCode) -> ExitCode {
 }
 
 fn parse_and_run() -> ExitCode {
+    let signals_set = reset_signals();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return explain(&e),
     };
     process_group::end_what_is_left();
-    let outcome = reset_signals().and_then(|()| run_verb(cli));
+    let outcome = signals_set.and_then(|()| run_verb(cli));
     match (outcome, signals::received()) {
         (Err(e), None) => complain(&e),
         (Err(e), Some(signal)) => {

@@ -33,8 +33,8 @@ pub fn print(text: &str) -> io::Result<()> {
         return Err(io::Error::other("standard output is closed: redirect it to a file or a pipe"));
     }
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|e| io::Error::new(e.kind(), format!("standard output: {e}")))
 }
 
 /// Writes to standard output; a reader that has gone away is no error.

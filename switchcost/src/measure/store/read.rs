@@ -20,8 +20,8 @@ pub(super) const LONGEST_LINE: u64 = 16 << 20;
 /// No file is longer than this, in bytes.
 const LONGEST_FILE: u64 = 1 << 30;
 
-/// No file holds more processes.
-const MOST_PROCESSES: usize = 1_000_000;
+/// No file has more lines, most of which are of a process each.
+const MOST_LINES: usize = 1_000_000;
 
 /// No file of records has more lines that are none.
 const MOST_FAULTS: usize = 1000;
@@ -53,8 +53,13 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
             Some((line, fault)) => {
                 bail!("{} holds no record; line {line}: {fault}", path.display())
             }
-            None if contents.runs.is_empty() => bail!("{} is empty", path.display()),
-            None => bail!("{} holds no record: its run ended before the first", path.display()),
+            None => {
+                let what = if contents.runs.is_empty() { "is empty" } else { "holds no record" };
+                bail!(
+                    "{} {what}: its run ended before the first; --resume begins it",
+                    path.display()
+                )
+            }
         }
     }
     Ok(contents)
@@ -90,7 +95,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
         let is_whole = line.last() == Some(&b'\n');
         bytes += line.len() as u64;
         let is_endless = line.len() as u64 >= LONGEST_LINE && !is_whole;
-        if let Some(what) = excess(is_endless, bytes, contents.records.len(), &contents.faults) {
+        if let Some(what) = excess(is_endless, bytes, number, &contents.faults) {
             return Err(io::Error::other(format!("line {number}: {what}")));
         }
         if line.trim_ascii().is_empty() {
@@ -108,7 +113,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
 fn excess(
     is_endless: bool,
     bytes: u64,
-    records: usize,
+    number: usize,
     faults: &[(usize, String)],
 ) -> Option<String> {
     if is_endless {
@@ -117,8 +122,8 @@ fn excess(
     if bytes > LONGEST_FILE {
         return Some(format!("the file is longer than {} MiB up to here", LONGEST_FILE >> 20));
     }
-    if records >= MOST_PROCESSES {
-        return Some(format!("{MOST_PROCESSES} processes precede it, the most that are read"));
+    if number > MOST_LINES {
+        return Some(format!("{MOST_LINES} lines precede it, the most that are read"));
     }
     let (_, last) = faults.last().filter(|_| faults.len() >= MOST_FAULTS)?;
     Some(format!("{MOST_FAULTS} lines before it are no records; the last one: {last}"))
@@ -218,11 +223,11 @@ mod tests {
         assert!(
             error.starts_with("line 1001: 1000 lines before it are no records; the last one: ")
         );
-        assert_eq!(excess(false, LONGEST_FILE, MOST_PROCESSES - 1, &[]), None);
-        let long = excess(false, LONGEST_FILE + 1, 0, &[]).unwrap();
+        let error = parse(BufReader::new(io::repeat(b'\n'))).unwrap_err().to_string();
+        assert_eq!(error, "line 1000001: 1000000 lines precede it, the most that are read");
+        assert_eq!(excess(false, LONGEST_FILE, MOST_LINES, &[]), None);
+        let long = excess(false, LONGEST_FILE + 1, 1, &[]).unwrap();
         assert_eq!(long, "the file is longer than 1024 MiB up to here");
-        let many = excess(false, 0, MOST_PROCESSES, &[]).unwrap();
-        assert_eq!(many, "1000000 processes precede it, the most that are read");
     }
 
     #[test]
