@@ -17,7 +17,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) runtime: RuntimeFlags,
     /// Create boxed futures without a runtime, each polled once and dropped: a lower bound
-    #[arg(long, conflicts_with_all = ["flavor", "workers", "placement", "sleep"])]
+    #[arg(long, conflicts_with_all = ["flavor", "workers", "placement", "sleep", "gate"])]
     pub(crate) floor: bool,
     #[command(flatten)]
     pub(crate) sleep: SleepFlags,

@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
+use crate::measure::process_group;
 use crate::system::console::shortened;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
@@ -115,11 +116,13 @@ fn guarded(body: impl FnOnce() -> ExitCode) -> ExitCode {
 }
 
 fn parse_and_run() -> ExitCode {
+    let signals_set = reset_signals();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return explain(&e),
     };
-    let outcome = reset_signals().and_then(|()| run_verb(cli));
+    process_group::end_what_is_left();
+    let outcome = signals_set.and_then(|()| run_verb(cli));
     match (outcome, signals::received()) {
         (Err(e), None) => complain(&e),
         (Err(e), Some(signal)) => {
@@ -194,11 +197,8 @@ fn explain(error: &clap::Error) -> ExitCode {
     } else {
         styled.to_string()
     };
-    let printed = console::print(|out| {
-        out.extend_from_slice(text.as_bytes());
-        Ok(())
-    });
-    match printed.context("cannot print the help") {
+    // Not as plain text: it quotes nobody, and has colours.
+    match contract::console::show(&text).context("cannot print the help") {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => complain(&e),
     }

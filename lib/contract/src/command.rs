@@ -1,5 +1,6 @@
 //! The user's `--command`, run while all tasks are alive.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -8,10 +9,14 @@ use anyhow::{Context, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::signals;
+use crate::{console, signals, strays};
 
-/// Runs a command to its end; a signal to this process ends it as well.
+/// Runs a command to its end, and ends what it leaves running; a signal to this process ends it as well.
 pub(crate) fn run(line: &str) -> anyhow::Result<()> {
+    let cannot = "--command: cannot see what it leaves running";
+    strays::adopt().context(cannot)?;
+    let tasks: BTreeSet<i32> =
+        strays::children().context(cannot)?.into_iter().map(|child| child.pid).collect();
     let line = line.replace("{pid}", &std::process::id().to_string());
     let mut child =
         Command::new("sh").args(["-c", &line]).spawn().context("--command: cannot run sh")?;
@@ -27,6 +32,11 @@ pub(crate) fn run(line: &str) -> anyhow::Result<()> {
         }
         thread::sleep(Duration::from_millis(5));
     };
+    let left = strays::end(|child| !tasks.contains(&child.pid)).context(cannot)?;
+    if !left.is_empty() {
+        let names = strays::names(&left);
+        console::say(&format!("--command left processes running, which were ended: {names}"));
+    }
     ensure!(status.success(), "--command ended with {status}: {line}");
     Ok(())
 }

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "descriptor 1 is looked at before `main`")]
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 use std::panic;
 use std::sync::Mutex;
@@ -32,8 +33,8 @@ pub fn print(text: &str) -> io::Result<()> {
         return Err(io::Error::other("standard output is closed: redirect it to a file or a pipe"));
     }
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|e| io::Error::new(e.kind(), format!("standard output: {e}")))
 }
 
 /// Writes to standard output; a reader that has gone away is no error.
@@ -44,18 +45,44 @@ pub fn show(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a line to standard error, control characters escaped: messages quote flags and files.
+/// Writes a line to standard error, as [`plain`] text: messages quote flags and files.
 pub fn say(text: &str) {
-    let mut plain = String::new();
+    // If nobody listens, nothing is left to be done.
+    let _ = writeln!(io::stderr(), "{}", plain(text));
+}
+
+/// The text with every character that would move, colour or hide something written as JSON writes it in a
+/// string, such as `\u001b`: JSON stays JSON, and means the same. Newlines and tabs stay.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// The same for what must stay on one line: newlines and tabs are escaped, too.
+pub fn plain_line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_command)
+}
+
+/// True if a terminal obeys a character instead of showing it: the control characters of ASCII and of
+/// ISO 6429 (C1), and those of Unicode that turn the direction of what follows.
+pub fn is_command(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_unwanted) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && c != '\n' {
-            plain.extend(c.escape_default());
-        } else {
-            plain.push(c);
+        match c {
+            c if !is_unwanted(c) => plain.push(c),
+            '\n' => plain.push_str("\\n"),
+            '\t' => plain.push_str("\\t"),
+            c => plain.push_str(&format!("\\u{:04x}", u32::from(c))),
         }
     }
-    // If nobody listens, nothing is left to be done.
-    let _ = writeln!(io::stderr(), "{plain}");
+    Cow::Owned(plain)
 }
 
 /// First panic of the process, with its place: later ones mostly follow from it.
@@ -82,4 +109,20 @@ fn payload_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or(payload.downcast_ref::<&str>().copied());
     text.unwrap_or("no message").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_a_terminal_obeys_are_escaped() {
+        for (text, shown, line) in [
+            ("÷ 2 µs", "÷ 2 µs", "÷ 2 µs"),
+            ("a\x1b[2J\tb\n", "a\\u001b[2J\tb\n", "a\\u001b[2J\\tb\\n"),
+            ("\u{202e}x\u{9b}", "\\u202ex\\u009b", "\\u202ex\\u009b"),
+        ] {
+            assert_eq!((&*plain(text), &*plain_line(text)), (shown, line));
+        }
+    }
 }

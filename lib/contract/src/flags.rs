@@ -25,7 +25,7 @@ pub struct Flags {
     pub warmup: u64,
 
     /// Print no result
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with_all = ["describe", "controlled"])]
     pub quiet: bool,
 
     /// Shell command to run while all tasks are alive and at rest; {pid} is this process's id

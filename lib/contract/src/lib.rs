@@ -12,6 +12,7 @@ mod needs;
 mod run;
 pub mod samples;
 pub mod signals;
+pub mod strays;
 mod text;
 pub mod units;
 
@@ -84,6 +85,7 @@ impl std::error::Error for Interrupted {}
 /// Parses the command line, and has `measure` build the work, run it and take it down. It returns when
 /// all tasks have ended, with an error if anything was not as it should be.
 pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> ExitCode {
+    let installed = signals::install().context("cannot handle signals");
     let command = P::DEFAULTS.apply(P::command()).version(env!("CARGO_PKG_VERSION"));
     let name = command.get_name().to_owned();
     let parsed = command.try_get_matches().and_then(|m| P::from_arg_matches(&m));
@@ -92,7 +94,6 @@ pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> Exit
         Err(e) => return refuse(&name, &e),
     };
     console::catch_panics();
-    let installed = signals::install().context("cannot handle signals");
     match installed.and_then(|()| start(&program, measure)) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
@@ -113,8 +114,9 @@ fn refuse(name: &str, error: &clap::Error) -> ExitCode {
         let words = words.join(" ");
         let words = words.trim_start_matches("error: ");
         console::say(&format!("{name}: {words:.LONGEST_COMPLAINT$} (see --help)"));
-    } else if console::show(&text.replace("\n\n ", "\n ")).is_err() {
-        // Without the blank lines between flags the help fits a screen and a half.
+    // Without the blank lines between flags the help fits a screen and a half.
+    } else if let Err(e) = console::show(&text.replace("\n\n ", "\n ")) {
+        console::say(&format!("{name}: cannot print the help: {e}"));
         return ExitCode::from(COULD_NOT_MEASURE);
     }
     ExitCode::from(error.exit_code() as u8)

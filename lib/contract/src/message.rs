@@ -5,7 +5,8 @@ use std::fmt;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Flags;
 pub use crate::needs::{Need, Needs};
@@ -15,6 +16,9 @@ pub const VERSION: u32 = 1;
 
 /// Most timed iterations in one `run`: their room is allocated before `ready`.
 pub const MOST_SAMPLES: u64 = 10_000;
+
+/// Most processes that a program may name: the runner looks at each of them.
+pub const MOST_PROCESSES: usize = 10_000;
 
 /// Upper bound of the time that untimed iterations after a wait take, in ms.
 pub const SETTLE_MS: u64 = 5;
@@ -156,6 +160,7 @@ pub enum Answer {
     /// All tasks run and the warm-up is over.
     Ready {
         /// The program and its children.
+        #[serde(deserialize_with = "processes")]
         pids: Vec<i32>,
         /// From the start of building until all tasks run.
         setup_ns: Option<u64>,
@@ -180,6 +185,7 @@ pub enum Answer {
     /// All tasks are there and at rest.
     Held {
         /// The program and its children.
+        #[serde(deserialize_with = "processes")]
         pids: Vec<i32>,
     },
     /// Everything is taken down and verified.
@@ -195,6 +201,18 @@ pub enum Answer {
         /// The first true cause.
         error: String,
     },
+}
+
+/// Reads no more processes than a runner can look at.
+fn processes<'de, D: Deserializer<'de>>(line: D) -> Result<Vec<i32>, D::Error> {
+    let pids = Vec::deserialize(line)?;
+    if pids.len() > MOST_PROCESSES {
+        let found = pids.len();
+        return Err(D::Error::custom(format!(
+            "pids: {found} processes, and {MOST_PROCESSES} are the most"
+        )));
+    }
+    Ok(pids)
 }
 
 /// CPU time, context switches and page faults of a process, all threads included (getrusage(2)).

@@ -45,8 +45,8 @@ extern "C" fn note(signal: libc::c_int) {
 }
 
 /// Takes the signals over, and has children awaited as usual, which a parent that ignores SIGCHLD would
-/// prevent. Reads and writes that a signal cuts short go on by themselves (SA_RESTART), so that the iteration
-/// under way ends as usual.
+/// prevent. A write past `ulimit -f` fails with an error. Reads and writes that a signal cuts short go on by
+/// themselves (SA_RESTART), so that the iteration under way ends as usual.
 pub fn install() -> nix::Result<()> {
     for signal in STOPPING {
         let before = set(signal, SigHandler::Handler(note))?;
@@ -56,6 +56,7 @@ pub fn install() -> nix::Result<()> {
         }
     }
     set(Signal::SIGCHLD, SigHandler::SigDfl)?;
+    set(Signal::SIGXFSZ, SigHandler::SigIgn)?;
     Ok(())
 }
 

@@ -202,8 +202,14 @@ pub struct Process {
     /// The host took so much of the CPU time that it was measured again: no sample.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
+    /// Names of processes that it, or one alive beside it, left running; the runner ended them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_behind: Option<String>,
     /// Cause of its failure.
     pub error: Option<String>,
+    /// End of its standard error, if it failed and said more than one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
 }
 
 fn one() -> u64 {

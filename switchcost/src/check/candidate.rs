@@ -163,6 +163,9 @@ impl Live {
         let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
         ensure!(!has_crashed, "it crashed: {exit}");
         ensure!(!self.group.is_overdue(), "{exit}");
+        if let Some(names) = &exit.ended.left {
+            bail!("it left processes running: {names}");
+        }
         Ok(exit)
     }
 }

@@ -75,6 +75,8 @@ pub enum Doubt {
     HugePages(u64),
     /// A cache line's round trip before and after a run, in ns.
     CacheLineMoved(f64, f64),
+    /// Processes were left running: their names.
+    LeftBehind(String),
     /// A file of the kernel's could not be read.
     Unreadable(&'static str),
 }
@@ -200,6 +202,10 @@ impl fmt::Display for Doubt {
                 Nanos(*before),
                 Nanos(*after)
             ),
+            Doubt::LeftBehind(names) => write!(
+                f,
+                "It, or a program beside it, left processes running, which were ended: {names}."
+            ),
             Doubt::Unreadable(file) => {
                 write!(f, "{file} cannot be read: what it tells is unknown.")
             }
@@ -223,6 +229,7 @@ pub fn of_process(record: &Record) -> Vec<Doubt> {
         record.interference.and_then(|i| i.throttled).filter(|&ns| ns > 0).map(Doubt::Throttled),
         huge_pages(record),
         cache_line_moved(record),
+        record.left_behind.clone().map(Doubt::LeftBehind),
     ];
     all.into_iter().flatten().chain(unreadable(record)).collect()
 }

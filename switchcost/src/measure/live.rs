@@ -27,7 +27,7 @@ const MOST_THREADS: u64 = 10_000;
 const MOST_MOVED: u64 = 100;
 
 /// Most turns whose order is drawn at once.
-const MOST_TURNS: u64 = 1 << 20;
+const MOST_TURNS: u64 = 1 << 17;
 
 /// A program that is alive.
 pub(super) struct Live<'a> {
@@ -374,6 +374,8 @@ fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
         (None, None) if ended.status.success() || is_interrupted => None,
         (None, None) => Some(ended.reason()),
     };
+    process.stderr = process.error.as_ref().and_then(|_| ended.all_words());
+    process.left_behind.clone_from(&ended.left);
     if is_interrupted && !ended.status.success() {
         process.partial = true;
     }

@@ -1,5 +1,6 @@
 //! What a program says of a command line before it is run.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -15,7 +16,10 @@ use crate::system::executable::Executable;
 const BAD_USAGE: i32 = 2;
 
 /// Time that a program may take to describe itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Programs that took longer: they are not asked again, since a sweep has a question for each of its points.
+static SILENT: Mutex<Vec<Executable>> = Mutex::new(Vec::new());
 
 /// Output of a program that was called.
 struct Output {
@@ -67,8 +71,13 @@ pub fn describe(
 }
 
 fn call(program: &Executable, flags: &[String], setting: &Setting) -> anyhow::Result<Output> {
+    let silent = || SILENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if silent().contains(program) {
+        return Ok(Output::none());
+    }
     let args = [flags, &["--describe".to_owned()]].concat();
     let mut running = ProcessGroup::start(program, &args, setting, PATIENCE)?;
+    running.without_grace();
     running.close_input();
     let mut stdout = Vec::new();
     let cannot = || format!("cannot read from {}", program.path.display());
@@ -76,14 +85,20 @@ fn call(program: &Executable, flags: &[String], setting: &Setting) -> anyhow::Re
         stdout = line;
     }
     let ended = running.end().with_context(cannot)?;
-    Ok(Output {
-        status: ended.status.code(),
-        stdout,
-        words: ended.fault.clone().unwrap_or(ended.words),
-    })
+    if running.is_overdue() {
+        silent().push(program.clone());
+        return Ok(Output::none());
+    }
+    Ok(Output { status: ended.status.code(), stdout, words: ended.fault.unwrap_or(ended.words) })
 }
 
 impl Output {
+    /// That of a program which does not answer.
+    fn none() -> Self {
+        let words = format!("it does not describe itself within {} s", PATIENCE.as_secs());
+        Output { status: None, stdout: Vec::new(), words }
+    }
+
     /// The first line of what it said.
     fn complaint(&self) -> String {
         let mut lines = self.words.lines().map(str::trim);

@@ -3,10 +3,8 @@
 
 #![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,13 +19,16 @@ use nix::unistd::Pid;
 use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 use crate::system::oom_killer;
-use crate::system::scratch;
 use crate::system::signals;
 
 mod end;
+mod left;
+mod words;
 
 pub(crate) use end::Ended;
-use end::Stage;
+use end::{GRACE, Stage};
+pub(crate) use left::end_what_is_left;
+use words::Words;
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
@@ -41,12 +42,14 @@ pub(crate) struct ProcessGroup {
     stdin: Option<ChildStdin>,
     /// Its standard output; `None` if somebody else has it.
     stdout: Option<ChildStdout>,
-    stderr: File,
+    words: Words,
     /// Output that no line was made of yet, and how much of it has no newline.
     buffer: Vec<u8>,
     searched: usize,
     timeout: Duration,
     deadline: Instant,
+    /// Time between SIGTERM and SIGKILL.
+    grace: Duration,
     stage: Stage,
     is_killed: bool,
     /// Requests to stop that it was told of.
@@ -89,12 +92,7 @@ impl ProcessGroup {
         stdout: Stdio,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
-        let stderr = scratch::file()?;
-        command
-            .stdin(Stdio::piped())
-            .stdout(stdout)
-            .stderr(Stdio::from(stderr.try_clone()?))
-            .process_group(0);
+        command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped()).process_group(0);
         let parent = Pid::this();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
         unsafe {
@@ -104,10 +102,12 @@ impl ProcessGroup {
                 if Pid::parent() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
             });
         }
+        left::prepare().context("cannot adopt what a child leaves running")?;
         let kills = oom_killer::Kills::now();
         let mut child = command.spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let pidfd = match watch(&child, stdin.as_ref(), stdout.as_ref()) {
+        let words = Words::new(child.stderr.take());
+        let pidfd = match watch(&child, stdin.as_ref(), stdout.as_ref(), &words) {
             Ok(pidfd) => pidfd,
             Err(e) => {
                 kill(&child, Signal::SIGKILL);
@@ -115,16 +115,18 @@ impl ProcessGroup {
                 return Err(e).context("cannot watch a child: it takes Linux 5.3 (pidfd_open(2))");
             }
         };
+        left::started(child.id() as i32);
         Ok(ProcessGroup {
             child,
             pidfd,
             stdin,
             stdout,
-            stderr,
+            words,
             buffer: Vec::new(),
             searched: 0,
             timeout,
             deadline: Instant::now() + timeout,
+            grace: GRACE,
             stage: Stage::Free,
             is_killed: false,
             told: 0,
@@ -172,6 +174,11 @@ impl ProcessGroup {
     /// Its process.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Has it killed as soon as its time is up: what builds nothing has nothing to take down.
+    pub(crate) fn without_grace(&mut self) {
+        self.grace = Duration::ZERO;
     }
 
     /// Whether it took longer than it may, and was asked to end.
@@ -260,6 +267,9 @@ impl ProcessGroup {
             let mut fds = vec![watch(self.pidfd.as_fd())];
             fds.extend(self.stdout.as_ref().filter(|_| for_output).map(|out| watch(out.as_fd())));
             fds.extend(signals::descriptor().map(watch));
+            let said = self.words.descriptor().map(watch);
+            let has_words = said.is_some();
+            fds.extend(said);
             match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
                 Ok(_) => {}
                 Err(Errno::EINTR) => continue,
@@ -267,22 +277,14 @@ impl ProcessGroup {
             }
             let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
             let has_ended = is_ready(&fds[0]);
-            if has_ended || for_output && self.stdout.is_some() && is_ready(&fds[1]) {
+            let has_output = for_output && self.stdout.is_some() && is_ready(&fds[1]);
+            if has_words && fds.last().is_some_and(is_ready) {
+                self.words.take()?;
+            }
+            if has_ended || has_output {
                 return Ok(has_ended);
             }
         }
-    }
-
-    /// The last bytes of its standard error.
-    ///
-    /// # Errors
-    /// Errors of the system.
-    pub(crate) fn words(&self, most: u64) -> io::Result<String> {
-        let length = self.stderr.metadata()?.len();
-        let mut bytes = vec![0; length.min(most) as usize];
-        // Not by a read, which would move the place that the program writes to.
-        self.stderr.read_exact_at(&mut bytes, length.saturating_sub(most))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
@@ -322,14 +324,15 @@ fn kill(child: &Child, signal: Signal) {
     let _ = killpg(Pid::from_raw(child.id() as i32), signal);
 }
 
-/// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Reading its output
+/// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Reading what it writes
 /// and writing to it never block.
 fn watch(
     child: &Child,
     stdin: Option<&ChildStdin>,
     stdout: Option<&ChildStdout>,
+    words: &Words,
 ) -> io::Result<OwnedFd> {
-    let pipes = [stdin.map(AsFd::as_fd), stdout.map(AsFd::as_fd)];
+    let pipes = [stdin.map(AsFd::as_fd), stdout.map(AsFd::as_fd), words.descriptor()];
     for pipe in pipes.into_iter().flatten() {
         fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     }

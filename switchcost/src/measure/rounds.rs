@@ -38,6 +38,9 @@ pub struct Rounds {
     /// Iterations of a slice by case, as the first round found them.
     sizes: BTreeMap<Identity, u64>,
     pace: Option<Pace>,
+    /// Time after which no group begins, from the first one on.
+    limit: Option<Duration>,
+    end: Option<Instant>,
     /// Kept, and not looked at.
     turn: Option<RunnerLock>,
     /// Error that ended it early.
@@ -81,6 +84,8 @@ impl Rounds {
             described: BTreeMap::new(),
             sizes: BTreeMap::new(),
             pace: None,
+            limit: None,
+            end: None,
             turn: None,
             failure: None,
         })
@@ -138,6 +143,22 @@ impl Rounds {
         self.run_some(cases, budget, &pacing::PLAN, all)
     }
 
+    /// Runs all rounds of the cases, as many as their plan says. After `limit` no group of programs begins but the
+    /// first: sizes of which nobody knows what they take are begun with the smallest.
+    ///
+    /// # Errors
+    /// As [`Rounds::run`].
+    pub fn run_within(&mut self, cases: Vec<Case>, limit: Option<Duration>) -> anyhow::Result<()> {
+        self.limit = limit;
+        self.run(cases, None)
+    }
+
+    /// True if there is a record of a case.
+    pub fn has(&self, case: &Case) -> bool {
+        let is_its = |record: &Record| (record.case, record.x) == (case.index, case.x);
+        self.records.iter().any(is_its)
+    }
+
     /// The same, but `wanted` says before each round which cases take part in it; without any it ends.
     ///
     /// # Errors
@@ -168,6 +189,7 @@ impl Rounds {
         mut wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
+        self.end = self.limit.map(|limit| begun + limit);
         let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
         let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
         let mut progress = match budget {
@@ -185,7 +207,7 @@ impl Rounds {
                 break;
             }
             let walls = self.run_round(&cases, &chosen, round, &mut progress)?;
-            if signals::received().is_some() {
+            if signals::received().is_some() || self.is_over() {
                 break;
             }
             let Some(budget) = budget else { continue };
@@ -204,6 +226,10 @@ impl Rounds {
             }
         }
         Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
     }
 
     /// Asks the programs that can take turns what they need.
@@ -265,9 +291,12 @@ impl Rounds {
             self.described.get(&identity(&cases[k])).and_then(Option::as_ref)
         });
         rng.shuffle(&mut groups);
+        if self.end.is_some() && round == 0 {
+            groups.sort_by_key(|group| group.iter().flatten().map(|&k| cases[k].x).max());
+        }
         let mut order = 0;
         for group in groups {
-            if signals::received().is_some() {
+            if signals::received().is_some() || !self.records.is_empty() && self.is_over() {
                 break;
             }
             let begun = Instant::now();

@@ -15,8 +15,23 @@ use crate::system::lock;
 mod absurd;
 mod read;
 
-pub(crate) use absurd::process as ensure_possible;
 pub use read::{Contents, parse, read, read_any, tell};
+
+/// Most samples that a record holds: at 20 digits, a line of 10 MiB.
+pub(crate) const MOST_KEPT: u64 = 500_000;
+
+/// Checks a process before it is written: nobody would read the line of one that cannot be true, or is too long.
+///
+/// # Errors
+/// The first thing found.
+pub(crate) fn ensure_possible(process: &Process) -> Result<(), String> {
+    absurd::process(process)?;
+    let length = serde_json::to_vec(process).map_err(|e| e.to_string())?.len() as u64;
+    if length >= read::LONGEST_LINE {
+        return Err(format!("its record would take {} MiB", length >> 20));
+    }
+    Ok(())
+}
 
 /// A file that records are appended to.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use contract::message::Description;
+use contract::units::Bytes;
 use facts::{Also, Metric, Section};
 
 use crate::plan::Case;
@@ -79,6 +80,27 @@ pub struct Planned {
     pub cases: Vec<Case>,
     /// Cases that cannot, and why.
     pub cuts: Vec<Cut>,
+    /// Most tasks of a case, and most memory of one in bytes.
+    pub most: (u64, u64),
+}
+
+impl Planned {
+    /// Adds a case that can be measured.
+    fn add(&mut self, case: Case, answer: &Feasibility) {
+        self.cases.push(case);
+        if let Some(description) = answer.description() {
+            let (tasks, bytes) = self.most;
+            let needed = description.needs.bytes.of(description.tasks);
+            self.most = (tasks.max(description.tasks), bytes.max(needed));
+        }
+    }
+
+    /// What the measurement takes at most, in a line.
+    pub fn describe(&self) -> String {
+        let processes: u64 = self.cases.iter().map(|case| u64::from(case.rounds)).sum();
+        let (tasks, bytes) = self.most;
+        format!("{processes} processes, with up to {tasks} tasks and {} in one", Bytes(bytes))
+    }
 }
 
 /// Points of one curve that are not measured, for one reason.
@@ -130,7 +152,7 @@ impl Sweep {
         for &x in &self.points {
             let (case, answer) = point(x)?;
             if let Feasibility::Fits(_) = answer {
-                planned.cases.push(case);
+                planned.add(case, &answer);
                 last = Some(x);
             } else if let Some(cut) = cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
                 cut.cases.push(case);
@@ -145,7 +167,8 @@ impl Sweep {
             let (_, first) = point(largest.saturating_add(1))?;
             let most = most_tasks(*largest, &first);
             if self.points.first() <= Some(&most) && last < Some(most) {
-                planned.cases.push(point(most)?.0);
+                let (case, answer) = point(most)?;
+                planned.add(case, &answer);
             }
             if answer.alike(&first) {
                 *answer = first;

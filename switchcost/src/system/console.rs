@@ -5,12 +5,14 @@ use std::fmt;
 use std::io::{self, Write};
 
 pub use contract::BadUsage;
+pub use contract::console::{is_command, plain, plain_line};
 
-/// Writes to standard output in one go. A reader that has gone away is no error; a closed output is one.
+/// Writes to standard output in one go, as [`plain`] text: figures quote files and other programs. A reader that
+/// has gone away is no error; a closed output is one.
 pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
     let mut text = Vec::new();
     write(&mut text)?;
-    contract::console::show(&String::from_utf8_lossy(&text))
+    contract::console::show(&plain(&String::from_utf8_lossy(&text)))
 }
 
 /// Writes a line to standard error, as [`plain`] text: messages quote files and other programs.
@@ -18,24 +20,6 @@ pub(crate) fn say(text: fmt::Arguments<'_>) {
     let text = text.to_string();
     // If nobody listens, nothing is left to be done.
     let _ = writeln!(io::stderr(), "{}", plain(&text));
-}
-
-/// The text with every character that would move, colour or hide something written as Rust writes it
-/// in a literal, such as `\u{1b}`. Newlines and tabs stay.
-pub fn plain(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
-}
-
-/// The same for what must stay on one line: newlines and tabs are escaped, too.
-pub fn plain_line(text: &str) -> Cow<'_, str> {
-    escaped(text, is_command)
-}
-
-/// True if a terminal obeys a character instead of showing it: the control characters of ASCII and of
-/// ISO 6429 (C1), and those of Unicode that turn the direction of what follows.
-pub(crate) fn is_command(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A command line as a POSIX shell reads it back: a word that is not plain stands in single quotes.
@@ -50,21 +34,6 @@ pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
         return Cow::Borrowed(word);
     }
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-}
-
-fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_unwanted) {
-        return Cow::Borrowed(text);
-    }
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_unwanted(c) {
-            plain.extend(c.escape_default());
-        } else {
-            plain.push(c);
-        }
-    }
-    Cow::Owned(plain)
 }
 
 /// Characters of a long line that [`shortened`] keeps, at its front and at its back.
@@ -108,16 +77,5 @@ mod tests {
         let long = shortened(&format!("begin {} end\nnext", "ж".repeat(100_000)));
         assert!(long.starts_with("begin жж") && long.ends_with("жж end\nnext"));
         assert!(long.chars().count() < 520, "{long}");
-    }
-
-    #[test]
-    fn characters_that_a_terminal_obeys_are_escaped() {
-        for (text, shown, line) in [
-            ("÷ 2 µs", "÷ 2 µs", "÷ 2 µs"),
-            ("a\x1b[2J\tb\n", "a\\u{1b}[2J\tb\n", "a\\u{1b}[2J\\tb\\n"),
-            ("\u{202e}x\u{9b}", "\\u{202e}x\\u{9b}", "\\u{202e}x\\u{9b}"),
-        ] {
-            assert_eq!((&*plain(text), &*plain_line(text)), (shown, line));
-        }
     }
 }

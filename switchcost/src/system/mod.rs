@@ -6,7 +6,6 @@ pub(crate) mod lock;
 pub(crate) mod oom_killer;
 pub(crate) mod progress;
 pub mod replace;
-pub mod scratch;
 pub(crate) mod seccomp;
 pub mod signals;
 pub(crate) mod tools;

@@ -95,7 +95,7 @@ mod tests {
             (line, 15, "round 1 of 2:…"),
             ("abc", 2, "…"),
             ("abc", 0, ""),
-            ("a\x1b[2J\nb", 80, "a\\u{1b}[2J\\nb"),
+            ("a\x1b[2J\nb", 80, "a\\u001b[2J\\nb"),
         ] {
             assert_eq!(cut(line, columns), shown, "{columns}");
         }

@@ -5,8 +5,11 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 
+use crate::measure::store::MOST_KEPT;
 use crate::measure::turns::Options;
+use crate::plan::Case;
 use crate::plan::values::time_limit;
+use crate::system::console::BadUsage;
 
 /// Output of a verb whose answer is no table of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -65,5 +68,16 @@ impl Measure {
             counters: self.counters,
             ..Options::new(self.timeout)
         }
+    }
+
+    /// Refuses to keep more samples than a record holds.
+    pub(crate) fn ensure_can_keep(self, cases: &[Case]) -> anyhow::Result<()> {
+        let most = cases.iter().max_by_key(|case| case.iters).filter(|_| self.keep_samples);
+        let Some(case) = most.filter(|case| case.iters > MOST_KEPT) else { return Ok(()) };
+        Err(BadUsage::new(format!(
+            "--keep-samples: a record holds at most {MOST_KEPT} samples, and {} has {} iterations: fewer iterations \
+             fit, or several runs",
+            case.program, case.iters
+        )))
     }
 }

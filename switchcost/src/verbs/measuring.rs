@@ -3,13 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
 use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
 use facts::Record;
+use humantime::format_duration;
 
 use super::args::{Measure, TIMEOUT};
 use super::output::{self, Format};
@@ -21,8 +21,9 @@ use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
 use crate::plan::setting::Setting;
 use crate::plan::sweep::{self, Cut, Planned, Sweep};
-use crate::plan::{BUILT_IN, BuiltIn, Case, Plan, built_in_tables, placement};
+use crate::plan::{BUILT_IN, BuiltIn, Case, Plan, built_in_tables, placement, values};
 use crate::system::console::{self, BadUsage};
+use crate::system::signals;
 
 /// What becomes of the records of a verb that makes its own plan. (`run` has these flags too, but
 /// there they exclude `--resume`.)
@@ -35,6 +36,11 @@ pub(super) struct Keep {
     /// Shuffle each round by this number [default: drawn from the clock]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub(super) seed: Option<u64>,
+
+    /// Time after which no process is started; values that have none by then are named [default: 10m for sweep,
+    /// no limit for scale and memory]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = values::time_limit)]
+    pub(super) budget: Option<Duration>,
 
     #[command(flatten)]
     pub(super) measure: Measure,
@@ -164,9 +170,7 @@ pub(super) fn run_plan(
 
 /// Records of a short run of a plan, which are kept nowhere else.
 pub(super) fn quick(plan: Plan) -> anyhow::Result<Vec<Record>> {
-    let folder = tempfile::tempdir()
-        .context("cannot make a folder for the results: let TMPDIR name one that can be written")?;
-    let store = Store::open(Some(&folder.path().join("quick.jsonl")))?;
+    let store = Store::open(Some(Path::new("/dev/null")))?;
     let plan = plan.quickened();
     let options = Options::new(TIMEOUT);
     let rounds = run_plan(&plan, plan.cases(true), store, None, options, Contents::default())?;
@@ -190,7 +194,7 @@ pub(super) fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
 }
 
 /// Measures what the limits allow of a sweep, and names the rest.
-pub(super) fn carry_out(plan: &Sweep, keep: &Keep) -> anyhow::Result<()> {
+pub(super) fn carry_out(plan: &Sweep, keep: &Keep, budget: Option<Duration>) -> anyhow::Result<()> {
     let names = plan.programs.iter().map(|line| line.program.as_str());
     let programs = Programs::up_to_date(names, &built_in_tables()?)?;
     let planned = plan.plan(|program, flags| {
@@ -202,7 +206,15 @@ pub(super) fn carry_out(plan: &Sweep, keep: &Keep) -> anyhow::Result<()> {
     if planned.cases.is_empty() {
         return Err(nothing_left(&planned.cuts, &plan.over));
     }
-    measure_planned(programs, &planned, keep)
+    console::say(format_args!("{}{}", planned.describe(), limit_in_words(budget)));
+    measure_planned(programs, &planned, keep, budget)
+}
+
+/// When a measurement ends, behind what it takes.
+fn limit_in_words(budget: Option<Duration>) -> String {
+    budget.map_or(String::new(), |budget| {
+        format!("; none is started after {} (--budget)", format_duration(budget))
+    })
 }
 
 /// Measures the cases of a plan that a verb has made, and prints all that was found.
@@ -210,13 +222,22 @@ pub(super) fn measure_planned(
     programs: Programs,
     planned: &Planned,
     keep: &Keep,
+    budget: Option<Duration>,
 ) -> anyhow::Result<()> {
+    keep.measure.ensure_can_keep(&planned.cases)?;
     let store = Store::open(keep.out.as_deref())?;
     let seed = keep.seed.unwrap_or_else(drawn_seed);
     let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
     let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
     let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?;
-    rounds.run(planned.cases.clone(), None)?;
+    rounds.run_within(planned.cases.clone(), budget)?;
+    if let Some(budget) = budget.filter(|_| signals::received().is_none()) {
+        let late: Vec<&Case> = planned.cases.iter().filter(|case| !rounds.has(case)).collect();
+        let reason = format!("not begun within the --budget of {}", format_duration(budget));
+        for case in late {
+            rounds.leave_out(case, &reason)?;
+        }
+    }
     for cut in &planned.cuts {
         let reason = cut.answer.reason().unwrap_or_default();
         for case in &cut.cases {

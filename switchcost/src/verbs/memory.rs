@@ -23,5 +23,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    measure_planned(programs, &Planned { cases, cuts: Vec::new() }, &args.keep)
+    let planned = Planned { cases, ..Planned::default() };
+    measure_planned(programs, &planned, &args.keep, args.keep.budget)
 }

@@ -110,6 +110,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 fn measure(args: &Args) -> anyhow::Result<Rounds> {
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
     let (plan, cases) = args.cases()?;
+    args.measure.ensure_can_keep(&cases)?;
     // The file first: nothing may be measured that cannot be kept.
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
     run_plan(&plan, cases, store, args.seed, args.measure.options(), earlier)

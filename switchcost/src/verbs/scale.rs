@@ -37,5 +37,5 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         rounds: 5,
         alone: true,
     };
-    carry_out(&plan, &args.keep)
+    carry_out(&plan, &args.keep, args.keep.budget)
 }

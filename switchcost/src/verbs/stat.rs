@@ -77,6 +77,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
     let case = Case { iters, warmup, ..args.case(program, flags) };
+    args.measure.ensure_can_keep(std::slice::from_ref(&case))?;
     signals::install()?;
     let _lock = RunnerLock::acquire();
     if signals::received().is_some() {
@@ -97,9 +98,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let record = record(programs.build(), &case, process)?;
     print(&record, args.format)?;
-    match &record.error {
-        Some(error) => bail!("{program}: {error}"),
-        None => Ok(()),
+    let Some(error) = &record.error else { return Ok(()) };
+    match record.stderr.as_ref().filter(|_| args.format == TextOrJson::Text) {
+        Some(words) => bail!(
+            "{program}: {error}; --format json has all {} lines that it says",
+            words.lines().count()
+        ),
+        None => bail!("{program}: {error}"),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `switchcost sweep`: one flag over a range.
 
+use std::time::Duration;
+
 use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
 use facts::Metric;
@@ -70,6 +72,9 @@ pub(crate) struct Args {
     #[arg(last = true, value_name = "FLAGS")]
     flags: Vec<String>,
 }
+
+/// Time of a sweep if nobody says how much.
+const BUDGET: Duration = Duration::from_secs(600);
 
 /// Where a process may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -168,5 +173,5 @@ impl Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    carry_out(&args.plan()?, &args.keep)
+    carry_out(&args.plan()?, &args.keep, Some(args.keep.budget.unwrap_or(BUDGET)))
 }

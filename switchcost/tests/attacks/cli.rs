@@ -1,11 +1,11 @@
 //! Command lines and inputs that cannot be printed or understood.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-use super::switchcost;
+use super::{RECORDS, switchcost};
 use crate::support::RUNNER;
-use crate::support::process::Run;
+use crate::support::process::{NO_FILES, Run};
 
 #[test]
 fn a_help_text_that_cannot_be_printed_is_an_error() {
@@ -22,6 +22,23 @@ fn a_help_text_that_cannot_be_printed_is_an_error() {
 fn a_closed_output_is_an_error() {
     let run = Run::within("exec \"$0\" \"$@\" >&-", Path::new(RUNNER)).flags("run --list");
     run.finish().expect(1).expect_complaint(&["standard output is closed"]);
+}
+
+#[test]
+fn an_output_that_may_not_grow_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (flags, name) in [
+        ("--help", "standard output"),
+        ("machine", "standard output"),
+        ("man --dir pages", "pages"),
+        ("report - --html page.html", "page.html"),
+        ("report - --svg plots", "plots/"),
+    ] {
+        let run = Run::within(NO_FILES, Path::new(RUNNER)).flags(flags).folder(folder.path());
+        let run = run.input(&fs::read_to_string(RECORDS).unwrap()).finish().expect_quiet_success();
+        let is_named = run.stdout.contains(name) && run.stdout.contains("File too large");
+        assert!(is_named && run.stdout.ends_with("status 1\n"), "{run}");
+    }
 }
 
 #[test]

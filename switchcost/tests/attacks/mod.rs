@@ -2,8 +2,10 @@
 
 mod build;
 mod cli;
+mod programs;
 mod report;
 mod runs;
+mod text;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -8,10 +8,11 @@ use nix::sys::signal::Signal::{self, SIGINT};
 use nix::sys::signal::{SigHandler, signal};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
+use switchcost::plan::Plan;
 
 use super::{RECORDS, switchcost};
 use crate::support::house::House;
-use crate::support::process::Running;
+use crate::support::process::{NO_FILES, Run, Running};
 use crate::support::until;
 
 fn house() -> House {
@@ -66,6 +67,41 @@ fn a_file_size_limit_leaves_the_tables() {
     let run = house.run_after("ulimit -f 8", "--rounds 100").finish();
     let run = run.expect(1).expect_complaint(&["File too large", "out.jsonl"]);
     assert!(run.stdout.contains("row one-thread"), "{run}");
+}
+
+#[test]
+fn no_file_at_all_is_told_with_its_name() {
+    let house = house();
+    let run = Run::within(NO_FILES, &house.path("switchcost")).flags("run");
+    let run = house.of_plan(run.folder(house.folder()), "").finish().expect_quiet_success();
+    for words in ["out.jsonl", "File too large", "status 1\n"] {
+        assert!(run.stdout.contains(words), "{words}: {run}");
+    }
+    assert!(!house.out().exists(), "{run}");
+}
+
+/// It may be killed before it has anything to write.
+#[test]
+fn an_empty_file_of_records_is_harmless() {
+    let house = house();
+    fs::write(house.out(), "").unwrap();
+    switchcost("report").arg(house.out()).finish().expect_refusal(1, &["is empty", "--resume"]);
+    house.run("--resume out.jsonl").finish().expect(0);
+    assert_eq!(house.processes().len(), 5);
+}
+
+#[test]
+fn an_estimate_leaves_nothing_behind() {
+    let house = House::new(1, &[]);
+    for program in Plan::built_in().unwrap().cases(true).iter().map(|case| &case.program) {
+        house.fake(program, "exec sleep 1000");
+    }
+    let folder = house.path("tmp");
+    fs::create_dir(&folder).unwrap();
+    let running = house.switchcost("estimate --switches 9").env("TMPDIR", folder.to_str()).start();
+    until("it measures", || running.has("sleep"));
+    assert_eq!(running.end_by(Signal::SIGQUIT), Vec::<String>::new());
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
 #[test]

@@ -11,8 +11,8 @@ use contract::message::{Answer, Description};
 use nix::sys::signal::Signal::{self, SIGHUP, SIGINT, SIGTERM};
 use switchcost::check::Candidate;
 
-use crate::support::process::{Outcome, Run};
-use crate::support::{skip, until};
+use crate::support::process::{NO_FILES, Outcome, Run};
+use crate::support::{is_installed, skip, until};
 
 const SIGNALS: [Signal; 3] = [SIGINT, SIGTERM, SIGHUP];
 
@@ -127,6 +127,10 @@ impl Program {
             "--iters 0",
             "--controlled --describe",
             "--controlled --iters 3",
+            "--controlled --quiet",
+            "--describe --quiet",
+            // Creation alone has these, and they do not go together.
+            "--floor --gate",
             "--describe=",
             "--tasks 1 --tasks 2",
             "--command",
@@ -253,6 +257,13 @@ impl Program {
             let outcome = closed.flags(self.flags).flags(flags).finish().expect(1);
             outcome.expect_complaint(&["output is closed"]);
         }
+        let folder = tempfile::tempdir().unwrap();
+        for flags in ["--describe", "--iters 3", "--help"] {
+            let run = Run::within(NO_FILES, &self.path).folder(folder.path()).flags("--tasks 3");
+            let run = run.flags(self.flags).flags(flags).finish().expect_quiet_success();
+            assert!(run.stdout.contains("standard output: File too large"), "{run}");
+            assert!(run.stdout.ends_with("status 1\n"), "{run}");
+        }
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         self.run("--iters 3").finish_into(writer).expect_quiet_success();
@@ -281,7 +292,8 @@ impl Program {
             let told = Run::of(&self.path).arg(flag).finish().expect_quiet_success();
             assert!(!told.stdout.is_empty(), "{told}");
             let full = File::options().write(true).open("/dev/full").unwrap();
-            Run::of(&self.path).arg(flag).finish_into(full).expect(1);
+            let run = Run::of(&self.path).arg(flag).finish_into(full).expect(1);
+            run.expect_complaint(&["cannot print the help", "No space left"]);
         }
     }
 
@@ -294,6 +306,11 @@ impl Program {
         assert!((1..=most).contains(&threads), "{outcome}");
         let outcome = self.run("--iters 2 --command").arg("exit 3").finish();
         outcome.expect(1).expect_complaint(&["--command", "3"]);
+        if is_installed("setsid") {
+            let run = self.run("--iters 2 --command").arg("setsid sleep 1000 >/dev/null 2>&1 &");
+            let outcome = run.start().finish_all().expect(0);
+            outcome.expect_complaint(&["--command left processes running, which were ended: "]);
+        }
     }
 
     /// A fault of a task is reported by its true cause.

@@ -274,3 +274,23 @@ fn a_table_that_cannot_be_printed_is_an_error_and_its_results_are_kept() {
     run.expect_complaint(&["cannot print", "No space left"]);
     assert_eq!(house.processes().len(), 2);
 }
+
+#[test]
+fn a_sweep_says_what_it_takes_and_ends_with_its_budget() {
+    let house = House::new(1, &TWO);
+    let run = |verb: &str| {
+        let _ = fs::remove_file(house.out());
+        let run = house.switchcost(verb).flags("--budget 1ms --out out.jsonl --program");
+        run.arg(TWO[0]).finish().expect(0)
+    };
+    // All values are alive together, in one round of five.
+    let swept = run("sweep --tasks 1..9 --points 3 --placement unpinned");
+    swept.expect_complaint(&["15 processes, with up to 1 tasks and 0 B", "after 1ms (--budget)"]);
+    assert_eq!(house.processes().len(), 3);
+    // One by one, the smallest first.
+    let scaled = run("scale --to 9");
+    assert!(scaled.stdout.contains("not begun within the --budget of 1ms"), "{scaled}");
+    let (ran, late): (Vec<_>, Vec<_>) =
+        house.processes().into_iter().partition(|process| process["error"].is_null());
+    assert!(ran.len() == 1 && ran[0]["x"] == 1 && late.len() > 3, "{scaled}");
+}

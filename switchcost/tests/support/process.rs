@@ -22,6 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The variable that marks a run's processes, wherever they go: they inherit it.
 const MARK: &str = "SWITCHCOST_TEST_RUN";
 
+/// Shell text for [`Run::within`]: what the program writes to standard output goes into a file, which may not grow;
+/// what it says, and its exit status, are the output.
+pub(crate) const NO_FILES: &str =
+    r#"{ (ulimit -f 0; exec "$0" "$@" 2>&1 >out); echo "status $?"; } | cat"#;
+
 /// A program to be run.
 pub(crate) struct Run {
     command: Command,

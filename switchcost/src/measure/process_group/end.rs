@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::{ProcessGroup, kill};
+use super::{ProcessGroup, kill, left};
+use crate::system::console::shortened;
 use crate::system::oom_killer;
 use crate::system::signals;
 
 /// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(10);
-
-/// Part of a program's standard error that is told, in bytes: its end.
-const LONGEST_WORDS: u64 = 2_000;
+pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 /// Step taken to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +37,32 @@ pub(crate) struct Ended {
     pub(crate) fault: Option<String>,
     /// End of its standard error.
     pub(crate) words: String,
+    /// Names of processes that it, or one alive beside it, left running.
+    pub(crate) left: Option<String>,
 }
 
 impl Ended {
-    /// Reason why it printed no answer: what ended it, its last words, or its status.
+    /// Reason why it printed no answer: what ended it, the line that says why, or its status.
     pub(crate) fn reason(&self) -> String {
-        match (&self.fault, self.words.as_str()) {
-            (Some(fault), "") => fault.clone(),
-            (Some(fault), words) => format!("{fault}; it says: {words}"),
-            (None, "") => format!("it printed no answer and ended with {}", self.status),
-            (None, words) => format!("{words} ({})", self.status),
+        match (&self.fault, self.cause()) {
+            (Some(fault), None) => fault.clone(),
+            (Some(fault), Some(cause)) => format!("{fault}; it says: {cause}"),
+            (None, None) => format!("it printed no answer and ended with {}", self.status),
+            (None, Some(cause)) => format!("{cause} ({})", self.status),
         }
+    }
+
+    /// The last line on its standard error that is not indented: a traceback has its places above the cause, or
+    /// indented below it.
+    fn cause(&self) -> Option<String> {
+        let mut lines = self.words.lines().rev();
+        let line = lines.find(|line| line.starts_with(|c: char| !c.is_whitespace()));
+        line.map(|line| shortened(line.trim_end()))
+    }
+
+    /// All of its standard error, if it says more than the cause.
+    pub(crate) fn all_words(&self) -> Option<String> {
+        (self.words.lines().count() > 1).then(|| self.words.clone())
     }
 }
 
@@ -80,7 +93,7 @@ impl ProcessGroup {
     fn ask(&mut self, stage: Stage) {
         kill(&self.child, Signal::SIGTERM);
         self.stage = stage;
-        self.deadline = Instant::now() + GRACE;
+        self.deadline = Instant::now() + self.grace;
     }
 
     fn force(&mut self) {
@@ -110,12 +123,8 @@ impl ProcessGroup {
                 Err(e) => return Err(e),
             }
         }
-        let status = self.reap()?;
-        Ok(Ended {
-            status,
-            fault: self.fault(status),
-            words: self.words(LONGEST_WORDS)?.trim().to_owned(),
-        })
+        let (status, left) = self.reap()?;
+        Ok(Ended { status, fault: self.fault(status), words: self.words.last()?, left })
     }
 
     /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
@@ -127,12 +136,13 @@ impl ProcessGroup {
         }
     }
 
-    /// Ends the group and takes the status. Until that is taken, the number of the group is nobody
-    /// else's.
-    pub(crate) fn reap(&mut self) -> io::Result<ExitStatus> {
+    /// Ends the group, and what has left it and goes on: takes the status, and the names of that. Until the
+    /// status is taken, the number of the group is nobody else's.
+    pub(crate) fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
         kill(&self.child, Signal::SIGKILL);
         self.is_over = true;
-        self.child.wait()
+        let status = self.child.wait()?;
+        Ok((status, left::ended(self.child.id() as i32)?))
     }
 
     fn fault(&self, status: ExitStatus) -> Option<String> {

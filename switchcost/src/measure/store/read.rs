@@ -13,9 +13,18 @@ use serde::Deserialize;
 
 use super::absurd;
 
-/// No line is longer than this: with 10,000 samples one takes some 200 KB. A file that is no results
-/// file must not take the memory of its longest line.
-const LONGEST_LINE: u64 = 64 << 20;
+/// No line is longer than this, in bytes: a record with all samples that may be kept takes less. A file that is
+/// no results file must not take the memory of its longest line.
+pub(super) const LONGEST_LINE: u64 = 16 << 20;
+
+/// No file is longer than this, in bytes.
+const LONGEST_FILE: u64 = 1 << 30;
+
+/// No file has more lines, most of which are of a process each.
+const MOST_LINES: usize = 1_000_000;
+
+/// No file of records has more lines that are none.
+const MOST_FAULTS: usize = 1000;
 
 /// How much of a fault is told: it may quote the line.
 const LONGEST_FAULT: usize = 200;
@@ -44,8 +53,13 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
             Some((line, fault)) => {
                 bail!("{} holds no record; line {line}: {fault}", path.display())
             }
-            None if contents.runs.is_empty() => bail!("{} is empty", path.display()),
-            None => bail!("{} holds no record: its run ended before the first", path.display()),
+            None => {
+                let what = if contents.runs.is_empty() { "is empty" } else { "holds no record" };
+                bail!(
+                    "{} {what}: its run ended before the first; --resume begins it",
+                    path.display()
+                )
+            }
         }
     }
     Ok(contents)
@@ -67,10 +81,11 @@ pub fn read_any(path: &Path) -> anyhow::Result<Contents> {
 /// Reads lines of records.
 ///
 /// # Errors
-/// Errors of the reader.
+/// Errors of the reader; the line at which there is more than any run writes.
 pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
     let mut contents = Contents::default();
     let mut line = Vec::new();
+    let mut bytes = 0;
     for number in 1.. {
         line.clear();
         lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
@@ -78,20 +93,40 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
             break;
         }
         let is_whole = line.last() == Some(&b'\n');
-        let parsed = match line.len() as u64 {
-            LONGEST_LINE if !is_whole => {
-                lines.skip_until(b'\n')?;
-                Err(format!("it is longer than {} MiB", LONGEST_LINE >> 20))
-            }
-            _ if line.trim_ascii().is_empty() => continue,
-            _ => take(line.trim_ascii(), is_whole, &mut contents),
-        };
-        if let Err(fault) = parsed {
+        bytes += line.len() as u64;
+        let is_endless = line.len() as u64 >= LONGEST_LINE && !is_whole;
+        if let Some(what) = excess(is_endless, bytes, number, &contents.faults) {
+            return Err(io::Error::other(format!("line {number}: {what}")));
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        if let Err(fault) = take(line.trim_ascii(), is_whole, &mut contents) {
             contents.faults.push((number, shortened(fault)));
         }
     }
     quiet::settle(&mut contents.records);
     Ok(contents)
+}
+
+/// What no file of records has: it would take the memory, or never end.
+fn excess(
+    is_endless: bool,
+    bytes: u64,
+    number: usize,
+    faults: &[(usize, String)],
+) -> Option<String> {
+    if is_endless {
+        return Some(format!("it is longer than {} MiB, as no record is", LONGEST_LINE >> 20));
+    }
+    if bytes > LONGEST_FILE {
+        return Some(format!("the file is longer than {} MiB up to here", LONGEST_FILE >> 20));
+    }
+    if number > MOST_LINES {
+        return Some(format!("{MOST_LINES} lines precede it, the most that are read"));
+    }
+    let (_, last) = faults.last().filter(|_| faults.len() >= MOST_FAULTS)?;
+    Some(format!("{MOST_FAULTS} lines before it are no records; the last one: {last}"))
 }
 
 /// Takes a line, or says what is wrong with it.
@@ -180,12 +215,19 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_takes_no_more_memory_than_a_long_one() {
-        let endless = io::repeat(b'x').take(2 * LONGEST_LINE);
-        let bytes = endless.chain(&b"\nshort\n"[..]);
-        let faults = parse(BufReader::new(bytes)).unwrap().faults;
-        assert_eq!(faults[0], (1, "it is longer than 64 MiB".to_owned()));
-        assert_eq!(faults[1].0, 2);
+    fn input_without_end_is_an_error_of_its_line() {
+        let endless = b"short\n".chain(io::repeat(b'x'));
+        let error = parse(BufReader::new(endless)).unwrap_err().to_string();
+        assert_eq!(error, "line 2: it is longer than 16 MiB, as no record is");
+        let error = parse(&*b"{}\n".repeat(2000)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("line 1001: 1000 lines before it are no records; the last one: ")
+        );
+        let error = parse(BufReader::new(io::repeat(b'\n'))).unwrap_err().to_string();
+        assert_eq!(error, "line 1000001: 1000000 lines precede it, the most that are read");
+        assert_eq!(excess(false, LONGEST_FILE, MOST_LINES, &[]), None);
+        let long = excess(false, LONGEST_FILE + 1, 1, &[]).unwrap();
+        assert_eq!(long, "the file is longer than 1024 MiB up to here");
     }
 
     #[test]

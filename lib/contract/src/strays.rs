@@ -1,0 +1,121 @@
+//! Processes that a child has left behind: this process becomes their parent, and ends them.
+
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+
+/// Time that killed processes have to end: one that waits in the kernel may not.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Pause between two looks.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// A child of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Its process.
+    pub pid: i32,
+    /// Its process group.
+    pub group: i32,
+    /// Name of its program, shortened by the kernel to 15 bytes.
+    pub name: String,
+    /// True if it has ended, and nobody has awaited it.
+    is_zombie: bool,
+}
+
+/// Makes this process the parent of whatever its descendants leave behind (PR_SET_CHILD_SUBREAPER of prctl(2)).
+pub fn adopt() -> nix::Result<()> {
+    prctl::set_child_subreaper(true)
+}
+
+/// Children of this process, adopted ones among them.
+pub fn children() -> io::Result<Vec<Child>> {
+    let own = std::process::id() as i32;
+    let entries = fs::read_dir("/proc")?.flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    // One may end while the folder is read.
+    let texts = pids.filter_map(|pid| fs::read(format!("/proc/{pid}/stat")).ok());
+    Ok(texts.filter_map(|text| parse(&String::from_utf8_lossy(&text), own)).collect())
+}
+
+/// Reads a line of /proc/PID/stat (proc_pid_stat(5)); `None` if the process has another parent.
+fn parse(stat: &str, parent: i32) -> Option<Child> {
+    let (pid, rest) = stat.split_once(" (")?;
+    // A name may have brackets and spaces in it.
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let (state, its_parent, group) = (fields.next()?, fields.next()?, fields.next()?);
+    (its_parent.parse() == Ok(parent)).then_some(Child {
+        pid: pid.parse().ok()?,
+        group: group.parse().ok()?,
+        name: name.to_owned(),
+        is_zombie: state == "Z",
+    })
+}
+
+/// Ends the children that `is_left` is true of, and those that they leave behind in turn. Returns the ones that
+/// had not ended by themselves.
+pub fn end(is_left: impl Fn(&Child) -> bool) -> io::Result<Vec<Child>> {
+    let begun = Instant::now();
+    let mut ended: Vec<Child> = Vec::new();
+    loop {
+        let left: Vec<Child> = children()?.into_iter().filter(&is_left).collect();
+        if left.is_empty() || begun.elapsed() > PATIENCE {
+            return Ok(ended);
+        }
+        for child in left {
+            let pid = Pid::from_raw(child.pid);
+            // Nobody else awaits it, so that its number is its own until then.
+            for result in [kill(pid, Signal::SIGKILL), reap(pid)] {
+                result.or_else(|e| if e == Errno::ESRCH { Ok(()) } else { Err(e) })?;
+            }
+            if !child.is_zombie && ended.iter().all(|other| other.pid != child.pid) {
+                ended.push(child);
+            }
+        }
+        thread::sleep(RETRY);
+    }
+}
+
+/// Awaits a child if it has ended.
+fn reap(pid: Pid) -> nix::Result<()> {
+    waitpid(pid, Some(WaitPidFlag::WNOHANG)).map(drop)
+}
+
+/// Names of processes in a line, each once.
+pub fn names(processes: &[Child]) -> String {
+    let mut names: Vec<&str> = processes.iter().map(|child| child.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_whatever_the_name_is() {
+        let child = parse("7 (a) S 1 (b) Z 5 6 7 0 -1", 5).unwrap();
+        assert_eq!((child.pid, child.group, &*child.name), (7, 6, "a) S 1 (b"));
+        assert!(child.is_zombie && parse("7 (a) S 4 6 7", 5).is_none());
+        assert!(parse("", 5).is_none() && parse("7 (a", 5).is_none());
+    }
+
+    #[test]
+    fn a_child_that_is_left_is_ended_and_awaited() {
+        let mut command = std::process::Command::new("sleep");
+        let mut child = command.arg("1000").spawn().unwrap();
+        let pid = child.id() as i32;
+        let ended = end(|child| child.pid == pid).unwrap();
+        assert_eq!(names(&ended), "sleep");
+        assert!(child.wait().is_err(), "it is awaited already");
+    }
+}
