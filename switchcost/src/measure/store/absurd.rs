@@ -28,9 +28,13 @@ pub(crate) fn process(process: &Process) -> Result<(), String> {
             format!("hops: {hops} in each of {samples} iterations are more than 2^64")
         })?;
     }
-    for (name, count) in
-        [("hops", process.hops), ("tasks", process.tasks), ("tokens", Some(process.tokens))]
-    {
+    for (name, count) in [
+        ("hops", process.hops),
+        ("tasks", process.tasks),
+        ("tokens", Some(process.tokens)),
+        ("chains", Some(process.chains)),
+        ("trips", Some(process.trips)),
+    ] {
         ensure(count != Some(0), || format!("{name}: none"))?;
     }
     for (name, distribution) in &process.extra {
