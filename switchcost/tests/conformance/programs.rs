@@ -47,7 +47,7 @@ programs! {
     async_mem_brigade_beside_timers: "async-mem-brigade", "--idle 5 --idle-in timer", "";
     process_brigade: "process-brigade", "", LINK;
     thread_mem_brigade: "thread-mem-brigade", "", LINK;
-    thread_mem_brigade_of_chains: "thread-mem-brigade", "--chains 2 --trips 3 --bytes 100", LINK;
+    thread_mem_brigade_of_chains: "thread-mem-brigade", "--chains 2 --trips 3 --tokens 2", LINK;
     async_creation: "async-creation", "", "";
     thread_creation: "thread-creation", "", "";
     async_mem_brigade: "async-mem-brigade", "", LINK;
