@@ -7,6 +7,11 @@
 //! epoll_wait and its own work; with `--touch`, the use of memory in between. Left out: creating and awaiting the
 //! tasks, and the check of the bytes.
 //!
+//! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
+//! round trips in an iteration. A multi-thread scheduler runs all of them; of current-thread ones each chain has
+//! its own, on a thread of its own. The drivers start together; timed is from the first one's start to the last
+//! one's end.
+//!
 //! Not to be taken for a switch alone, which needs no system call (`async-mem-brigade`);
 //! `one-thread-brigade --nonblocking` makes the same system calls without tasks.
 
@@ -16,14 +21,15 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use chain::{
-    ByteTokens, ChainBuilder, ChainFlags, ReadBuffer, StartGuard, StartLatch, TaskResults,
-    TokenBuffer, WorkingSet,
+    ByteTokens, ChainBuilder, ChainDriver, ChainFlags, ChainsFlags, ReadBuffer, StartGuard,
+    StartLatch, TaskResults, Times, TokenBuffer, WorkingSet, conclude, drive_together,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Pass, Program, Run};
-use runtime::{Driven, Ends, TokioFlags};
+use runtime::{Driven, DriverKind, Ends, Runtimes, TokioFlags, run_driver};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
@@ -33,6 +39,8 @@ struct Cli {
     flags: Flags,
     #[command(flatten)]
     chain: ChainFlags,
+    #[command(flatten)]
+    chains: ChainsFlags,
     #[command(flatten)]
     read_buffer: ReadBuffer,
     #[command(flatten)]
@@ -48,8 +56,10 @@ impl Program for Cli {
         let mut chain = self.chain.clone();
         let timers = runtime::timer_needs(self.tokio.timers(&mut chain.idle));
         let needs = chain.needs(self.read_buffer.size(&chain)?) + runtime::io_needs() + timers;
-        let tasks = chain.describe("async-brigade", &self.flags, Claim::UserSwitch, needs)?;
-        self.tokio.runtime.describe(tasks)
+        let (claim, chains) = (Claim::UserSwitch, self.chains);
+        let tasks = chain.describe("async-brigade", &self.flags, chains, claim, needs)?;
+        let needs = tasks.needs + runtime::chains_needs(&self.tokio, chains);
+        self.tokio.runtime.describe(Description { needs, ..tasks })
     }
 }
 
@@ -62,27 +72,54 @@ fn main() -> ExitCode {
 
 /// The brigade, beside idle tasks that wait on timers or on links of their own.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
+    if !cli.chains.is_one() {
+        let runtimes = cli.tokio.build_for(cli.chains, true)?;
+        let idle = (cli.chain.idle, cli.chain.transport);
+        return cli.tokio.beside(runtimes.of_chain(0), idle, || brigades(cli, &runtimes, run));
+    }
     let runtime = cli.tokio.build(true)?;
     cli.tokio.beside(&runtime, (cli.chain.idle, cli.chain.transport), || {
         let mut tasks = Tasks::new();
-        let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|ends| {
+        let driven = runtime.block_on(build(cli, 0, &mut tasks)).and_then(|ends| {
             let drive = |ends, pass| drive(cli.clone(), ends, pass);
             runtime::drive(&runtime, cli.tokio.driver, run, ends, drive)
         });
         // The driver's ends are closed now, and the end of file runs along the chain.
-        let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
-        tasks.into_iter().map(join).collect::<TaskResults>().into_result(driven, run.sent())
+        join(&runtime, tasks).into_result(driven, run.sent())
     })
 }
 
+fn join(runtime: &Runtime, tasks: Tasks) -> TaskResults {
+    let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
+    tasks.into_iter().map(join).collect()
+}
+
+/// Several chains, or several round trips an iteration.
+fn brigades(cli: &Cli, runtimes: &Runtimes, run: &mut Run) -> Result<()> {
+    let mut chains = Vec::new();
+    let drivers = (0..cli.chains.chains).map(|chain| {
+        let mut tasks = Tasks::new();
+        let built = runtimes.of_chain(chain).block_on(build(cli, chain, &mut tasks));
+        chains.push((runtimes.of_chain(chain), tasks));
+        let state = Some((built?, ByteTokens::new(&cli.chain, cli.chains.trips)));
+        Ok(Driver { runtimes, chain, kind: cli.tokio.driver, tasks: cli.flags.tasks, state })
+    });
+    let drivers = drivers.collect::<Result<Vec<Driver>>>();
+    let driven = drivers.and_then(|drivers| drive_together(run, drivers));
+    // The drivers' ends are closed now, and the end of file runs along each chain.
+    let results = chains.into_iter().map(|(runtime, tasks)| join(runtime, tasks));
+    conclude(results.collect(), driven, run.sent())
+}
+
 /// Builds a chain, waits until each task runs, and returns the driver's ends.
-async fn build(cli: &Cli, tasks: &mut Tasks) -> Result<Ends> {
+async fn build(cli: &Cli, chain: u32, tasks: &mut Tasks) -> Result<Ends> {
+    let faults = cli.chain.fault.in_chain(chain, cli.flags.tasks);
     let (chain, read_size) = (&cli.chain, cli.read_buffer.size(&cli.chain)?);
     let mut latch = StartLatch::new(cli.flags.tasks);
     let link = || runtime::link(chain.transport);
     let mut builder = ChainBuilder::new(cli.flags.tasks, chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
-        let fault = chain.fault.of(station.place);
+        let fault = faults.of(station.place);
         let guard = latch.guard(fault);
         let ends = (station.upstream.with_fault(fault), station.downstream);
         let task = if chain.is_plain() && read_size == 1 {
@@ -132,7 +169,7 @@ async fn pass_tokens(
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> Driven<Ends> {
     let result: Result<()> = async {
-        let mut tokens = ByteTokens::new(&cli.chain);
+        let mut tokens = ByteTokens::new(&cli.chain, 1);
         while let Some(iteration) = pass.next_iteration() {
             let clock = Instant::now();
             for token in tokens.sent(iteration) {
@@ -149,4 +186,55 @@ async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> Driven<
     }
     .await;
     ((last, first), pass, result)
+}
+
+/// The driver of one chain among several.
+struct Driver<'a> {
+    runtimes: &'a Runtimes,
+    chain: u32,
+    kind: DriverKind,
+    tasks: u32,
+    /// What the driver's task has while it runs.
+    state: Option<(Ends, ByteTokens)>,
+}
+
+impl ChainDriver for Driver<'_> {
+    fn start(&mut self) -> Result<()> {
+        self.runtimes.pin(self.chain)
+    }
+
+    fn make_trips(&mut self, iteration: u64) -> Result<Times> {
+        let (ends, tokens) = self.state.take().context("the driver has ended")?;
+        let trips = make_trips(ends, tokens, iteration);
+        let (state, times) = run_driver(self.runtimes.of_chain(self.chain), self.kind, trips)?;
+        self.state = Some(state);
+        times
+    }
+
+    fn verify(&self, iteration: u64) -> Result<()> {
+        let (_, tokens) = self.state.as_ref().context("the driver has ended")?;
+        tokens.verify(iteration, self.tasks)
+    }
+}
+
+/// The task of a driver in an iteration.
+async fn make_trips(
+    (mut last, mut first): Ends,
+    mut tokens: ByteTokens,
+    iteration: u64,
+) -> ((Ends, ByteTokens), Result<Times>) {
+    let times: Result<Times> = async {
+        let begun = Instant::now();
+        for (sent, received) in tokens.trips(iteration) {
+            for token in sent {
+                first.write_all(token).await?;
+            }
+            for token in received {
+                last.read_exact(token).await.context("the chain ended early")?;
+            }
+        }
+        Ok((begun, Instant::now()))
+    }
+    .await;
+    (((last, first), tokens), times)
 }

@@ -31,7 +31,7 @@ pub fn brigade<R: Receiver<Token: MemoryToken>, E: Executor>(
     let polls = PollCount::default();
     let _idle = start_idle::<R, E>(flags, executor, &polls).context("the idle tasks")?;
     let mut tasks = Vec::new();
-    let driven = build::<R, E>(flags, executor, &mut tasks).and_then(|ends| {
+    let driven = build::<R, E>(flags, ONE, executor, &mut tasks).and_then(|ends| {
         let ends = Arc::new(Mutex::new(ends));
         executor.drive(run, &|pass| Box::pin(drive(Arc::clone(&ends), flags.flags.tasks, pass)))
     });
@@ -42,7 +42,7 @@ pub fn brigade<R: Receiver<Token: MemoryToken>, E: Executor>(
 }
 
 /// Starts idle tasks, each on a link of its own, both ends of which it has.
-fn start_idle<R: Receiver<Token: MemoryToken>, E: Executor>(
+pub(crate) fn start_idle<R: Receiver<Token: MemoryToken>, E: Executor>(
     flags: &BrigadeFlags,
     executor: &E,
     polls: &PollCount,
@@ -62,23 +62,28 @@ fn await_start(executor: &impl Executor, mut latch: StartLatch) -> Result<()> {
     executor.join(executor.spawn(async move { runtime::wait_for(&mut latch).await }))
 }
 
+/// The first chain, and one round trip an iteration.
+const ONE: (u32, u32) = (0, 1);
+
 /// What the driver has: its ends of the chain and the tokens.
-type Ends<R> = (R, <R as Receiver>::Sender, Tokens<<R as Receiver>::Token>);
+pub(crate) type Ends<R> = (R, <R as Receiver>::Sender, Tokens<<R as Receiver>::Token>);
 
 /// Builds a chain, waits until each task runs, and returns what the driver gets.
-fn build<R: Receiver<Token: MemoryToken>, E: Executor>(
+pub(crate) fn build<R: Receiver<Token: MemoryToken>, E: Executor>(
     flags: &BrigadeFlags,
+    (chain, trips): (u32, u32),
     executor: &E,
     tasks: &mut Vec<(u32, E::Task<u64>)>,
 ) -> Result<Ends<R>> {
     let mut backlog = flags.chain.backlog();
-    let tokens = Tokens::new(&flags.chain, backlog.clone());
+    let tokens = Tokens::new(&flags.chain, trips, backlog.clone());
+    let faults = flags.fault.in_chain(chain, flags.flags.tasks);
     let latch = StartLatch::new(flags.flags.tasks);
     let link = || Ok(R::link(flags.capacity()));
     let mut builder = ChainBuilder::new(flags.flags.tasks, flags.chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);
-        let fault = flags.fault.of(place);
+        let fault = faults.of(place);
         let guard = latch.guard(fault);
         let backlog = if place == 0 { backlog.take() } else { None };
         let task = if backlog.is_none() && fault.is_none() && flags.chain.touch.0 == 0 {

@@ -37,14 +37,15 @@ pub trait Executor {
 }
 
 /// Tokio, with the place of the driver.
-pub struct Tokio {
+#[derive(Clone, Copy)]
+pub struct Tokio<'a> {
     /// Runtime of the tasks.
-    pub runtime: Runtime,
+    pub runtime: &'a Runtime,
     /// Place of the driver.
     pub driver: DriverKind,
 }
 
-impl Executor for Tokio {
+impl Executor for Tokio<'_> {
     type Task<T> = JoinHandle<anyhow::Result<T>>;
 
     fn spawn<T: Send + 'static>(
@@ -59,6 +60,6 @@ impl Executor for Tokio {
     }
 
     fn drive(&self, run: &mut Run, driver: &dyn Fn(Pass) -> Driver) -> anyhow::Result<()> {
-        runtime::drive(&self.runtime, self.driver, run, (), |(), pass| driver(pass))
+        runtime::drive(self.runtime, self.driver, run, (), |(), pass| driver(pass))
     }
 }

@@ -1,6 +1,6 @@
 //! Flags of a brigade of async tasks in memory.
 
-use chain::{FaultFlags, MemoryFlags};
+use chain::{ChainsFlags, FaultFlags, MemoryFlags};
 use clap::ValueEnum;
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags};
@@ -59,8 +59,8 @@ impl BrigadeFlags {
     }
 
     /// Description of the brigade, without its runtime; a [`BadUsage`] error if flags do not go together.
-    pub fn describe(&self, program: &str) -> anyhow::Result<Description> {
-        self.fault.check(self.flags.tasks)?;
+    pub fn describe(&self, program: &str, chains: ChainsFlags) -> anyhow::Result<Description> {
+        self.fault.check(self.flags.tasks, chains.chains)?;
         self.check_room()?;
         let link = match self.transport {
             // All places are made with the channel: a token and a turn each.
@@ -68,7 +68,7 @@ impl BrigadeFlags {
             _ => TASK_BYTES,
         };
         let needs = self.chain.needs(link);
-        Ok(self.chain.describe(program, &self.flags, Claim::UserSwitch, needs))
+        self.chain.describe(program, &self.flags, chains, Claim::UserSwitch, needs)
     }
 
     /// A driver that puts all tokens in waits for ever if the links have no room for them.

@@ -1,6 +1,7 @@
 //! Brigades of async tasks in memory, whatever executor runs the tasks.
 
 mod brigade;
+mod chains;
 mod executor;
 mod flags;
 pub mod links;
@@ -8,6 +9,7 @@ pub mod minimal;
 mod source;
 
 pub use brigade::{Brigade, brigade};
-pub use chain::Buffer;
+pub use chain::{Buffer, ChainsFlags};
+pub use chains::{ChainsBrigade, brigades};
 pub use executor::{Driver, Executor, Tokio};
 pub use flags::{BrigadeFlags, Transport};

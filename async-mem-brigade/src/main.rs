@@ -10,6 +10,11 @@
 //! memory in between. Left out: creating and awaiting the tasks, and the check of the tokens. The loop
 //! is in `brigade.rs`, and `smol-mem-brigade` has it too.
 //!
+//! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
+//! round trips in an iteration (`chains.rs`). A multi-thread scheduler runs all of them; of current-thread ones
+//! each chain has its own, on a thread of its own. The drivers start together; timed is from the first one's start
+//! to the last one's end.
+//!
 //! `--executor minimal --transport slot` is a lower bound: an executor and a link that do only what
 //! they cannot do without.
 //!
@@ -19,10 +24,14 @@
 use std::process::ExitCode;
 
 use async_mem_brigade::links::{
-    AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, SlotEnd,
-    UnboundedReceiver,
+    AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, Receiver,
+    SlotEnd, UnboundedReceiver,
 };
-use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, Tokio, Transport, brigade, minimal};
+use async_mem_brigade::{
+    Brigade, BrigadeFlags, Buffer, ChainsBrigade, ChainsFlags, Tokio, Transport, brigade, brigades,
+    minimal,
+};
+use chain::MemoryToken;
 use clap::{Parser, ValueEnum};
 use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
@@ -35,6 +44,8 @@ use threads::Placement;
 struct Cli {
     #[command(flatten)]
     brigade: BrigadeFlags,
+    #[command(flatten)]
+    chains: ChainsFlags,
     /// Executor of the tasks
     #[arg(long, value_enum, default_value_t = ExecutorKind::Tokio)]
     executor: ExecutorKind,
@@ -52,22 +63,29 @@ enum ExecutorKind {
     Minimal,
 }
 
+/// The brigade over links of one kind on Tokio, and several.
+type OnTokio<'a> = (Brigade<Tokio<'a>>, ChainsBrigade);
+
+fn on_tokio<'a, R: Receiver<Token: MemoryToken>>() -> OnTokio<'a> {
+    (brigade::<R, Tokio<'a>>, brigades::<R>)
+}
+
 impl Cli {
-    /// The brigade on Tokio.
-    fn on_tokio(&self) -> anyhow::Result<Brigade<Tokio>> {
+    /// The brigade on Tokio, and several.
+    fn on_tokio<'a>(&self) -> anyhow::Result<OnTokio<'a>> {
         Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
-            (Transport::Mpsc, true) => brigade::<MpscReceiver<usize>, _>,
-            (Transport::Mpsc, false) => brigade::<MpscReceiver<Buffer>, _>,
-            (Transport::Unbounded, true) => brigade::<UnboundedReceiver<usize>, _>,
-            (Transport::Unbounded, false) => brigade::<UnboundedReceiver<Buffer>, _>,
-            (Transport::AsyncChannel, true) => brigade::<AsyncChannelReceiver<usize>, _>,
-            (Transport::AsyncChannel, false) => brigade::<AsyncChannelReceiver<Buffer>, _>,
-            (Transport::Oneshot, true) => brigade::<OneshotReceiver<usize>, _>,
-            (Transport::Oneshot, false) => brigade::<OneshotReceiver<Buffer>, _>,
-            (Transport::Notify, true) => brigade::<NotifyReceiver<usize>, _>,
-            (Transport::Notify, false) => brigade::<NotifyReceiver<Buffer>, _>,
-            (Transport::Mutex, true) => brigade::<MutexEnd<usize>, _>,
-            (Transport::Mutex, false) => brigade::<MutexEnd<Buffer>, _>,
+            (Transport::Mpsc, true) => on_tokio::<MpscReceiver<usize>>(),
+            (Transport::Mpsc, false) => on_tokio::<MpscReceiver<Buffer>>(),
+            (Transport::Unbounded, true) => on_tokio::<UnboundedReceiver<usize>>(),
+            (Transport::Unbounded, false) => on_tokio::<UnboundedReceiver<Buffer>>(),
+            (Transport::AsyncChannel, true) => on_tokio::<AsyncChannelReceiver<usize>>(),
+            (Transport::AsyncChannel, false) => on_tokio::<AsyncChannelReceiver<Buffer>>(),
+            (Transport::Oneshot, true) => on_tokio::<OneshotReceiver<usize>>(),
+            (Transport::Oneshot, false) => on_tokio::<OneshotReceiver<Buffer>>(),
+            (Transport::Notify, true) => on_tokio::<NotifyReceiver<usize>>(),
+            (Transport::Notify, false) => on_tokio::<NotifyReceiver<Buffer>>(),
+            (Transport::Mutex, true) => on_tokio::<MutexEnd<usize>>(),
+            (Transport::Mutex, false) => on_tokio::<MutexEnd<Buffer>>(),
             (Transport::Slot, _) => {
                 return Err(BadUsage::new(
                     "--transport slot: nothing keeps two threads apart in it: add --executor minimal, or use --transport mutex",
@@ -85,6 +103,7 @@ impl Cli {
             ("--placement", runtime.placement != Placement::Free),
             ("--driver", driver != DriverKind::Spawned),
             ("--idle-in timer", idle_in != IdleIn::Link),
+            ("--chains and --trips", !self.chains.is_one()),
         ] {
             if is_given {
                 return Err(BadUsage::new(format!(
@@ -116,14 +135,15 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         let mut brigade = self.brigade.clone();
         let timers = runtime::timer_needs(self.tokio.timers(&mut brigade.chain.idle));
-        let chain = brigade.describe("async-mem-brigade")?;
+        let chain = brigade.describe("async-mem-brigade", self.chains)?;
         if self.executor == ExecutorKind::Minimal {
             self.on_minimal()?;
             let runtime = Runtime::one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
             return Ok(Description { runtime: Some(runtime), ..chain });
         }
         self.on_tokio()?;
-        self.tokio.runtime.describe(Description { needs: chain.needs + timers, ..chain })
+        let drivers = runtime::chains_needs(&self.tokio, self.chains);
+        self.tokio.runtime.describe(Description { needs: chain.needs + timers + drivers, ..chain })
     }
 }
 
@@ -137,7 +157,16 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     }
     let mut flags = cli.brigade.clone();
     let timers = cli.tokio.timers(&mut flags.chain.idle);
-    let (brigade, runtime) = (cli.on_tokio()?, cli.tokio.build(false)?);
-    let tokio = Tokio { runtime, driver: cli.tokio.driver };
-    runtime::beside_timers(&tokio.runtime, timers, || brigade(&flags, &tokio, run))
+    let (brigade, brigades) = cli.on_tokio()?;
+    let driver = cli.tokio.driver;
+    if !cli.chains.is_one() {
+        let runtimes = cli.tokio.build_for(cli.chains, false)?;
+        return runtime::beside_timers(runtimes.of_chain(0), timers, || {
+            brigades(&flags, cli.chains, driver, &runtimes, run)
+        });
+    }
+    let runtime = cli.tokio.build(false)?;
+    runtime::beside_timers(&runtime, timers, || {
+        brigade(&flags, &Tokio { runtime: &runtime, driver }, run)
+    })
 }

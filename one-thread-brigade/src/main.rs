@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{ByteTokens, ChainFlags, ReadBuffer};
+use chain::{ByteTokens, ChainFlags, ChainsFlags, ReadBuffer};
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Pass, Program, Run};
@@ -58,7 +58,7 @@ impl Program for Cli {
         }
         let (chain, claim) = (&self.chain, Claim::NoSwitch);
         let needs = chain.needs(self.read_buffer.size(chain)?);
-        chain.describe("one-thread-brigade", &self.flags, claim, needs)
+        chain.describe("one-thread-brigade", &self.flags, ChainsFlags::default(), claim, needs)
     }
 }
 
@@ -84,7 +84,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 
 /// Carries a byte along the chain with blocking calls, and times that.
 fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let mut tokens = ByteTokens::new(&cli.chain);
+    let mut tokens = ByteTokens::new(&cli.chain, 1);
     let (first, last) = (&chain.first, &chain.last);
     let ends = chain.tasks.iter().map(|task| (task.from.file().as_fd(), task.to.as_fd()));
     let ends: Vec<_> = ends.collect();
@@ -108,7 +108,7 @@ fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<
 
 /// The same with tokens of any size and number, and with work.
 fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let mut tokens = ByteTokens::new(&cli.chain);
+    let mut tokens = ByteTokens::new(&cli.chain, 1);
     while let Some(iteration) = pass.next_iteration() {
         let clock = Instant::now();
         for token in tokens.sent(iteration) {

@@ -18,7 +18,7 @@ pub(crate) fn drive(
     (chain, epoll): (&mut Chain, &Epoll),
     pass: &mut Pass,
 ) -> anyhow::Result<()> {
-    let mut tokens = ByteTokens::new(&cli.chain);
+    let mut tokens = ByteTokens::new(&cli.chain, 1);
     let read_size = cli.read_buffer.size(&cli.chain)?;
     let all = cli.chain.token_size() * cli.chain.tokens as usize;
     let mut received = vec![u8::MAX; all + read_size];

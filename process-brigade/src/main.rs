@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{ByteTokens, ChainBuilder, ChainFlags, TaskResults, pass_on};
+use chain::{ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, TaskResults, pass_on};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Flags, Program, Run, limits};
@@ -52,7 +52,8 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        self.chain.describe("process-brigade", &self.flags, Claim::KernelSwitch, self.needs())
+        let one = ChainsFlags::default();
+        self.chain.describe("process-brigade", &self.flags, one, Claim::KernelSwitch, self.needs())
     }
 }
 
@@ -129,7 +130,7 @@ fn build(
 
 /// The driver: sends the tokens in, takes them out, and times that.
 fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyhow::Result<()> {
-    let mut tokens = ByteTokens::new(&cli.chain);
+    let mut tokens = ByteTokens::new(&cli.chain, 1);
     while let Some(mut pass) = run.next_pass()? {
         while let Some(iteration) = pass.next_iteration() {
             let clock = Instant::now();

@@ -21,18 +21,19 @@ pub(crate) fn join(threads: Threads) -> TaskResults {
 /// Builds a chain, waits until each thread runs, and returns the driver's ends.
 pub(crate) fn build<R: Receiver<Token: MemoryToken>>(
     cli: &Cli,
-    cpus: &CpuAssignment,
+    (chain, cpus): (u32, &CpuAssignment),
     tasks: u32,
     mut backlog: Option<Backlog<R::Token>>,
     threads: &mut Threads,
 ) -> anyhow::Result<(R, R::Sender)> {
+    let (cpus, faults) = (cpus.of_chain(chain), cli.fault.in_chain(chain, cli.flags.tasks));
     let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
     let link = || Ok(R::link(cli.capacity()));
     let mut builder = ChainBuilder::new(tasks, cli.chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);
-        let (fault, cpus) = (cli.fault.of(place), cpus.clone());
+        let (fault, cpus) = (faults.of(place), cpus.clone());
         let guard = latch.guard(fault);
         let start = move || {
             cpus.pin(place + 1, tasks + 1)?;

@@ -1,6 +1,6 @@
 //! The command line.
 
-use chain::{FaultFlags, MemoryFlags};
+use chain::{ChainsFlags, FaultFlags, MemoryFlags};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Program};
@@ -17,6 +17,8 @@ pub(crate) struct Cli {
     pub(crate) transport: Transport,
     #[command(flatten)]
     pub(crate) chain: MemoryFlags,
+    #[command(flatten)]
+    pub(crate) chains: ChainsFlags,
     /// Tokens that a link holds, with --transport mpsc; with 0 a sender waits until its token is taken
     /// [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1 << 28))]
@@ -49,7 +51,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        self.fault.check(self.flags.tasks)?;
+        self.fault.check(self.flags.tasks, self.chains.chains)?;
         let is_channel = self.transport == Transport::Mpsc;
         if self.capacity.is_some() && !is_channel {
             return Err(BadUsage::new(
@@ -63,7 +65,8 @@ impl Program for Cli {
 
         // A place in a channel takes a token and a number.
         let needs = self.chain.needs(1024 + capacity * 24) + self.stack.needs();
-        Ok(self.chain.describe("thread-mem-brigade", &self.flags, Claim::KernelSwitch, needs))
+        let claim = Claim::KernelSwitch;
+        self.chain.describe("thread-mem-brigade", &self.flags, self.chains, claim, needs)
     }
 }
 

@@ -10,6 +10,10 @@
 //! thread; with `--touch`, the use of memory in between. Left out: creating and joining the threads, and
 //! the check of the numbers.
 //!
+//! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
+//! round trips in an iteration. The drivers start together; timed is from the first one's start to the last one's
+//! end.
+//!
 //! Not to be taken for a context switch alone: a hop contains the system calls that put a thread to
 //! sleep and wake it, and a thread woken on another CPU may start while its waker still runs. A
 //! transport that spins before it sleeps (`--transport mpsc`) may hand over without a switch.
@@ -27,7 +31,9 @@ use std::time::Instant;
 
 use anyhow::Context;
 use build::{Threads, build, join};
-use chain::{Buffer, MemoryToken, Tokens, WorkingSet};
+use chain::{
+    Buffer, ChainDriver, MemoryToken, Times, Tokens, WorkingSet, conclude, drive_together,
+};
 use cli::{Cli, Transport};
 use contract::Run;
 use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
@@ -53,7 +59,7 @@ fn measure<R: Receiver<Token: MemoryToken>>(cli: &Cli, run: &mut Run) -> anyhow:
         return brigade::<R>(cli, &cpus, run);
     }
     let mut idle = Threads::new();
-    let built = build::<R>(cli, &cpus, cli.chain.idle, None, &mut idle);
+    let built = build::<R>(cli, (0, &cpus), cli.chain.idle, None, &mut idle);
     let slept = built
         .context("the idle tasks")
         .and_then(|_ends| rest::beside(&rest::other_threads()?, || brigade::<R>(cli, &cpus, run)));
@@ -65,13 +71,38 @@ fn brigade<R: Receiver<Token: MemoryToken>>(
     cpus: &CpuAssignment,
     run: &mut Run,
 ) -> anyhow::Result<()> {
+    if !cli.chains.is_one() {
+        return brigades::<R>(cli, cpus, run);
+    }
     let backlog = cli.chain.backlog();
-    let tokens = Tokens::new(&cli.chain, backlog.clone());
+    let tokens = Tokens::new(&cli.chain, 1, backlog.clone());
     let mut threads = Threads::new();
-    let built = build::<R>(cli, cpus, cli.flags.tasks, backlog, &mut threads);
+    let built = build::<R>(cli, (0, cpus), cli.flags.tasks, backlog, &mut threads);
     let driven = built.and_then(|ends| drive(cli, ends, tokens, run));
     // The driver's ends are dropped now, and the end runs along the chain.
     join(threads).into_result(driven, run.sent())
+}
+
+/// Several chains, or several round trips an iteration.
+fn brigades<R: Receiver<Token: MemoryToken>>(
+    cli: &Cli,
+    cpus: &CpuAssignment,
+    run: &mut Run,
+) -> anyhow::Result<()> {
+    let (tasks, mut chains) = (cli.flags.tasks, Vec::new());
+    let drivers = (0..cli.chains.chains).map(|chain| {
+        let backlog = cli.chain.backlog();
+        let tokens = Tokens::new(&cli.chain, cli.chains.trips, backlog.clone());
+        let mut threads = Threads::new();
+        let built = build::<R>(cli, (chain, cpus), tasks, backlog, &mut threads);
+        chains.push(threads);
+        let (last, first) = built?;
+        Ok(Driver { last, first, tokens, tasks, cpus: cpus.of_chain(chain) })
+    });
+    let drivers = drivers.collect::<anyhow::Result<Vec<Driver<R>>>>();
+    let driven = drivers.and_then(|drivers| drive_together(run, drivers));
+    // The drivers' ends are dropped now, and the end runs along each chain.
+    conclude(chains.into_iter().map(join).collect(), driven, run.sent())
 }
 
 /// A thread of the chain: takes a token, adds one to it, hands it on, until the end.
@@ -124,4 +155,38 @@ fn drive<R: Receiver<Token: MemoryToken>>(
         run.finish(pass)?;
     }
     Ok(())
+}
+
+/// The driver of one chain among several.
+struct Driver<R: Receiver> {
+    last: R,
+    first: R::Sender,
+    tokens: Tokens<R::Token>,
+    tasks: u32,
+    cpus: CpuAssignment,
+}
+
+impl<R: Receiver<Token: MemoryToken>> ChainDriver for Driver<R> {
+    fn start(&mut self) -> anyhow::Result<()> {
+        self.cpus.pin(0, self.tasks + 1).context("cannot pin a driver")
+    }
+
+    fn make_trips(&mut self, iteration: u64) -> anyhow::Result<Times> {
+        let (sent, trips) = self.tokens.set_out_trips(iteration);
+
+        let begun = Instant::now();
+        for trip in trips {
+            for token in &mut trip[..sent] {
+                self.first.put(mem::take(token)).context("the chain ended early")?;
+            }
+            for token in trip {
+                *token = self.last.take().context("the chain ended early")?;
+            }
+        }
+        Ok((begun, Instant::now()))
+    }
+
+    fn verify(&self, iteration: u64) -> anyhow::Result<()> {
+        self.tokens.verify(iteration, self.tasks)
+    }
 }

@@ -21,8 +21,8 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use chain::{
-    ByteTokens, ChainBuilder, ChainFlags, PollCount, StartGuard, StartLatch, TaskResults,
-    WorkingSet,
+    ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, PollCount, StartGuard, StartLatch,
+    TaskResults, WorkingSet,
 };
 use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
@@ -50,7 +50,13 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         let needs = self.chain.needs(self.chain.token_size()) + self.setup.needs(self.entries());
         let claim = Claim::UserSwitch;
-        let tasks = self.chain.describe("uring-brigade", &self.flags, claim, needs)?;
+        let tasks = self.chain.describe(
+            "uring-brigade",
+            &self.flags,
+            ChainsFlags::default(),
+            claim,
+            needs,
+        )?;
         Ok(Description { runtime: Some(Runtime::one_thread("io_uring", None)), ..tasks })
     }
 }
@@ -155,7 +161,7 @@ async fn drive(
     mut pass: Pass,
 ) -> (Ends, Pass, anyhow::Result<()>) {
     let result = async {
-        let mut tokens = ByteTokens::new(&cli.chain);
+        let mut tokens = ByteTokens::new(&cli.chain, 1);
         let mut buffers = vec![cli.token(); cli.chain.tokens as usize];
         while let Some(iteration) = pass.next_iteration() {
             for (buffer, token) in buffers.iter_mut().zip(tokens.sent(iteration)) {

@@ -34,7 +34,7 @@ fn an_end_at_any_moment_is_seen_and_a_link_holds_one_token() {
     }
     for workers in [1, 2] {
         let runtime = Builder::new_multi_thread().worker_threads(workers).build().unwrap();
-        let tokio = Tokio { runtime, driver: DriverKind::Spawned };
+        let tokio = Tokio { runtime: &runtime, driver: DriverKind::Spawned };
         test::<NotifyReceiver<usize>>(&tokio);
         test::<MutexEnd<usize>>(&tokio);
     }

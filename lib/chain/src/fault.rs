@@ -14,7 +14,7 @@ const READS_BEFORE: u64 = 3;
 /// Hidden flag for tests.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct FaultFlags {
-    /// Fault of task K, counted from 0
+    /// Fault of task K, counted from 0 over all chains
     #[arg(long, value_name = "FAULT@K", hide = true)]
     pub test_fault: Option<TaskFault>,
 }
@@ -44,12 +44,13 @@ pub enum Fault {
 }
 
 impl FaultFlags {
-    /// Checks that the chain has such a task.
-    pub fn check(&self, tasks: u32) -> anyhow::Result<()> {
+    /// Checks that so many chains of so many tasks have such a task.
+    pub fn check(&self, tasks: u32, chains: u32) -> anyhow::Result<()> {
+        let all = u64::from(tasks) * u64::from(chains);
         match self.test_fault {
-            Some(TaskFault { task, .. }) if task >= tasks => Err(BadUsage::new(format!(
+            Some(TaskFault { task, .. }) if u64::from(task) >= all => Err(BadUsage::new(format!(
                 "--test-fault: there is no task {task}: the last one is {}",
-                tasks - 1
+                all - 1
             ))),
             _ => Ok(()),
         }
@@ -58,6 +59,18 @@ impl FaultFlags {
     /// True if no task has a fault.
     pub fn is_none(&self) -> bool {
         self.test_fault.is_none()
+    }
+
+    /// The fault if it is of a task in this chain, by its place there.
+    #[must_use]
+    pub fn in_chain(self, chain: u32, tasks: u32) -> FaultFlags {
+        let before = u64::from(chain) * u64::from(tasks);
+        let own = self.test_fault.and_then(|of| {
+            let task = u64::from(of.task).checked_sub(before)?;
+            let task = u32::try_from(task).ok().filter(|&task| task < tasks)?;
+            Some(TaskFault { task, ..of })
+        });
+        FaultFlags { test_fault: own }
     }
 
     /// Fault of task `k`, if it has one.

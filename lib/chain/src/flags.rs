@@ -4,7 +4,7 @@ use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
-use crate::{FaultFlags, Transport};
+use crate::{ChainsFlags, FaultFlags, Transport};
 
 /// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
 const DESCRIPTORS_TO_SPARE: u64 = 16;
@@ -104,18 +104,19 @@ impl ChainFlags {
         &self,
         program: &str,
         flags: &Flags,
+        chains: ChainsFlags,
         claim: Claim,
         needs: Needs,
     ) -> anyhow::Result<Description> {
-        self.fault.check(flags.tasks)?;
+        self.fault.check(flags.tasks, chains.chains)?;
         self.check_room(claim, flags.tasks)?;
-        Ok(Description {
+        Ok(chains.describe(Description {
             hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
             tokens: self.tokens.into(),
             bytes: Some(self.payload()),
             needs: needs.beside(self.idle),
             ..Description::new(program, flags, claim)
-        })
+        }))
     }
 
     /// Bytes of all tokens.

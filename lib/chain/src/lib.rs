@@ -2,6 +2,7 @@
 //! them visited every task.
 
 mod builder;
+mod chains;
 mod fault;
 mod flags;
 mod idle;
@@ -10,10 +11,12 @@ mod link;
 mod memory;
 mod pass;
 mod results;
+mod together;
 mod token;
 mod touch;
 
 pub use builder::{ChainBuilder, Station};
+pub use chains::ChainsFlags;
 pub use fault::{Fault, FaultFlags, Misbehaviour, TaskFault};
 pub use flags::{ChainFlags, ReadBuffer};
 pub use idle::PollCount;
@@ -22,5 +25,6 @@ pub use link::{Reader, Transport};
 pub use memory::{Backlog, Buffer, Injector, MemoryFlags, MemoryToken, Tokens};
 pub use pass::pass_on;
 pub use results::TaskResults;
+pub use together::{ChainDriver, Times, conclude, drive_together};
 pub use token::{ByteTokens, Pattern, TokenBuffer};
 pub use touch::WorkingSet;

@@ -2,6 +2,7 @@
 //! puts them into the chain.
 
 use std::mem;
+use std::slice::ChunksMut;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::ValueEnum;
@@ -9,9 +10,9 @@ use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
-use crate::Pattern;
 use crate::flags::{set_size, token_size};
 use crate::token::check_number;
+use crate::{ChainsFlags, Pattern};
 
 /// Tokens of a brigade whose links are in memory.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -93,16 +94,22 @@ impl MemoryFlags {
         &self,
         program: &str,
         flags: &Flags,
+        chains: ChainsFlags,
         claim: Claim,
         needs: Needs,
-    ) -> Description {
-        Description {
+    ) -> anyhow::Result<Description> {
+        if self.feed == Injector::FirstTask && chains.trips > 1 {
+            return Err(BadUsage::new(
+                "--feed first-task: its tokens make one round trip: drop it, or use --trips 1",
+            ));
+        }
+        Ok(chains.describe(Description {
             hops: Some(self.hops(flags.tasks)),
             tokens: self.tokens.into(),
             bytes: Some(self.bytes.0 * u64::from(self.tokens)),
             needs: needs.beside(self.idle),
             ..Description::new(program, flags, claim)
-        }
+        }))
     }
 
     fn hops(&self, tasks: u32) -> u64 {
@@ -191,17 +198,20 @@ impl MemoryToken for Buffer {
 #[derive(Debug)]
 pub struct Tokens<M> {
     all: Vec<M>,
+    /// Number of them in a round trip.
+    each: usize,
     pattern: Pattern,
     backlog: Option<Backlog<M>>,
 }
 
 impl<M: MemoryToken> Tokens<M> {
-    /// Makes them.
-    pub fn new(flags: &MemoryFlags, backlog: Option<Backlog<M>>) -> Self {
+    /// Makes them, for so many round trips.
+    pub fn new(flags: &MemoryFlags, trips: u32, backlog: Option<Backlog<M>>) -> Self {
         let pattern = Pattern::new(flags.bytes.0 as usize);
-        let mut all: Vec<M> = (0..flags.tokens).map(|_| M::default()).collect();
+        let each = flags.tokens as usize;
+        let mut all: Vec<M> = (0..each * trips as usize).map(|_| M::default()).collect();
         all.iter_mut().for_each(|token| token.set_out(0, &pattern));
-        Tokens { all, pattern, backlog }
+        Tokens { all, each, pattern, backlog }
     }
 
     /// Makes them ready for an iteration, the `k`th with the number `iteration + k`. Returns how many
@@ -210,9 +220,16 @@ impl<M: MemoryToken> Tokens<M> {
         for (k, token) in self.all.iter_mut().enumerate() {
             token.set_out(iteration as usize + k, &self.pattern);
         }
-        let Some(backlog) = &self.backlog else { return (self.all.len(), &mut self.all) };
+        let Some(backlog) = &self.backlog else { return (self.each, &mut self.all) };
         backlog.lock().extend(self.all.iter_mut().skip(1).rev().map(mem::take));
         (1, &mut self.all)
+    }
+
+    /// The same for each round trip.
+    pub fn set_out_trips(&mut self, iteration: u64) -> (usize, ChunksMut<'_, M>) {
+        let each = self.each;
+        let (sent, all) = self.set_out(iteration);
+        (sent, all.chunks_mut(each))
     }
 
     /// Checks what came out of a chain of `tasks` tasks in an iteration.
@@ -256,7 +273,7 @@ mod tests {
 
     /// Result of a token that went through three of so many tasks, its last byte inverted if `corrupt`.
     fn through<M: MemoryToken>(bytes: u64, tasks: u32, corrupt: bool) -> anyhow::Result<()> {
-        let mut tokens = Tokens::<M>::new(&flags(1, bytes, Injector::Driver), None);
+        let mut tokens = Tokens::<M>::new(&flags(1, bytes, Injector::Driver), 1, None);
         let (_, all) = tokens.set_out(300);
         for _ in 0..3 {
             all[0] = mem::take(&mut all[0]).passed();

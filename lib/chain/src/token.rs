@@ -14,15 +14,16 @@ use crate::ChainFlags;
 #[derive(Clone, Debug)]
 pub struct ByteTokens {
     pattern: Pattern,
+    /// Number of them in a round trip.
     count: u32,
     received: Vec<u8>,
 }
 
 impl ByteTokens {
-    /// The tokens of a chain. Their memory is resident.
-    pub fn new(flags: &ChainFlags) -> Self {
+    /// The tokens of a chain, for so many round trips an iteration. Their memory is resident.
+    pub fn new(flags: &ChainFlags, trips: u32) -> Self {
         let (size, count) = (flags.token_size(), flags.tokens);
-        let received = vec![u8::MAX; size * count as usize];
+        let received = vec![u8::MAX; size * count as usize * trips as usize];
         ByteTokens { pattern: Pattern::new(size), count, received }
     }
 
@@ -36,6 +37,22 @@ impl ByteTokens {
     #[inline]
     pub fn received(&mut self) -> impl Iterator<Item = &mut [u8]> + Send {
         self.received.chunks_exact_mut(self.pattern.size)
+    }
+
+    /// For each round trip of an iteration, the tokens that set out and room for those that come out.
+    #[inline]
+    pub fn trips(
+        &mut self,
+        iteration: u64,
+    ) -> impl Iterator<
+        Item = (impl Iterator<Item = &[u8]> + Send, impl Iterator<Item = &mut [u8]> + Send),
+    > + Send {
+        let (pattern, size, count) = (&self.pattern, self.pattern.size, self.count as usize);
+        let trips = self.received.chunks_exact_mut(size * count);
+        trips.zip((iteration as usize..).step_by(count)).map(move |(received, first)| {
+            let sent = (0..count).map(move |k| pattern.token(first.wrapping_add(k) as u8));
+            (sent, received.chunks_exact_mut(size))
+        })
     }
 
     /// Checks the tokens that came out of a chain of `tasks` tasks, each of which added one.

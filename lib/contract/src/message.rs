@@ -34,9 +34,15 @@ pub struct Description {
     pub version: String,
     /// Number of tasks.
     pub tasks: u64,
-    /// Tokens in flight at once.
+    /// Tokens in flight at once, in each chain.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tokens: u64,
+    /// Chains of so many tasks that work at the same time.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub chains: u64,
+    /// Round trips that each token makes in an iteration.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub trips: u64,
     /// Bytes that an iteration hands over, end to end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -71,6 +77,8 @@ impl Description {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tasks: flags.tasks.into(),
             tokens: 1,
+            chains: 1,
+            trips: 1,
             bytes: None,
             hops: None,
             arrivals: None,
@@ -88,8 +96,8 @@ fn one() -> u64 {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-fn is_one(tokens: &u64) -> bool {
-    *tokens == 1
+fn is_one(number: &u64) -> bool {
+    *number == 1
 }
 
 /// Nature of a hop; the runner compares the counters with it.
@@ -349,6 +357,7 @@ mod tests {
             panic!("it is ready");
         };
         assert_eq!((pids, description.tokens, description.hops), (vec![7], 1, None));
+        assert_eq!((description.chains, description.trips), (1, 1));
         let ran = serde_json::from_str(r#"{"at":"ran","samples_ns":[1,2]}"#).unwrap();
         assert!(matches!(ran, Answer::Ran { usage: None, .. }));
     }

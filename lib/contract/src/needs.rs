@@ -28,10 +28,24 @@ impl Needs {
     /// Needs of the same tasks beside so many idle ones of their kind.
     #[must_use]
     pub fn beside(self, idle: u32) -> Needs {
+        self.map(|need| Need { fixed: need.of(idle.into()), ..need })
+    }
+
+    /// Needs of so many chains of tasks in place of one: each further driver, with its link, needs what a task
+    /// does.
+    #[must_use]
+    pub fn chains(self, chains: u32) -> Needs {
+        let chains = u64::from(chains);
+        self.map(|need| {
+            let drivers = need.each.saturating_mul(chains.saturating_sub(1));
+            Need::new(need.fixed.saturating_add(drivers), need.each.saturating_mul(chains))
+        })
+    }
+
+    fn map(self, change: impl Fn(Need) -> Need) -> Needs {
         let Needs { descriptors, threads, maps, bytes, space } = self;
         let all = [descriptors, threads, maps, bytes, space];
-        let [descriptors, threads, maps, bytes, space] =
-            all.map(|need| Need { fixed: need.of(idle.into()), ..need });
+        let [descriptors, threads, maps, bytes, space] = all.map(change);
         Needs { descriptors, threads, maps, bytes, space }
     }
 }
@@ -103,5 +117,8 @@ mod tests {
         assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
         let beside = Needs { maps: need, ..Needs::default() }.beside(7);
         assert_eq!(beside.maps, Need::new(need.of(7), 2));
+        // Three chains of tasks at 2 each, and two drivers more.
+        let three = Needs { maps: need, ..Needs::default() }.chains(3);
+        assert_eq!(three.maps, Need::new(10 + 2 * 2, 3 * 2));
     }
 }

@@ -105,9 +105,10 @@ impl Run {
         self.children = pids;
     }
 
-    /// Tokens sent, by untimed iterations too.
+    /// Tokens sent into a chain, each as often as it was, by untimed iterations too.
     pub fn sent(&self) -> u64 {
-        self.iterations.load(Ordering::Relaxed) * self.description.tokens
+        let Description { tokens, trips, .. } = self.description;
+        self.iterations.load(Ordering::Relaxed) * tokens * trips
     }
 
     /// Next pass of a program whose tasks are always there; `None` if it is to take them down.

@@ -10,12 +10,12 @@ use crate::units::Nanos;
 pub(crate) fn render(description: &Description, pass: &Pass) -> Option<String> {
     let samples = pass.recorder.as_ref()?.distribution()?;
     let Distribution { count, mean, .. } = samples;
-    let (tasks, tokens) = (description.tasks, description.tokens);
+    let Description { tasks, tokens, chains, trips, .. } = *description;
     let mut text = format!(
         "{tasks} tasks, {count} iterations:\nmean {:.3} per iteration, stddev {:.3} ({:.3} per task per iter)\n",
         Nanos(mean),
         Nanos(samples.stddev),
-        Nanos(mean / (tasks as f64 * tokens as f64)),
+        Nanos(mean / [tasks, tokens, chains, trips].map(|n| n as f64).iter().product::<f64>()),
     );
     if let Some(hops) = description.hops {
         let hop = Nanos(mean / hops as f64);

@@ -40,6 +40,10 @@ pub enum Metric {
     Message,
     /// Tokens that come out per second.
     Rate,
+    /// Hops per second, of all chains together.
+    HopRate,
+    /// The same for each CPU: of those that the process may use, as many as it has chains.
+    HopRatePerCpu,
     /// Bytes handed over per second, end to end.
     Throughput,
     /// CPU time in user mode per iteration.
@@ -103,7 +107,7 @@ pub enum Quantity {
 }
 
 /// Each metric with its name in plans and results, and with its label.
-static NAMED: [(Metric, &str, &str); 20] = [
+static NAMED: [(Metric, &str, &str); 22] = [
     (Metric::Hop, "hop", "time per hop"),
     (Metric::Task, "task", "time per task"),
     (Metric::Memory, "memory", "bytes per task"),
@@ -115,6 +119,8 @@ static NAMED: [(Metric, &str, &str); 20] = [
     (Metric::RoundTrip, "round-trip", "time per round trip"),
     (Metric::Message, "message", "time per message"),
     (Metric::Rate, "rate", "round trips or messages per second"),
+    (Metric::HopRate, "hop-rate", "hops per second"),
+    (Metric::HopRatePerCpu, "hop-rate-per-cpu", "hops per second and CPU"),
     (Metric::Throughput, "throughput", "bytes handed over per second"),
     (Metric::User, "user", "time in user mode per iteration"),
     (Metric::System, "system", "time in the kernel per iteration"),
@@ -217,7 +223,7 @@ impl Metric {
     /// The figure of a process, in the unit of its [`Quantity`]. `None` if the record does not
     /// have it, and for [`Metric::Memory`], which is no single figure.
     pub fn figure(&self, record: &Record) -> Option<f64> {
-        let tasks = || Some(record.tasks? as f64);
+        let tasks = || Some(record.tasks? as f64 * record.chains as f64);
         let samples = || record.samples.as_ref();
         let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
         let figure = match self {
@@ -231,8 +237,9 @@ impl Metric {
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
             Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
-            Metric::Rate => SECOND * record.tokens as f64 / record.iteration()?,
-            Metric::Throughput => SECOND * record.bytes? as f64 / record.iteration()?,
+            Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput => {
+                self.factor(record)? / record.iteration()?
+            }
             Metric::User => per_iteration(record.usage?.user_ns)?,
             Metric::System => per_iteration(record.usage?.system_ns)?,
             // How long an iteration took that has latencies is not known.
@@ -261,13 +268,13 @@ impl Metric {
     /// Divisor of an iteration's time, if the figure is a part of that time: its percentiles are
     /// those of the iteration, divided alike. `None` for any other figure.
     pub fn divisor(&self, record: &Record) -> Option<f64> {
-        let tokens = record.tokens;
+        let sent = record.sent();
         match self {
             Metric::Hop => Some(record.hops? as f64),
-            Metric::Task => Some(record.tasks? as f64 * tokens as f64),
+            Metric::Task => Some(record.tasks? as f64 * sent),
             Metric::Iteration => Some(1.0),
-            Metric::RoundTrip => (record.tasks? == 1 && tokens == 1).then_some(1.0),
-            Metric::Message => Some(tokens as f64),
+            Metric::RoundTrip => (record.tasks? == 1 && sent == 1.0).then_some(1.0),
+            Metric::Message => Some(sent),
             _ => None,
         }
     }
@@ -276,7 +283,11 @@ impl Metric {
     /// be the figure; `None` for any other figure.
     pub fn factor(&self, record: &Record) -> Option<f64> {
         match self {
-            Metric::Rate => Some(SECOND * record.tokens as f64),
+            Metric::Rate => Some(SECOND * record.sent()),
+            Metric::HopRate => Some(SECOND * record.hops? as f64),
+            Metric::HopRatePerCpu => {
+                Some(SECOND * record.hops? as f64 / record.cpus_at_work()? as f64)
+            }
             Metric::Throughput => Some(SECOND * record.bytes? as f64),
             _ => Some(1.0 / self.divisor(record)?),
         }
@@ -284,7 +295,7 @@ impl Metric {
 
     /// True if it is done in a second: the reverse of a time.
     pub fn is_per_second(&self) -> bool {
-        matches!(self, Metric::Rate | Metric::Throughput)
+        matches!(self, Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput)
     }
 
     /// Kind of the quantity.
@@ -293,7 +304,7 @@ impl Metric {
             Metric::Memory | Metric::Peak | Metric::PeakPerTask | Metric::SystemPerTask => {
                 Quantity::Bytes
             }
-            Metric::Rate => Quantity::Rate,
+            Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu => Quantity::Rate,
             Metric::Throughput => Quantity::Throughput,
             Metric::CpuShare => Quantity::Share,
             Metric::Switches | Metric::Faults | Metric::Variation => Quantity::Count,
@@ -315,7 +326,7 @@ impl Metric {
     /// Unit of work that its times are for: `hop` or `task`.
     pub fn unit(&self) -> &'static str {
         match self {
-            Metric::Hop | Metric::FirstIteration => "hop",
+            Metric::Hop | Metric::HopRate | Metric::HopRatePerCpu | Metric::FirstIteration => "hop",
             _ => "task",
         }
     }

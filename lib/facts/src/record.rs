@@ -148,9 +148,15 @@ pub struct Process {
     pub setting: Option<String>,
     /// Number of tasks.
     pub tasks: Option<u64>,
-    /// Tokens in flight.
+    /// Tokens in flight, in each chain.
     #[serde(default = "one")]
     pub tokens: u64,
+    /// Chains of so many tasks that work at the same time.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub chains: u64,
+    /// Round trips that each token makes in an iteration.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub trips: u64,
     /// Hops per iteration; absent if nothing is handed over.
     pub hops: Option<u64>,
     /// Arrivals in an iteration, each of all tasks, if a sample is a latency of theirs.
@@ -216,6 +222,11 @@ fn one() -> u64 {
     1
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_one(number: &u64) -> bool {
+    *number == 1
+}
+
 impl Process {
     /// A process of which nothing is known yet.
     pub fn of(program: &str, args: Vec<String>) -> Self {
@@ -226,6 +237,8 @@ impl Process {
             program: program.to_owned(),
             args,
             tokens: 1,
+            chains: 1,
+            trips: 1,
             ..Process::default()
         }
     }
@@ -241,6 +254,11 @@ impl Process {
     /// True if it measured all that it should, and is a sample.
     pub fn is_whole(&self) -> bool {
         self.error.is_none() && !self.partial && !self.disturbed
+    }
+
+    /// Tokens that come out in an iteration: of all chains, each as often as it makes a round trip.
+    pub fn sent(&self) -> f64 {
+        [self.tokens, self.chains, self.trips].map(|n| n as f64).iter().product()
     }
 
     /// Number and name of what an iteration repeats: hops, or tasks if nothing is handed over.
@@ -378,6 +396,11 @@ impl Record {
         let lists = [&self.cpus, &machine.affinity, &machine.cpus_online];
         let list = lists.into_iter().find_map(Option::as_ref)?;
         Some(crate::machine::cpu_list(list)?.len())
+    }
+
+    /// CPUs that its chains can keep busy, if each chain keeps one.
+    pub fn cpus_at_work(&self) -> Option<u64> {
+        Some(self.chains.min(self.cpu_count()? as u64))
     }
 
     /// CPU time that the hypervisor gave to others, as a share of the time of the CPUs that the process could

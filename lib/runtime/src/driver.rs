@@ -54,13 +54,7 @@ where
         let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
         let driver = drive(ends, pass);
         let (mut pass, result);
-        (ends, pass, result) = match kind {
-            DriverKind::BlockOn => runtime.block_on(driver),
-            DriverKind::Spawned => {
-                let driver = runtime.spawn(async { anyhow::Ok(driver.await) });
-                runtime.block_on(crate::join(driver))?
-            }
-        };
+        (ends, pass, result) = run_driver(runtime, kind, driver)?;
         if let Some(counts) = counts {
             counts.add_to(&mut pass);
         }
@@ -68,4 +62,19 @@ where
         result?;
     }
     Ok(())
+}
+
+/// Runs a driver in its place until it ends; one that panicked is an error.
+pub fn run_driver<T: Send + 'static>(
+    runtime: &Runtime,
+    kind: DriverKind,
+    driver: impl Future<Output = T> + Send + 'static,
+) -> anyhow::Result<T> {
+    match kind {
+        DriverKind::BlockOn => Ok(runtime.block_on(driver)),
+        DriverKind::Spawned => {
+            let driver = runtime.spawn(async { anyhow::Ok(driver.await) });
+            runtime.block_on(crate::join(driver))
+        }
+    }
 }

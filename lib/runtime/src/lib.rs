@@ -5,6 +5,7 @@ mod counts;
 mod driver;
 mod idle;
 mod link;
+mod runtimes;
 
 use std::env;
 use std::num::NonZeroU32;
@@ -22,9 +23,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
 pub use counts::WorkerCounts;
-pub use driver::{Driven, DriverKind, TokioFlags, drive};
+pub use driver::{Driven, DriverKind, TokioFlags, drive, run_driver};
 pub use idle::{IdleIn, beside_timers, timer_needs};
 pub use link::{AsyncReader, AsyncWriter, Ends, link};
+pub use runtimes::{Runtimes, chains_needs};
 
 /// Variable that Tokio reads for the number of workers.
 const WORKERS: &str = "TOKIO_WORKER_THREADS";
@@ -91,15 +93,20 @@ impl RuntimeFlags {
     /// Number of threads that will run tasks, and their CPUs.
     fn count(&self) -> anyhow::Result<(u32, CpuAssignment)> {
         let is_one_thread = self.flavor == Flavor::CurrentThread;
-        for (flag, is_given) in [
-            ("--workers", self.workers.is_some()),
-            ("--placement", self.placement != Placement::Free),
-        ] {
+        let is_of_workers = matches!(self.placement, Placement::Half | Placement::Spread);
+        for (flag, is_given) in
+            [("--workers", self.workers.is_some()), ("--placement", is_of_workers)]
+        {
             if is_one_thread && is_given {
                 return Err(BadUsage::new(format!(
                     "{flag}: the current-thread scheduler has one thread and no workers: drop it, or use --flavor multi-thread",
                 )));
             }
+        }
+        if self.placement == Placement::Chain && !is_one_thread {
+            return Err(BadUsage::new(
+                "--placement chain: the workers of a scheduler are of no chain: use spread, or --flavor current-thread",
+            ));
         }
         let cpus = CpuAssignment::new(self.placement)?;
         let workers = match (is_one_thread, self.workers) {
@@ -140,7 +147,9 @@ impl RuntimeFlags {
     pub fn build_with(&self, enable: impl FnOnce(&mut Builder)) -> anyhow::Result<Runtime> {
         let (workers, cpus) = self.count()?;
         let mut builder = Builder::new_current_thread();
-        if self.flavor == Flavor::MultiThread {
+        if self.flavor == Flavor::CurrentThread {
+            cpus.pin(0, 1).context("cannot pin the thread of the runtime")?;
+        } else {
             let next = AtomicU32::new(0);
             builder = Builder::new_multi_thread();
             builder.worker_threads(workers as usize).on_thread_start(move || {

@@ -17,6 +17,8 @@ pub enum Placement {
     Half,
     /// neighbours on different CPUs
     Spread,
+    /// all of a chain on one CPU, the next chain on the next one
+    Chain,
 }
 
 /// The CPUs of this process, and how threads are laid over them.
@@ -24,6 +26,8 @@ pub enum Placement {
 pub struct CpuAssignment {
     placement: Placement,
     cpus: Vec<usize>,
+    /// Number of the chain that the threads are of.
+    chain: usize,
 }
 
 impl CpuAssignment {
@@ -32,12 +36,18 @@ impl CpuAssignment {
         let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
         let cpus: Vec<usize> =
             (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
-        if placement != Placement::Free && cpus.len() < 2 {
+        if matches!(placement, Placement::Half | Placement::Spread) && cpus.len() < 2 {
             return Err(BadUsage::new(
                 "--placement: half and spread need two CPUs, and this process may use one: use free, or another taskset",
             ));
         }
-        Ok(CpuAssignment { placement, cpus })
+        Ok(CpuAssignment { placement, cpus, chain: 0 })
+    }
+
+    /// The same for the threads of another chain: from where those of the chain before end.
+    #[must_use]
+    pub fn of_chain(&self, chain: u32) -> Self {
+        CpuAssignment { chain: chain as usize, ..self.clone() }
     }
 
     /// Number of CPUs.
@@ -56,11 +66,13 @@ impl CpuAssignment {
     }
 
     fn cpu(&self, index: usize, count: usize) -> Option<usize> {
-        match self.placement {
-            Placement::Free => None,
-            Placement::Half => Some(self.cpus[usize::from(index >= count.div_ceil(2))]),
-            Placement::Spread => Some(self.cpus[index % self.cpus.len()]),
-        }
+        let place = match self.placement {
+            Placement::Free => return None,
+            Placement::Half => 2 * self.chain + usize::from(index >= count.div_ceil(2)),
+            Placement::Spread => self.chain * count + index,
+            Placement::Chain => self.chain,
+        };
+        Some(self.cpus[place % self.cpus.len()])
     }
 }
 
@@ -71,11 +83,24 @@ mod tests {
     #[test]
     fn halves_cross_once_and_neighbours_each_time() {
         let cpus = |placement| {
-            let assignment = CpuAssignment { placement, cpus: vec![3, 5] };
+            let assignment = CpuAssignment { placement, cpus: vec![3, 5], chain: 0 };
             (0..5).map(|k| assignment.cpu(k, 5)).collect::<Vec<_>>()
         };
         assert_eq!(cpus(Placement::Free), [None; 5]);
         assert_eq!(cpus(Placement::Half), [3, 3, 3, 5, 5].map(Some));
         assert_eq!(cpus(Placement::Spread), [3, 5, 3, 5, 3].map(Some));
+        assert_eq!(cpus(Placement::Chain), [3; 5].map(Some));
+    }
+
+    #[test]
+    fn a_chain_begins_where_the_one_before_ends() {
+        let pairs = |placement| {
+            let first = CpuAssignment { placement, cpus: vec![0, 1, 2, 3], chain: 0 };
+            [0, 1, 2].map(|chain| [0, 1].map(|k| first.of_chain(chain).cpu(k, 2)))
+        };
+        assert_eq!(pairs(Placement::Chain), [[0, 0], [1, 1], [2, 2]].map(|pair| pair.map(Some)));
+        for placement in [Placement::Half, Placement::Spread] {
+            assert_eq!(pairs(placement), [[0, 1], [2, 3], [0, 1]].map(|pair| pair.map(Some)));
+        }
     }
 }

@@ -19,8 +19,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use chain::{
-    ByteTokens, ChainBuilder, ChainFlags, PollCount, StartGuard, StartLatch, TaskResults,
-    WorkingSet,
+    ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, PollCount, StartGuard, StartLatch,
+    TaskResults, WorkingSet,
 };
 use clap::Parser;
 use compio::runtime::{JoinHandle, Runtime};
@@ -46,7 +46,13 @@ impl Program for Cli {
     fn describe(&self) -> Result<Description> {
         let claim = Claim::UserSwitch;
         let needs = self.chain.needs(self.chain.token_size()) + runtime::needs();
-        let tasks = self.chain.describe("compio-brigade", &self.flags, claim, needs)?;
+        let tasks = self.chain.describe(
+            "compio-brigade",
+            &self.flags,
+            ChainsFlags::default(),
+            claim,
+            needs,
+        )?;
         Ok(Description { runtime: Some(runtime::describe()), ..tasks })
     }
 }
@@ -145,7 +151,7 @@ async fn pass_on(
 /// The driver: sends the tokens in, takes them out, and times that.
 async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> (Ends, Pass, Result<()>) {
     let result: Result<()> = async {
-        let mut tokens = ByteTokens::new(&cli.chain);
+        let mut tokens = ByteTokens::new(&cli.chain, 1);
         let mut buffers = vec![link::token(&cli.chain); cli.chain.tokens as usize];
         while let Some(iteration) = pass.next_iteration() {
             for (buffer, token) in buffers.iter_mut().zip(tokens.sent(iteration)) {

@@ -54,6 +54,8 @@ type Description struct {
 	Version  string           `json:"version"`
 	Tasks    uint64           `json:"tasks"`
 	Tokens   uint64           `json:"tokens,omitempty"`
+	Chains   uint64           `json:"chains,omitempty"`
+	Trips    uint64           `json:"trips,omitempty"`
 	Bytes    uint64           `json:"bytes,omitempty"`
 	Hops     uint64           `json:"hops,omitempty"`
 	Arrivals uint64           `json:"arrivals,omitempty"`

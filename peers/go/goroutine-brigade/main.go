@@ -8,6 +8,9 @@
 // nothing, and the goroutine is parked until epoll reports the link), and epoll_wait, which may serve
 // several hops. Left out: creating and awaiting the goroutines, and the check of the bytes.
 //
+// With --chains C there are C such chains, each with a driver of its own, and with --trips R each makes R round
+// trips in an iteration. The drivers start together; timed is from the first one's start to the last one's end.
+//
 // Not to be taken for a switch between goroutines, which needs no system call: goroutine-mem-brigade
 // measures that, and one-thread-brigade --nonblocking such system calls without tasks.
 package main
@@ -29,6 +32,8 @@ var tokens = contract.Number("tokens", 1, 1, 1<<16, "`K` tokens in flight at onc
 
 var idle = contract.Number("idle", 0, 0, math.MaxInt32, "`N` further goroutines that wait on links of their own that carry no token")
 
+var together = contract.NewTogether()
+
 func main() { contract.Main("goroutine-brigade", 500, describe, measure) }
 
 func describe(d *contract.Description) error {
@@ -38,7 +43,7 @@ func describe(d *contract.Description) error {
 	d.Need("descriptors", 2, 2)
 	d.Need("bytes", link+2**tokens, goroutine+link)
 	d.Beside(*idle)
-	return nil
+	return together.Describe(d)
 }
 
 func measure(run *contract.Run) error {
@@ -50,6 +55,12 @@ func measure(run *contract.Run) error {
 }
 
 func brigade(run *contract.Run) error {
+	if !together.IsOne() {
+		return together.Drive(run, func(chain *contract.Chain) (contract.ChainDriver, error) {
+			first, last, err := build(run.Tasks, chain)
+			return &driver{first, last, byte(run.Tasks), make([]byte, *tokens*together.Trips())}, err
+		})
+	}
 	chain := contract.NewChain(run.Tasks)
 	first, last, err := build(run.Tasks, chain)
 	if err != nil {
@@ -136,4 +147,46 @@ func drive(run *contract.Run, first, last *os.File) error {
 		}
 	}
 	return run.Err
+}
+
+// driver is that of one chain among several.
+type driver struct {
+	first, last *os.File
+	tasks       byte
+	received    []byte
+}
+
+// MakeTrips sends the tokens in and takes them out, one round trip after the other.
+func (d *driver) MakeTrips(iteration uint64) error {
+	token := make([]byte, 1)
+	for trip := uint64(0); trip < uint64(len(d.received)); trip += *tokens {
+		for k := range *tokens {
+			token[0] = byte(iteration + trip + k)
+			if _, err := d.first.Write(token); err != nil {
+				return err
+			}
+		}
+		for k := range *tokens {
+			if _, err := d.last.Read(d.received[trip+k : trip+k+1]); err != nil {
+				return fmt.Errorf("%w: %w", contract.ErrEnded, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Verify checks the bytes that came out.
+func (d *driver) Verify(iteration uint64) error {
+	for k, came := range d.received {
+		if err := contract.CheckToken(k, came, byte(iteration)+byte(k)+d.tasks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the driver's ends: the end of file runs along the chain.
+func (d *driver) Close() {
+	d.first.Close()
+	d.last.Close()
 }

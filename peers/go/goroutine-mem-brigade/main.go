@@ -8,6 +8,9 @@
 // Timed: those operations and the scheduler's work to run the next goroutine. Left out: creating and
 // awaiting the goroutines, and the check of the numbers.
 //
+// With --chains C there are C such chains, each with a driver of its own, and with --trips R each makes R round
+// trips in an iteration. The drivers start together; timed is from the first one's start to the last one's end.
+//
 // Not to be taken for the price on one CPU: the scheduler may run two goroutines of the chain on two
 // CPUs. --workers 1 keeps them on one thread.
 //
@@ -28,6 +31,7 @@ var (
 	capacity     = contract.Number("capacity", 1, 0, 1<<28, "`N` numbers that a channel holds; 0: no buffer")
 	isOneChannel = contract.Flags.Bool("one-channel", false, "one task that answers into the channel that it reads; what is taken need not be an answer")
 	idle         = contract.Number("idle", 0, 0, math.MaxInt32, "`N` further goroutines that wait on channels of their own that carry no number")
+	together     = contract.NewTogether()
 	// isOwned is whether the first task has the numbers at first.
 	isOwned = false
 )
@@ -49,6 +53,9 @@ func describe(d *contract.Description) error {
 	const goroutine, number = 3200, 8
 	d.Need("bytes", number*(*capacity+2**tokens), goroutine+number**capacity)
 	d.Beside(*idle)
+	if (*isOneChannel || isOwned) && !together.IsOne() {
+		return errors.New("--chains and --trips: not with --one-channel, nor with --feed first-task: drop one of them")
+	}
 	if *isOneChannel {
 		if d.Tasks != 1 || *tokens != 1 || isOwned {
 			return errors.New("--one-channel: one task and one message: add --tasks 1, and drop --tokens and --feed")
@@ -64,7 +71,7 @@ func describe(d *contract.Description) error {
 		return fmt.Errorf("--tokens %d is more than the channels hold (at most %d): lower it, raise --capacity or "+
 			"--tasks, or use --feed first-task", *tokens, most)
 	}
-	return nil
+	return together.Describe(d)
 }
 
 func measure(run *contract.Run) error {
@@ -81,6 +88,12 @@ func measure(run *contract.Run) error {
 }
 
 func brigade(run *contract.Run) error {
+	if !together.IsOne() {
+		return together.Drive(run, func(chain *contract.Chain) (contract.ChainDriver, error) {
+			first, last := build(run.Tasks, chain, nil)
+			return &driver{first, last, int(run.Tasks), make([]int, *tokens*together.Trips())}, nil
+		})
+	}
 	chain, sent := contract.NewChain(run.Tasks), make([]int, *tokens)
 	stock := []int{}
 	if isOwned {
@@ -162,6 +175,44 @@ func drive(run *contract.Run, first chan<- int, last <-chan int, sent, stock []i
 	}
 	return run.Err
 }
+
+// driver is that of one chain among several.
+type driver struct {
+	first    chan<- int
+	last     <-chan int
+	tasks    int
+	received []int
+}
+
+// MakeTrips sends the numbers in and takes them out, one round trip after the other.
+func (d *driver) MakeTrips(iteration uint64) error {
+	for trip := 0; trip < len(d.received); trip += int(*tokens) {
+		for k := range int(*tokens) {
+			d.first <- int(iteration) + trip + k
+		}
+		for k := range int(*tokens) {
+			number, isOpen := <-d.last
+			if !isOpen {
+				return contract.ErrEnded
+			}
+			d.received[trip+k] = number
+		}
+	}
+	return nil
+}
+
+// Verify checks the numbers that came out.
+func (d *driver) Verify(iteration uint64) error {
+	for k, came := range d.received {
+		if err := contract.CheckToken(k, came, int(iteration)+k+d.tasks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the first channel: the end runs along the chain.
+func (d *driver) Close() { close(d.first) }
 
 // measureOneChannel builds the program that circulates: a ping-pong through a single channel.
 func measureOneChannel(run *contract.Run) error {

@@ -16,7 +16,7 @@ mod executor;
 use std::process::ExitCode;
 
 use async_mem_brigade::links::{AsyncChannelReceiver, MpscReceiver, MutexEnd};
-use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, Transport, brigade};
+use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, ChainsFlags, Transport, brigade};
 use clap::Parser;
 use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
@@ -61,7 +61,7 @@ impl Program for Cli {
         self.brigade()?;
         Ok(Description {
             runtime: Some(Runtime::one_thread("async-executor", option_env!("EXECUTOR_VERSION"))),
-            ..self.brigade.describe("smol-mem-brigade")?
+            ..self.brigade.describe("smol-mem-brigade", ChainsFlags::default())?
         })
     }
 }

@@ -103,7 +103,8 @@ const TICK: f64 = 1e7;
 impl Evidence {
     /// What the runs of a case show; `None` if nothing is handed over or nothing was counted.
     pub(crate) fn of(runs: &[&Record], metric: &Metric) -> Option<Self> {
-        if !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
+        let is_rate = matches!(metric, Metric::HopRate | Metric::HopRatePerCpu);
+        if !is_rate && !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
             return None;
         }
         let first = runs.first()?;

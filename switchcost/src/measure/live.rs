@@ -129,6 +129,7 @@ impl<'a> Live<'a> {
         process.version = Some(description.version.clone());
         process.tasks = Some(description.tasks);
         process.tokens = description.tokens;
+        (process.chains, process.trips) = (description.chains, description.trips);
         process.hops = description.hops;
         process.bytes = description.bytes;
         process.arrivals = description.arrivals;

@@ -46,6 +46,10 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "placement",
         "a hand-over on one CPU, between SMT siblings, cores, caches and sockets, and unpinned"
     ),
+    built_in!(
+        "cores",
+        "hand-overs on one CPU, on all of them at once and on more chains than CPUs, for threads and tasks"
+    ),
     MEMORY,
     LINKS,
     built_in!("findings", "the experiments behind docs/FINDINGS.md"),

@@ -61,6 +61,11 @@ impl Section {
             row.answer.is_none() || row.versus.is_some(),
             "answer: it needs versus, the row that it is compared to"
         );
+        let is_compared = row.versus.is_some() || row.baseline.is_some() || !row.tasks.is_empty();
+        ensure!(
+            !(row.chains && is_compared),
+            "chains: its rows are divided by the first of them: drop versus, baseline and tasks"
+        );
         let is_pinned = row.pin || self.columns.iter().any(|column| column.pin);
         let has_cpus =
             row.cpus.is_some() || self.columns.iter().any(|column| column.cpus.is_some());

@@ -15,6 +15,7 @@ use crate::plan::setting::Setting;
 use crate::system::console::shell_line;
 
 mod built_in;
+mod chains;
 mod check;
 pub(crate) mod checkout;
 pub mod duel;
@@ -122,6 +123,10 @@ pub struct Row {
     /// Further passes of the program that are run once, each a distribution of that name.
     #[serde(default)]
     pub passes: Vec<String>,
+    /// True if it stands for a row of each number of chains: 1, 2, 4 and so on up to the CPUs, and twice as many,
+    /// each divided by that of one chain.
+    #[serde(default)]
+    pub chains: bool,
     /// Task counts, for a slope over them; each is run three times.
     #[serde(default)]
     pub tasks: Vec<u32>,
@@ -214,7 +219,7 @@ impl Plan {
 
     /// Reads a plan, and checks it.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let plan: Plan = toml::from_str(text)?;
+        let mut plan: Plan = toml::from_str(text)?;
         ensure!(plan.rounds != Some(0), "rounds: at least one");
         ensure!(
             plan.rounds.is_some() != plan.budget.is_some(),
@@ -231,6 +236,7 @@ impl Plan {
             ensure!(titles.insert(title), "two sections have the title '{title}'");
             section.check().with_context(|| format!("section '{title}'"))?;
         }
+        chains::unfold_rows(&mut plan)?;
         Ok(plan)
     }
 

@@ -36,16 +36,23 @@ programs! {
     thread_brigade: "thread-brigade", "", LINK;
     thread_brigade_with_large_tokens: "thread-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
     thread_brigade_beside_idle_tasks: "thread-brigade", "--idle 5", LINK;
+    thread_brigade_of_chains: "thread-brigade", "--chains 3 --trips 2 --placement chain", LINK;
+    thread_brigade_of_chains_beside_idle_tasks: "thread-brigade", "--chains 2 --idle 5", "";
     one_thread_brigade: "one-thread-brigade", "", ALONE;
     one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", ALONE;
     async_brigade: "async-brigade", "", LINK;
     async_brigade_beside_idle_tasks: "async-brigade", "--idle 5", LINK;
+    async_brigade_of_chains: "async-brigade", "--chains 2 --trips 3", LINK;
+    async_brigade_of_chains_on_a_cpu_each: "async-brigade", "--chains 3 --trips 2 --flavor current-thread --placement chain --idle 5", LINK;
     async_mem_brigade_beside_timers: "async-mem-brigade", "--idle 5 --idle-in timer", "";
     process_brigade: "process-brigade", "", LINK;
     thread_mem_brigade: "thread-mem-brigade", "", LINK;
+    thread_mem_brigade_of_chains: "thread-mem-brigade", "--chains 2 --trips 3 --tokens 2", LINK;
     async_creation: "async-creation", "", "";
     thread_creation: "thread-creation", "", "";
     async_mem_brigade: "async-mem-brigade", "", LINK;
+    async_mem_brigade_of_chains: "async-mem-brigade", "--chains 2 --trips 3 --flavor multi-thread", LINK;
+    async_mem_brigade_of_chains_on_a_cpu_each: "async-mem-brigade", "--chains 3 --trips 2 --placement chain --idle 5", LINK;
     smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
     compio_brigade: "compio-brigade", "", LINK;
@@ -106,6 +113,8 @@ peers! {
     goroutines: ["go"], "cd go && go build -o $bin ./goroutine-brigade", "$bin/goroutine-brigade", "";
     goroutines_in_memory: ["go"], "cd go && go build -o $bin ./goroutine-mem-brigade", "$bin/goroutine-mem-brigade", "";
     goroutines_under_a_load: ["go"], "cd go && go build -o $bin ./goroutine-arrivals", "$bin/goroutine-arrivals", "--load 50 --work 1us --arrivals 20";
+    goroutines_of_chains: ["go"], "cd go && go build -o $bin ./goroutine-brigade", "$bin/goroutine-brigade", "--chains 2 --trips 3";
+    goroutines_of_chains_in_memory: ["go"], "cd go && go build -o $bin ./goroutine-mem-brigade", "$bin/goroutine-mem-brigade", "--chains 3 --trips 2 --tokens 2";
     goroutine_creation: ["go"], "cd go && go build -o $bin ./goroutine-creation", "$bin/goroutine-creation", "";
     java_threads: ["java", "javac"], "javac -d $bin java/Brigade.java", "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp $bin Brigade", "--tasks-are platform";
 }

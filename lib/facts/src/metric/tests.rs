@@ -6,7 +6,8 @@ use super::*;
 use crate::{Build, Machine, Plan, Process, Run, Timing};
 
 fn of(process: Process) -> Record {
-    let run = Run::begin(String::new(), 1, Machine::default(), Build::default(), Plan::default());
+    let machine = Machine { cpus_online: Some("0-3".to_owned()), ..Machine::default() };
+    let run = Run::begin(String::new(), 1, machine, Build::default(), Plan::default());
     Record { header: Arc::new(run), timing: Timing::Whole, quiet: Vec::new(), process }
 }
 
@@ -44,7 +45,7 @@ fn record(tasks: u64, tokens: u64) -> Record {
 
 /// Every metric with its figure of four tasks and two tokens, worked out by hand from the fields
 /// above, and as it is shown.
-const FIGURES: [(&str, Option<f64>, &str); 26] = [
+const FIGURES: [(&str, Option<f64>, &str); 28] = [
     ("hop", Some(1_200.0), "1.200µs"),
     ("task", Some(1_500.0), "1.500µs"),
     ("memory", None, ""),
@@ -56,6 +57,9 @@ const FIGURES: [(&str, Option<f64>, &str); 26] = [
     ("round-trip", None, ""),
     ("message", Some(6_000.0), "6.000µs"),
     ("rate", Some(1e9 * 2.0 / 12_000.0), "166.7 k/s"),
+    // Ten hops in 12 µs; one chain keeps one of the CPUs busy.
+    ("hop-rate", Some(10.0 / 12e-6), "833.3 k/s"),
+    ("hop-rate-per-cpu", Some(10.0 / 12e-6), "833.3 k/s"),
     // 3 MiB in 12 µs.
     ("throughput", Some(3_145_728.0 / 12e-6), "250000 MiB/s"),
     ("user", Some(2_000.0), "2.000µs"),
@@ -111,6 +115,30 @@ fn a_round_trip_is_of_one_task_and_one_token() {
     assert_eq!(Metric::RoundTrip.figure(&record(1, 1)), Some(12_000.0));
     assert_eq!(Metric::RoundTrip.figure(&record(1, 2)), None);
     assert_eq!(Metric::RoundTrip.figure(&record(2, 1)), None);
+}
+
+#[test]
+fn chains_and_round_trips_are_counted_with_the_tokens() {
+    let mut record = record(4, 2);
+    (record.chains, record.trips, record.hops) = (6, 5, Some(300));
+    for (metric, expected) in [
+        (Metric::Hop, 12_000.0 / 300.0),
+        (Metric::Message, 12_000.0 / 60.0),
+        (Metric::Task, 12_000.0 / 240.0),
+        (Metric::Rate, 60.0 / 12e-6),
+        (Metric::HopRate, 300.0 / 12e-6),
+        // Six chains on four CPUs.
+        (Metric::HopRatePerCpu, 75.0 / 12e-6),
+        (Metric::SetUp, 4_000.0 / 24.0),
+    ] {
+        let figure = metric.figure(&record).unwrap();
+        assert!((figure / expected - 1.0).abs() < 1e-12, "{metric}: {figure}");
+    }
+    record.chains = 3;
+    assert_eq!(record.cpus_at_work(), Some(3));
+    (record.cpus, record.process.tasks) = (Some("2".to_owned()), Some(1));
+    assert_eq!(record.cpus_at_work(), Some(1));
+    assert_eq!(Metric::RoundTrip.figure(&record), None);
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub(crate) fn process(process: &Process) -> Result<(), String> {
         ("tasks", process.tasks),
         ("tokens", Some(process.tokens)),
         ("arrivals", process.arrivals),
+        ("chains", Some(process.chains)),
+        ("trips", Some(process.trips)),
     ] {
         ensure(count != Some(0), || format!("{name}: none"))?;
     }

@@ -1,0 +1,108 @@
+//! Several chains at once: their number, and what they need.
+
+use contract::message::{Description, Need, Needs};
+
+/// Number of chains, and of their round trips in an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+pub struct ChainsFlags {
+    /// Chains of --tasks each, with nothing in common, that work at the same time; each has a driver. An
+    /// iteration ends when the last is back
+    #[arg(long, value_name = "C", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub chains: u32,
+
+    /// Round trips that each chain makes in an iteration: with few tasks, enough that the start of the chains is
+    /// little beside them
+    #[arg(long, value_name = "R", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub trips: u32,
+}
+
+/// One chain, and one round trip.
+impl Default for ChainsFlags {
+    fn default() -> Self {
+        ChainsFlags { chains: 1, trips: 1 }
+    }
+}
+
+/// From this size on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
+const OWN_MAP: u64 = 128 << 10;
+
+impl ChainsFlags {
+    /// True if there is one chain, and one round trip an iteration.
+    pub fn is_one(self) -> bool {
+        self == ChainsFlags::default()
+    }
+
+    /// Description of all chains; `one` is that of one of them, with one round trip.
+    pub(crate) fn describe(self, one: Description) -> Description {
+        let (chains, trips) = (u64::from(self.chains), u64::from(self.trips));
+        let all = chains * trips;
+        let each = one.bytes.unwrap_or(0) / one.tokens;
+        // Tokens of one round trip are among the needs already; a place in a list is 48 bytes at most.
+        let tokens = one.tokens.saturating_mul(all - 1);
+        let maps = tokens.saturating_mul(u64::from(each >= OWN_MAP));
+        let tokens = Needs {
+            bytes: Need::new(tokens.saturating_mul(each.saturating_add(48)), 0),
+            maps: Need::new(maps, 0),
+            ..Needs::default()
+        };
+        Description {
+            chains,
+            trips,
+            hops: one.hops.map(|hops| hops.saturating_mul(all)),
+            bytes: one.bytes.map(|bytes| bytes.saturating_mul(all)),
+            needs: one.needs.chains(self.chains) + tokens,
+            ..one
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use contract::message::Claim;
+
+    use crate::{Fault, FaultFlags};
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        flags: contract::Flags,
+        #[command(flatten)]
+        fault: FaultFlags,
+    }
+
+    #[test]
+    fn chains_have_the_hops_and_the_needs_of_all() {
+        let cli = Cli::parse_from(["p", "--tasks", "3"]);
+        let needs = Needs { threads: Need::new(0, 1), ..Needs::default() };
+        let one = Description {
+            hops: Some(8),
+            tokens: 2,
+            bytes: Some(20),
+            needs,
+            ..Description::new("p", &cli.flags, Claim::KernelSwitch)
+        };
+        assert_eq!(ChainsFlags::default().describe(one.clone()), one);
+        let all = ChainsFlags { chains: 4, trips: 5 }.describe(one);
+        assert_eq!((all.chains, all.trips, all.tokens, all.tasks), (4, 5, 2, 3));
+        assert_eq!((all.hops, all.bytes), (Some(160), Some(400)));
+        // Twelve tasks and three drivers more; 38 tokens more of ten bytes.
+        assert_eq!(all.needs.threads.of(3), 15);
+        assert_eq!(all.needs.bytes, Need::new(38 * 58, 0));
+    }
+
+    #[test]
+    fn a_fault_is_of_one_task_in_one_chain() {
+        let fault = Cli::parse_from(["p", "--test-fault", "fail@7"]).fault;
+        assert!(fault.check(3, 3).is_ok() && fault.check(4, 2).is_ok());
+        let error = fault.check(3, 2).unwrap_err().to_string();
+        assert!(error.contains("the last one is 5"), "{error}");
+        for chain in 0..4 {
+            for place in 0..3 {
+                let expected = ((chain, place) == (2, 1)).then_some(Fault::Fail);
+                assert_eq!(fault.in_chain(chain, 3).of(place), expected);
+            }
+        }
+    }
+}
