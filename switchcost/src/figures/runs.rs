@@ -186,7 +186,7 @@ impl<'a> Runs<'a> {
 
     /// Divided by another case, one ratio for each round that has both. Of programs that took turns, slices
     /// of the same turn are divided.
-    pub(super) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
+    pub(crate) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
         self.against(other, false, |own, other| own / other)
     }
 
@@ -258,6 +258,6 @@ pub(super) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Op
 }
 
 /// Estimate of ratios, one of each round.
-pub(super) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
+pub(crate) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
     Estimate::ratio(ratios, &vec![1.0; ratios.len()], CONFIDENCE)
 }

@@ -26,7 +26,7 @@ pub(crate) fn groups_of<'a>(
 }
 
 /// Cases that are compared with each other, by their places: those of a section and a column that divide by
-/// or subtract one another, with their twins.
+/// or subtract one another, with their twins, and the points of a curve.
 fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     for (place, case) in cases.iter().enumerate() {
@@ -43,13 +43,14 @@ fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
 }
 
 fn are_compared(one: &Case, other: &Case) -> bool {
-    let key = |case: &Case| (case.section.title.clone(), case.cell.column.clone(), case.x);
+    let key = |case: &Case| (case.section.title.clone(), case.cell.column.clone());
     let names = |a: &Case, b: &Case| {
         let cell = &a.cell;
         cell.versus.as_ref() == Some(&b.cell.row) || cell.baseline.as_ref() == Some(&b.cell.row)
     };
-    key(one) == key(other)
-        && (one.cell.row == other.cell.row || names(one, other) || names(other, one))
+    let is_point = one.cell.over.is_some() && one.cell.row == other.cell.row;
+    let is_beside = one.cell.row == other.cell.row || names(one, other) || names(other, one);
+    key(one) == key(other) && (is_point || one.x == other.x && is_beside)
 }
 
 /// Descriptors of the runner besides those of its sessions, and those of a session: two pipes, its end and

@@ -48,7 +48,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     ),
     built_in!(
         "cores",
-        "hand-overs on one CPU, on all of them at once and on more chains than CPUs, for threads and tasks"
+        "hand-overs per CPU with 1, 2, 4 ... chains at once, up to twice the CPUs, for threads, tasks and goroutines"
     ),
     MEMORY,
     LINKS,
@@ -69,7 +69,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     ),
     built_in!(
         "load",
-        "how late tasks start at 10 to 95 % load, on threads, Tokio and goroutines; takes a quarter of an hour"
+        "how late tasks start at 10 to 95 % load, on threads, Tokio and goroutines; takes ten minutes"
     ),
     built_in!("body", "HTTP bodies kept in memory or in files, by each strategy for what blocks"),
 ];

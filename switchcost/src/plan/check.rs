@@ -32,6 +32,10 @@ impl Section {
     pub(super) fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.rows.is_empty(), "it has no [[section.row]]");
         ensure!(self.rounds != Some(0), "rounds: at least one");
+        if let Some(over) = &self.over {
+            over.check()?;
+            ensure!(!self.metric.is_slope(), "over: a slope runs over the task counts of its rows");
+        }
         self.check_columns()?;
         let mut names = HashSet::new();
         for row in &self.rows {
@@ -60,11 +64,6 @@ impl Section {
         ensure!(
             row.answer.is_none() || row.versus.is_some(),
             "answer: it needs versus, the row that it is compared to"
-        );
-        let is_compared = row.versus.is_some() || row.baseline.is_some() || !row.tasks.is_empty();
-        ensure!(
-            !(row.chains && is_compared),
-            "chains: its rows are divided by the first of them: drop versus, baseline and tasks"
         );
         let is_pinned = row.pin || self.columns.iter().any(|column| column.pin);
         let has_cpus =

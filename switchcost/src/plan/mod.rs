@@ -15,11 +15,11 @@ use crate::plan::setting::Setting;
 use crate::system::console::shell_line;
 
 mod built_in;
-mod chains;
 mod check;
 pub(crate) mod checkout;
 pub mod duel;
 pub mod feasibility;
+mod over;
 pub mod placement;
 pub mod programs;
 pub mod range;
@@ -32,6 +32,7 @@ pub(crate) mod values;
 
 pub use built_in::{BUILT_IN, BuiltIn};
 use check::ensure_printable;
+use over::Over;
 
 pub(crate) use check::ensure_no_runner_flags;
 pub use table::{ProgramTable, ProgramTables, built_in_tables};
@@ -64,6 +65,8 @@ pub struct Section {
     /// Further metrics of the same record, as columns beside each of its own.
     #[serde(default)]
     pub also: Vec<Also>,
+    /// Flag that its cases run over: their figures are curves.
+    pub over: Option<Over>,
     /// Number of rounds in place of the plan's; for a slope, of each task count.
     pub rounds: Option<u32>,
     /// Variants of every row.
@@ -123,10 +126,6 @@ pub struct Row {
     /// Further passes of the program that are run once, each a distribution of that name.
     #[serde(default)]
     pub passes: Vec<String>,
-    /// True if it stands for a row of each number of chains: 1, 2, 4 and so on up to the CPUs, and twice as many,
-    /// each divided by that of one chain.
-    #[serde(default)]
-    pub chains: bool,
     /// Task counts, for a slope over them; each is run three times.
     #[serde(default)]
     pub tasks: Vec<u32>,
@@ -219,7 +218,7 @@ impl Plan {
 
     /// Reads a plan, and checks it.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let mut plan: Plan = toml::from_str(text)?;
+        let plan: Plan = toml::from_str(text)?;
         ensure!(plan.rounds != Some(0), "rounds: at least one");
         ensure!(
             plan.rounds.is_some() != plan.budget.is_some(),
@@ -236,7 +235,6 @@ impl Plan {
             ensure!(titles.insert(title), "two sections have the title '{title}'");
             section.check().with_context(|| format!("section '{title}'"))?;
         }
-        chains::unfold_rows(&mut plan)?;
         Ok(plan)
     }
 
@@ -325,8 +323,11 @@ impl Plan {
                 }
                 index += 1;
                 if row.tasks.is_empty() {
-                    cases.extend(case.twin().filter(|_| row.twin));
-                    cases.push(case);
+                    let points = section.over.as_ref().map(|over| over.points(&case));
+                    for case in points.unwrap_or_else(|| vec![case]) {
+                        cases.extend(case.twin().filter(|_| row.twin));
+                        cases.push(case);
+                    }
                     continue;
                 }
                 let repeats = section.rounds.unwrap_or(REPEATS_OF_A_COUNT);

@@ -21,6 +21,7 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     for series in &tried {
         lines.push(format!("{}: {}", series.name, sentence(curve, series)));
     }
+    lines.extend(tried.iter().filter_map(|series| efficiency(curve, series)));
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(tried.iter().filter_map(|series| calls(series)));
     lines.extend(tables::gaps(points(curve), names));
@@ -59,7 +60,7 @@ fn cell(figure: &Figure<'_>) -> String {
 fn at(curve: &Curve<'_>, x: u64) -> String {
     match &*curve.over {
         // Flags that count something read as what they count.
-        "--tasks" | "--tokens" | "--workers" => {
+        "--tasks" | "--tokens" | "--workers" | "--chains" => {
             let plural = curve.over.trim_start_matches('-');
             let one = plural.trim_end_matches('s');
             format!("{x} {}", if x == 1 { one } else { plural })
@@ -78,6 +79,19 @@ fn overtaking(curve: &Curve<'_>, overtaking: &Overtaking) -> String {
         end.value,
         interval.unwrap_or_default()
     )
+}
+
+/// What is left of a rate per CPU at each further point.
+fn efficiency(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
+    let points = series.efficiency.iter().map(|(x, ratio)| {
+        let interval = ratio.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
+        format!("{:.2}{} at {x}", ratio.value, interval.unwrap_or_default())
+    });
+    let (first, _) = series.points.first()?;
+    let points = points.collect::<Vec<_>>().join(", ");
+    let name = &series.name;
+    (!points.is_empty())
+        .then(|| format!("{name}: efficiency {points}; 1 is as {}", at(curve, *first)))
 }
 
 /// System calls of a series at each x, if they were counted.
@@ -179,5 +193,29 @@ mod tests {
         let Section { grid, lines, .. } = section(&Tables::of(&figures).curves[0]);
         assert_eq!(grid.body, [["2", "100.0ns"]]);
         assert_eq!(lines[1], "a, --tasks 2000 not run: at most 99 tasks.");
+    }
+
+    #[test]
+    fn a_rate_per_cpu_has_its_efficiency() {
+        let case = Case { row: "a".to_owned(), over: Some("chains".to_owned()), ..Case::default() };
+        let process = |x, ns| Process {
+            x: Some(x),
+            chains: x,
+            hops: Some(2 * x),
+            tasks: Some(1),
+            cpus: Some("0-1".to_owned()),
+            samples: Samples::of(&[ns; 9]),
+            ..Process::of("p", Vec::new())
+        };
+        // Two chains on two CPUs take as long as one; four take three times as long.
+        let processes = [process(1, 100), process(2, 100), process(4, 300)];
+        let mut records =
+            processes.map(|process| testing::in_case(Metric::HopRatePerCpu, case.clone(), process));
+        for record in 1..records.len() {
+            records[record].header = records[0].header.clone();
+        }
+        let figures = Figures::of(&records);
+        let lines = section(&Tables::of(&figures).curves[0]).lines;
+        assert_eq!(lines[1], "a: efficiency 1.00 at 2, 0.67 at 4; 1 is as 1 chain");
     }
 }

@@ -6,7 +6,8 @@ use serde::Serialize;
 use stats::Estimate;
 
 use crate::figures::change_point::{Course, Held, Overtaking};
-use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, grouped};
+use crate::figures::runs::ratio_of;
+use crate::figures::{Figure, Figures, Outcome, grouped};
 
 /// Tables and curves of some figures, in the plan's order.
 #[derive(Debug)]
@@ -51,7 +52,8 @@ pub(crate) struct Curve<'a> {
     pub(crate) series: Vec<Series<'a>>,
     /// Memory that the tasks hold, one for each row, if the number of tasks is swept.
     pub(crate) held: Vec<Held>,
-    /// Points from which the hops of threads become cheaper than those of tasks in the same place, or dearer.
+    /// Points from which one series takes less time than another in the same column, which took less before. Of
+    /// hops, those of threads and of tasks.
     pub(crate) overtakings: Vec<Overtaking>,
 }
 
@@ -65,6 +67,8 @@ pub(crate) struct Series<'a> {
     pub(crate) points: Vec<(u64, &'a Figure<'a>)>,
     /// Course, if there are points enough to tell.
     pub(crate) course: Option<Course>,
+    /// Of a rate per CPU, the efficiency: each further point divided by the first one, round by round.
+    pub(crate) efficiency: Vec<(u64, Estimate)>,
 }
 
 impl<'a> Tables<'a> {
@@ -110,7 +114,7 @@ impl<'a> Table<'a> {
 impl<'a> Curve<'a> {
     fn of(over: String, figures: &[&'a Figure<'a>]) -> Self {
         let metric = figures[0].metric();
-        let is_time = matches!(metric, Metric::Hop | Metric::Task);
+        let is_time = matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration);
         let mut held = Vec::new();
         // Caches matter to what is done over and over.
         if over == "--tasks" && is_time {
@@ -131,24 +135,26 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// Compares threads with tasks in the same column.
+/// Compares the series of each column.
 fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
     let mut found = Vec::new();
     for (_, figures) in grouped(figures.iter().map(|f| (&f.key.column, *f))) {
         let rows = grouped(figures.iter().map(|f| (f.key.name(), *f)));
-        for (threads, of_threads) in rows.iter().filter(|r| claims(&r.1, Claim::KernelSwitch)) {
-            for (tasks, of_tasks) in rows.iter().filter(|r| claims(&r.1, Claim::UserSwitch)) {
-                found.extend(Overtaking::of([threads, tasks], &ratios(of_threads, of_tasks)));
+        for (place, (name, own)) in rows.iter().enumerate() {
+            for (other_name, other) in &rows[place + 1..] {
+                // What two kinds of threads cost is no news, nor what two placements do.
+                if *own[0].metric() == Metric::Iteration || claim(own) != claim(other) {
+                    found.extend(Overtaking::of([name, other_name], &ratios(own, other)));
+                }
             }
         }
     }
     found
 }
 
-/// True if the processes of a series claim this of their hops.
-fn claims(series: &[&Figure<'_>], claim: Claim) -> bool {
-    let mut runs = series.iter().flat_map(|figure| &figure.runs.whole);
-    runs.find_map(|run| run.claim) == Some(claim)
+/// What the processes of a series claim of their hops.
+fn claim(series: &[&Figure<'_>]) -> Option<Claim> {
+    series.iter().flat_map(|figure| &figure.runs.whole).find_map(|run| run.claim)
 }
 
 /// Ratios of two series, round by round, at each x at which no process of either failed.
@@ -156,9 +162,8 @@ fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Estimate)> {
     let ratios = own.iter().filter_map(|figure| {
         let x = figure.key.x?;
         let other = other.iter().find(|other| other.key.x == Some(x))?;
-        let [own, other] = [figure.reading()?, other.reading()?];
-        let is_whole = own.failed == 0 && other.failed == 0;
-        Some((x, Estimate::ratio(&own.means, &other.means, CONFIDENCE).filter(|_| is_whole)?))
+        let is_whole = figure.reading()?.failed == 0 && other.reading()?.failed == 0;
+        Some((x, ratio_of(&figure.runs.ratios(&other.runs)).filter(|_| is_whole)?))
     });
     ratios.collect()
 }
@@ -166,8 +171,17 @@ fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Estimate)> {
 impl<'a> Series<'a> {
     fn new(name: String, figures: &[&'a Figure<'a>]) -> Self {
         let points = figures.iter().filter_map(|figure| Some((figure.key.x?, *figure)));
-        let mut series = Series { name, points: points.collect(), course: None };
+        let mut series =
+            Series { name, points: points.collect(), course: None, efficiency: Vec::new() };
         series.course = Course::of(&series.measured());
+        if let [(_, first), others @ ..] = &series.points[..]
+            && *first.metric() == Metric::HopRatePerCpu
+        {
+            let ratios = others
+                .iter()
+                .filter_map(|(x, figure)| Some((*x, ratio_of(&figure.runs.ratios(&first.runs))?)));
+            series.efficiency = ratios.collect();
+        }
         series
     }
 
