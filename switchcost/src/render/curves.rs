@@ -19,9 +19,9 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     xs.dedup();
     let mut lines = Vec::new();
     for series in &tried {
-        lines.push(format!("{}: {}", series.name, sentence(curve, series)));
+        let sentence = efficiency(curve, series).unwrap_or_else(|| course(curve, series));
+        lines.push(format!("{}: {sentence}", series.name));
     }
-    lines.extend(tried.iter().filter_map(|series| efficiency(curve, series)));
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(tried.iter().filter_map(|series| calls(series)));
     lines.extend(tables::gaps(points(curve), names));
@@ -83,15 +83,15 @@ fn overtaking(curve: &Curve<'_>, overtaking: &Overtaking) -> String {
 
 /// What is left of a rate per CPU at each further point.
 fn efficiency(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
+    let percent = |share: f64| format!("{:.0}", 100.0 * share);
     let points = series.efficiency.iter().map(|(x, ratio)| {
-        let interval = ratio.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
-        format!("{:.2}{} at {x}", ratio.value, interval.unwrap_or_default())
+        let interval =
+            ratio.interval.map(|i| format!(" [{}, {}]", percent(i.low), percent(i.high)));
+        let interval = interval.unwrap_or_default();
+        format!("{} %{interval} at {}", percent(ratio.value), at(curve, *x))
     });
-    let (first, _) = series.points.first()?;
     let points = points.collect::<Vec<_>>().join(", ");
-    let name = &series.name;
-    (!points.is_empty())
-        .then(|| format!("{name}: efficiency {points}; 1 is as {}", at(curve, *first)))
+    (!points.is_empty()).then(|| format!("efficiency {points}"))
 }
 
 /// System calls of a series at each x, if they were counted.
@@ -118,7 +118,7 @@ fn contradictions(curve: &Curve<'_>) -> Vec<String> {
 }
 
 /// Course of a series: where it leaves its first level, and how far it gets.
-fn sentence(curve: &Curve<'_>, series: &Series<'_>) -> String {
+fn course(curve: &Curve<'_>, series: &Series<'_>) -> String {
     let points = series.measured();
     let quantity = curve.metric.quantity();
     let (Some(course), Some((last, _))) = (&series.course, points.last()) else {
@@ -216,6 +216,6 @@ mod tests {
         }
         let figures = Figures::of(&records);
         let lines = section(&Tables::of(&figures).curves[0]).lines;
-        assert_eq!(lines[1], "a: efficiency 1.00 at 2, 0.67 at 4; 1 is as 1 chain");
+        assert_eq!(lines[0], "a: efficiency 100 % at 2 chains, 67 % at 4 chains");
     }
 }
