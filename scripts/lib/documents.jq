@@ -27,13 +27,21 @@ def at($file; $section; $row; $column):
     | .[0] | sound($name);
 def at($file; $section; $row): at($file; $section; $row; "");
 
-# A point of a sweep.
-def point($file; $row; $x):
+# A point of a sweep, in the section of a title that begins so.
+def point($file; $section; $row; $x):
     (if $file | contains("/") then $file else "\(machine)/\($file)" end) as $file
+    | "\($file): \($section), \($row) at \($x)" as $name
     | ensure(has($file); "there are no records \($file)")
-    | [.[$file].figures[] | select(.row == $row and .x == $x)]
-    | ensure(length == 1; "\($file): \($row) at \($x): \(length) figures")
-    | .[0] | sound("\($file): \($row) at \($x)");
+    | [.[$file].figures[] | select((.section | startswith($section)) and .row == $row and .x == $x)]
+    | ensure(length == 1; "\($name): \(length) figures")
+    | .[0] | sound($name);
+def point($file; $row; $x): point($file; ""; $row; $x);
+
+# A curve of a file by its title, and one of its series.
+def curve($file; $title): [.["\(machine)/\($file)"].curves[] | select(.title == $title)]
+    | ensure(length == 1; "\($file): \($title): \(length) curves") | .[0];
+def series($file; $title; $name): [curve($file; $title).series[] | select(.name == $name)]
+    | ensure(length == 1; "\($file): \($title): \($name): \(length) series") | .[0];
 
 # What a quantity is divided by, and its unit.
 def unit($quantity):
@@ -103,6 +111,14 @@ def undecided($this; $that): bears(.low <= $this and $this <= .high and .low <= 
 def table($heads; rows):
     ["| \($heads | join(" | ")) |", "| --- |\($heads[1:] | map(" ---: |") | join(""))"]
     + [rows | "| \(join(" | ")) |"] | join("\n");
+
+# Efficiency of a rate per CPU at a point, in per cent.
+def efficiency($file; $title; $name; $x): [series($file; $title; $name).efficiency[] | select(.[0] == $x) | .[1].interval]
+    | ensure(length == 1 and .[0]; "\($title): \($name): no efficiency at \($x)") | .[0];
+def percent: def n: . * 100 | digits(2); "\(.estimate | n) % [\(.low | n), \(.high | n)]";
+
+# Where one series of a curve overtakes another: in its words, or nothing.
+def overtaking($file; $title; $ahead; $behind): [curve($file; $title).overtakings[] | select(.names == [$ahead, $behind])][0];
 
 # What a duel says of a row's time.
 def change: if . == null then "–"

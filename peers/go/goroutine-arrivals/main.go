@@ -34,8 +34,8 @@ const (
 	backlogTime, backlogTasks = 100 * time.Millisecond, 200
 	lead                      = 5
 	// A backlog grows if it is more than one of so many tasks in each quarter of a window that is long enough. One
-	// window may be so because others use the CPUs: two in a row end the run.
-	enough, growing, grownInARow = 1000, 25, 2
+	// window may be so because others use the CPUs: three in a row end the run.
+	enough, growing, grownInARow = 1000, 25, 3
 )
 
 func main() {
@@ -79,7 +79,7 @@ func describe(d *contract.Description) error {
 	}
 	workers := d.Runtime["workers"].(uint64)
 	d.Runtime["workers"] = min(workers, uint64(len(serving)))
-	d.Arrivals, d.Alone, d.Settle = uint64(size.arrivals), true, 0
+	d.Arrivals, d.Settle = uint64(size.arrivals), 0
 	d.Need("bytes", 0, 100*uint64(size.arrivals))
 	return nil
 }

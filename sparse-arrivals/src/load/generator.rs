@@ -24,7 +24,7 @@ const ENOUGH: usize = 1000;
 const GROWING: u64 = 25;
 
 /// Windows in a row whose backlog grows that end a run: in one, others may have used the CPUs.
-const GROWN: u32 = 2;
+const GROWN: u32 = 3;
 
 /// An open loop.
 #[derive(Debug)]

@@ -154,13 +154,16 @@ impl<'a> Live<'a> {
         }
         let iters = self.seat.case.iters;
         // A few that are not kept: how long one takes, and whether the program counts its own usage.
-        let few = if self.seat.iterations.is_some() { 1 } else { 3 };
+        let has_latencies = self.process.arrivals.is_some();
+        let few = if self.seat.iterations.is_some() || has_latencies { 1 } else { 3 };
         let is_long = self.description.as_ref().is_some_and(|description| description.alone);
         if iters > 1 && !is_long {
             let ran = session.run(few.min(iters), None)?;
             self.counts_usage = ran.usage.is_some();
             let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
-            self.size = (SLICE.as_nanos() as u64 / shortest).clamp(1, iters.min(MOST_SAMPLES));
+            // A latency does not tell how long an iteration takes.
+            let fitting = if has_latencies { 1 } else { SLICE.as_nanos() as u64 / shortest };
+            self.size = fitting.clamp(1, iters.min(MOST_SAMPLES));
         }
         self.size = self.seat.iterations.unwrap_or(self.size);
         let all = iters.div_ceil(self.size).min(MOST_TURNS) as u32;
