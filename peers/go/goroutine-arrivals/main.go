@@ -34,8 +34,8 @@ const (
 	backlogTime, backlogTasks = 100 * time.Millisecond, 200
 	lead                      = 5
 	// A backlog grows if it is more than one of so many tasks in each quarter of a window that is long enough. One
-	// window may be so because others use the CPUs: three in a row end the run.
-	enough, growing, grownInARow = 1000, 25, 3
+	// window may be so because others use the CPUs: five in a row end the run.
+	enough, growing, grownInARow = 200, 25, 5
 )
 
 func main() {

@@ -18,13 +18,13 @@ use crate::LONGEST;
 use crate::work::cpu_time;
 
 /// Fewest arrivals of a window whose backlog tells whether it grows.
-const ENOUGH: usize = 1000;
+const ENOUGH: usize = 200;
 
 /// Share of the tasks of a window that wait or run, one of so many, at each of its quarters, if it grows.
 const GROWING: u64 = 25;
 
 /// Windows in a row whose backlog grows that end a run: in one, others may have used the CPUs.
-const GROWN: u32 = 3;
+const GROWN: u32 = 5;
 
 /// An open loop.
 #[derive(Debug)]

@@ -17,7 +17,7 @@
 //! is late, `to_start` is late too.
 //!
 //! CPU time and switches of the process include the generator's. A load that what serves cannot do, its own
-//! cost included, is an error: the backlog passes 100 ms of work, or grows through three windows in a row.
+//! cost included, is an error: the backlog passes 100 ms of work, or grows through five windows in a row.
 //!
 //! Not to be taken for a network server: an arrival is a store, a system call or a byte in a pipe. A CPU
 //! whose hyperthread neighbour is the generator's is slower than others.
