@@ -61,6 +61,14 @@ keep() {
     fi
 }
 
+# The plot of a page: one of its file's.
+for plot in cores/hand-overs-per-second-and-cpu-by-pipes \
+    load/from-the-scheduled-arrival-to-the-start-99th-percentile-tasks-of-20-s; do
+    page=${plot%%/*}
+    target/release/switchcost report "${answer%/*}/$page.jsonl" --svg "$scratch/$page" >/dev/null
+    keep "$scratch/$page/${plot#*/}.svg" "docs/findings/$page.svg"
+done
+
 marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do
     jq -Rrs --arg marker "$marker" --arg name "$document" '
