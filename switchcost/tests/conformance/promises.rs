@@ -261,7 +261,8 @@ impl Program {
         for flags in ["--describe", "--iters 3", "--help"] {
             let run = Run::within(NO_FILES, &self.path).folder(folder.path()).flags("--tasks 3");
             let run = run.flags(self.flags).flags(flags).finish().expect_quiet_success();
-            assert!(run.stdout.contains("standard output: File too large"), "{run}");
+            // Some write files of their own, before or in place of it.
+            assert!(run.stdout.contains("File too large"), "{run}");
             assert!(run.stdout.ends_with("status 1\n"), "{run}");
         }
         let (reader, writer) = io::pipe().unwrap();
