@@ -6,6 +6,7 @@ mod executor;
 mod flags;
 pub mod links;
 pub mod minimal;
+mod program;
 mod source;
 
 pub use brigade::{Brigade, brigade};
@@ -13,3 +14,4 @@ pub use chain::{Buffer, ChainsFlags};
 pub use chains::{ChainsBrigade, brigades};
 pub use executor::{Driver, Executor, Tokio};
 pub use flags::{BrigadeFlags, Transport};
+pub use program::main;

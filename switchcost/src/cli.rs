@@ -19,7 +19,7 @@ use crate::verbs::{
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version = env!("SWITCHCOST_VERSION"), args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Option<Verb>,

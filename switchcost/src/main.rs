@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+use switchcost::cli;
+use switchcost::system::carried;
+
 fn main() -> ExitCode {
-    switchcost::cli::main()
+    carried::started().unwrap_or(cli::main)()
 }

@@ -3,13 +3,14 @@
 
 #![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
 
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -69,6 +70,11 @@ impl ProcessGroup {
         setting: &Setting,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
+        ensure!(
+            program.name.is_none() || setting.wrap.is_empty(),
+            "wrap: a program that switchcost carries starts under its own name alone: a checkout builds it, and the \
+             archive has it"
+        );
         let mut command = command(program, setting);
         command.args(args);
         let (applied, filter) = (setting.clone(), setting.filter()?);
@@ -307,7 +313,8 @@ pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
         }
         None => Command::new(&program.path),
     };
-    if let (true, Some(name)) = (setting.wrap.is_empty(), program.path.file_name()) {
+    let name = program.name.as_ref().map(OsStr::new).or(program.path.file_name());
+    if let (true, Some(name)) = (setting.wrap.is_empty(), name) {
         // In which folder this user builds is nobody's business.
         command.arg0(name);
     }

@@ -11,6 +11,7 @@ use facts::{Build, Side};
 
 use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
 use crate::plan::{Case, ProgramTable, ProgramTables};
+use crate::system::carried;
 use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
 use crate::system::tools;
@@ -93,7 +94,10 @@ impl Programs {
 
     /// Build that they are of; of a duel's sides, only what both have in common.
     pub fn build(&self) -> Build {
-        let (git_revision, dirty) = self.checkout.as_ref().map_or((None, None), Checkout::revision);
+        // Away from its checkout an executable knows the commit, and nothing of changes.
+        let built_from = || (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None);
+        let (git_revision, dirty) =
+            self.checkout.as_ref().map_or_else(built_from, Checkout::revision);
         Build { git_revision, dirty, ..facts::build::current() }
     }
 
@@ -151,13 +155,17 @@ impl Places {
         if path.is_file() && name != env!("CARGO_PKG_NAME") {
             return Ok(path.into());
         }
+        if self.checkout.is_none() && carried::program(name).is_some() {
+            let this = this_executable().map_err(|e| format!("{e:#}"))?;
+            return Ok(Executable { name: Some(name.to_owned()), ..this.into() });
+        }
         Err(match &self.checkout {
             _ if name.contains('/') => format!("there is no program {name}"),
             Some(checkout) => {
                 format!("there is no benchmark program '{name}' in {}", checkout.folder.display())
             }
             None => format!(
-                "the program '{name}' is not in {}: build it there by `cargo build --release --workspace`, or copy it beside switchcost",
+                "switchcost carries no program '{name}', nor is one in {}: a checkout builds it, and the archive has it",
                 self.beside.display()
             ),
         })
@@ -200,7 +208,7 @@ impl Places {
             known.into_iter().find(|path| path.is_file()).or_else(|| tools::find(program))
         };
         let args = args.iter().map(|word| word.replace(EXECUTABLES, &built.to_string_lossy()));
-        Some(Executable { path: path?, args: args.collect(), folder })
+        Some(Executable { args: args.collect(), folder, ..path?.into() })
     }
 }
 

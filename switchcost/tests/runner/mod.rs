@@ -1,5 +1,6 @@
 //! `switchcost run` and `report`, with fakes in the place of programs: what they measure is known.
 
+mod alone;
 mod disks;
 mod ends;
 mod machine;

@@ -1,0 +1,173 @@
+//! A number, or a buffer (`--bytes`), travels through N async tasks chained in memory: no I/O, no
+//! system call.
+//!
+//! One iteration: the driver puts a number into the first link; each task takes it, adds one, and puts
+//! it into the next link; the driver takes it from the last one: N + 1 hops, each a put, a wake-up by
+//! the executor and a take. The driver is a spawned task like the others (or not: `--driver block-on`). With `--feed first-task` the
+//! driver sends one token, and the first task the others: a stream.
+//!
+//! Timed: those operations, and the executor's work to run the next task; with `--touch`, the use of
+//! memory in between. Left out: creating and awaiting the tasks, and the check of the tokens. The loop
+//! is in `brigade.rs`, and `smol-mem-brigade` has it too.
+//!
+//! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
+//! round trips in an iteration (`chains.rs`). A multi-thread scheduler runs all of them; of current-thread ones
+//! each chain has its own, on a thread of its own. The drivers start together; timed is from the first one's start
+//! to the last one's end.
+//!
+//! `--executor minimal --transport slot` is a lower bound: an executor and a link that do only what
+//! they cannot do without.
+//!
+//! Not to be taken for a switch alone: a hop contains the work of a channel. On the multi-thread
+//! scheduler tasks may move between CPUs, and the time per hop contains that.
+
+use std::process::ExitCode;
+
+use crate::links::{
+    AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, Receiver,
+    SlotEnd, UnboundedReceiver,
+};
+use crate::{
+    Brigade, BrigadeFlags, Buffer, ChainsBrigade, ChainsFlags, Tokio, Transport, brigade, brigades,
+    minimal,
+};
+use chain::MemoryToken;
+use clap::{Parser, ValueEnum};
+use contract::message::{Description, Runtime};
+use contract::{BadUsage, Flags, Program, Run};
+use runtime::{DriverKind, Flavor, IdleIn, TokioFlags};
+use threads::Placement;
+
+/// Pass a number or a buffer through a chain of async tasks joined in memory, and time it
+#[derive(Parser)]
+#[command(mut_arg("flavor", |arg| arg.default_value("current-thread")))]
+struct Cli {
+    #[command(flatten)]
+    brigade: BrigadeFlags,
+    #[command(flatten)]
+    chains: ChainsFlags,
+    /// Executor of the tasks
+    #[arg(long, value_enum, default_value_t = ExecutorKind::Tokio)]
+    executor: ExecutorKind,
+    #[command(flatten)]
+    tokio: TokioFlags,
+}
+
+/// Executor of the tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExecutorKind {
+    /// Tokio, with the scheduler that --flavor names
+    Tokio,
+    /// a lower bound: one thread, first in first out, no lock and no atomic operation; with
+    /// --transport slot, mutex or mpsc
+    Minimal,
+}
+
+/// The brigade over links of one kind on Tokio, and several.
+type OnTokio<'a> = (Brigade<Tokio<'a>>, ChainsBrigade);
+
+fn on_tokio<'a, R: Receiver<Token: MemoryToken>>() -> OnTokio<'a> {
+    (brigade::<R, Tokio<'a>>, brigades::<R>)
+}
+
+impl Cli {
+    /// The brigade on Tokio, and several.
+    fn on_tokio<'a>(&self) -> anyhow::Result<OnTokio<'a>> {
+        Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
+            (Transport::Mpsc, true) => on_tokio::<MpscReceiver<usize>>(),
+            (Transport::Mpsc, false) => on_tokio::<MpscReceiver<Buffer>>(),
+            (Transport::Unbounded, true) => on_tokio::<UnboundedReceiver<usize>>(),
+            (Transport::Unbounded, false) => on_tokio::<UnboundedReceiver<Buffer>>(),
+            (Transport::AsyncChannel, true) => on_tokio::<AsyncChannelReceiver<usize>>(),
+            (Transport::AsyncChannel, false) => on_tokio::<AsyncChannelReceiver<Buffer>>(),
+            (Transport::Oneshot, true) => on_tokio::<OneshotReceiver<usize>>(),
+            (Transport::Oneshot, false) => on_tokio::<OneshotReceiver<Buffer>>(),
+            (Transport::Notify, true) => on_tokio::<NotifyReceiver<usize>>(),
+            (Transport::Notify, false) => on_tokio::<NotifyReceiver<Buffer>>(),
+            (Transport::Mutex, true) => on_tokio::<MutexEnd<usize>>(),
+            (Transport::Mutex, false) => on_tokio::<MutexEnd<Buffer>>(),
+            (Transport::Slot, _) => {
+                return Err(BadUsage::new(
+                    "--transport slot: nothing keeps two threads apart in it: add --executor minimal, or use --transport mutex",
+                ));
+            }
+        })
+    }
+
+    /// The brigade on the minimal executor.
+    fn on_minimal(&self) -> anyhow::Result<Brigade<minimal::Executor>> {
+        let TokioFlags { runtime, driver, idle_in } = self.tokio;
+        for (flag, is_given) in [
+            ("--flavor", runtime.flavor != Flavor::CurrentThread),
+            ("--workers", runtime.workers.is_some()),
+            ("--placement", runtime.placement != Placement::Free),
+            ("--driver", driver != DriverKind::Spawned),
+            ("--idle-in timer", idle_in != IdleIn::Link),
+            ("--chains and --trips", !self.chains.is_one()),
+        ] {
+            if is_given {
+                return Err(BadUsage::new(format!(
+                    "{flag}: the minimal executor has one thread and no timers: drop it, or use --executor tokio"
+                )));
+            }
+        }
+        Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
+            (Transport::Slot, true) => brigade::<SlotEnd<usize>, _>,
+            (Transport::Slot, false) => brigade::<SlotEnd<Buffer>, _>,
+            (Transport::Mutex, true) => brigade::<MutexEnd<usize>, _>,
+            (Transport::Mutex, false) => brigade::<MutexEnd<Buffer>, _>,
+            (Transport::Mpsc, true) => brigade::<MpscReceiver<usize>, _>,
+            (Transport::Mpsc, false) => brigade::<MpscReceiver<Buffer>, _>,
+            _ => {
+                return Err(BadUsage::new(
+                    "--executor minimal: it is compiled for --transport slot, mutex and mpsc: use one of them, or --executor tokio",
+                ));
+            }
+        })
+    }
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.brigade.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        let mut brigade = self.brigade.clone();
+        let timers = runtime::timer_needs(self.tokio.timers(&mut brigade.chain.idle));
+        let chain = brigade.describe("async-mem-brigade", self.chains)?;
+        if self.executor == ExecutorKind::Minimal {
+            self.on_minimal()?;
+            let runtime = Runtime::one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
+            return Ok(Description { runtime: Some(runtime), ..chain });
+        }
+        self.on_tokio()?;
+        let drivers = runtime::chains_needs(&self.tokio, self.chains);
+        self.tokio.runtime.describe(Description { needs: chain.needs + timers + drivers, ..chain })
+    }
+}
+
+/// The program, as `main` of an executable.
+pub fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    if cli.executor == ExecutorKind::Minimal {
+        return cli.on_minimal()?(&cli.brigade, &minimal::Executor::new(), run);
+    }
+    let mut flags = cli.brigade.clone();
+    let timers = cli.tokio.timers(&mut flags.chain.idle);
+    let (brigade, brigades) = cli.on_tokio()?;
+    let driver = cli.tokio.driver;
+    if !cli.chains.is_one() {
+        let runtimes = cli.tokio.build_for(cli.chains, false)?;
+        return runtime::beside_timers(runtimes.of_chain(0), timers, || {
+            brigades(&flags, cli.chains, driver, &runtimes, run)
+        });
+    }
+    let runtime = cli.tokio.build(false)?;
+    runtime::beside_timers(&runtime, timers, || {
+        brigade(&flags, &Tokio { runtime: &runtime, driver }, run)
+    })
+}

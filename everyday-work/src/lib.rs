@@ -1,0 +1,235 @@
+//! Work that programs do every day, to compare a switch with.
+//!
+//! One iteration: N operations in a row by one thread, where N is `--tasks`. `--work` names the
+//! operation:
+//! - `json`: a JSON document of 1 KiB is parsed into a `serde_json::Value`, which is then released;
+//! - `tls-record`: a record of TLS 1.3 with 1 KiB of content is opened: AES-128-GCM, in place;
+//! - `page-read`: 4 KiB of a file in the page cache (memfd_create(2)) are read by pread(2);
+//! - `getpid`: a system call that does nothing.
+//!
+//! Timed: those operations. Left out: sealing the records, and the check of the results.
+//!
+//! Not to be taken for the cost in a program at work, whose caches hold other things: here code and data
+//! are warm. Other libraries are faster or slower.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::process::{self, ExitCode};
+use std::time::Instant;
+
+use aes_gcm::{AeadInOut, Aes128Gcm, KeyInit, Tag};
+use anyhow::{Context, anyhow, ensure};
+use clap::{Parser, ValueEnum};
+use contract::message::{Claim, Description, Need, Needs};
+use contract::{Defaults, Flags, Pass, Program, Run};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::getpid;
+use serde_json::Value;
+
+/// Time work that programs do every day: JSON, a TLS record, a read, a system call
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    /// Operation
+    #[arg(long, value_enum, default_value_t = Work::Json)]
+    work: Work,
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Work {
+    /// parse a JSON document of 1 KiB
+    Json,
+    /// open a TLS record of 1 KiB
+    TlsRecord,
+    /// read 4 KiB from the page cache
+    PageRead,
+    /// call getpid(2)
+    Getpid,
+}
+
+/// Bytes of a document, and of a record's content.
+const KIB: usize = 1024;
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// Pages of the file that is read.
+const FILE_PAGES: usize = 256;
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 100, iters: 1000, warmup: 100 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        // The values of a parsed document take some times its length.
+        let needs = Needs { bytes: Need::new(16 << 20, 16 << 10), ..Needs::default() };
+        Ok(Description { needs, ..Description::new("everyday-work", &self.flags, Claim::NoSwitch) })
+    }
+}
+
+/// The program, as `main` of an executable.
+pub fn main() -> ExitCode {
+    contract::main(|cli: &Cli, run: &mut Run| {
+        let work = match cli.work {
+            Work::Json => parse,
+            Work::TlsRecord => open,
+            Work::PageRead => read,
+            Work::Getpid => call,
+        };
+        while let Some(mut pass) = run.next_pass()? {
+            let result = work(cli.flags.tasks as usize, &mut pass);
+            run.finish(pass)?;
+            result?;
+        }
+        Ok(())
+    })
+}
+
+/// Parses N documents in each iteration, one after the other, and times that.
+fn parse(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
+    let document = document();
+    let expected = serde_json::from_slice::<Value>(&document)?;
+    let orders = expected.as_array().map_or(0, Vec::len) * n;
+    while pass.next_iteration().is_some() {
+        let (mut found, mut last) = (0, Value::Null);
+
+        let clock = Instant::now();
+        for _ in 0..n {
+            last = serde_json::from_slice(black_box(&document))?;
+            found += last.as_array().map_or(0, Vec::len);
+        }
+        pass.record(clock.elapsed());
+
+        ensure!(found == orders && last == expected, "a document was parsed as {last}");
+    }
+    Ok(())
+}
+
+/// A document such as services exchange: objects in an array, with text, numbers and truth values.
+fn document() -> Vec<u8> {
+    let orders = (0..).map(|k| {
+        format!(
+            r#"{{"id":{},"name":"order {k}","price":{}.25,"paid":{},"tags":["new","gift"]}}"#,
+            40_000 + k,
+            k * 7,
+            k % 2 == 0
+        )
+    });
+    let mut text = "[".to_owned();
+    for order in orders {
+        if text.len() + order.len() + 2 > KIB {
+            break;
+        }
+        text += &order;
+        text.push(',');
+    }
+    text.pop();
+    text.push(']');
+    // White space is a part of documents too.
+    format!("{text:<KIB$}").into_bytes()
+}
+
+/// Opens N records in each iteration, and times that.
+fn open(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
+    let cipher = Aes128Gcm::new(&[7; 16].into());
+    // The content's type follows the content, as in TLS 1.3 (RFC 8446, section 5.2).
+    let content: Vec<u8> = (0..=KIB).map(|k| k as u8).collect();
+    let header = [23, 3, 3, 4, 17];
+    let mut records = vec![(content.clone(), Tag::default()); n];
+    let mut sequence = 0u64;
+    while pass.next_iteration().is_some() {
+        let first = sequence;
+        for (record, tag) in &mut records {
+            let sealed = cipher.encrypt_inout_detached(
+                &nonce(sequence).into(),
+                &header,
+                record.as_mut_slice().into(),
+            );
+            *tag = sealed.map_err(|e| anyhow!("cannot seal a record: {e}"))?;
+            ensure!(*record != content, "a record is not sealed");
+            sequence += 1;
+        }
+
+        let clock = Instant::now();
+        for (k, (record, tag)) in (first..).zip(&mut records) {
+            let opened = cipher.decrypt_inout_detached(
+                &nonce(k).into(),
+                &header,
+                record.as_mut_slice().into(),
+                tag,
+            );
+            opened.map_err(|e| anyhow!("cannot open a record: {e}"))?;
+        }
+        pass.record(clock.elapsed());
+
+        let is_open = records.iter().all(|(record, _)| *record == content);
+        ensure!(is_open, "a record was opened with another content");
+    }
+    Ok(())
+}
+
+/// Nonce of a record: a constant, then its number.
+fn nonce(sequence: u64) -> [u8; 12] {
+    let mut nonce = [9; 12];
+    nonce[4..].copy_from_slice(&sequence.to_be_bytes());
+    nonce
+}
+
+/// Reads N pages in each iteration, and times that.
+fn read(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
+    let whole: Vec<u8> = (0..FILE_PAGES * PAGE).map(|k| (k / 7) as u8).collect();
+    let file = memfd_create(c"page-read", MFdFlags::MFD_CLOEXEC);
+    let file = File::from(file.context("cannot make a file in memory")?);
+    file.write_all_at(&whole, 0).context("cannot fill a file in memory")?;
+    let expected: Vec<&[u8]> = whole.chunks_exact(PAGE).cycle().take(n).collect();
+    let mut pages = vec![[0; PAGE]; n];
+    while pass.next_iteration().is_some() {
+        let clock = Instant::now();
+        for (k, page) in pages.iter_mut().enumerate() {
+            let offset = k % FILE_PAGES * PAGE;
+            file.read_exact_at(page, offset as u64)?;
+        }
+        pass.record(clock.elapsed());
+
+        let is_read = pages.iter().zip(&expected).all(|(page, expected)| page == expected);
+        ensure!(is_read, "a page was read with another content");
+        pages.iter_mut().for_each(|page| page[0] = !page[0]);
+    }
+    Ok(())
+}
+
+/// Calls getpid(2) N times in each iteration, and times that.
+fn call(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
+    let expected = i64::from(process::id()) * n as i64;
+    while pass.next_iteration().is_some() {
+        let mut sum = 0;
+
+        let clock = Instant::now();
+        for _ in 0..n {
+            sum += i64::from(getpid().as_raw());
+        }
+        pass.record(clock.elapsed());
+
+        ensure!(sum == expected, "getpid(2) returned another process");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_one_of_1_kib() {
+        let document = document();
+        assert_eq!(document.len(), KIB);
+        let orders: Vec<Value> = serde_json::from_slice(&document).unwrap();
+        assert!(orders.len() > 10 && orders[1]["price"] == 7.25, "{orders:?}");
+    }
+}

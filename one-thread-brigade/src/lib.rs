@@ -1,0 +1,139 @@
+//! The reads and writes of a brigade, all done by one thread: the baseline.
+//!
+//! One iteration: the thread writes a byte into the first of N + 1 links; for each of the N links
+//! between, it reads the byte, adds one, and writes it into the next; it reads it from the last one. No
+//! read ever waits, so nothing is switched to: what is left is the I/O.
+//!
+//! Two baselines, for two brigades:
+//! - blocking (the default): one write and one read a hop, as in `thread-brigade`;
+//! - `--nonblocking`: one write, one epoll_wait, one read, and a second read that finds nothing, as in
+//!   `async-brigade`, where the second read tells the runtime to wait (see `--read-buffer`).
+//!
+//! Timed: those system calls; with `--touch`, the use of memory between the read and the write. Left
+//! out: making the links, and the check of the bytes.
+//!
+//! Not to be taken for a floor of the brigades: a thread by itself keeps its caches warm.
+
+mod links;
+mod nonblocking;
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use chain::{ByteTokens, ChainFlags, ChainsFlags, ReadBuffer};
+use clap::Parser;
+use contract::message::{Claim, Description};
+use contract::{BadUsage, Flags, Pass, Program, Run};
+use nix::unistd::{read, write};
+
+use links::Chain;
+
+/// Do all the reads and writes of a brigade in one thread, and time it: the baseline
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    chain: ChainFlags,
+    /// Non-blocking links, with an epoll_wait before each read: the baseline of async-brigade
+    #[arg(long)]
+    nonblocking: bool,
+    #[command(flatten)]
+    read_buffer: ReadBuffer,
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        if self.read_buffer.read_buffer.is_some() && !self.nonblocking {
+            return Err(BadUsage::new(
+                "--read-buffer: a blocking read takes one token: drop it, or use --nonblocking",
+            ));
+        }
+        let (chain, claim) = (&self.chain, Claim::NoSwitch);
+        let needs = chain.needs(self.read_buffer.size(chain)?);
+        chain.describe("one-thread-brigade", &self.flags, ChainsFlags::default(), claim, needs)
+    }
+}
+
+/// The program, as `main` of an executable.
+pub fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let mut chain = Chain::new(cli)?;
+    let epoll = cli.nonblocking.then(|| nonblocking::watch(&chain)).transpose()?;
+    let is_byte = cli.chain.tokens == 1 && cli.chain.is_plain() && cli.chain.fault.is_none();
+    while let Some(mut pass) = run.next_pass()? {
+        let result = match (&epoll, is_byte) {
+            (Some(epoll), _) => nonblocking::drive(cli, (&mut chain, epoll), &mut pass),
+            (None, true) => drive_bytes(cli, &mut chain, &mut pass),
+            (None, false) => drive_tokens(cli, &mut chain, &mut pass),
+        };
+        run.finish(pass)?;
+        result?;
+    }
+    Ok(())
+}
+
+/// Carries a byte along the chain with blocking calls, and times that.
+fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut tokens = ByteTokens::new(&cli.chain, 1);
+    let (first, last) = (&chain.first, &chain.last);
+    let ends = chain.tasks.iter().map(|task| (task.from.file().as_fd(), task.to.as_fd()));
+    let ends: Vec<_> = ends.collect();
+    let mut token = [0];
+    while let Some(iteration) = pass.next_iteration() {
+        let clock = Instant::now();
+        write(first, &[iteration as u8])?;
+        for &(from, to) in &ends {
+            read(from, &mut token)?;
+            token[0] = token[0].wrapping_add(1);
+            write(to, &token)?;
+        }
+        read(last, &mut token)?;
+        pass.record(clock.elapsed());
+
+        tokens.received().for_each(|received| received.copy_from_slice(&token));
+        tokens.verify(iteration, cli.flags.tasks)?;
+    }
+    Ok(())
+}
+
+/// The same with tokens of any size and number, and with work.
+fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut tokens = ByteTokens::new(&cli.chain, 1);
+    while let Some(iteration) = pass.next_iteration() {
+        let clock = Instant::now();
+        for token in tokens.sent(iteration) {
+            chain.first.write_all(token)?;
+        }
+        for (place, task) in chain.tasks.iter_mut().enumerate() {
+            for _ in 0..cli.chain.tokens {
+                let room = task.buffer.room();
+                let read = room.len();
+                let came = task.from.read_exact(room);
+                came.with_context(|| format!("task {place}"))?;
+                for token in task.buffer.whole(read) {
+                    token[0] = token[0].wrapping_add(1);
+                    task.memory.touch();
+                    task.to.write_all(token)?;
+                }
+            }
+        }
+        for token in tokens.received() {
+            chain.last.read_exact(token)?;
+        }
+        pass.record(clock.elapsed());
+
+        tokens.verify(iteration, cli.flags.tasks)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! A token travels through N processes chained by pipes, as a bucket does in a fire brigade.
+//!
+//! One iteration: the driver writes a byte into the first link; each process reads it, adds one, and
+//! writes it into the next link (`chain::pass_on`); the driver reads it from the last link: N + 1 hops,
+//! each a write, a wake-up and a read.
+//!
+//! Timed: those system calls, and what the kernel does to run the next process; with `--touch`, the use
+//! of memory in between. Left out: forking and awaiting the processes, and the check of the bytes.
+//!
+//! This is `thread-brigade` with an address space for each task: a hop costs more by the change of page
+//! tables and the TLB entries lost with it. With one task it does what `perf bench sched pipe` does,
+//! which counts two hops as one operation.
+//!
+//! Not to be taken for processes of different programs: these are forked from one with a single thread,
+//! run the same code, and share its pages until they write to them.
+
+mod children;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use chain::{ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, TaskResults, pass_on};
+use clap::Parser;
+use contract::message::{Claim, Description, Need, Needs};
+use contract::{Flags, Program, Run, limits};
+use threads::{CpuAssignment, Placement, rest};
+
+use children::Children;
+
+/// Pass a byte through a chain of forked processes joined by pipes, and time it
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    chain: ChainFlags,
+    /// Layout of the processes over the CPUs
+    #[arg(long, value_enum, default_value = "free")]
+    placement: Placement,
+}
+
+/// Bytes of a forked process: its kernel stack and structures, its page tables, and the pages of its
+/// parent that it has written to; more than was seen.
+const PROCESS_BYTES: u64 = 160 << 10;
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        let one = ChainsFlags::default();
+        self.chain.describe("process-brigade", &self.flags, one, Claim::KernelSwitch, self.needs())
+    }
+}
+
+impl Cli {
+    fn needs(&self) -> Needs {
+        let chain = self.chain.needs(self.chain.token_size());
+        // A child takes its ends with it, and the driver closes them: only a shuffled chain is made as a
+        // whole beforehand.
+        let descriptors = if self.chain.shuffle.is_some() {
+            chain.descriptors
+        } else {
+            Need::new(chain.descriptors.fixed + 4 * chain.descriptors.each, 0)
+        };
+        Needs {
+            descriptors,
+            threads: Need::new(0, 1),
+            maps: Need::new(chain.maps.fixed + chain.maps.each, 0),
+            bytes: chain.bytes + Need::new(0, PROCESS_BYTES),
+            ..Needs::default()
+        }
+    }
+}
+
+/// The program, as `main` of an executable.
+pub fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+/// The brigade, beside a chain of idle processes if there are any.
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let cpus = CpuAssignment::new(cli.placement)?;
+    if cli.chain.idle == 0 {
+        return brigade(cli, &cpus, &[], run);
+    }
+    let mut idle = Children::new(cli.chain.idle)?;
+    let built = build(cli, &cpus, cli.chain.idle, &mut idle).context("the idle tasks");
+    let pids = idle.pids();
+    let slept = built.and_then(|_ends| rest::beside(&pids, || brigade(cli, &cpus, &pids, run)));
+    TaskResults::from_iter(idle.join()?).into_idle_result(slept)
+}
+
+fn brigade(cli: &Cli, cpus: &CpuAssignment, idle: &[i32], run: &mut Run) -> anyhow::Result<()> {
+    let mut children = Children::new(cli.flags.tasks)?;
+    let built = build(cli, cpus, cli.flags.tasks, &mut children);
+    run.set_children([&children.pids(), idle].concat());
+    let driven = built.and_then(|ends| drive(cli, ends, run));
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    TaskResults::from_iter(children.join()?).into_result(driven, run.sent())
+}
+
+/// Builds a chain, waits until each process runs, and returns the driver's ends.
+fn build(
+    cli: &Cli,
+    cpus: &CpuAssignment,
+    tasks: u32,
+    children: &mut Children,
+) -> anyhow::Result<(File, File)> {
+    let chain = &cli.chain;
+    let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
+    while let Some(station) = builder.next_station()? {
+        let (place, fault) = (station.place, chain.fault.of(station.place));
+        let forked = children.fork(place, fault, |guard| {
+            builder.close();
+            cpus.pin(place + 1, tasks + 1)?;
+            guard.started()?;
+            pass_on(station.upstream, station.downstream, fault, chain)
+        });
+        forked.with_context(|| limits::refused("create a process", tasks))?;
+    }
+    cpus.pin(0, tasks + 1)?;
+    children.wait_for_start()?;
+    let (last, first) = builder.driver_ends();
+    Ok((last.into(), first.into()))
+}
+
+/// The driver: sends the tokens in, takes them out, and times that.
+fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyhow::Result<()> {
+    let mut tokens = ByteTokens::new(&cli.chain, 1);
+    while let Some(mut pass) = run.next_pass()? {
+        while let Some(iteration) = pass.next_iteration() {
+            let clock = Instant::now();
+            for token in tokens.sent(iteration) {
+                first.write_all(token)?;
+            }
+            for token in tokens.received() {
+                last.read_exact(token).context("the chain ended early")?;
+            }
+            pass.record(clock.elapsed());
+
+            tokens.verify(iteration, cli.flags.tasks)?;
+        }
+        run.finish(pass)?;
+    }
+    Ok(())
+}

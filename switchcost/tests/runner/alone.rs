@@ -1,0 +1,50 @@
+//! The runner without anything beside it, as `cargo install` leaves it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::RUNNER;
+use crate::support::process::Run;
+
+/// The runner in a folder of its own.
+fn alone() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let runner = folder.path().join("switchcost");
+    fs::copy(RUNNER, &runner).unwrap();
+    (folder, runner)
+}
+
+#[test]
+fn programs_that_it_carries_are_run_under_their_names() {
+    let (folder, runner) = alone();
+    let run = |flags: &str| Run::of(&runner).folder(folder.path()).flags(flags).finish();
+    for program in ["thread-brigade", "async-creation"] {
+        let run = run(&format!("stat --format json --iters 4 {program} --tasks 2")).expect(0);
+        let report: Value = serde_json::from_str(run.line()).unwrap();
+        assert_eq!(report["process"]["program"], program, "{run}");
+    }
+    run("stat thread-brigade --no-such-flag").expect(1).expect_complaint(&["--no-such-flag"]);
+}
+
+#[test]
+fn what_only_a_checkout_has_is_said() {
+    let (folder, runner) = alone();
+    let run = |flags: &str| Run::of(&runner).folder(folder.path()).flags(flags).finish();
+    for (flags, code) in
+        [("stat sparse-arrivals", 2), ("run --plan blocking", 2), ("duel git:HEAD .", 1)]
+    {
+        run(flags).expect(code).expect_complaint(&["checkout"]);
+    }
+}
+
+#[test]
+fn its_version_names_the_commit() {
+    let version = Run::of(RUNNER).flags("--version").finish().expect(0).stdout;
+    match option_env!("SWITCHCOST_COMMIT") {
+        Some(commit) => assert!(version.contains(&commit[..12]), "{version}"),
+        None => crate::support::skip("built outside a repository"),
+    }
+}

@@ -1,0 +1,192 @@
+//! A token travels through N OS threads chained by pipes, as a bucket does in a fire brigade.
+//!
+//! One iteration: the driver writes a byte into the first link; each thread reads it, adds one, and
+//! writes it into the next link (`chain::pass_on`); the driver reads it from the last link: N + 1 hops.
+//!
+//! Timed: a write and a read a hop, and what the kernel does to run the next thread; with `--touch`, the
+//! use of memory in between. Left out: creating and joining the threads, and the check of the bytes.
+//!
+//! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
+//! round trips in an iteration. The drivers start together; timed is from the first one's start to the last one's
+//! end.
+//!
+//! Not to be taken for a context switch alone: `one-thread-brigade` measures the write and the read by
+//! themselves. A thread woken on another CPU may start while its waker still runs.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use chain::{
+    ByteTokens, ChainBuilder, ChainDriver, ChainFlags, ChainsFlags, StartLatch, TaskResults, Times,
+    conclude, drive_together, pass_on,
+};
+use clap::Parser;
+use contract::message::{Claim, Description};
+use contract::{Flags, Program, Run};
+use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread, rest};
+
+/// Pass a byte through a chain of OS threads joined by pipes, and time it
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    chain: ChainFlags,
+    #[command(flatten)]
+    chains: ChainsFlags,
+    /// Layout of the threads over the CPUs
+    #[arg(long, value_enum, default_value = "free")]
+    placement: Placement,
+    #[command(flatten)]
+    stack: StackFlags,
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        let needs = self.chain.needs(self.chain.token_size()) + self.stack.needs();
+        let claim = Claim::KernelSwitch;
+        self.chain.describe("thread-brigade", &self.flags, self.chains, claim, needs)
+    }
+}
+
+type Threads = Vec<(u32, Thread<io::Result<u64>>)>;
+
+/// The program, as `main` of an executable.
+pub fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+/// The brigade, beside a chain of idle threads if there are any.
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let cpus = CpuAssignment::new(cli.placement)?;
+    if cli.chain.idle == 0 {
+        return brigade(cli, &cpus, run);
+    }
+    let mut idle = Threads::new();
+    let built = build(cli, 0, &cpus, cli.chain.idle, &mut idle).context("the idle tasks");
+    let slept =
+        built.and_then(|_ends| rest::beside(&rest::other_threads()?, || brigade(cli, &cpus, run)));
+    join(idle).into_idle_result(slept)
+}
+
+fn brigade(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
+    if !cli.chains.is_one() {
+        return brigades(cli, cpus, run);
+    }
+    let mut threads = Threads::new();
+    let built = build(cli, 0, cpus, cli.flags.tasks, &mut threads);
+    let driven = built.and_then(|ends| drive(cli, ends, run));
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    join(threads).into_result(driven, run.sent())
+}
+
+/// Several chains, or several round trips an iteration.
+fn brigades(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
+    let (tasks, mut chains) = (cli.flags.tasks, Vec::new());
+    let drivers = (0..cli.chains.chains).map(|chain| {
+        let mut threads = Threads::new();
+        let built = build(cli, chain, cpus, tasks, &mut threads);
+        chains.push(threads);
+        let (last, first) = built?;
+        let tokens = ByteTokens::new(&cli.chain, cli.chains.trips);
+        Ok(Driver { last, first, tokens, tasks, cpus: cpus.of_chain(chain) })
+    });
+    let drivers = drivers.collect::<anyhow::Result<Vec<Driver>>>();
+    let driven = drivers.and_then(|drivers| drive_together(run, drivers));
+    // The drivers' ends are closed now, and the end of file runs along each chain.
+    conclude(chains.into_iter().map(join).collect(), driven, run.sent())
+}
+
+fn join(threads: Threads) -> TaskResults {
+    threads.into_iter().map(|(place, thread)| (place, thread.join())).collect()
+}
+
+/// Builds a chain, waits until each thread runs, and returns the driver's ends.
+fn build(
+    cli: &Cli,
+    chain: u32,
+    cpus: &CpuAssignment,
+    tasks: u32,
+    threads: &mut Threads,
+) -> anyhow::Result<(File, File)> {
+    let (cpus, faults) = (cpus.of_chain(chain), cli.chain.fault.in_chain(chain, cli.flags.tasks));
+    let chain = &cli.chain;
+    let spawner = Spawner::new(cli.stack, tasks)?;
+    let mut latch = StartLatch::new(tasks);
+    let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
+    while let Some(station) = builder.next_station()? {
+        let (place, cpus, chain) = (station.place, cpus.clone(), chain.clone());
+        let fault = faults.of(place);
+        let guard = latch.guard(fault);
+        let thread = spawner.spawn(move || {
+            cpus.pin(place + 1, tasks + 1)?;
+            guard.started()?;
+            pass_on(station.upstream, station.downstream, fault, &chain)
+        })?;
+        threads.push((place, thread));
+    }
+    cpus.pin(0, tasks + 1)?;
+    latch.wait()?;
+    let (last, first) = builder.driver_ends();
+    Ok((last.into(), first.into()))
+}
+
+/// The driver: sends the tokens in, takes them out, and times that.
+fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyhow::Result<()> {
+    let mut tokens = ByteTokens::new(&cli.chain, 1);
+    while let Some(mut pass) = run.next_pass()? {
+        while let Some(iteration) = pass.next_iteration() {
+            let clock = Instant::now();
+            for token in tokens.sent(iteration) {
+                first.write_all(token)?;
+            }
+            for token in tokens.received() {
+                last.read_exact(token).context("the chain ended early")?;
+            }
+            pass.record(clock.elapsed());
+
+            tokens.verify(iteration, cli.flags.tasks)?;
+        }
+        run.finish(pass)?;
+    }
+    Ok(())
+}
+
+/// The driver of one chain among several.
+struct Driver {
+    last: File,
+    first: File,
+    tokens: ByteTokens,
+    tasks: u32,
+    cpus: CpuAssignment,
+}
+
+impl ChainDriver for Driver {
+    fn start(&mut self) -> anyhow::Result<()> {
+        self.cpus.pin(0, self.tasks + 1).context("cannot pin a driver")
+    }
+
+    fn make_trips(&mut self, iteration: u64) -> anyhow::Result<Times> {
+        let begun = Instant::now();
+        for (sent, received) in self.tokens.trips(iteration) {
+            for token in sent {
+                self.first.write_all(token)?;
+            }
+            for token in received {
+                self.last.read_exact(token).context("the chain ended early")?;
+            }
+        }
+        Ok((begun, Instant::now()))
+    }
+
+    fn verify(&self, iteration: u64) -> anyhow::Result<()> {
+        self.tokens.verify(iteration, self.tasks)
+    }
+}

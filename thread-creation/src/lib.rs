@@ -1,0 +1,143 @@
+//! OS threads are created, N in a row.
+//!
+//! One iteration: create N threads, each of which returns its own number at once, and join them.
+//!
+//! Timed: the N calls of `spawn`: the allocation and mapping of each stack, clone(2), and what the new
+//! threads do to their creator meanwhile. Left out: the joins, and the check of the numbers. With
+//! `--stacks arena` the stacks are mapped beforehand, and used again in each iteration.
+//!
+//! The pass `single` reads the clock once more for each thread, which takes some 20 ns. It adds two
+//! distributions: `creation`, one call of `spawn` with one reading, and `creation_to_body`, from that call to
+//! the first instruction of the thread's body. For `hold` N threads sleep at a gate.
+//!
+//! `--floor` is the creation by clone(2) alone (`floor.rs`); `--sleep` times threads that sleep until the
+//! last one is joined (`sleepers.rs`).
+//!
+//! Not to be taken for the cost of N threads at once, since threads end while others are created, nor for
+//! that of a thread's whole life, which contains its join.
+
+mod cli;
+mod floor;
+mod gate;
+mod sleepers;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use contract::message::Description;
+use contract::{Pass, Run, Step, console, limits};
+use creation::{SpawnTimes, use_stack};
+use threads::raw::RawThreads;
+use threads::{Spawner, Thread};
+
+use cli::Cli;
+use gate::Gate;
+
+/// The program, as `main` of an executable.
+pub fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    cli.futex.set()?;
+    cli.depth.set();
+    let tasks = cli.flags.tasks;
+    let spawner = Spawner::new(cli.stack, tasks)?;
+    let floor = cli.floor.then(|| RawThreads::new(cli.stack, tasks));
+    let mut floor = floor.transpose().context("cannot map the stacks")?;
+    if !cli.floor && cli.sleep.sleep.is_none() {
+        run.also(SpawnTimes::PASS);
+    }
+    while let Some(step) = run.next_step()? {
+        let mut pass = match (step, &mut floor) {
+            (Step::Pass(pass), _) => pass,
+            (Step::Hold, Some(threads)) => {
+                floor::hold(tasks, threads, run)?;
+                continue;
+            }
+            (Step::Hold, None) => {
+                // All are alive now, also those that would have ended one by one.
+                let needs = cli.needs_of_all();
+                limits::check(&Description { needs, ..run.description().clone() })?;
+                hold(tasks, &spawner, run)?;
+                continue;
+            }
+        };
+        let result = match (&mut floor, cli.sleep.sleep) {
+            (Some(threads), _) => floor::create(tasks, threads, &mut pass),
+            (None, Some(sleep)) => sleepers::create(cli, sleep.into(), &spawner, &mut pass),
+            (None, None) if pass.is(SpawnTimes::PASS) => create_stamped(tasks, &spawner, &mut pass),
+            (None, None) => create(tasks, &spawner, &mut pass),
+        };
+        run.finish(*pass)?;
+        result?;
+    }
+    Ok(())
+}
+
+/// Creates N threads in each iteration, and times that.
+fn create(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut threads = Vec::with_capacity(tasks as usize);
+    while pass.next_iteration().is_some() {
+        let clock = Instant::now();
+        for k in 0..tasks {
+            threads.push(spawner.spawn(move || k)?);
+        }
+        pass.record(clock.elapsed());
+
+        for (k, thread) in (0..).zip(threads.drain(..)) {
+            let returned = join(thread)?;
+            ensure!(returned == k, "thread {k} returned {returned}");
+        }
+    }
+    Ok(())
+}
+
+/// The same with a clock reading after each spawn, and one first thing in each thread.
+fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut threads = Vec::with_capacity(tasks as usize);
+    let mut times = SpawnTimes::new(tasks);
+    while pass.next_iteration().is_some() {
+        let clock = Instant::now();
+        let mut called = clock;
+        for _ in 0..tasks {
+            threads.push(spawner.spawn(move || called.elapsed())?);
+            called = times.returned(called);
+        }
+        pass.record(called - clock);
+
+        for thread in threads.drain(..) {
+            times.started(join(thread)?);
+        }
+        times.end(pass);
+    }
+    times.add_to(pass);
+    Ok(())
+}
+
+/// Holds N threads, all asleep.
+fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
+    let mut threads = Vec::with_capacity(tasks as usize);
+    // Dropped before the threads are joined: they end when the gate is gone.
+    let mut gate = Gate::new(tasks)?;
+    for _ in 0..tasks {
+        let (guard, reader) = (gate.latch.guard(None), Arc::clone(&gate.reader));
+        let thread = spawner.spawn(move || {
+            use_stack();
+            guard.started()?;
+            gate::wait(&reader);
+            Ok(())
+        });
+        threads.push(thread?);
+    }
+    gate.latch.wait()?;
+    run.held()?;
+    gate.open(tasks)?;
+    threads.into_iter().try_for_each(|thread| join(thread)?)
+}
+
+fn join<T>(thread: Thread<T>) -> anyhow::Result<T> {
+    thread.join().map_err(|panic| console::panic_error(&*panic))
+}
