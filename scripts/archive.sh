@@ -9,8 +9,9 @@ usage() {
 Pack all programs for a machine that has neither Rust nor these sources
 
 Builds them with everything linked in, the C library too, and writes
-switchcost-VERSION-ARCH.tar.gz: copy it, unpack it, run ./switchcost in it. It needs a Linux
-kernel of its architecture and nothing else.
+switchcost-VERSION-ARCH.tar.gz, and its checksum: copy it, unpack it, run ./switchcost in it. It
+needs a Linux kernel of its architecture and nothing else. Man pages and completions are in share:
+cp -r switchcost-*/share /usr/local.
 
 Usage: $me [OPTIONS]
 
@@ -131,6 +132,11 @@ pack() {
     mkdir -- "$folder"
     cp -- "${built[@]}" "$root"/{README.md,CHANGELOG.md,LICENSE} "$folder"
     cp -r -- "$root/docs" "$folder"
+    add_pages "$folder"
+    # What is linked in, and on which terms.
+    cargo tree --manifest-path "$root/Cargo.toml" --workspace --locked --edges normal --target "$target" \
+        --prefix none --format '{p}: {l}' | sed 's/ (\*)$//' | grep -v '(/' | sort -u >"$folder/LICENSES.txt" ||
+        fail "cargo does not tell the licences of what is linked in"
     # The same sources make the same archive, but for the paths that the compiler writes down.
     date=$(git -C "$root" log -1 --format=%ct 2>/dev/null) || date=$(date +%s)
     mkdir -p -- "$out" || fail "cannot make the folder '$out'"
@@ -139,6 +145,19 @@ pack() {
         --mtime="@${SOURCE_DATE_EPOCH:-$date}" -cf - "$name" | gzip -n >"$archive.new" ||
         fail "cannot write '$archive'"
     mv -- "$archive.new" "$archive"
+    (cd -- "$out" && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
+}
+
+# add_pages FOLDER: man pages and completions, where a prefix such as /usr/local has them.
+add_pages() {
+    local share=$1/share shell file
+    "$1/switchcost" man --dir "$share/man/man1" || fail "the runner does not write its man pages"
+    for file in bash-completion/completions/switchcost zsh/site-functions/_switchcost \
+        fish/vendor_completions.d/switchcost.fish; do
+        shell=${file%%[-/]*}
+        mkdir -p -- "$share/${file%/*}"
+        "$1/switchcost" completions "$shell" >"$share/$file" || fail "the runner does not write completions for $shell"
+    done
 }
 
 # check_archive: what was packed works where nothing else is.
