@@ -135,7 +135,7 @@ pack() {
     add_pages "$folder"
     # What is linked in, and on which terms.
     cargo tree --manifest-path "$root/Cargo.toml" --workspace --locked --edges normal --target "$target" \
-        --prefix none --format '{p}: {l}' | sed 's/ (\*)$//' | grep -v '(/' | sort -u >"$folder/LICENSES.txt" ||
+        --prefix none --format '{p}: {l}' | sed 's/ (\*)$//' | grep -v -e '(/' -e '^$' | sort -u >"$folder/LICENSES.txt" ||
         fail "cargo does not tell the licences of what is linked in"
     # The same sources make the same archive, but for the paths that the compiler writes down.
     date=$(git -C "$root" log -1 --format=%ct 2>/dev/null) || date=$(date +%s)

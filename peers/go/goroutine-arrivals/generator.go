@@ -31,7 +31,8 @@ type generator struct {
 func start(cpu, arrivals int) (*generator, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find this executable: %w", err)
+		// Without /proc the command line tells.
+		self = os.Args[0]
 	}
 	reader, writer, err := os.Pipe()
 	if err != nil {
