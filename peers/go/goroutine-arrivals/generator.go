@@ -31,8 +31,7 @@ type generator struct {
 func start(cpu, arrivals int) (*generator, error) {
 	self, err := os.Executable()
 	if err != nil {
-		// Without /proc the command line tells.
-		self = os.Args[0]
+		return nil, fmt.Errorf("cannot find this executable: %w", err)
 	}
 	reader, writer, err := os.Pipe()
 	if err != nil {
