@@ -1,6 +1,7 @@
 //! The shell scripts of `scripts/`.
 
 mod archive;
+mod ci;
 mod rss;
 
 use std::fs;
