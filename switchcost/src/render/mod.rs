@@ -25,6 +25,7 @@ pub mod machine;
 mod markdown;
 pub mod plot;
 pub(crate) mod service;
+pub(crate) mod shared;
 pub mod stat;
 mod tables;
 
