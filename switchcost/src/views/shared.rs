@@ -12,6 +12,9 @@ use crate::figures::Figures;
 use crate::figures::doubt::{self, Doubt};
 use crate::measure::store::{self, Contents};
 
+#[cfg(test)]
+mod tests;
+
 /// Fields that are published, by the object that holds them; `*` is every name of a map. All others are private, so
 /// that a new field is private until it is listed.
 type Fields = &'static [(&'static str, &'static str)];
