@@ -94,14 +94,11 @@ fn conclusion(fleet: &Fleet) -> String {
             fleet.rows.iter().flatten().flatten().filter(|row| of_kind(&row.metric) == *kind);
         let ratios = rows.map(|row| [row.ratio.value; 2]);
         let extremes = ratios.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
-        Some(format!("{} times as much {kind}", range(extremes, number)))
+        Some(format!("{} times {kind}", range(extremes, number)))
     });
-    let machines = match fleet.machines.len() {
-        1 => "On this machine".to_owned(),
-        count => format!("On these {count} machines"),
-    };
     let parts: Vec<String> = parts.collect();
-    format!("{machines} an OS thread costs {} as an async task.", parts.join(", "))
+    let multiples = parts.join(", ").replacen("times", "times as much as an async task", 1);
+    format!("On these machines an OS thread costs {multiples}.")
 }
 
 /// Keys to sort by, shown once the script runs.
