@@ -16,7 +16,8 @@ is replaced by what the expression says of the records in results/: a jq express
 scripts/lib/documents.jq. One that ends with a line break fills lines, any other a part of its line. A verdict
 that its record does not bear, and a figure that the machine disturbed, are errors.
 
-The answer and its picture in README.md are those of $answer.
+The answer and its picture in README.md are those of $answer. docs/machines.html,
+the page of all answers in results/, is made with the documents by default.
 
     --check    change nothing; exit status 1 if a document differs
 EOF
@@ -34,7 +35,8 @@ for argument in "$@"; do
 done
 command -v jq >/dev/null || fail "there is no jq: install it"
 cd "$root"
-[ ${#documents[@]} -gt 0 ] || documents=(README.md docs/*.md docs/findings/*.md)
+pages=
+[ ${#documents[@]} -gt 0 ] || { documents=(README.md docs/*.md docs/findings/*.md) pages=1; }
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -95,6 +97,10 @@ for document in "${documents[@]}"; do
     fi
     keep "$scratch/filled" "$document"
 done
+if [ "$pages" ]; then
+    target/release/switchcost report results/*/answer.jsonl --html "$scratch/machines.html"
+    keep "$scratch/machines.html" docs/machines.html
+fi
 if [ "$check" ] && [ ${#stale[@]} -gt 0 ]; then
     fail "figures differ from their records in ${stale[*]}: run scripts/figures.sh"
 fi

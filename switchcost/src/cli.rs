@@ -14,7 +14,8 @@ use crate::system::console::shortened;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::verbs::{
-    check, compare, duel, estimate, limits, machine, memory, report, run, scale, shell, stat, sweep,
+    check, compare, duel, estimate, limits, machine, memory, report, run, scale, share, shell,
+    stat, sweep,
 };
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
@@ -82,6 +83,13 @@ enum Verb {
     Check(check::Args),
     /// Print results files again: answer, tables, page, data
     Report(report::Args),
+    /// Prepare an answer for the page of machines; nothing is sent
+    ///
+    /// Writes results/NAME/answer.jsonl without what is private, prints all that it holds, and says how to open a
+    /// pull request.
+    ///
+    /// Exit status: 0 written, or all files pass --check; 1 some file does not; 2 it cannot be shared.
+    Share(share::Args),
     /// Compare results files
     ///
     /// Two files cannot tell a slower program from a busier machine; duel can.
@@ -148,6 +156,7 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Some(Verb::Machine(args)) => machine::main(&args),
         Some(Verb::Check(args)) => check::main(&args),
         Some(Verb::Report(args)) => report::main(&args),
+        Some(Verb::Share(args)) => share::main(&args),
         Some(Verb::Compare(args)) => compare::main(&args),
         Some(Verb::Duel(args)) => duel::main(&args),
         Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),

@@ -27,5 +27,7 @@ mod render;
 mod runner;
 /// The shell scripts.
 mod scripts;
+/// `switchcost share`: what may be published.
+mod share;
 /// What the tests share.
 mod support;

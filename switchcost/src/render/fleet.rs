@@ -11,7 +11,7 @@ use crate::views::fleet::{Fleet, Machine};
 pub fn document(fleet: &Fleet) -> Document {
     let mut head = Vec::new();
     let mut foot = Vec::new();
-    for Machine { name, file, facts, doubts, trust, absent } in &fleet.machines {
+    for Machine { name, file, facts, doubts, trust, absent, .. } in &fleet.machines {
         head.extend([facts].into_iter().chain(doubts).map(|line| format!("{name}: {line}")));
         foot.extend(trust.iter().map(|line| format!("{name}: {line}")));
         if !absent.is_empty() {

@@ -8,21 +8,19 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::json;
 
 use super::plot::{self, Plot};
-use super::{Document, Grid, curves, doubts, loud_doubts, origin, tables};
+use super::{Grid, curves, doubts, loud_doubts, origin, tables};
 use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 use crate::system::console::plain;
 use crate::views::answer::Answer;
-use crate::views::fleet::Fleet;
 use crate::views::tables::Tables;
 
 const CSS: &str = include_str!("page.css");
 
-const TITLE: &str = "What a thread and an async task cost";
+pub(super) const TITLE: &str = "What a thread and an async task cost";
 
 /// Policy that keeps the page from running or loading anything, should an escape ever be forgotten.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src ";
 
 const STRIP: &str = "Sorted by the mean; at the right, its multiple of the least. Each point is the mean of one \
                      process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
@@ -41,7 +39,7 @@ const READ: &str = "A task hands a token to the next: that is a hop. The process
 pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
     let answer = Answer::of(figures);
     let sections = sections(figures);
-    let body = html! {
+    let body = html! { main {
         (header(answer.as_ref(), figures))
         nav aria-label="Contents" { ul {
             @for (index, (title, _)) in sections.iter().enumerate() {
@@ -55,41 +53,29 @@ pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
                 div id={ "part-" (index) } { (body) }
             }
         }
-    };
-    page(&body, out)
+    } };
+    page(&body, "", "'none'", out)
 }
 
-/// Writes files side by side as a page.
-pub fn fleet_page(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
-    let Document { head, sections, foot } = super::fleet::document(fleet);
-    let body = html! {
-        header {
-            h1 { (TITLE) }
-            @for line in head { p { (line) } }
-        }
-        @for section in sections {
-            h2 { (section.title) }
-            (table(&section.grid, &section.title, true))
-            (list(section.lines))
-        }
-        (list(foot))
-    };
-    page(&body, out)
-}
-
-fn page(body: &Markup, out: &mut impl Write) -> io::Result<()> {
+/// Writes a page around its body, with further styles. `scripts` names those that may run: `'none'`, or a hash.
+pub(super) fn page(
+    body: &Markup,
+    css: &str,
+    scripts: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content={ (POLICY) (scripts) };
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (TITLE) }
-                style { (PreEscaped(plot::CSS)) (PreEscaped(CSS)) }
+                style { (PreEscaped(plot::CSS)) (PreEscaped(CSS)) (PreEscaped(css)) }
             }
-            body { main { (body) } }
+            body { (body) }
         }
     };
     // HTML forbids control characters, even as references.
@@ -176,7 +162,7 @@ fn figure(plot: Option<Plot>, caption: &str) -> Markup {
     html! { @if let Some(plot) = plot { figure { (plot.inline()) figcaption { (caption) } } } }
 }
 
-fn list(lines: Vec<String>) -> Markup {
+pub(super) fn list(lines: Vec<String>) -> Markup {
     html! { @if !lines.is_empty() { ul { @for line in lines { li { (line) } } } } }
 }
 

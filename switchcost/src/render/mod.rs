@@ -22,16 +22,19 @@ mod html;
 pub mod layout;
 pub mod limits;
 pub mod machine;
+mod machines;
 mod markdown;
 pub mod plot;
 pub(crate) mod service;
+pub(crate) mod shared;
 pub mod stat;
 mod tables;
 
 pub use csv::csv;
 pub use document::Document;
 pub use grid::Grid;
-pub use html::{fleet_page, html};
+pub use html::html;
+pub use machines::machines;
 
 /// A cell with nothing in it.
 const ABSENT: &str = "-";

@@ -2,7 +2,6 @@
 //! tasks, and what those of a running service do.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,7 +13,7 @@ use contract::units::Span;
 use facts::Record;
 use facts::service::{self, Service};
 
-use super::args::TextOrJson;
+use super::args::{TextOrJson, newest_first};
 use super::measuring::quick;
 use super::output::json;
 use crate::figures::Figures;
@@ -247,43 +246,9 @@ impl Source {
     }
 }
 
-/// Results in a folder, the newest first. What is no plain file, such as a FIFO, is not looked into.
-fn newest_first(folder: &Path) -> Vec<PathBuf> {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut dated: Vec<_> = files
-        .filter_map(|file| {
-            let name = file.file_name();
-            let name = name.to_str()?;
-            let is_ours = name.starts_with("switchcost-") && name.ends_with(".jsonl");
-            let facts =
-                fs::metadata(file.path()).ok().filter(|facts| is_ours && facts.is_file())?;
-            Some((facts.modified().ok()?, file.path()))
-        })
-        .collect();
-    dated.sort_unstable();
-    dated.into_iter().rev().map(|(_, path)| path).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
-    use nix::sys::stat::Mode;
-    use nix::unistd::mkfifo;
-
     use super::*;
-
-    #[test]
-    fn results_are_plain_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        fs::write(path("switchcost-a.jsonl"), "").unwrap();
-        fs::write(path("other.jsonl"), "").unwrap();
-        fs::create_dir(path("switchcost-b.jsonl")).unwrap();
-        mkfifo(&path("switchcost-c.jsonl"), Mode::S_IRWXU).unwrap();
-        symlink("nowhere", path("switchcost-d.jsonl")).unwrap();
-        assert_eq!(newest_first(folder.path()), [path("switchcost-a.jsonl")]);
-    }
 
     #[test]
     fn a_rate_is_a_positive_number() {

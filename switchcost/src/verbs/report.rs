@@ -33,7 +33,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 
-    /// Write a page with the answer, the tables and plots; it needs no other file and no network
+    /// Write a page with the answer, the tables and plots, or of several files a page of machines; it needs no other
+    /// file and no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -130,7 +131,7 @@ fn side_by_side(args: &Args, files: &[(&Path, Vec<Record>)]) -> anyhow::Result<(
     };
     let document = render::fleet::document(&fleet);
     let mut outputs = Outputs::new();
-    outputs.extend(made(&args.html, |out| render::fleet_page(&fleet, out))?);
+    outputs.extend(made(&args.html, |out| render::machines(&fleet, out))?);
     outputs.extend(made(&args.markdown, |out| document.markdown(out))?);
     outputs.extend(made(&args.json, |out| json(&fleet, out))?);
     if !outputs.is_empty() {

@@ -3,7 +3,7 @@
 
 use facts::{Metric, Quantity, Timing};
 use serde::Serialize;
-use stats::Estimate;
+use stats::{Estimate, Interval};
 
 use super::hand_over::{Range, joined};
 use crate::figures::conditions::Conditions;
@@ -45,8 +45,10 @@ pub struct AnswerRow {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Cost {
     pub(crate) value: f64,
+    /// Its 95 % interval.
+    pub(crate) interval: Option<Interval>,
     /// Two clusters of processes, if one figure would tell of neither.
-    modes: Option<[f64; 2]>,
+    pub(crate) modes: Option<[f64; 2]>,
 }
 
 impl Cost {
@@ -105,8 +107,11 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(AnswerRow, Option<
         let ratio = stats::slope_ratio(&thread, &task, CONFIDENCE)?;
         let ratio = Estimate { value: ratio.estimate, n: ratio.n, interval: Some(ratio) };
         let doubt = is_alone.then(|| Doubt::NoKernelShare(name.clone()));
-        let [thread, task] =
-            [thread, task].map(|line| Cost { value: line.slope.estimate, modes: None });
+        let [thread, task] = [thread, task].map(|line| Cost {
+            value: line.slope.estimate,
+            interval: Some(line.slope),
+            modes: None,
+        });
         return Some((AnswerRow { name, metric, thread, task, ratio, is_disturbed: false }, doubt));
     }
     let [thread, task] = [figure.reading()?, versus.reading()?];
@@ -116,6 +121,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(AnswerRow, Option<
     let ratio = thread.ratio?;
     let [thread, task] = [thread, task].map(|reading| Cost {
         value: reading.mean.value,
+        interval: reading.mean.interval,
         modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
     });
     Some((AnswerRow { name, metric, thread, task, ratio, is_disturbed }, None))

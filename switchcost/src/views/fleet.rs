@@ -3,12 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use facts::Record;
 use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow};
 use crate::figures::{Figures, doubt, provenance};
+use crate::measure::store::utc;
 
 /// Files side by side.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +29,12 @@ pub(crate) struct Machine {
     pub(crate) file: String,
     /// Machine, kernel and runtimes.
     pub(crate) facts: String,
+    /// Model of its CPU.
+    pub(crate) cpu: Option<String>,
+    /// Release of its kernel.
+    pub(crate) kernel: Option<String>,
+    /// Day of its first process.
+    pub(crate) date: Option<String>,
     pub(crate) doubts: Vec<String>,
     /// How far to trust it, a sentence each.
     pub(crate) trust: Vec<String>,
@@ -62,10 +70,14 @@ impl Fleet {
             let doubts = answer.into_iter().flat_map(|answer| answer.doubts.clone());
             let absent = rows.iter().filter(|row| row[index].is_none());
             let absent = absent.filter_map(|row| Some(row.iter().flatten().next()?.name.clone()));
+            let machine = records.first().map(Record::machine);
             machines.push(Machine {
                 name,
                 file: path.display().to_string(),
                 facts: provenance::machine(records),
+                cpu: machine.and_then(|machine| machine.cpu_model.clone()),
+                kernel: machine.and_then(|machine| machine.kernel_release.clone()),
+                date: date(records),
                 doubts: loud.chain(doubts).map(|doubt| doubt.to_string()).collect(),
                 trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
                 absent: absent.collect(),
@@ -73,6 +85,13 @@ impl Fleet {
         }
         Some(Fleet { machines, rows })
     }
+}
+
+/// Day of the first process, as in `2026-11-23`.
+fn date(records: &[Record]) -> Option<String> {
+    let started = records.iter().map(|record| record.started).min()?;
+    let time = utc(UNIX_EPOCH.checked_add(Duration::from_millis(started))?)?;
+    Some(time.split_once('T')?.0.to_owned())
 }
 
 /// Names of files: their own without the ending; if some are equal, their folders', as in

@@ -9,4 +9,5 @@ pub(crate) mod hand_over;
 pub mod limits;
 pub mod machine;
 pub(crate) mod service;
+pub(crate) mod shared;
 pub mod tables;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{page, records};
+use super::{page, records, report, three_files};
 
 /// Looks at the page from inside the browser, at two widths, and writes what is wrong into the
 /// body's text.
@@ -40,10 +40,39 @@ function look(frame) {
     }
   }
 }
+"#;
+
+/// Looks at each frame, and writes the faults.
+const REPORT: &str = r#"
 addEventListener("load", () => {
   for (const frame of document.querySelectorAll("iframe")) look(frame);
   document.body.textContent = "looked: " + (faults.join("; ") || "well");
 });
+"#;
+
+/// Looks at the page of machines: it fits, and its script sorts by number and by name, those without a figure last.
+const LOOK_MACHINES: &str = r#"
+const faults = [];
+function look(frame) {
+  const page = frame.contentDocument, width = frame.clientWidth;
+  const say = text => faults.push(width + " px: " + text);
+  for (const part of page.querySelectorAll("details")) part.open = true;
+  if (page.documentElement.scrollWidth > width)
+    say("the page is " + page.documentElement.scrollWidth + " px wide");
+  for (const entry of frame.contentWindow.performance.getEntriesByType("resource")) say("it loads " + entry.name);
+  const rows = () => [...page.querySelector("tbody").rows];
+  const order = () => rows().map(row => row.cells[0].dataset.name).join(" ");
+  const expect = expected => { if (order() !== expected) say(order() + " and not " + expected); };
+  const keys = page.querySelector("select"), reverse = page.querySelector(".sort button");
+  const by = key => { keys.value = key; keys.dispatchEvent(new Event("change")); };
+  expect("a b c");
+  if (page.querySelector(".sort").hidden) say("the script did not run");
+  [9, 100].forEach((value, index) => rows()[index].cells[1].dataset.ratio = value);
+  by("1 ratio"); expect("a b c");
+  reverse.click(); expect("b a c");
+  by("0 name"); expect("c b a");
+  page.querySelectorAll("thead button")[1].click(); expect("a b c");
+}
 "#;
 
 fn chromium() -> Option<PathBuf> {
@@ -54,22 +83,21 @@ fn chromium() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-#[test]
-fn the_page_holds_up_in_a_browser() {
+/// Shows a page in frames of these widths to a script, which writes `looked: well` if it finds no fault.
+fn look(page: &str, widths: &[u32], script: &str) {
     let Some(chromium) = chromium() else {
         crate::support::skip("there is no chromium (apt-get install chromium)");
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let page = page(&records());
     let source = page.replace('&', "&amp;").replace('"', "&quot;");
-    let frames = [360, 390, 1200].map(|width| {
+    let frames = widths.iter().map(|width| {
         format!("<iframe srcdoc=\"{source}\" width={width} height=900 style=\"border:0\"></iframe>")
     });
+    let frames: String = frames.collect();
     let looking = folder.path().join("look.html");
     let html = format!(
-        "<!DOCTYPE html><meta charset=utf-8><body>{}<script>{LOOK}</script>",
-        frames.concat()
+        "<!DOCTYPE html><meta charset=utf-8><body>{frames}<script>{script}{REPORT}</script>"
     );
     fs::write(&looking, html).unwrap();
     let log = folder.path().join("net.json");
@@ -99,4 +127,19 @@ fn the_page_holds_up_in_a_browser() {
         .filter(|request| !request.contains("\"url\":\"file:"))
         .collect();
     assert!(asked.is_empty(), "the page asked for {asked:?}");
+}
+
+#[test]
+fn the_page_holds_up_in_a_browser() {
+    look(&page(&records()), &[360, 390, 1200], LOOK);
+}
+
+#[test]
+fn the_page_of_machines_fits_and_sorts() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = three_files(folder.path());
+    let [a, b, c] = files.each_ref().map(String::as_str);
+    let (status, page, err) = report(&[a, b, c, "--html", "-"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    look(&page, &[360, 390, 768, 1200], LOOK_MACHINES);
 }

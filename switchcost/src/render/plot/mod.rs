@@ -11,9 +11,11 @@ use crate::views::tables::Tables;
 mod axis;
 mod chart;
 mod rows;
+mod strips;
 
 pub(super) use chart::curve;
 pub(super) use rows::{answer, strip};
+pub(super) use strips::{SERIES, Strips};
 
 use axis::Axis;
 
@@ -99,6 +101,13 @@ impl Plot {
         self.text(&title, (0.5, 0), bottom + 31, "middle", "muted");
         self.height += 42;
         self.body += &marks;
+    }
+
+    /// The marks that stand for some names, each with its colour and shape.
+    pub(super) fn key(names: &[&str]) -> Plot {
+        let mut plot = Plot::new("Key");
+        plot.legend(names.iter().copied());
+        plot
     }
 
     /// The drawing in a page.

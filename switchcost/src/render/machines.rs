@@ -1,0 +1,171 @@
+//! The page of machines: a row for each, and in it each question's ratio and costs on axes that all machines share.
+
+use std::io::{self, Write};
+
+use facts::Metric;
+use maud::{Markup, PreEscaped, html};
+
+use super::html::{TITLE, list, page};
+use super::plot::{Plot, SERIES, Strips};
+use crate::figures::number::{number, range};
+use crate::views::answer::AnswerRow;
+use crate::views::fleet::{Fleet, Machine};
+
+const CSS: &str = include_str!("machines.css");
+
+/// Sorts the rows; without it they stand in the order of the files.
+const SCRIPT: &str = include_str!("sort.js");
+
+/// Hash that lets this script run and no other: `openssl dgst -sha256 -binary sort.js | base64`.
+const SCRIPT_HASH: &str = "'sha256-fks15CImCczYIdyYlmU4NYqZMldOY9O7TFMLnLBSkqA='";
+
+const READ: &str = "Each cell has the ratio thread ÷ task, and below it both costs. A column has its own log scales, \
+                    the same for all machines. Bars: 95 % intervals, from whole processes as samples.";
+
+const COMPARE: &str = "Ratios may be compared between machines; a time is of one machine. Two marks of a kind are two \
+                       groups of processes, whose mean describes neither.";
+
+/// A question, with what the machines have to say: an item for each.
+struct Question<'a> {
+    name: &'a str,
+    rows: &'a [Option<AnswerRow>],
+    strips: Strips,
+}
+
+/// Writes machines side by side as a page.
+pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
+    let questions: Vec<Question<'_>> =
+        fleet.rows.iter().filter_map(|rows| question(rows)).collect();
+    let body = html! {
+        main.machines {
+            h1 { (TITLE) }
+            p.lead { (conclusion(fleet)) }
+            p { (READ) }
+            div.key { (Plot::key(&SERIES).inline()) }
+            (sorting(&questions))
+            table {
+                thead { tr {
+                    th scope="col" { button disabled value="0 name" { "Machine" } }
+                    @for (index, question) in questions.iter().enumerate() {
+                        th scope="col" {
+                            button disabled value={ (index + 1) " ratio" } { (question.name) }
+                            @for ends in question.strips.ends() { (labels(&ends)) }
+                        }
+                    }
+                } }
+                tbody { @for (index, machine) in fleet.machines.iter().enumerate() {
+                    tr {
+                        (facts(machine))
+                        @for question in &questions { (cell(question, index, &machine.name)) }
+                    }
+                } }
+            }
+            p { (COMPARE) }
+            h2 { "Add yours" }
+            p { "Measure on a quiet machine, and open a pull request with the file that this writes; it holds no \
+                 host name, user, path or command. Nothing is sent by itself." }
+            pre { "switchcost --out answer.jsonl\nswitchcost share NAME answer.jsonl" }
+        }
+        script { (PreEscaped(SCRIPT)) }
+    };
+    page(&body, CSS, SCRIPT_HASH, out)
+}
+
+fn question(rows: &[Option<AnswerRow>]) -> Option<Question<'_>> {
+    let known: Vec<&AnswerRow> = rows.iter().flatten().collect();
+    Some(Question { name: &known.first()?.name, rows, strips: Strips::of(&known) })
+}
+
+/// What is paid for, in the order of the answer.
+const KINDS: [&str; 3] = ["to switch to", "to create", "to keep in memory"];
+
+fn of_kind(metric: &Metric) -> &'static str {
+    match metric {
+        Metric::Hop => KINDS[0],
+        metric if metric.is_slope() => KINDS[2],
+        _ => KINDS[1],
+    }
+}
+
+/// The range of the ratios of each kind, over all machines.
+fn conclusion(fleet: &Fleet) -> String {
+    let parts = KINDS.iter().filter_map(|kind| {
+        let rows =
+            fleet.rows.iter().flatten().flatten().filter(|row| of_kind(&row.metric) == *kind);
+        let ratios = rows.map(|row| [row.ratio.value; 2]);
+        let extremes = ratios.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+        Some(format!("{} times {kind}", range(extremes, number)))
+    });
+    let parts: Vec<String> = parts.collect();
+    let multiples = parts.join(", ").replacen("times", "times as much as an async task", 1);
+    format!("On these machines an OS thread costs {multiples}.")
+}
+
+/// Keys to sort by, shown once the script runs.
+fn sorting(questions: &[Question<'_>]) -> Markup {
+    html! {
+        p.sort hidden {
+            label { "Sort by " select {
+                @for (key, name) in [("name", "name"), ("cpu", "CPU"), ("kernel", "kernel"), ("date", "date")] {
+                    option value={ "0 " (key) } { (name) }
+                }
+                @for (index, question) in questions.iter().enumerate() {
+                    optgroup label=(question.name) {
+                        @for (key, name) in [("ratio", "thread ÷ task"), ("thread", "OS thread"), ("task", "async task")] {
+                            option value={ (index + 1) " " (key) } { (question.name) ": " (name) }
+                        }
+                    }
+                }
+            } }
+            " " button type="button" { "Reverse" }
+        }
+    }
+}
+
+/// A machine's own cell: what it is, and how far to trust it.
+fn facts(machine: &Machine) -> Markup {
+    let Machine { name, facts, cpu, kernel, date, doubts, trust, .. } = machine;
+    html! {
+        th scope="row" data-name=(name) data-cpu=[cpu] data-kernel=[kernel] data-date=[date] {
+            strong { (name) }
+            p { (facts) }
+            @if let Some(date) = date { p.where { "Measured " (date) } }
+            @for doubt in doubts { p.doubt { (doubt) } }
+            @if !trust.is_empty() { details { summary { "Conditions" } (list(trust.clone())) } }
+        }
+    }
+}
+
+/// What a machine has to say to a question.
+fn cell(question: &Question<'_>, machine: usize, name: &str) -> Markup {
+    let Some(row) = question.rows.get(machine).and_then(Option::as_ref) else {
+        return html! { td.absent { (super::ABSENT) } };
+    };
+    let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
+    let ratio = format!("{}x", number(row.ratio.value));
+    let costs = format!("{thread} ÷ {task}");
+    let title = |what: &str| format!("{name}: {}: {what}", question.name);
+    let [ratio_ends, cost_ends] = question.strips.ends();
+    html! {
+        td data-ratio=(row.ratio.value) data-thread=(row.thread.value) data-task=(row.task.value) {
+            div.label { (question.name) }
+            div {
+                span.ratio { (ratio) }
+                @if let Some(i) = row.ratio.interval {
+                    " " span.interval { "[" (number(i.low)) ", " (number(i.high)) "]" }
+                }
+                (question.strips.ratio(&title(&ratio), row).inline())
+                (labels(&ratio_ends))
+            }
+            div {
+                (costs)
+                (question.strips.costs(&title(&costs), row).inline())
+                (labels(&cost_ends))
+            }
+        }
+    }
+}
+
+fn labels([low, high]: &[String; 2]) -> Markup {
+    html! { div.ends { span { (low) } span { (high) } } }
+}

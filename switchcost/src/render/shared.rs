@@ -1,0 +1,33 @@
+//! What a published file of records holds, in full: every text, and the fields of its numbers.
+
+use std::io::{self, Write};
+
+use crate::figures::number::short;
+use crate::views::shared::Shared;
+use facts::Quantity;
+
+/// Writes what `shared` holds and lacks.
+pub(crate) fn text(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
+    let (count, size) = (shared.processes, shared.text.len() as f64);
+    let size = short(Quantity::Bytes, size);
+    writeln!(
+        out,
+        "One run of {count} process{}, {size}. All texts in it:",
+        if count == 1 { "" } else { "es" }
+    )?;
+    for (field, texts) in &shared.texts {
+        // Flags of programs have numbers behind them.
+        let is_word =
+            |text: &&String| field != "args" || !text.starts_with(|c: char| c.is_ascii_digit());
+        let words: Vec<&str> = texts.iter().filter(is_word).map(String::as_str).collect();
+        writeln!(out, "  {field}: {}", words.join(" | "))?;
+    }
+    let numbers: Vec<&str> = shared.numbers.iter().map(String::as_str).collect();
+    writeln!(out, "Numbers in it: {}.", numbers.join(", "))?;
+    let left_out: Vec<&str> = shared.left_out.iter().map(String::as_str).collect();
+    if left_out.is_empty() {
+        writeln!(out, "Nothing in the records is private.")
+    } else {
+        writeln!(out, "Left out as private: {}.", left_out.join(", "))
+    }
+}

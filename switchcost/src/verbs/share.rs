@@ -1,0 +1,158 @@
+//! `switchcost share`: an answer without what is private, ready for a pull request. Nothing is sent.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+
+use super::args::newest_first;
+use crate::figures::Figures;
+use crate::measure::store;
+use crate::render;
+use crate::system::console::{self, BadUsage};
+use crate::system::replace;
+use crate::views::answer::Answer;
+use crate::views::shared::{self, Shared};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Name of the machine on the page: CPU, number of CPUs and kernel, such as xeon-2vcpu-6.18
+    #[arg(value_parser = name, required_unless_present = "check")]
+    name: Option<String>,
+
+    /// Results to share [default: the newest switchcost-*.jsonl in this folder that holds an answer]
+    file: Option<PathBuf>,
+
+    /// Check published files instead: one run, an answer, no doubt about it, no private field
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["name", "file"])]
+    check: Vec<PathBuf>,
+
+    /// Take an answer with doubts, which the page shows
+    #[arg(long)]
+    allow_doubts: bool,
+}
+
+/// No answer is longer, in bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// Name of a machine, which becomes that of a folder.
+fn name(text: &str) -> Result<String, String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && text.len() <= 64 && text.chars().all(is_part) {
+        Ok(text.to_owned())
+    } else {
+        Err("take up to 64 letters, digits, dots and dashes, such as xeon-2vcpu-6.18".to_owned())
+    }
+}
+
+pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    match &args.name {
+        Some(name) => share(name, args),
+        None => check(args),
+    }
+}
+
+/// Writes the records of an answer to the place where they are published.
+fn share(name: &str, args: &Args) -> anyhow::Result<()> {
+    let file = match &args.file {
+        Some(file) => file.clone(),
+        None => newest()?,
+    };
+    let from = file.display();
+    let target = Path::new("results").join(name).join("answer.jsonl");
+    let is_itself = || Some(fs::canonicalize(&target).ok()? == fs::canonicalize(&file).ok()?);
+    if target.exists() && is_itself() != Some(true) {
+        let taken = target.display();
+        return Err(BadUsage::new(format!("{taken} exists: take another name, or remove it")));
+    }
+    let bytes = read(&file)?;
+    let contents = store::parse(&bytes[..]).with_context(|| format!("cannot read {from}"))?;
+    let mut obstacles = shared::obstacles(&contents, args.allow_doubts);
+    if !obstacles.is_empty() {
+        if !args.allow_doubts && shared::obstacles(&contents, true).is_empty() {
+            obstacles.push("measure again, or take it as it is by --allow-doubts".to_owned());
+        }
+        return Err(BadUsage::new(format!(
+            "{from} cannot be shared:\n  {}",
+            obstacles.join("\n  ")
+        )));
+    }
+    let shared = Shared::of(&bytes)?;
+    if let Some((field, text)) = shared.private.iter().next() {
+        return Err(BadUsage::new(format!(
+            "{from} cannot be shared: {field} holds '{text}', which looks private"
+        )));
+    }
+    shared::ensure_same_answer(&contents, &shared)?;
+    replace::folder(&Path::new("results").join(name))?;
+    replace::file(&target, shared.text.as_bytes())?;
+    console::print(|out| {
+        writeln!(out, "{}, made of {from}:", target.display())?;
+        render::shared::text(&shared, out)?;
+        write!(
+            out,
+            "\nNothing was sent. To publish it, in a clone of your fork of the project, with results/{name} in it:\n\
+             \n  git switch -c {name}\
+             \n  switchcost report results/*/answer.jsonl --html docs/machines.html\
+             \n  git add results/{name} docs/machines.html\
+             \n  git commit -m 'results: {name}'\
+             \n  git push -u origin {name}\n\
+             \nand open a pull request of that branch.\n"
+        )
+    })
+    .context("cannot print what would be sent")
+}
+
+/// Checks published files, and names all that is wrong with them.
+fn check(args: &Args) -> anyhow::Result<()> {
+    let mut faulty = 0;
+    for file in &args.check {
+        let bytes = read(file)?;
+        let contents =
+            store::parse(&bytes[..]).with_context(|| format!("cannot read {}", file.display()))?;
+        let mut obstacles = shared::obstacles(&contents, args.allow_doubts);
+        // A line that is no record is named already.
+        if contents.faults.is_empty() {
+            let shared = Shared::of(&bytes)?;
+            obstacles.extend(shared.left_out.iter().map(|field| format!("{field} is private")));
+            let private = shared.private.iter();
+            obstacles.extend(private.map(|(field, text)| format!("{field} holds '{text}'")));
+        }
+        for obstacle in &obstacles {
+            console::say(format_args!("{}: {obstacle}", file.display()));
+        }
+        faulty += usize::from(!obstacles.is_empty());
+    }
+    if faulty > 0 {
+        bail!("{faulty} of {} files cannot be published", args.check.len());
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let of_file = || format!("cannot read {}", file.display());
+    File::open(file)
+        .and_then(|opened| opened.take(LONGEST + 1).read_to_end(&mut bytes))
+        .with_context(of_file)?;
+    ensure!(
+        bytes.len() as u64 <= LONGEST,
+        "{} is longer than {} MiB, as no answer is",
+        file.display(),
+        LONGEST >> 20
+    );
+    Ok(bytes)
+}
+
+/// The newest results in this folder that hold an answer.
+fn newest() -> anyhow::Result<PathBuf> {
+    let has_answer = |path: &PathBuf| {
+        store::read(path)
+            .is_ok_and(|contents| Answer::of(&Figures::of(&contents.records)).is_some())
+    };
+    newest_first(Path::new(".")).into_iter().find(has_answer).ok_or_else(|| {
+        BadUsage::new("no switchcost-*.jsonl in this folder holds an answer: measure one by `switchcost`, or name a file")
+    })
+}
