@@ -2,6 +2,7 @@
 //! cannot, such as a size, runs alone.
 
 use std::collections::{BTreeMap, HashSet};
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -443,6 +444,13 @@ impl Rounds {
         let kept = self.store.ensure_kept();
         if kept.is_ok() {
             console::say(format_args!("records: {}", self.store.path().display()));
+            if io::stderr().is_terminal() {
+                let path = self.store.path().to_string_lossy();
+                let path = console::shell_word(&path);
+                console::say(format_args!(
+                    "all of them: switchcost report {path} --full, or --html FILE for a page"
+                ));
+            }
         }
         if let Some(failure) = self.failure.take() {
             return Err(failure);

@@ -2,14 +2,14 @@
 
 use std::env;
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, anyhow, bail, ensure};
 
 use crate::system::console::{self, shell_line};
-use crate::system::{progress, tools};
+use crate::system::tools;
 
 /// Files that decide what is built: no documents, tests, scripts or results.
 const BUILT: &str =
@@ -112,11 +112,20 @@ impl Checkout {
         packages: &[&str],
     ) -> anyhow::Result<()> {
         let mut command = self.cargo();
-        command.args(["build", "--quiet", "--locked", "--profile", &self.profile]);
+        command.args(["build", "--locked", "--profile", &self.profile]);
+        // On a terminal cargo shows how far it is.
+        if !io::stderr().is_terminal() {
+            command.arg("--quiet");
+        }
         command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
         command.arg("--target-dir").arg(target);
         command.args(packages.iter().flat_map(|name| ["--package", name]));
-        build(&mut command, "the programs")
+        let of = if sources == self.folder {
+            String::new()
+        } else {
+            format!(" of {}", sources.display())
+        };
+        build(&mut command, &format!("the programs{of}"))
             .map_err(|why| anyhow!("cargo could not build the programs: {why}"))
     }
 
@@ -167,9 +176,10 @@ fn find_cargo() -> Option<PathBuf> {
 
 /// Runs a build, and says so on a terminal.
 fn build(command: &mut Command, what: &str) -> Result<(), String> {
-    progress::draw(&format!("bringing {what} up to date …"));
+    if io::stderr().is_terminal() {
+        console::say(format_args!("bringing {what} up to date …"));
+    }
     let status = command.status();
-    progress::draw("");
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(status.to_string()),
