@@ -391,7 +391,7 @@ impl Record {
     }
 
     /// CPUs that the process could use; those online if nothing tells.
-    fn cpu_count(&self) -> Option<usize> {
+    pub fn cpu_count(&self) -> Option<usize> {
         let machine = self.machine();
         let lists = [&self.cpus, &machine.affinity, &machine.cpus_online];
         let list = lists.into_iter().find_map(Option::as_ref)?;

@@ -77,9 +77,14 @@ pub enum Doubt {
     CacheLineMoved(f64, f64),
     /// Processes were left running: their names.
     LeftBehind(String),
+    /// Several chains were at work on more CPUs than anybody has checked; their number.
+    Unvalidated(usize),
     /// A file of the kernel's could not be read.
     Unreadable(&'static str),
 }
+
+/// CPUs on which figures of several chains were validated: docs/findings/cores.md.
+const VALIDATED: usize = 2;
 
 /// Share of a figure from which the generator's lateness is a doubt.
 const GENERATOR_LATE: f64 = 0.05;
@@ -206,6 +211,12 @@ impl fmt::Display for Doubt {
                 f,
                 "It, or a program beside it, left processes running, which were ended: {names}."
             ),
+            Doubt::Unvalidated(cpus) => {
+                write!(
+                    f,
+                    "Several chains at once are validated on {VALIDATED} CPUs, and here are {cpus}."
+                )
+            }
             Doubt::Unreadable(file) => {
                 write!(f, "{file} cannot be read: what it tells is unknown.")
             }
@@ -230,6 +241,7 @@ pub fn of_process(record: &Record) -> Vec<Doubt> {
         huge_pages(record),
         cache_line_moved(record),
         record.left_behind.clone().map(Doubt::LeftBehind),
+        unvalidated(record),
     ];
     all.into_iter().flatten().chain(unreadable(record)).collect()
 }
@@ -271,6 +283,11 @@ fn generator_late(record: &Record) -> Option<Doubt> {
     let late = record.extra.get("generator_late")?.p99 as f64;
     let share = late / record.iteration()?;
     (share > GENERATOR_LATE).then_some(Doubt::GeneratorLate(share))
+}
+
+fn unvalidated(record: &Record) -> Option<Doubt> {
+    let cpus = record.cpu_count().filter(|&cpus| cpus > VALIDATED && record.chains > 1);
+    cpus.map(Doubt::Unvalidated)
 }
 
 fn huge_pages(record: &Record) -> Option<Doubt> {
@@ -388,6 +405,16 @@ mod tests {
         assert_eq!(of_process(&under_load(500)), []);
         let doubts = of_process(&under_load(501));
         assert!(matches!(doubts[..], [Doubt::GeneratorLate(share)] if share > 0.05), "{doubts:?}");
+    }
+
+    #[test]
+    fn chains_on_more_cpus_than_were_checked_are_a_doubt() {
+        for (chains, cpus, is_doubt) in [(4, "0-1", false), (1, "0-7", false), (2, "0-7", true)] {
+            let mut record = testing::record("p", 1, &[10_000; 9]);
+            record.chains = chains;
+            record.cpus = Some(cpus.to_owned());
+            assert_eq!(of_process(&record).contains(&Doubt::Unvalidated(8)), is_doubt);
+        }
     }
 
     #[test]
