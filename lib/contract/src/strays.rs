@@ -1,7 +1,7 @@
 //! Processes that a child has left behind: this process becomes their parent, and ends them.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,11 +35,14 @@ pub fn adopt() -> nix::Result<()> {
     prctl::set_child_subreaper(true)
 }
 
-/// Children of this process, adopted ones among them.
+/// Children of this process, adopted ones among them; none where there is no /proc, which alone tells.
 pub fn children() -> io::Result<Vec<Child>> {
     let own = std::process::id() as i32;
-    let entries = fs::read_dir("/proc")?.flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let entries = match fs::read_dir("/proc") {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     // One may end while the folder is read.
     let texts = pids.filter_map(|pid| fs::read(format!("/proc/{pid}/stat")).ok());
     Ok(texts.filter_map(|text| parse(&String::from_utf8_lossy(&text), own)).collect())
