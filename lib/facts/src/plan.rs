@@ -7,6 +7,9 @@ use crate::Metric;
 /// Cases of a run, as its tables show them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
+    /// Question that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// Tables.
     pub sections: Vec<Section>,
     /// Cells of the tables, in their order; a process names its own by its place here.

@@ -12,6 +12,9 @@ use contract::message::Claim;
 use facts::{Metric, Record};
 use serde::Serialize;
 
+/// Wake-up interrupts or migrations a hop that are worth a word.
+pub const FEW: f64 = 0.02;
+
 /// Counted for each hop: means over the processes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {

@@ -238,6 +238,11 @@ impl<'a> Figures<'a> {
         self.neighbour(of, of.runs.versus())
     }
 
+    /// Figure that is subtracted from another.
+    pub fn baseline(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
+        self.neighbour(of, of.runs.baseline())
+    }
+
     /// True if a figure depends on the machine alone: a yardstick of the plan, or what others of its column
     /// are measured against.
     pub fn is_yardstick(&self, of: &Figure<'_>) -> bool {
@@ -279,8 +284,7 @@ impl<'a> Figures<'a> {
                 None => Outcome::Failed { reason: memory::no_slope(&runs.whole).to_owned() },
             };
         }
-        let less =
-            |of: &Figure<'_>| Some(of.runs.less(&self.neighbour(of, of.runs.baseline())?.runs));
+        let less = |of: &Figure<'_>| Some(of.runs.less(&self.baseline(of)?.runs));
         let nets = [less(of), self.versus(of).and_then(less)];
         match reading(runs, versus, nets) {
             Some(reading) => Outcome::Measured(Box::new(reading)),

@@ -92,6 +92,13 @@ impl Rounds {
         })
     }
 
+    /// The same, which answers this question.
+    #[must_use]
+    pub fn asking(mut self, question: Option<String>) -> Self {
+        Arc::make_mut(&mut self.header).plan.question = question;
+        self
+    }
+
     /// The same as a duel of these two sides; `margin` is the largest change that counts as none.
     #[must_use]
     pub fn between(mut self, sides: [String; 2], margin: f64) -> Self {

@@ -41,6 +41,8 @@ pub use table::{ProgramTable, ProgramTables, built_in_tables};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
+    /// Question that it answers: the title of its page.
+    pub question: Option<String>,
     /// Number of rounds; each case runs once in a round, in a fresh process.
     pub rounds: Option<u32>,
     /// Time for all rounds, in place of their number.
@@ -227,6 +229,9 @@ impl Plan {
         ensure!(!plan.sections.is_empty(), "there is no [[section]]");
         for (name, table) in &plan.programs {
             table.check(name)?;
+        }
+        if let Some(question) = &plan.question {
+            ensure_printable("the question", question)?;
         }
         let mut titles = HashSet::new();
         for section in &plan.sections {

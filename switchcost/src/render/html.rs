@@ -7,12 +7,15 @@ use std::time::{Duration, UNIX_EPOCH};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::json;
 
+use super::document::Section;
 use super::plot::{self, Plot};
-use super::{Grid, curves, doubts, loud_doubts, origin, tables};
+use super::tables::Shades;
+use super::{Grid, curves, doubts, loud_doubts, origin, tables, terms};
 use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 use crate::system::console::plain;
 use crate::views::answer::Answer;
+use crate::views::conclusion;
 use crate::views::tables::Tables;
 
 const CSS: &str = include_str!("page.css");
@@ -39,8 +42,9 @@ const READ: &str = "A task hands a token to the next: that is a hop. The process
 pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
     let answer = Answer::of(figures);
     let sections = sections(figures);
+    let title = title(figures);
     let body = html! { main {
-        (header(answer.as_ref(), figures))
+        (header(&title, answer.as_ref(), figures))
         nav aria-label="Contents" { ul {
             @for (index, (title, _)) in sections.iter().enumerate() {
                 li { a href={ "#part-" (index) } { (title) } }
@@ -54,11 +58,23 @@ pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
             }
         }
     } };
-    page(&body, "", "'none'", out)
+    page(&title, &body, "", "'none'", out)
+}
+
+/// The question of the plan, if all is of one.
+fn title(figures: &Figures<'_>) -> String {
+    let mut questions: Vec<&Option<String>> =
+        provenance::runs(figures.records).iter().map(|run| &run.plan.question).collect();
+    questions.dedup();
+    match questions[..] {
+        [Some(question)] => question.clone(),
+        _ => TITLE.to_owned(),
+    }
 }
 
 /// Writes a page around its body, with further styles. `scripts` names those that may run: `'none'`, or a hash.
 pub(super) fn page(
+    title: &str,
     body: &Markup,
     css: &str,
     scripts: &str,
@@ -72,7 +88,7 @@ pub(super) fn page(
                 meta http-equiv="Content-Security-Policy" content={ (POLICY) (scripts) };
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (TITLE) }
+                title { (title) }
                 style { (PreEscaped(plot::CSS)) (PreEscaped(CSS)) (PreEscaped(css)) }
             }
             body { (body) }
@@ -83,22 +99,24 @@ pub(super) fn page(
 }
 
 /// Doubts, the answer with its plot, and when it was measured.
-fn header(answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
+fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
     let started = figures.records.iter().map(|record| record.started).min();
     let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
     let doubts = answer.iter().flat_map(|answer| &answer.doubts).map(ToString::to_string);
     html! {
         header {
-            h1 { (TITLE) }
+            h1 { (title) }
+            @for line in conclusion::of(figures, answer) { p.lead { (line) } }
             @for doubt in loud_doubts(figures).into_iter().chain(doubts) {
                 p.banner role="alert" { (doubt) }
             }
             @if let Some(answer) = answer {
                 p.where { (answer.machine) }
-                (table(&super::answer::grid(answer), "The answer", false))
+                (table(&super::answer::grid(answer), "The answer", None))
                 @for line in &answer.matters { p { (line) } }
                 p { (answer.conditions) }
                 (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios."))
+                (figure(plot::times(figures, answer), "From the shortest to the longest, log scale."))
             } @else {
                 @for line in origin(figures) { p.where { (line) } }
             }
@@ -110,14 +128,18 @@ fn header(answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
 /// Titles and bodies of the folded parts.
 fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
     let shown = Tables::of(figures);
-    let tables =
-        shown.tables.iter().map(|table| (tables::section(table), plot::strip(table), STRIP));
+    let tables = shown
+        .tables
+        .iter()
+        .map(|table| (tables::section(table), tables::shades(table), plot::strip(table), STRIP));
     let curves =
-        shown.curves.iter().map(|curve| (curves::section(curve), plot::curve(curve), CURVE));
+        shown.curves.iter().map(|curve| (curves::section(curve), None, plot::curve(curve), CURVE));
     let mut sections = Vec::new();
-    for (section, plot, caption) in tables.chain(curves) {
+    for (section, shades, plot, caption) in tables.chain(curves) {
         let body = html! {
-            (table(&section.grid, &section.title, section.grid.head.len() > 3))
+            (table(&section.grid, &section.title, shades.as_ref()))
+            @if shades.is_some() { p.where { "The darker, the longer (log scale)." } }
+            (terms(&section))
             (figure(plot, caption))
             (list(section.lines))
         };
@@ -137,10 +159,27 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
     sections
 }
 
-/// A table that scrolls by itself if it is too wide; one that is `wide` keeps its names in sight.
-fn table(grid: &Grid, title: &str, wide: bool) -> Markup {
+/// What the words of a section mean.
+fn terms(section: &Section) -> Markup {
+    let names = section.grid.body.iter().filter_map(|line| line.first());
+    let words = [&section.title].into_iter().chain(&section.grid.head).chain(names);
+    let terms = terms::of(&words.map(String::as_str).collect::<Vec<_>>().join(" "));
+    html! { @if !terms.is_empty() {
+        p.terms { @for (index, (term, meaning)) in terms.iter().enumerate() {
+            @if index > 0 { " · " } dfn { (term) } ": " (meaning)
+        } "." }
+    } }
+}
+
+/// A table that scrolls by itself if it is too wide, and then shows that it does; one of many columns keeps its
+/// names in sight. `shades` are those of its rows.
+fn table(grid: &Grid, title: &str, shades: Option<&Shades<'_>>) -> Markup {
+    let shade = |name: &str, column: usize| {
+        let share = (*shades?.get(name)?.get(column)?)?;
+        Some(format!("--shade:{:.0}%", 55.0 * share))
+    };
     html! {
-        div.scroll.wide[wide] tabindex="0" role="region" aria-label=(title) {
+        div.scroll.wide[grid.head.len() > 3] tabindex="0" role="region" aria-label=(title) {
             table {
                 thead { tr {
                     @for head in &grid.head {
@@ -150,7 +189,9 @@ fn table(grid: &Grid, title: &str, wide: bool) -> Markup {
                 tbody { @for line in &grid.body { @if let Some((name, cells)) = line.split_first() {
                     tr.derived[name.starts_with(' ')] {
                         th scope="row" { (name.trim_start()) }
-                        @for cell in cells { td { (cell) } }
+                        @for (column, cell) in cells.iter().enumerate() {
+                            td style=[shade(name, column)] { (cell) }
+                        }
                     }
                 } } }
             }

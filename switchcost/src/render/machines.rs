@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use facts::Metric;
 use maud::{Markup, PreEscaped, html};
 
 use super::html::{TITLE, list, page};
 use super::plot::{Plot, SERIES, Strips};
-use crate::figures::number::{number, range};
+use crate::figures::number::number;
 use crate::views::answer::AnswerRow;
+use crate::views::conclusion;
 use crate::views::fleet::{Fleet, Machine};
 
 const CSS: &str = include_str!("machines.css");
@@ -39,7 +39,7 @@ pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
     let body = html! {
         main.machines {
             h1 { (TITLE) }
-            p.lead { (conclusion(fleet)) }
+            p.lead { (conclusion::of_answers("On these machines", fleet.rows.iter().flatten().flatten())) }
             p { (READ) }
             div.key { (Plot::key(&SERIES).inline()) }
             (sorting(&questions))
@@ -68,37 +68,12 @@ pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
         }
         script { (PreEscaped(SCRIPT)) }
     };
-    page(&body, CSS, SCRIPT_HASH, out)
+    page(TITLE, &body, CSS, SCRIPT_HASH, out)
 }
 
 fn question(rows: &[Option<AnswerRow>]) -> Option<Question<'_>> {
     let known: Vec<&AnswerRow> = rows.iter().flatten().collect();
     Some(Question { name: &known.first()?.name, rows, strips: Strips::of(&known) })
-}
-
-/// What is paid for, in the order of the answer.
-const KINDS: [&str; 3] = ["to switch to", "to create", "to keep in memory"];
-
-fn of_kind(metric: &Metric) -> &'static str {
-    match metric {
-        Metric::Hop => KINDS[0],
-        metric if metric.is_slope() => KINDS[2],
-        _ => KINDS[1],
-    }
-}
-
-/// The range of the ratios of each kind, over all machines.
-fn conclusion(fleet: &Fleet) -> String {
-    let parts = KINDS.iter().filter_map(|kind| {
-        let rows =
-            fleet.rows.iter().flatten().flatten().filter(|row| of_kind(&row.metric) == *kind);
-        let ratios = rows.map(|row| [row.ratio.value; 2]);
-        let extremes = ratios.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
-        Some(format!("{} times {kind}", range(extremes, number)))
-    });
-    let parts: Vec<String> = parts.collect();
-    let multiples = parts.join(", ").replacen("times", "times as much as an async task", 1);
-    format!("On these machines an OS thread costs {multiples}.")
 }
 
 /// Keys to sort by, shown once the script runs.

@@ -7,6 +7,7 @@ use crate::figures::doubt::{self, Doubt};
 use crate::figures::number::percent;
 use crate::figures::{Figures, provenance};
 use crate::system::console::plain;
+use crate::views::conclusion;
 use crate::views::tables::Tables;
 
 pub mod answer;
@@ -29,6 +30,7 @@ pub(crate) mod service;
 pub(crate) mod shared;
 pub mod stat;
 mod tables;
+mod terms;
 
 pub use csv::csv;
 pub use document::Document;
@@ -41,10 +43,12 @@ const ABSENT: &str = "-";
 
 /// Figures in full.
 pub fn document(figures: &Figures<'_>) -> Document {
-    let Tables { tables, curves } = Tables::of(figures);
-    let tables = tables.iter().map(tables::section);
+    let shown = Tables::of(figures);
     let mut head: Vec<String> = loud_doubts(figures);
+    head.extend(conclusion::parts(figures, &shown));
     head.extend(origin(figures));
+    let Tables { tables, curves } = shown;
+    let tables = tables.iter().map(tables::section);
     Document {
         head,
         sections: tables.chain(curves.iter().map(curves::section)).collect(),

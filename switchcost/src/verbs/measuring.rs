@@ -158,6 +158,7 @@ pub(super) fn run_plan(
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
+        .asking(plan.question.clone())
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
     let (cases, absent) = placement::place_cases(cases)?;

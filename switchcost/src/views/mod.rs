@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod compare;
+pub(crate) mod conclusion;
 pub mod duel;
 pub(crate) mod estimate;
 pub mod fleet;

@@ -41,7 +41,7 @@ const RUN: Fields = &[
     ("machine.rlimits.address_space", "soft hard"),
     ("machine.pressure", "cpu memory io"),
     ("build", "rustc profile target package_version git_revision dirty tokio"),
-    ("plan", "sections cases"),
+    ("plan", "question sections cases"),
     ("plan.sections", "title metric also"),
     ("plan.sections.also", "name metric"),
     ("plan.cases", "section row column baseline versus answer yardstick everyday over"),

@@ -14,7 +14,7 @@ mod rows;
 mod strips;
 
 pub(super) use chart::curve;
-pub(super) use rows::{answer, strip};
+pub(super) use rows::{answer, strip, times};
 pub(super) use strips::{SERIES, Strips};
 
 use axis::Axis;
@@ -153,7 +153,8 @@ pub fn answer_file(of: &Answer) -> String {
 pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, String)> {
     let Tables { tables, curves } = Tables::of(figures);
     let plots = tables.iter().filter_map(strip).chain(curves.iter().filter_map(curve));
-    let named = plots.map(|plot| (slug(&plot.title), plot.file()));
+    let times = answer.and_then(|answer| times(figures, answer));
+    let named = times.into_iter().chain(plots).map(|plot| (slug(&plot.title), plot.file()));
     let answer = answer.map(|answer| ("answer".to_owned(), answer_file(answer)));
     let mut files: Vec<(String, String)> = Vec::new();
     for (slug, svg) in answer.into_iter().chain(named) {

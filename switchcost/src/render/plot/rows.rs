@@ -1,9 +1,11 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
-use super::Plot;
+use facts::Quantity;
+
 use super::axis::Axis;
-use crate::figures::Reading;
+use super::{Plot, color};
 use crate::figures::number::{number, short};
+use crate::figures::{Figures, Reading};
 use crate::views::answer::{Answer, AnswerRow};
 use crate::views::tables::Table;
 
@@ -47,6 +49,36 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     }
     plot.foot(&axis, place, top, "thread ÷ task");
     plot
+}
+
+/// Times from the shortest to the longest on one scale: everyday work, tasks and threads; `None` if there is no
+/// such work to set them against.
+pub(in crate::render) fn times(figures: &Figures<'_>, answer: &Answer) -> Option<Plot> {
+    let work = figures.iter().filter(|figure| figure.runs.place.case.everyday);
+    let work = work.filter_map(|f| Some((f.key.name(), 2, f.reading()?.mean.value)));
+    let mut times: Vec<(String, usize, f64)> = work.collect();
+    if times.is_empty() {
+        return None;
+    }
+    for row in answer.rows.iter().filter(|row| row.metric.quantity() == Quantity::Time) {
+        times.push((format!("task: {}", row.name), 0, row.task.value));
+        times.push((format!("thread: {}", row.name), 1, row.thread.value));
+    }
+    times.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let axis = Axis::costs(times.iter().map(|(.., time)| *time), Quantity::Time);
+    let place = |value: f64| 0.015 + 0.97 * axis.place(value);
+    let mut plot = Plot::new("How long things take");
+    plot.legend(["async task", "OS thread", "everyday work"].into_iter());
+    let top = plot.height;
+    for (name, series, time) in &times {
+        let y = plot.row(name, &short(Quantity::Time, *time)) - 8;
+        plot.line((place(0.0), y), (place(*time), y), &format!("line {}", color(*series)));
+        plot.mark((place(*time), y), *series);
+        plot.height -= 12;
+    }
+    plot.height += 4;
+    plot.foot(&axis, place, top, "time");
+    Some(plot)
 }
 
 /// Interval of a row's ratio, or the ratio alone.

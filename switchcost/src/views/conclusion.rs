@@ -1,0 +1,112 @@
+//! What figures come to, in a sentence or two.
+
+use facts::{Metric, Quantity};
+
+use super::answer::{Answer, AnswerRow};
+use super::tables::{Table, TableRow, Tables};
+use crate::figures::evidence::FEW;
+use crate::figures::number::{capitalised, number, range, short};
+use crate::figures::{Figure, Figures};
+
+/// What is paid for, in the order of the answer.
+const KINDS: [&str; 3] = ["to switch to", "to create", "to keep in memory"];
+
+fn of_kind(metric: &Metric) -> &'static str {
+    match metric {
+        Metric::Hop => KINDS[0],
+        metric if metric.is_slope() => KINDS[2],
+        _ => KINDS[1],
+    }
+}
+
+/// Conclusion of figures: that of their answer, the parts of a hop, or how far apart the first figures are.
+pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> {
+    if let Some(answer) = answer {
+        return vec![of_answers("On this machine", answer.rows.iter())];
+    }
+    let tables = Tables::of(figures);
+    let parts = parts(figures, &tables);
+    if parts.is_empty() { spread(&tables).into_iter().collect() } else { parts }
+}
+
+/// The range of the ratios of each kind, over all rows.
+pub(crate) fn of_answers<'a>(
+    place: &str,
+    rows: impl Iterator<Item = &'a AnswerRow> + Clone,
+) -> String {
+    let parts = KINDS.iter().filter_map(|kind| {
+        let rows = rows.clone().filter(|row| of_kind(&row.metric) == *kind);
+        let ratios = rows.map(|row| [row.ratio.value; 2]);
+        let extremes = ratios.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+        Some(format!("{} times {kind}", range(extremes, number)))
+    });
+    let parts: Vec<String> = parts.collect();
+    let multiples = parts.join(", ").replacen("times", "times as much as an async task", 1);
+    format!("{place} an OS thread costs {multiples}.")
+}
+
+/// What a hop is made of, for each row that has its I/O as a baseline: the I/O, the switch on one CPU, and
+/// what it takes more where the kernel chooses the CPUs.
+pub(crate) fn parts(figures: &Figures<'_>, tables: &Tables<'_>) -> Vec<String> {
+    let hops = tables.tables.iter().filter(|table| *table.metric == Metric::Hop);
+    hops.flat_map(|table| &table.rows).filter_map(|row| parts_of(figures, row)).collect()
+}
+
+fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
+    let own = || row.cells.iter().flatten().filter(|figure| !figure.runs.is_further());
+    let mean = |figure: &Figure<'_>| Some(figure.reading()?.mean.value);
+    let pinned = own().find(|figure| figure.runs.is_pinned())?;
+    let free = own().find(|figure| !figure.runs.is_pinned())?;
+    let wakeups = free.reading()?.evidence.as_ref().and_then(|evidence| evidence.wakeups);
+    let crosses = wakeups.is_some_and(|count| count >= FEW);
+    let (io, pinned, free) = (mean(figures.baseline(pinned)?)?, mean(pinned)?, mean(free)?);
+    let (total, name) = if free > pinned { (free, "") } else { (pinned, ", on one CPU") };
+    let whole = short(Quantity::Time, total);
+    let unit = total / whole.split_once(' ')?.0.parse::<f64>().ok()?;
+    let more = if crosses { "crossing CPUs" } else { "more if unpinned" };
+    let parts = [(io, "I/O"), (pinned - io, "switch"), (total - pinned, more)];
+    let parts = parts.iter().filter(|(part, _)| *part > 0.0);
+    let parts = parts.map(|(part, what)| format!("{} {what}", number(part / unit)));
+    let parts = parts.collect::<Vec<_>>().join(" + ");
+    Some(format!("{}{name}: a hop of {whole} = {parts}.", capitalised(row.name)))
+}
+
+/// The least and the greatest figure of the first table, or of the last point of the first curve at which all
+/// were measured.
+fn spread(tables: &Tables<'_>) -> Option<String> {
+    let (metric, at, figures) = match (tables.tables.first(), tables.curves.first()) {
+        (Some(table), _) => (table.metric, String::new(), of_table(table)),
+        (None, curve) => {
+            let curve = curve?;
+            let (x, _) = curve.series.first()?.points.iter().rfind(|(x, _)| {
+                curve.series.iter().all(|series| series.measured().iter().any(|(at, _)| at == x))
+            })?;
+            let point = |figure: &Figure<'_>| figure.key.x == Some(*x);
+            let series = curve.series.iter().filter_map(|series| {
+                let (_, figure) = series.points.iter().find(|(_, figure)| point(figure))?;
+                Some((series.name.clone(), figure.reading()?.mean.value))
+            });
+            (curve.metric, format!(" at {} {x}", curve.over), series.collect())
+        }
+    };
+    let least = figures.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let most = figures.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    if figures.len() < 2 || least.1 <= 0.0 {
+        return None;
+    }
+    let [low, high] =
+        [least, most].map(|(name, value)| format!("{} ({name})", short(metric.quantity(), *value)));
+    let times = number(most.1 / least.1);
+    let what = capitalised(&metric.label());
+    Some(format!("{what}{at}: from {low} to {high}, {times} times as much."))
+}
+
+/// The section's own figures, with their names.
+fn of_table(table: &Table<'_>) -> Vec<(String, f64)> {
+    let own = table.figures().filter(|figure| !figure.runs.is_further());
+    let value = |figure: &Figure<'_>| match figure.slopes() {
+        Some(slopes) => Some(slopes.headline().line.slope.estimate),
+        None => Some(figure.reading()?.mean.value),
+    };
+    own.filter_map(|figure| Some((figure.key.name(), value(figure)?))).collect()
+}
