@@ -11,20 +11,14 @@ use switchcost::render;
 use switchcost::views::limits::{self, Asked, LimitRow, LimitsReport};
 use tempfile::TempDir;
 
+use crate::properties::unpacked;
+
 const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
 /// A system, unpacked from one text: `=== path` before each file.
 fn system(name: &str) -> TempDir {
     let path = format!("{}/tests/fixtures/systems/{name}.txt", env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(path).unwrap();
-    let root = tempfile::tempdir().unwrap();
-    for part in text.split("=== ").skip(1) {
-        let (path, text) = part.split_once('\n').unwrap();
-        let path = root.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    root
+    unpacked(&fs::read(path).unwrap())
 }
 
 fn asked() -> Vec<Asked> {

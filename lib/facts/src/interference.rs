@@ -1,6 +1,7 @@
 //! Totals of what the rest of the system does.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +74,11 @@ pub struct CpuTime {
 
 /// Times of the CPUs that are online, by their number; none if the system does not tell.
 pub fn cpu_times() -> BTreeMap<u32, CpuTime> {
-    let text = Source::system().read("/proc/stat").unwrap_or_default();
+    cpu_times_of(&Source::system())
+}
+
+fn cpu_times_of(source: &Source) -> BTreeMap<u32, CpuTime> {
+    let text = source.read("/proc/stat").unwrap_or_default();
     times(&text, NANOS / procfs::ticks_per_second())
 }
 
@@ -88,8 +93,8 @@ fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
         let [user, nice, system, idle, iowait, irq, softirq, stolen, ..] = ns[..] else {
             return None;
         };
-        let busy = user + nice + system + irq + softirq;
-        Some((cpu.parse().ok()?, CpuTime { busy, idle: idle + iowait, stolen }))
+        let busy = [user, nice, system, irq, softirq].into_iter().fold(0, u64::saturating_add);
+        Some((cpu.parse().ok()?, CpuTime { busy, idle: idle.saturating_add(iowait), stolen }))
     };
     text.lines().filter_map(of_line).collect()
 }
@@ -97,23 +102,37 @@ fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
 /// Totals since the system booted, those of the CPUs over all that are online. Subtract those read before
 /// with [`Interference::since`].
 pub fn totals() -> Interference {
-    let (source, cpus) = (Source::system(), cpu_times());
+    totals_of(&Source::system())
+}
+
+/// The same, of the files below a root folder.
+pub fn totals_under(root: &Path) -> Interference {
+    totals_of(&Source::new(root))
+}
+
+fn totals_of(source: &Source) -> Interference {
+    let cpus = cpu_times_of(source);
     let is_known = !cpus.is_empty();
-    let waited = |resource| pressure::<u64>(&source, resource, "total=")?.checked_mul(1000);
+    let sum = |time: fn(&CpuTime) -> u64| cpus.values().map(time).fold(0, u64::saturating_add);
+    let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
     Interference {
-        steal: is_known.then(|| cpus.values().map(|cpu| cpu.stolen).sum()),
-        idle: is_known.then(|| cpus.values().map(|cpu| cpu.idle).sum()),
-        throttled: throttled(&source),
+        steal: is_known.then(|| sum(|cpu| cpu.stolen)),
+        idle: is_known.then(|| sum(|cpu| cpu.idle)),
+        throttled: throttled(source),
         cpu_pressure: waited("cpu"),
         memory_pressure: waited("memory"),
         io_pressure: waited("io"),
-        ..interrupts()
+        ..interrupts_of(source)
     }
 }
 
 /// Interrupts between CPUs so far, alone: what [`totals`] tells takes as long as a slice of some programs.
 pub fn interrupts() -> Interference {
-    let interrupts = Source::system().read("/proc/interrupts").unwrap_or_default();
+    interrupts_of(&Source::system())
+}
+
+fn interrupts_of(source: &Source) -> Interference {
+    let interrupts = source.read("/proc/interrupts").unwrap_or_default();
     Interference {
         // By their description: RES and CAL on x86, IPI0 and IPI1 on arm64 and RISC-V. A wake-up on
         // an idle CPU counts under the second if the scheduler queues it there (ttwu_queue_wakelist,

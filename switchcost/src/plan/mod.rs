@@ -28,7 +28,7 @@ pub mod setting;
 pub mod side;
 pub mod sweep;
 mod table;
-pub(crate) mod values;
+pub mod values;
 
 pub use built_in::{BUILT_IN, BuiltIn};
 use check::ensure_printable;

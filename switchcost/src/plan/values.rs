@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A share such as `2%`, `0.5%` or `2`, all in per cent, from 0 up.
-pub(crate) fn percent(text: &str) -> Result<f64, String> {
+pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value / 100.0),
@@ -15,7 +15,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 const LONGEST: Duration = Duration::from_secs(10_000 * 24 * 3600);
 
 /// A span of time such as `90s` or `2m`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(span) if span <= LONGEST => Ok(span),
         Ok(_) => Err(format!("'{text}' is too long: 10000days at most")),
@@ -24,7 +24,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A span of time that is not nothing.
-pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
+pub fn time_limit(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("no time is too little: write a span such as 10m".to_owned()),
         span => Ok(span),

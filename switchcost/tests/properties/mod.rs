@@ -1,28 +1,33 @@
-//! Properties of everything that parses: no input makes it panic, and what is written is read back
-//! as it was.
+//! Properties of everything that parses: no input makes it panic or take more memory than a multiple of its
+//! length, and what is printed is read back as it was.
 //!
 //! The inputs are drawn from a fixed seed, so that a change is judged by the same ones on every
-//! machine; `PROPTEST_RNG_SEED=N` and `PROPTEST_CASES=N` draw others, and more of them. A failing
-//! input is not kept in a file of seeds, which would mean another input after any change of its
-//! strategy: it belongs in an ordinary test, as text.
+//! machine; `PROPTEST_RNG_SEED=N` and `PROPTEST_CASES=N` draw others, and more of them, and `fuzz/` searches
+//! for further ones. A failing input is not kept in a file of seeds, which would mean another input after any
+//! change of its strategy: it belongs in an ordinary test, as text.
 
-/// Flags: lists of CPUs, sizes, ranges, and quantities as people read them.
-mod flags;
-/// Files of the kernel.
-mod kernel;
-/// Plans.
-mod plans;
-use proptest::test_runner::{Config, RngSeed};
+use std::fs;
+
+use contract::units::{self, Bytes, Nanos};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use switchcost::plan::BUILT_IN;
+
+mod invariants;
+mod memory;
+mod mutation;
+
+use memory::bounded;
+use mutation::mutated;
+
+pub(crate) use invariants::unpacked;
 
 /// So many inputs, always the same ones unless the environment asks for others.
-fn inputs(cases: u32) -> Config {
-    let of_environment = Config::default();
+fn inputs(cases: u32) -> ProptestConfig {
+    let of_environment = ProptestConfig::default();
     let is_set = |name: &str| std::env::var_os(name).is_some();
-    Config {
-        cases: match is_set("PROPTEST_CASES") {
-            true => of_environment.cases,
-            false => cases,
-        },
+    ProptestConfig {
+        cases: if is_set("PROPTEST_CASES") { of_environment.cases } else { cases },
         rng_seed: match is_set("PROPTEST_RNG_SEED") {
             true => of_environment.rng_seed,
             false => RngSeed::Fixed(20_240_229),
@@ -33,15 +38,119 @@ fn inputs(cases: u32) -> Config {
 }
 
 /// Numbers at which arithmetic goes wrong, among those at which it does not.
-fn number() -> impl proptest::strategy::Strategy<Value = u64> {
-    use proptest::prelude::*;
-    prop_oneof![
-        any::<u64>(),
-        0..20_u64,
-        Just(u64::MAX),
-        Just(u64::MAX - 1),
-        Just(1 << 63),
-        Just(u64::from(u32::MAX)),
-        Just(1 << 53),
-    ]
+fn number() -> impl Strategy<Value = u64> {
+    let wrong = [u64::MAX, u64::MAX - 1, 1 << 63, u64::from(u32::MAX), 1 << 53];
+    prop_oneof![any::<u64>(), 0..20_u64, prop::sample::select(wrong.to_vec())]
+}
+
+fn fixture(name: &str) -> String {
+    let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(path).unwrap()
+}
+
+/// A header with processes of several of its cases.
+fn records() -> Vec<String> {
+    let text = fixture("plan.jsonl");
+    let lines: Vec<&str> = text.lines().collect();
+    let some = |step: usize| lines[1..].iter().step_by(step).fold(lines[0].to_owned(), |all, l| all + "\n" + l);
+    vec![lines[..2].join("\n"), some(5), some(11)]
+}
+
+const SYSTEMS: [&str; 7] = [
+    "kernels/4.19-cgroup-v1.txt",
+    "kernels/5.10-hidepid.txt",
+    "kernels/6.1-arm64.txt",
+    "kernels/6.1-hybrid.txt",
+    "systems/debian.txt",
+    "systems/docker.txt",
+    "systems/kubernetes.txt",
+];
+
+const FLAGS: [&str; 12] = [
+    "0-3,7", "2", "16MiB", "4096", "1..1000", "100", "hop", "extra.to_end.p99", "5 %", "90s", "1.5ms",
+    "thread-brigade --tasks 20",
+];
+
+const SETTINGS: [&str; 6] = [
+    "MALLOC_ARENA_MAX=2", "cpus=0-1", "policy=batch", "slack=1us", "wrap='nice -n 5'", "seccomp=docker",
+];
+
+const DESCRIPTION: &str = r#""contract":1,"program":"p","version":"0.2.0","tasks":2,"bytes":1,"hops":3,"claim":"kernel-switch","passes":[{"name":"main","settle":3}],"needs":{"descriptors":{"fixed":18,"each":2},"bytes":{"fixed":4194306,"each":49153}}}"#;
+
+/// Lines of both sides of the contract.
+fn lines() -> Vec<String> {
+    let others = [
+        r#"{"at":"ran","samples_ns":[17533,17563],"usage":{"user_ns":20000,"system_ns":20000,"voluntary_switches":4,"involuntary_switches":4,"minor_faults":0,"major_faults":0}}"#,
+        r#"{"at":"held","pids":[7621]}"#,
+        r#"{"at":"ended","teardown_ns":176530}"#,
+        "run 20 main",
+        "hold",
+    ];
+    let ready = format!(r#"{{"at":"ready","pids":[7621],"setup_ns":227,"first_ns":876,{DESCRIPTION}"#);
+    let described = format!("{{{DESCRIPTION}");
+    [ready, described].into_iter().chain(others.map(str::to_owned)).collect()
+}
+
+proptest! {
+    #![proptest_config(inputs(96))]
+
+    #[test]
+    fn records_are_read(file in mutated(records())) {
+        bounded(&file, |file| invariants::records(file));
+    }
+
+    #[test]
+    fn kernels_are_read(files in mutated(SYSTEMS.map(fixture))) {
+        bounded(&files, |files| invariants::system(files));
+    }
+}
+
+proptest! {
+    #![proptest_config(inputs(256))]
+
+    #[test]
+    fn plans_are_read(plan in mutated(BUILT_IN.iter().map(|plan| plan.text))) {
+        bounded(&*String::from_utf8_lossy(&plan), invariants::plan);
+    }
+}
+
+proptest! {
+    #![proptest_config(inputs(1024))]
+
+    #[test]
+    fn flags_are_read(flag in mutated(FLAGS), text in "\\PC*") {
+        bounded(&*String::from_utf8_lossy(&flag), invariants::flag);
+        bounded(&*text, invariants::flag);
+    }
+
+    #[test]
+    fn settings_are_read(change in mutated(SETTINGS), text in "\\PC*") {
+        bounded(&*String::from_utf8_lossy(&change), invariants::setting);
+        bounded(&*text, invariants::setting);
+    }
+
+    #[test]
+    fn the_contract_is_read(line in mutated(lines())) {
+        bounded(&line, |line| invariants::contract(line));
+    }
+
+    #[test]
+    fn quantities_print_whatever_they_are(value in any::<f64>(), other in any::<f64>(), bytes in number()) {
+        let texts = [
+            Nanos(value).to_string(),
+            format!("{:>12.3}", Nanos(value)),
+            Nanos(value).like(other),
+            units::bytes(value),
+            units::bytes_like(value, other),
+            Bytes(bytes).to_string(),
+        ];
+        prop_assert!(texts.iter().all(|text| !text.is_empty()));
+    }
+
+    #[test]
+    fn a_size_in_units_is_that_many_bytes(count in 0..1_u64 << 20, unit in 0..5_usize) {
+        let names = ["", "k", "MiB", "G", "tib"];
+        let read: Bytes = format!("{count}{}", names[unit]).parse().unwrap();
+        prop_assert_eq!(read.0, count << (10 * unit));
+    }
 }
