@@ -42,7 +42,8 @@ pub fn children() -> io::Result<Vec<Child>> {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let pids =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     // One may end while the folder is read.
     let texts = pids.filter_map(|pid| fs::read(format!("/proc/{pid}/stat")).ok());
     Ok(texts.filter_map(|text| parse(&String::from_utf8_lossy(&text), own)).collect())

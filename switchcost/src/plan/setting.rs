@@ -125,10 +125,16 @@ impl FromStr for Change {
             "wrap" => words().map(Change::Wrap),
             "seccomp" if value == "docker" => Ok(Change::Seccomp),
             "seccomp" => Err("seccomp=docker is the only filter".to_owned()),
-            "" => Err(usage.to_owned()),
+            _ if !is_variable(name) => Err(usage.to_owned()),
             _ => Ok(Change::Env(name.to_owned(), value.to_owned())),
         }
     }
+}
+
+/// True if a shell can assign to a variable of this name.
+fn is_variable(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
 }
 
 impl fmt::Display for Change {

@@ -33,7 +33,7 @@ fn reads_as_it_prints<T: Serialize + DeserializeOwned + PartialEq + Debug>(thing
 }
 
 /// A file of records: its lines are read as they print, and everything can be made of them.
-pub fn records(file: &[u8]) {
+pub(crate) fn records(file: &[u8]) {
     let Ok(contents) = store::parse(file) else { return };
     contents.runs.iter().for_each(|run| reads_as_it_prints(&**run));
     contents.records.iter().for_each(|record| reads_as_it_prints(&record.process));
@@ -52,7 +52,7 @@ pub fn records(file: &[u8]) {
 }
 
 /// A plan: its cases can be listed, and are of rounds and printable names.
-pub fn plan(text: &str) {
+pub(crate) fn plan(text: &str) {
     let Ok(plan) = Plan::parse(text) else { return };
     for (quick, plan) in [(false, plan.clone()), (true, plan.quickened())] {
         for case in plan.cases(quick) {
@@ -66,7 +66,7 @@ pub fn plan(text: &str) {
 }
 
 /// The value of a flag, whichever: it is refused, or in its bounds and read as it prints.
-pub fn flag(text: &str) {
+pub(crate) fn flag(text: &str) {
     if let Ok(cpus) = text.parse::<Cpus>() {
         assert!(!cpus.list().is_empty() && cpus.list().is_sorted_by(|a, b| a < b));
         assert_eq!(cpus.to_string().parse(), Ok(cpus));
@@ -85,7 +85,10 @@ pub fn flag(text: &str) {
     }
     if let Ok(share) = values::percent(text) {
         assert!(share.is_finite() && share >= 0.0);
-        assert_eq!(values::percent(&format!("{:?}", share * 100.0)).is_ok(), (share * 100.0).is_finite());
+        assert_eq!(
+            values::percent(&format!("{:?}", share * 100.0)).is_ok(),
+            (share * 100.0).is_finite()
+        );
     }
     if let Ok(span) = values::time_limit(text) {
         assert_eq!(values::duration(&format!("{}ns", span.as_nanos())), Ok(span));
@@ -99,7 +102,7 @@ pub fn flag(text: &str) {
 }
 
 /// A part of a setting: a shell reads it as one word, and it is read as it prints.
-pub fn setting(text: &str) {
+pub(crate) fn setting(text: &str) {
     let Ok(change) = text.parse::<Change>() else { return };
     let printed = change.to_string();
     let words = shlex::split(&printed).unwrap_or_default();
@@ -108,7 +111,7 @@ pub fn setting(text: &str) {
 }
 
 /// A line of the contract, of either side.
-pub fn contract(line: &[u8]) {
+pub(crate) fn contract(line: &[u8]) {
     if let Ok(answer) = serde_json::from_slice::<Answer>(line) {
         reads_as_it_prints(&answer);
     }
@@ -124,7 +127,7 @@ pub fn contract(line: &[u8]) {
 }
 
 /// A system, unpacked from one text: `=== path` before each file. What cannot be a file there is left out.
-pub fn unpacked(text: &[u8]) -> TempDir {
+pub(crate) fn unpacked(text: &[u8]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let made = |path: &[u8]| {
         let path = String::from_utf8_lossy(path.trim_ascii()).into_owned();
@@ -145,7 +148,7 @@ pub fn unpacked(text: &[u8]) -> TempDir {
 }
 
 /// The files of a kernel: what is read from them is printed and read again, and adds up.
-pub fn system(text: &[u8]) {
+pub(crate) fn system(text: &[u8]) {
     let root = unpacked(text);
     let machine = machine::read_under(root.path());
     reads_as_it_prints(&machine);

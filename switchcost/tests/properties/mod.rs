@@ -52,7 +52,9 @@ fn fixture(name: &str) -> String {
 fn records() -> Vec<String> {
     let text = fixture("plan.jsonl");
     let lines: Vec<&str> = text.lines().collect();
-    let some = |step: usize| lines[1..].iter().step_by(step).fold(lines[0].to_owned(), |all, l| all + "\n" + l);
+    let some = |step: usize| {
+        lines[1..].iter().step_by(step).fold(lines[0].to_owned(), |all, l| all + "\n" + l)
+    };
     vec![lines[..2].join("\n"), some(5), some(11)]
 }
 
@@ -67,12 +69,27 @@ const SYSTEMS: [&str; 7] = [
 ];
 
 const FLAGS: [&str; 12] = [
-    "0-3,7", "2", "16MiB", "4096", "1..1000", "100", "hop", "extra.to_end.p99", "5 %", "90s", "1.5ms",
+    "0-3,7",
+    "2",
+    "16MiB",
+    "4096",
+    "1..1000",
+    "100",
+    "hop",
+    "extra.to_end.p99",
+    "5 %",
+    "90s",
+    "1.5ms",
     "thread-brigade --tasks 20",
 ];
 
 const SETTINGS: [&str; 6] = [
-    "MALLOC_ARENA_MAX=2", "cpus=0-1", "policy=batch", "slack=1us", "wrap='nice -n 5'", "seccomp=docker",
+    "MALLOC_ARENA_MAX=2",
+    "cpus=0-1",
+    "policy=batch",
+    "slack=1us",
+    "wrap='nice -n 5'",
+    "seccomp=docker",
 ];
 
 const DESCRIPTION: &str = r#""contract":1,"program":"p","version":"0.2.0","tasks":2,"bytes":1,"hops":3,"claim":"kernel-switch","passes":[{"name":"main","settle":3}],"needs":{"descriptors":{"fixed":18,"each":2},"bytes":{"fixed":4194306,"each":49153}}}"#;
@@ -86,7 +103,8 @@ fn lines() -> Vec<String> {
         "run 20 main",
         "hold",
     ];
-    let ready = format!(r#"{{"at":"ready","pids":[7621],"setup_ns":227,"first_ns":876,{DESCRIPTION}"#);
+    let ready =
+        format!(r#"{{"at":"ready","pids":[7621],"setup_ns":227,"first_ns":876,{DESCRIPTION}"#);
     let described = format!("{{{DESCRIPTION}");
     [ready, described].into_iter().chain(others.map(str::to_owned)).collect()
 }

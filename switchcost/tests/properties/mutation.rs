@@ -66,12 +66,11 @@ fn changed(text: Vec<u8>, (part, at, change): &(Part, Index, Change)) -> Vec<u8>
             [old, end].concat().repeat(*times)
         }
         Change::Replace(new) => new.clone(),
-        Change::Nest(depth) => {
-            [&b"[".repeat(*depth)[..], old, &b"]".repeat(*depth)].concat()
-        }
+        Change::Nest(depth) => [&b"[".repeat(*depth)[..], old, &b"]".repeat(*depth)].concat(),
         Change::Swap(other) => {
             let there = parts[other.index(parts.len())].clone();
-            let [first, second] = if here.start <= there.start { [here, there] } else { [there, here] };
+            let [first, second] =
+                if here.start <= there.start { [here, there] } else { [there, here] };
             if first == second {
                 return text;
             }
@@ -86,9 +85,34 @@ fn changed(text: Vec<u8>, (part, at, change): &(Part, Index, Change)) -> Vec<u8>
 /// Words at which readers go wrong.
 fn word() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![
-        "", "0", "-0", "-1", "NaN", "inf", "1e999", "1e19", "0.1", "0x10", "null", "true", "max",
-        "unlimited", "\"", "\\", "'", "=", "\"\\ud800\"", "\u{202e}", "\u{1b}[2J", "\0", "\n\n", "..",
-        "../../etc/passwd", "4294967296", "18446744073709551616", "144115188075855872",
+        "",
+        "0",
+        "-0",
+        "-1",
+        "NaN",
+        "inf",
+        "1e999",
+        "1e19",
+        "0.1",
+        "0x10",
+        "null",
+        "true",
+        "max",
+        "unlimited",
+        "\"",
+        "\\",
+        "'",
+        "=",
+        "\"\\ud800\"",
+        "\u{202e}",
+        "\u{1b}[2J",
+        "\0",
+        "\n\n",
+        "..",
+        "../../etc/passwd",
+        "4294967296",
+        "18446744073709551616",
+        "144115188075855872",
     ]);
     prop_oneof![
         4 => known.prop_map(|word| word.as_bytes().to_vec()),
@@ -99,9 +123,12 @@ fn word() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// One of the texts with a few mutations.
-pub(super) fn mutated<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn mutated<T: AsRef<[u8]>>(
+    texts: impl IntoIterator<Item = T>,
+) -> impl Strategy<Value = Vec<u8>> {
     let texts: Vec<Vec<u8>> = texts.into_iter().map(|text| text.as_ref().to_vec()).collect();
-    let part = prop::sample::select(vec![Part::Byte, Part::Field, Part::Field, Part::Field, Part::Line]);
+    let part =
+        prop::sample::select(vec![Part::Byte, Part::Field, Part::Field, Part::Field, Part::Line]);
     let change = prop_oneof![
         2 => Just(Change::Delete),
         2 => Just(Change::Repeat(2)),

@@ -2,6 +2,7 @@
 
 mod archive;
 mod ci;
+mod fuzz;
 mod rss;
 
 use std::fs;
