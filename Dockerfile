@@ -7,5 +7,7 @@ RUN case $TARGETARCH in amd64) arch=x86_64 ;; arm64) arch=aarch64 ;; *) exit 1 ;
     tar -xzf /switchcost-*-$arch.tar.gz && mv /switchcost-*-$arch /switchcost
 FROM scratch
 COPY --from=unpack /switchcost /switchcost
+# There is no /tmp for the lock that keeps two runs apart.
+ENV SWITCHCOST_LOCK=/dev/shm/switchcost.lock
 WORKDIR /records
 ENTRYPOINT ["/switchcost/switchcost"]

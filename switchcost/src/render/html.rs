@@ -106,10 +106,10 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
     html! {
         header {
             h1 { (title) }
-            @for line in conclusion::of(figures, answer) { p.lead { (line) } }
             @for doubt in loud_doubts(figures).into_iter().chain(doubts) {
                 p.banner role="alert" { (doubt) }
             }
+            @for line in conclusion::of(figures, answer) { p.lead { (line) } }
             @if let Some(answer) = answer {
                 p.where { (answer.machine) }
                 (table(&super::answer::grid(answer), "The answer", None))

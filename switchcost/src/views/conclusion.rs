@@ -94,8 +94,14 @@ fn spread(tables: &Tables<'_>) -> Option<String> {
     if figures.len() < 2 || least.1 <= 0.0 {
         return None;
     }
-    let [low, high] =
-        [least, most].map(|(name, value)| format!("{} ({name})", short(metric.quantity(), *value)));
+    let quantity = metric.quantity();
+    let [low, high] = [least, most].map(|(name, value)| {
+        let value = match quantity {
+            Quantity::Time | Quantity::Bytes => short(quantity, *value),
+            _ => quantity.show(*value),
+        };
+        format!("{value} ({name})")
+    });
     let times = number(most.1 / least.1);
     let what = capitalised(&metric.label());
     Some(format!("{what}{at}: from {low} to {high}, {times} times as much."))
