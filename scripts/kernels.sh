@@ -70,7 +70,8 @@ main() {
     qemu=''
     trap 'interrupted' EXIT
     work=$(mktemp -d)
-    mkdir -p -- "$out"
+    out=${out:-$(mktemp -d -t kernels.XXXXXX)}
+    mkdir -p -- "$out" || fail "cannot make the folder '$out'"
     make_root
     wrong=0
     for kernel in "${wanted[@]}"; do
@@ -118,7 +119,6 @@ arguments() {
         grep -q "^$name " <<<"$table" || usage_error "--only: no machine '$name' in the table"
     done
     [[ -z $archive || -f $archive ]] || usage_error "--archive: there is no '$archive'"
-    out=${out:-$(mktemp -d -t kernels.XXXXXX)}
 }
 
 interrupted() {

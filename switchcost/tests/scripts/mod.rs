@@ -2,7 +2,9 @@
 
 mod archive;
 mod ci;
+mod ci;
 mod fuzz;
+mod kernels;
 mod rss;
 
 use std::fs;
