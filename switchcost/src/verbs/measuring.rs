@@ -1,5 +1,6 @@
 //! What verbs share that measure: which cases, what becomes of the records, and the run itself.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -157,16 +158,49 @@ pub(super) fn run_plan(
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
+    let too_large = counts_beyond_limits(&programs, &cases);
     let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
         .asking(plan.question.clone())
         .resume(earlier, &cases)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
-    let (cases, absent) = placement::place_cases(cases)?;
+    let (mut cases, mut absent) = placement::place_cases(cases)?;
+    cases.retain(|case| {
+        let reason = too_large.get(&(case.index, case.x));
+        absent.extend(reason.map(|reason| (case.clone(), reason.clone())));
+        reason.is_none()
+    });
     for (case, reason) in &absent {
         rounds.leave_out(case, reason)?;
     }
     rounds.run(cases, plan.budget)?;
     Ok(rounds)
+}
+
+/// Task counts of slopes that the limits of this system do not allow, with the reason: a slope is drawn
+/// through the others. They are named on standard error.
+fn counts_beyond_limits(
+    programs: &Programs,
+    cases: &[Case],
+) -> BTreeMap<(u32, Option<u64>), String> {
+    let mut too_large = BTreeMap::new();
+    let mut named: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for case in cases.iter().filter(|case| case.section.metric.is_slope()) {
+        // A program that is missing or cannot be started is told of when it runs.
+        let (Some(count), Ok(program)) = (case.x, programs.of(case)) else { continue };
+        let Ok(answer) = probe::ask(program, &case.flags, &case.setting) else { continue };
+        if let (Feasibility::TooMuch { .. }, Some(reason)) = (&answer, answer.reason()) {
+            let line = named.entry((case.cell.name(), reason.clone())).or_default();
+            line.push(count.to_string());
+            too_large.insert((case.index, case.x), reason);
+        }
+    }
+    for ((row, reason), counts) in named {
+        console::say(format_args!(
+            "switchcost: {row} is not run with {} tasks: {reason}",
+            counts.join(", ")
+        ));
+    }
+    too_large
 }
 
 /// Records of a short run of a plan, which are kept nowhere else.

@@ -38,6 +38,22 @@ fn a_plan_is_measured() {
     }
 }
 
+/// A hard limit of 4096 descriptors, the kernel's own, stops a memory row of the default plan half-way.
+#[test]
+fn a_slope_is_drawn_through_the_counts_that_the_limits_allow() {
+    let house = house();
+    let plan = "rounds = 1\n[[section]]\ntitle = 'Memory'\nmetric = 'memory'\n[[section.row]]\n\
+                name = 'pipes'\nprogram = 'async-brigade'\niters = 1\nwarmup = 0\n\
+                tasks = [1, 2, 3, 4, 5, 6, 700, 800]\n";
+    house.set_plan(plan);
+    let run = house.run_after("ulimit -n 100", "").finish().expect(0);
+    let reason = "not run with 700, 800 tasks: this system allows at most";
+    let run = run.expect_complaint(&["pipes is", reason, "ulimit -Hn"]);
+    assert!(!run.stdout.contains("not run"), "the slope has a figure: {run}");
+    let errors = house.errors("async-brigade");
+    assert_eq!(errors.iter().filter(|error| error.contains("at most")).count(), 2, "{errors:?}");
+}
+
 /// A column of what neighbours notice needs the pass that they are beside.
 #[test]
 fn columns_of_further_passes_are_filled() {
