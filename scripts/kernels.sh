@@ -57,15 +57,20 @@ Environment:
 It needs qemu-system-x86_64, busybox-static, cpio, jq, pmap and zstd, and apt-get for what is not in
 the cache. Everything takes some two hours on two CPUs.
 
-Exit status: 0 nothing is wrong, 1 something is, 2 for bad usage
+Exit status: 0 nothing is wrong, 1 something is, 2 for bad usage, 3 if a tool or a kernel is missing
 HELP
+}
+
+cannot() {
+    say "$@"
+    exit 3
 }
 
 main() {
     arguments "$@"
     local tool kernel name machine prepare expected steps
     for tool in busybox cpio jq pmap qemu-system-x86_64 zstd; do
-        command -v "$tool" >/dev/null || fail "$tool is not installed (Debian: qemu-system-x86 busybox-static cpio jq procps zstd)"
+        command -v "$tool" >/dev/null || cannot "$tool is not installed (Debian: qemu-system-x86 busybox-static cpio jq procps zstd)"
     done
     qemu=''
     trap 'interrupted' EXIT
@@ -133,7 +138,7 @@ find_kernel() {
     local suite=${suites[$1]} cache=${KERNELS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/switchcost-kernels} package file
     vmlinuz=$cache/vmlinuz-$1
     [[ ! -f $vmlinuz ]] || return 0
-    command -v apt-get >/dev/null || fail "apt-get is not here to fetch Linux $1: put it into $vmlinuz"
+    command -v apt-get >/dev/null || cannot "apt-get is not here to fetch Linux $1: put it into $vmlinuz"
     say "fetching Linux $1 from Debian's $suite ..."
     local apt=$work/apt-$suite
     mkdir -p -- "$cache" "$apt"/{lists,cache/archives,debs}
@@ -141,7 +146,7 @@ find_kernel() {
     local options=(-q -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache" -o "Dir::Etc::SourceList=$apt/sources"
         -o Dir::Etc::SourceParts=- -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
         -o APT::Sandbox::User=root)
-    apt-get "${options[@]}" update >"$out/apt.log" 2>&1 || fail "apt-get could not read $suite: see $out/apt.log"
+    apt-get "${options[@]}" update >"$out/apt.log" 2>&1 || cannot "apt-get could not read $suite: see $out/apt.log"
     package=$(apt-cache "${options[@]}" -t "$suite" depends linux-image-cloud-amd64 |
         sed -n 's/^ *Depends: linux-image-//p')
     # From 6.17 on the image is in a package of its own.
@@ -149,7 +154,7 @@ find_kernel() {
         (cd -- "$apt/debs" && apt-get "${options[@]}" download "$file") >>"$out/apt.log" 2>&1 && break
     done
     file=$(find "$apt/debs" -name '*.deb')
-    [[ -n $file ]] || fail "apt-get could not fetch the kernel of $suite: see $out/apt.log"
+    [[ -n $file ]] || cannot "apt-get could not fetch the kernel of $suite: see $out/apt.log"
     dpkg-deb --fsys-tarfile "$file" | tar -x -C "$apt" --wildcards '*vmlinuz*' --transform 's,.*/,,' --show-transformed-names
     mv -- "$apt"/vmlinuz* "$vmlinuz"
 }

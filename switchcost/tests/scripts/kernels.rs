@@ -37,5 +37,5 @@ fn a_tool_that_is_missing_is_named() {
     let tools = folder_of(&["bash", "env", "dirname", "readlink", "grep", "cat"]);
     let path = tools.path().display();
     let run = within(&format!(r#"PATH='{path}' exec "$0" "$@""#), "kernels.sh", "");
-    run.finish().expect_refusal(1, &["is not installed", "qemu-system-x86"]);
+    run.finish().expect_refusal(3, &["is not installed", "qemu-system-x86"]);
 }
