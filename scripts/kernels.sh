@@ -55,7 +55,7 @@ Environment:
   KERNELS_CACHE   Where kernels are kept [default: ${XDG_CACHE_HOME:-~/.cache}/switchcost-kernels]
 
 It needs qemu-system-x86_64, busybox-static, cpio, jq, pmap and zstd, and apt-get for what is not in
-the cache. Everything takes some two hours on two CPUs.
+the cache. A kernel takes a quarter of an hour on two idle CPUs.
 
 Exit status: 0 nothing is wrong, 1 something is, 2 for bad usage, 3 if a tool or a kernel is missing
 HELP
@@ -85,6 +85,8 @@ main() {
             read -r name <<<"$name"
             [[ -z $only || ,$only, == *",$name,"* ]] || continue
             boot "$kernel" "$name" "$machine" "$prepare" "$steps"
+            # An emulated kernel panics now and then before it has started anything.
+            grep -q '^@kernel' "$log" || boot "$kernel" "$name" "$machine" "$prepare" "$steps"
             judge "$kernel" "$name" "$expected" "$steps"
         done <<<"$table"
     done
@@ -195,7 +197,7 @@ boot() {
     # The uncompressed part ends at a multiple of 512 bytes, where the next may begin.
     (cd -- "$work" && printf '%s\n' variation steps | cpio --quiet -o -H newc && cat root.zst) >"$work/initrd"
     read -r -a words <<<"$3"
-    timeout -k 10 2400 qemu-system-x86_64 -accel tcg,thread=multi -cpu max,vendor=GenuineIntel "${words[@]}" \
+    timeout -k 10 3600 qemu-system-x86_64 -accel tcg,thread=multi -cpu max,vendor=GenuineIntel "${words[@]}" \
         -kernel "$vmlinuz" -initrd "$work/initrd" -append 'console=ttyS0 quiet panic=-1' \
         -display none -monitor none -nic none -no-reboot -serial "file:$log" </dev/null 2>"$work/qemu" &
     qemu=$!
@@ -248,13 +250,13 @@ wrongs() {
     esac
     grep -m 1 'panicked at' "$work/step" || true
     if [[ $1 == machine ]]; then
-        grep '^{' "$work/step" | jq -r --arg expected "$4" '
+        { grep '^{' "$work/step" || true; } | jq -r --arg expected "$4" '
             ([.machine.cpus_online, (.machine.topology | .sockets, .cores), .machine.numa_nodes]
                 | map(. // "-" | tostring) | join(" ")) as $told
             | ($expected | gsub("^ +| +$"; "")) as $expected
             | select($told != $expected) | "the machine is \($told), not \($expected)"'
     elif [[ $1 == answer || $1 == placement ]]; then
-        grep '^{"records' "$work/step" | jq -r '
+        { grep '^{"records' "$work/step" || true; } | jq -r '
             .figures[] | select(.outcome | IN("measured", "slope", "absent") | not)
             | select(.outcome == "failed" or .reason == null) | "\(.row), \(.column): \(.outcome) \(.reason)"'
     fi
@@ -264,7 +266,7 @@ wrongs() {
 summary() {
     case $1 in
     answer | placement)
-        grep '^{"records' "$work/step" | jq -r '
+        { grep '^{"records' "$work/step" || true; } | jq -r '
             "\(.figures | map(select(.outcome | IN("measured", "slope"))) | length) figures" +
             ([.figures[] | select(.outcome | contains("not")) | "; \(.row): \(.reason)"] | unique | add // "")'
         ;;

@@ -37,8 +37,9 @@ struct Cli {
     flags: Flags,
     #[command(flatten)]
     chain: ChainFlags,
-    /// Layout of the processes over the CPUs
-    #[arg(long, value_enum, default_value = "free")]
+    /// Layout of the processes over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
+    /// neighbours on different CPUs; or a list, neighbours on its neighbours
+    #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
     placement: Placement,
 }
 

@@ -96,7 +96,7 @@ mount -t devtmpfs dev /dev
 mount -t tmpfs -o mode=1777 tmp /tmp
 # Messages of the kernel would stand amid those of the steps.
 echo 1 >/proc/sys/kernel/printk
-limit=300
+limit=600
 read -r prepare </variation
 echo "@kernel $(uname -r)"
 for word in $prepare; do

@@ -37,8 +37,9 @@ struct Cli {
     chain: ChainFlags,
     #[command(flatten)]
     chains: ChainsFlags,
-    /// Layout of the threads over the CPUs
-    #[arg(long, value_enum, default_value = "free")]
+    /// Layout of the threads over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
+    /// neighbours on different CPUs; chain, all of a chain on one CPU; or a list, neighbours on its neighbours
+    #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
     placement: Placement,
     #[command(flatten)]
     stack: StackFlags,

@@ -42,8 +42,14 @@ pub struct RuntimeFlags {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 
-    /// Layout of the workers over the CPUs
-    #[arg(long, value_enum, default_value = "free", help_heading = "Advanced")]
+    /// Layout of the workers over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread, each
+    /// on the next one; chain, each runtime on the next one; or a list, each on the next one of it
+    #[arg(
+        long,
+        value_name = "free|half|spread|chain|LIST",
+        default_value = "free",
+        help_heading = "Advanced"
+    )]
     pub placement: Placement,
 
     /// Polls of tasks after which the scheduler looks for I/O and timers [default: Tokio's]
@@ -93,7 +99,7 @@ impl RuntimeFlags {
     /// Number of threads that will run tasks, and their CPUs.
     fn count(&self) -> anyhow::Result<(u32, CpuAssignment)> {
         let is_one_thread = self.flavor == Flavor::CurrentThread;
-        let is_of_workers = matches!(self.placement, Placement::Half | Placement::Spread);
+        let is_of_workers = !matches!(self.placement, Placement::Free | Placement::Chain);
         for (flag, is_given) in
             [("--workers", self.workers.is_some()), ("--placement", is_of_workers)]
         {

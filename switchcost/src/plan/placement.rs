@@ -9,24 +9,85 @@ use crate::plan::scheduling::Cpus;
 /// A case that this machine cannot run, and why.
 pub type Absent = (Case, String);
 
-/// Gives each case that names a relation two CPUs of this process that are so related, and separates
-/// those for which there are none.
+/// Gives each case that names a relation two CPUs of this process that are so related, or a pair of them for
+/// each of its chains, and separates those for which there are none.
 pub fn place_cases(cases: Vec<Case>) -> anyhow::Result<(Vec<Case>, Vec<Absent>)> {
     if cases.iter().all(|case| case.relation.is_none()) {
         return Ok((cases, Vec::new()));
     }
     let allowed = Cpus::allowed().context("cannot read the CPU affinity")?;
-    let map = CpuMap::read();
+    Ok(placed(cases, &CpuMap::read(), allowed.list()))
+}
+
+fn placed(cases: Vec<Case>, map: &CpuMap, allowed: &[u32]) -> (Vec<Case>, Vec<Absent>) {
     let (mut placed, mut absent) = (Vec::new(), Vec::new());
     for mut case in cases {
-        match case.relation.map(|relation| map.pair(relation, allowed.list())) {
+        match case.relation.map(|relation| map.pairs(relation, allowed)) {
             Some(Err(why)) => absent.push((case, why)),
-            Some(Ok(pair)) => {
-                case.setting.cpus = Some(Cpus::of(pair.to_vec()));
+            Some(Ok(pairs)) => {
+                let chains = case.x.filter(|_| case.cell.over.as_deref() == Some("chains"));
+                let chains = usize::try_from(chains.unwrap_or(1)).unwrap_or(usize::MAX);
+                let mut cpus: Vec<u32> = pairs.iter().take(chains).flatten().copied().collect();
+                if cpus.len() > 2 {
+                    in_this_order(&mut case.flags, &cpus);
+                }
+                cpus.sort_unstable();
+                case.setting.cpus = Some(Cpus::of(cpus));
                 placed.push(case);
             }
             None => placed.push(case),
         }
     }
-    Ok((placed, absent))
+    (placed, absent)
+}
+
+/// Puts a list of CPUs in the place of `spread`, which lays the chains over them in ascending order.
+fn in_this_order(flags: &mut [String], cpus: &[u32]) {
+    let spread = flags.iter().position(|flag| flag == "--placement").map(|at| at + 1);
+    if let Some(layout) = spread.and_then(|at| flags.get_mut(at)).filter(|word| *word == "spread") {
+        *layout = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use facts::machine::cpu_map::Relation;
+
+    use super::*;
+
+    /// Two cores of two threads: CPU k and CPU k + 2 are of one core.
+    fn map() -> CpuMap {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join("sys/devices/system/cpu").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("online", "0-3");
+        for cpu in 0..4 {
+            write(&format!("cpu{cpu}/topology/physical_package_id"), "0");
+            let siblings = format!("{},{}", cpu % 2, cpu % 2 + 2);
+            write(&format!("cpu{cpu}/topology/thread_siblings_list"), &siblings);
+        }
+        CpuMap::read_under(root.path())
+    }
+
+    #[test]
+    fn each_chain_has_a_pair() {
+        let flags = ["--placement", "spread"].map(str::to_owned).to_vec();
+        let over = facts::Case { over: Some("chains".to_owned()), ..facts::Case::default() };
+        let relation = Some(Relation::SmtSibling);
+        let one = Case { flags, relation, cell: Arc::new(over), ..Case::default() };
+        let cases = [1, 2, 8].map(|x| Case { x: Some(x), ..one.clone() });
+        let (cases, absent) = placed(cases.to_vec(), &map(), &[0, 1, 2, 3]);
+        assert!(absent.is_empty());
+        let found: Vec<(String, &str)> = cases
+            .iter()
+            .map(|case| (case.setting.cpus.as_ref().unwrap().to_string(), &*case.flags[1]))
+            .collect();
+        let all = ("0-3".to_owned(), "0,2,1,3");
+        assert_eq!(found, [("0,2".to_owned(), "spread"), all.clone(), all]);
+    }
 }

@@ -159,11 +159,12 @@ pub(super) fn run_plan(
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let too_large = counts_beyond_limits(&programs, &cases);
-    let mut rounds = Rounds::new(programs, store, seed, options, &cases)?
-        .asking(plan.question.clone())
-        .resume(earlier, &cases)
-        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
     let (mut cases, mut absent) = placement::place_cases(cases)?;
+    let all: Vec<Case> = cases.iter().chain(absent.iter().map(|(case, _)| case)).cloned().collect();
+    let mut rounds = Rounds::new(programs, store, seed, options, &all)?
+        .asking(plan.question.clone())
+        .resume(earlier, &all)
+        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
     cases.retain(|case| {
         let reason = too_large.get(&(case.index, case.x));
         absent.extend(reason.map(|reason| (case.clone(), reason.clone())));

@@ -202,18 +202,19 @@ impl CpuMap {
         caches.map(|_| Relation::OtherCache)
     }
 
-    /// First two of the CPUs `allowed` that are so related.
+    /// Pairs of the CPUs `allowed` that are so related, none of them in two pairs.
     ///
     /// # Errors
     /// The reason why there are none.
-    pub fn pair(&self, relation: Relation, allowed: &[u32]) -> Result<[u32; 2], String> {
+    pub fn pairs(&self, relation: Relation, allowed: &[u32]) -> Result<Vec<[u32; 2]>, String> {
         if let &[only] = allowed {
             return Err(format!("it takes two CPUs, and this process may use CPU {only} alone"));
         }
-        if let Some(pair) = self.first_pair(relation, allowed) {
-            return Ok(pair);
+        let pairs = self.pairs_of(relation, allowed);
+        if !pairs.is_empty() {
+            return Ok(pairs);
         }
-        if let Some([one, other]) = self.first_pair(relation, &self.online) {
+        if let Some([one, other]) = self.pairs_of(relation, &self.online).first() {
             return Err(format!(
                 "CPUs {one} and {other} are such a pair, and this process may not use both: use another taskset"
             ));
@@ -223,12 +224,17 @@ impl CpuMap {
         Err(if is_unknown { unknown } else { relation.absence() }.to_owned())
     }
 
-    fn first_pair(&self, relation: Relation, cpus: &[u32]) -> Option<[u32; 2]> {
-        cpus.iter().enumerate().find_map(|(k, &one)| {
-            let mut others = cpus[k + 1..].iter();
-            let other = others.find(|&&other| self.relation(one, other) == Some(relation))?;
-            Some([one, *other])
-        })
+    fn pairs_of(&self, relation: Relation, cpus: &[u32]) -> Vec<[u32; 2]> {
+        let mut left = cpus.to_vec();
+        let mut pairs = Vec::new();
+        while !left.is_empty() {
+            let one = left.remove(0);
+            let is_other = |&other: &u32| self.relation(one, other) == Some(relation);
+            if let Some(place) = left.iter().position(is_other) {
+                pairs.push([one, left.remove(place)]);
+            }
+        }
+        pairs
     }
 
     /// The first of these CPUs, and the first one in each relation to it, ascending.
@@ -354,9 +360,9 @@ mod tests {
     #[test]
     fn a_pair_is_of_the_cpus_allowed_or_has_a_reason() {
         let mut map = CpuMap::read_under(two_sockets().path());
-        assert_eq!(map.pair(Relation::SmtSibling, &map.online), Ok([0, 8]));
-        assert_eq!(map.pair(Relation::OtherSocket, &[2, 3, 5]), Ok([2, 5]));
-        let reason = |map: &CpuMap, relation, cpus: &[u32]| map.pair(relation, cpus).unwrap_err();
+        assert_eq!(map.pairs(Relation::SmtSibling, &[0, 1, 8, 9, 10]), Ok(vec![[0, 8], [1, 9]]));
+        assert_eq!(map.pairs(Relation::OtherSocket, &[2, 3, 5]), Ok(vec![[2, 5]]));
+        let reason = |map: &CpuMap, relation, cpus: &[u32]| map.pairs(relation, cpus).unwrap_err();
         assert!(reason(&map, Relation::SmtSibling, &[0, 1]).contains("CPUs 0 and 8 are such"));
         assert!(reason(&map, Relation::SameCache, &[3]).contains("CPU 3 alone"));
         map.online = vec![0, 1];
