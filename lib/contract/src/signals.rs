@@ -56,6 +56,9 @@ pub fn install() -> nix::Result<()> {
         }
     }
     set(Signal::SIGCHLD, SigHandler::SigDfl)?;
+    // In this thread and in those that it starts. posix_spawn(3) blocks it in the calling thread alone, and if a
+    // child ends before it returns, the kernel wakes another thread for it, such as an idle task.
+    SigSet::from(Signal::SIGCHLD).thread_block()?;
     set(Signal::SIGXFSZ, SigHandler::SigIgn)?;
     Ok(())
 }
