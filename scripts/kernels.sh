@@ -17,8 +17,8 @@ four='-smp 4,sockets=1,cores=2,threads=2 -m 1G'
 table=$(
     cat <<TABLE
 eight      | $eight            |                      | 0-7 2 4 2   | machine:root placement:user="0-1"&"0,2"&"0,4" stat:user limits:user
-one        | -smp 1 -m 1G      |                      | 0 1 1 1     | machine:root placement:user stat:root,user limits:user
-two        | $two              |                      | 0-1 1 2 1   | machine:root answer:root,user stat:root limits:root scale:root,user rss:user
+one        | -smp 1 -m 1G      |                      | 0 1 1 1     | machine:root answer:user placement:user stat:root,user limits:user
+two        | $two              |                      | 0-1 1 2 1   | machine:root answer:root,user stat:root limits:root scale:root,user rss:user uring:root
 offline    | $four             | with_cpu_offline=1   | 0,2-3 1 2 1 | machine:root placement:user="2-3"&"0,2" stat:user
 small      | -smp 2 -m 256M    |                      | 0-1 1 2 1   | machine:root stat:user limits:user scale:user
 cgroup-1   | $two              | with_cgroup_1        | 0-1 1 2 1   | machine:root stat:root=stopped limits:root=pids.max scale:root
@@ -270,6 +270,7 @@ summary() {
             "\(.figures | map(select(.outcome | IN("measured", "slope"))) | length) figures" +
             ([.figures[] | select(.outcome | contains("not")) | "; \(.row): \(.reason)"] | unique | add // "")'
         ;;
+    uring) head -n 1 "$work/step" | cut -c1-100 ;;
     stat) sed -n '/^not counted/,/^[a-z]*  *[A-Z]/p' "$work/step" | head -n 1 | cut -c1-60 ;;
     esac
 }

@@ -12,11 +12,13 @@ pub type Absent = (Case, String);
 /// Gives each case that names a relation two CPUs of this process that are so related, or a pair of them for
 /// each of its chains, and separates those for which there are none.
 pub fn place_cases(cases: Vec<Case>) -> anyhow::Result<(Vec<Case>, Vec<Absent>)> {
-    if cases.iter().all(|case| case.relation.is_none()) {
-        return Ok((cases, Vec::new()));
-    }
     let allowed = Cpus::allowed().context("cannot read the CPU affinity")?;
-    Ok(placed(cases, &CpuMap::read(), allowed.list()))
+    let map = if cases.iter().all(|case| case.relation.is_none()) {
+        CpuMap::default()
+    } else {
+        CpuMap::read()
+    };
+    Ok(placed(cases, &map, allowed.list()))
 }
 
 fn placed(cases: Vec<Case>, map: &CpuMap, allowed: &[u32]) -> (Vec<Case>, Vec<Absent>) {
@@ -28,12 +30,16 @@ fn placed(cases: Vec<Case>, map: &CpuMap, allowed: &[u32]) -> (Vec<Case>, Vec<Ab
                 let chains = case.x.filter(|_| case.cell.over.as_deref() == Some("chains"));
                 let chains = usize::try_from(chains.unwrap_or(1)).unwrap_or(usize::MAX);
                 let mut cpus: Vec<u32> = pairs.iter().take(chains).flatten().copied().collect();
-                if cpus.len() > 2 {
-                    in_this_order(&mut case.flags, &cpus);
+                // `spread` would lay the chains over them in ascending order.
+                if let Some(layout) = layout(&mut case.flags).filter(|_| cpus.len() > 2) {
+                    *layout = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
                 }
                 cpus.sort_unstable();
                 case.setting.cpus = Some(Cpus::of(cpus));
                 placed.push(case);
+            }
+            None if allowed.len() == 1 && layout(&mut case.flags).is_some() => {
+                absent.push((case, ONE_CPU.to_owned()));
             }
             None => placed.push(case),
         }
@@ -41,12 +47,13 @@ fn placed(cases: Vec<Case>, map: &CpuMap, allowed: &[u32]) -> (Vec<Case>, Vec<Ab
     (placed, absent)
 }
 
-/// Puts a list of CPUs in the place of `spread`, which lays the chains over them in ascending order.
-fn in_this_order(flags: &mut [String], cpus: &[u32]) {
-    let spread = flags.iter().position(|flag| flag == "--placement").map(|at| at + 1);
-    if let Some(layout) = spread.and_then(|at| flags.get_mut(at)).filter(|word| *word == "spread") {
-        *layout = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    }
+/// Why a case is absent that lays its tasks over two CPUs.
+const ONE_CPU: &str = "it takes two CPUs, and this process may use one";
+
+/// Layout over two CPUs and more that the flags ask for.
+fn layout(flags: &mut [String]) -> Option<&mut String> {
+    let layout = flags.iter().position(|flag| flag == "--placement")? + 1;
+    flags.get_mut(layout).filter(|word| matches!(word.as_str(), "half" | "spread"))
 }
 
 #[cfg(test)]
@@ -89,5 +96,14 @@ mod tests {
             .collect();
         let all = ("0-3".to_owned(), "0,2,1,3");
         assert_eq!(found, [("0,2".to_owned(), "spread"), all.clone(), all]);
+    }
+
+    #[test]
+    fn what_takes_two_cpus_is_absent_from_one() {
+        let flags = |text: &str| text.split(' ').map(str::to_owned).collect();
+        let cases = ["--placement spread", "--placement chain", "--tasks 3"];
+        let cases = cases.map(|text| Case { flags: flags(text), ..Case::default() });
+        let (placed, absent) = placed(cases.to_vec(), &CpuMap::default(), &[3]);
+        assert_eq!((placed.len(), absent[0].1.as_str()), (2, ONE_CPU));
     }
 }
