@@ -138,7 +138,7 @@ fn fault(record: &Record) -> Option<Fault> {
 /// Figures of two sides in each round that has both; several processes of each for a slope.
 fn pairs<'a>(rounds: impl Iterator<Item = [&'a [&'a Record]; 2]>) -> Vec<Pair> {
     let rounds = rounds.filter_map(|sides| Some((sides, *sides[0].first()?, *sides[1].first()?)));
-    let turns = quiet::turns(rounds, |slice| slice.median as f64).into_iter();
+    let turns = quiet::turns(rounds, verdict::MIN_PAIRS, |slice| slice.median as f64).into_iter();
     turns.filter_map(|(sides, turns)| pair(sides, &turns)).collect()
 }
 

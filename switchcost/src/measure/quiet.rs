@@ -88,19 +88,19 @@ pub fn settle(records: &mut [Record]) {
             cases.entry((record.case, record.x)).or_default().push(record.quiet.clone());
         }
         for record in &mut own {
-            let is_enough = are_enough(&cases[&(record.case, record.x)]);
+            let is_enough = are_enough(&cases[&(record.case, record.x)], stats::MIN_ROUNDS);
             record.timing = timing(&record.slices, &record.quiet, is_enough);
         }
     }
 }
 
-/// Whether half of the rounds have a quiet slice, and as many rounds as an interval takes. Their share may be
+/// Whether half of the rounds have a quiet slice, and as many rounds as a result takes. Their share may be
 /// small: a CPU that is quick before a slice and after it was seldom slow in between (simulated below).
-fn are_enough(rounds: &[Vec<bool>]) -> bool {
+fn are_enough(rounds: &[Vec<bool>], fewest: usize) -> bool {
     let taken = rounds.iter().filter(|round| !round.is_empty());
     let with = taken.clone().filter(|round| round.contains(&true)).count();
     let taken = taken.count();
-    2 * with >= taken && with >= taken.min(stats::MIN_ROUNDS)
+    2 * with >= taken && with >= taken.min(fewest)
 }
 
 fn timing(slices: &[Slice], quiet: &[bool], is_enough: bool) -> Timing {
@@ -120,9 +120,10 @@ type Turn = (bool, [f64; 2]);
 
 /// Figures of the slices of two cases in the turns that count, by round: slices of one turn lie next to each
 /// other, so that what the machine does meanwhile cancels. Turns count in which both slices were quiet; or all,
-/// if too few were so.
+/// if too few were so: a result takes `fewest` rounds.
 pub(crate) fn turns<'a, K>(
     rounds: impl IntoIterator<Item = (K, &'a Record, &'a Record)>,
+    fewest: usize,
     figure: impl Fn(&Slice) -> f64,
 ) -> Vec<(K, Vec<[f64; 2]>)> {
     let turns_of = |a: &Record, b: &Record| -> Vec<Turn> {
@@ -140,7 +141,7 @@ pub(crate) fn turns<'a, K>(
     let quiet: Vec<Vec<bool>> = quiet.collect();
     let all: usize = quiet.iter().map(Vec::len).sum();
     let both = quiet.iter().flatten().filter(|quiet| **quiet).count();
-    let is_enough = are_enough(&quiet) && both as f64 >= ENOUGH * all as f64;
+    let is_enough = are_enough(&quiet, fewest) && both as f64 >= ENOUGH * all as f64;
     let counted = |(key, turns): (K, Vec<Turn>)| {
         let counted = turns.into_iter().filter(|(quiet, _)| *quiet || !is_enough);
         (key, counted.map(|(_, figures)| figures).collect())
@@ -159,7 +160,7 @@ pub(crate) fn log_ratio(turns: &[[f64; 2]]) -> Option<f64> {
 pub fn log_ratios<'a, K>(
     rounds: impl IntoIterator<Item = (K, &'a Record, &'a Record)>,
 ) -> Vec<(K, f64)> {
-    let rounds = turns(rounds, Slice::mean).into_iter();
+    let rounds = turns(rounds, stats::MIN_ROUNDS, Slice::mean).into_iter();
     rounds.filter_map(|(key, turns)| Some((key, log_ratio(&turns)?))).collect()
 }
 

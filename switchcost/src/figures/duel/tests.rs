@@ -49,6 +49,17 @@ fn judged(row: Row) -> [Finding; 3] {
 }
 
 #[test]
+fn a_round_without_a_quiet_turn_costs_the_others_nothing() {
+    let mut row = machine().row(0.5, 10);
+    row.pairs[3].time = None;
+    assert_eq!(judged(row.clone())[0].verdict, Verdict::More);
+    row.pairs[..3].iter_mut().for_each(|pair| pair.time = None);
+    let mut rows = [row];
+    judge(&mut rows, MARGIN);
+    assert!(rows[0].findings.iter().all(|finding| finding.kind != Kind::Time));
+}
+
+#[test]
 fn a_delay_is_found_and_equal_builds_are_not_called_different() {
     let mut machine = machine();
     let (mut found, mut alarms, mut voided) = (0, 0, 0);

@@ -158,25 +158,33 @@ struct Series {
 }
 
 impl Series {
-    /// A figure of a row; `None` if a pair lacks it.
+    /// A figure of a row; `None` if too few pairs have it.
     fn of(row: &Row, kind: Kind) -> Option<Self> {
-        let figures = |pairs: &[Pair]| -> Option<Vec<[f64; 2]>> {
-            pairs.iter().map(|pair| pair.figures(kind)).collect()
+        // Counts are in all pairs or in none; a time is missing from a round without a quiet turn.
+        let known = |pairs: &[Pair]| -> Option<Vec<(Pair, [f64; 2])>> {
+            let known = pairs.iter().filter_map(|pair| Some((*pair, pair.figures(kind)?)));
+            let known: Vec<(Pair, [f64; 2])> = known.collect();
+            (known.len() == pairs.len() || kind == Kind::Time).then_some(known)
         };
-        let (pairs, twins) = (figures(&row.pairs)?, figures(&row.twins)?);
-        let is_share = pairs.iter().chain(&twins).flatten().all(|&figure| figure > 0.0);
+        let (pairs, twins) = (known(&row.pairs)?, known(&row.twins)?);
+        if pairs.len() < MIN_PAIRS {
+            return None;
+        }
+        let mut figures = pairs.iter().chain(&twins).flat_map(|(_, figures)| figures);
+        let is_share = figures.all(|&figure| figure > 0.0);
         // Logarithms of ratios, or differences.
-        let change = |(pair, [first, second]): (&Pair, &[f64; 2])| match pair.time {
+        let change = |(pair, [first, second]): &(Pair, [f64; 2])| match pair.time {
             Some(time) if kind == Kind::Time => time.log_ratio,
             _ if is_share => (second / first).ln(),
             _ => second - first,
         };
         let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
         let median = |side: usize| {
-            let figures: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
+            let figures: Vec<f64> = pairs.iter().map(|(_, pair)| pair[side]).collect();
             Some(stats::median(&figures)? / divisor)
         };
-        let counts: BTreeSet<u64> = twins.iter().flatten().map(|count| count.to_bits()).collect();
+        let counts: BTreeSet<u64> =
+            twins.iter().flat_map(|(_, counts)| counts).map(|count| count.to_bits()).collect();
         let finding = Finding {
             kind,
             verdict: Verdict::Within(0.0),
@@ -186,8 +194,8 @@ impl Series {
             is_exact: kind.is_count() && counts.len() == 1,
             figures: [median(0)?, median(1)?],
         };
-        let pairs = zip(&row.pairs, &pairs).map(change).collect();
-        Some(Series { finding, pairs, twins: zip(&row.twins, &twins).map(change).collect() })
+        let pairs = pairs.iter().map(change).collect();
+        Some(Series { finding, pairs, twins: twins.iter().map(change).collect() })
     }
 }
 
