@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -151,7 +152,10 @@ impl Program {
         if needs.threads.each == 0 {
             return;
         }
-        let (user, most) = (2_000_000_000 + process::id(), needs.threads.fixed + 20);
+        // Tests of one process run at the same time, and a limit counts all processes of a user.
+        static USERS: AtomicU32 = AtomicU32::new(0);
+        let user = 2_000_000_000 + 500 * process::id() + USERS.fetch_add(1, Ordering::Relaxed);
+        let most = needs.threads.fixed + 20;
         let as_user = format!("setpriv --reuid={user} --regid={user} --clear-groups");
         let script = format!("exec prlimit --nproc={most} {as_user} \"$0\" \"$@\"");
         // This takes root, and folders that any user can enter.
