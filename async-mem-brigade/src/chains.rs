@@ -1,6 +1,7 @@
 //! Several chains at work at the same time, on Tokio: the loop of each, beside that of one in `brigade.rs`.
 
 use std::mem;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -66,7 +67,9 @@ impl<R: Receiver<Token: MemoryToken>> ChainDriver for Driver<'_, R> {
     }
 
     fn make_trips(&mut self, iteration: u64) -> Result<Times> {
-        let trips = make_trips(Arc::clone(&self.ends), iteration);
+        // Spawning it is compiled once, and not for each link.
+        let trips: Pin<Box<dyn Future<Output = Result<Times>> + Send>> =
+            Box::pin(make_trips(Arc::clone(&self.ends), iteration));
         run_driver(self.tokio.runtime, self.tokio.driver, trips)?
     }
 

@@ -27,7 +27,7 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Conformity> {
     Ok(Conformity::Passed)
 }
 
-/// Bad usage: one line on standard error, nothing on standard output, status 2.
+/// Bad usage: one line on standard error, nothing on standard output, status 2. The modes take turns.
 pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let long = "9".repeat(100_000);
     let bad: [&[&str]; 10] = [
@@ -42,13 +42,13 @@ pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<Conformity> {
         &["a-word"],
         &["--x\x1b[2J\n\ry"],
     ];
-    for flags in bad {
-        for mode in [None, Some("--controlled"), Some("--describe")] {
-            let exit = candidate.start(mode.into_iter().chain(flags.iter().copied()))?.finish()?;
-            let exit = exit.expect(2).with_context(|| flags.join(" "))?;
-            let is_one = exit.stderr().lines().count() == 1 && exit.stderr().len() < 1000;
-            ensure!(exit.lines.is_empty() && is_one, "{}: {exit}", flags.join(" "));
-        }
+    let modes: [&[&str]; 3] = [&[], &["--controlled"], &["--describe"]];
+    for (flags, mode) in bad.into_iter().zip(modes.into_iter().cycle()) {
+        let flags = [mode, flags].concat();
+        let exit = candidate.start(flags.iter().copied())?.finish()?;
+        let exit = exit.expect(2).with_context(|| flags.join(" "))?;
+        let is_one = exit.stderr().lines().count() == 1 && exit.stderr().len() < 1000;
+        ensure!(exit.lines.is_empty() && is_one, "{}: {exit}", flags.join(" "));
     }
     Ok(Conformity::Passed)
 }

@@ -112,7 +112,7 @@ pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Conformity> 
         other => bail!("not ready without first_ns: {other:?}"),
     }
     let time = Duration::from_nanos(mean(&mut live)?.saturating_mul(MOST_SAMPLES));
-    if time > candidate.timeout / 2 {
+    if time > candidate.timeout / 20 {
         let why = format!("{MOST_SAMPLES} iterations would take {time:.0?}");
         return Ok(Conformity::Skipped(why));
     }

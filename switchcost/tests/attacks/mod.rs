@@ -7,11 +7,10 @@ mod report;
 mod runs;
 mod text;
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::RUNNER;
+use crate::support::house::executable;
 use crate::support::process::Run;
 
 /// Records of four tables and a curve.
@@ -24,7 +23,6 @@ fn switchcost(flags: &str) -> Run {
 
 /// An executable shell script.
 fn script(path: &Path, text: &str) -> PathBuf {
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    executable(path, &format!("#!/bin/sh\n{text}\n"));
     path.to_owned()
 }

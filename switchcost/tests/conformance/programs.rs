@@ -1,13 +1,12 @@
 //! The programs of this workspace, each held to the contract: one line a program.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use switchcost::check::{Checked, Conformity, check};
 
 use super::promises::Program;
+use crate::support::house::executable;
 use crate::support::process::Run;
 use crate::support::{build, is_installed, skip};
 
@@ -84,8 +83,7 @@ fn peer(tools: &[&str], build: &str, run: &str, flags: &'static str) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("peer");
     let script = format!("#!/bin/sh\nbin={} && exec {run} \"$@\"\n", folder.path().display());
-    fs::write(&path, script.replace("{peers}", &sources.display().to_string())).unwrap();
-    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&path, &script.replace("{peers}", &sources.display().to_string()));
     let mut shell = Command::new("sh");
     let built = shell.args(["-c", build]).env("bin", folder.path()).current_dir(sources);
     assert!(built.status().unwrap().success(), "{build}");

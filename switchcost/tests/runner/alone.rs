@@ -1,19 +1,19 @@
 //! The runner without anything beside it, as `cargo install` leaves it.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::RUNNER;
+use crate::support::house::install;
 use crate::support::process::Run;
 
 /// The runner in a folder of its own.
 fn alone() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let runner = folder.path().join("switchcost");
-    fs::copy(RUNNER, &runner).unwrap();
+    install(Path::new(RUNNER), &runner);
     (folder, runner)
 }
 

@@ -2,8 +2,10 @@
 //! cargo's folders the runner takes what it finds, and builds nothing.
 
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -151,8 +153,14 @@ impl House {
 
 /// Makes a script that can be run, in the place of whatever had the name.
 pub(crate) fn executable(path: &Path, text: &str) {
-    // Not into the file: it may be another one by a hard link.
-    let _ = fs::remove_file(path);
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    let mut script = tempfile::NamedTempFile::new().unwrap();
+    script.write_all(text.as_bytes()).unwrap();
+    install(script.path(), path);
+}
+
+/// Copies an executable by another process: a child that a test forks meanwhile would have the copy open for
+/// writing, and execve(2) would say ETXTBSY.
+pub(crate) fn install(from: &Path, to: &Path) {
+    let copied = Command::new("install").args(["-m", "755"]).args([from, to]).status();
+    assert!(copied.unwrap().success(), "{}", to.display());
 }
