@@ -4,7 +4,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib/common.sh
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
 
-answer=results/epyc-2vcpu-6.18/answer.jsonl
+answer=results/epyc5-2vcpu-6.18/answer.jsonl
 
 usage() {
     cat <<EOF

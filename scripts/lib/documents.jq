@@ -3,7 +3,7 @@
 include "figures";
 
 # Machine of the documents, if a file names none.
-def machine: "epyc-2vcpu-6.18";
+def machine: "epyc5-2vcpu-6.18";
 
 def ensure(condition; $message): if condition then . else error($message) end;
 
@@ -138,8 +138,9 @@ def duel_table($file): [.["\(machine)/\($file)"].rows[]
         | ["`\($setting)`", ($programs[] as $program
             | [$all[] | select(.program == $program and .setting == $setting) | .change][0] // "–")]);
 
-# The answers of both machines beside each other: thread ÷ task.
-def machines_table: [.["epyc-2vcpu-6.18/answer"], .["xeon-2vcpu-6.18/answer"]] as $both
-    | table(["thread ÷ task", ($both[].answer.machine | split(",")[0])];
-        $both[0].answer.rows[].name as $name
-        | [$name, ($both[] | .answer.rows[] | select(.name == $name) | .ratio.interval | shown("ratio"))]);
+# The answers of all machines beside each other: thread ÷ task.
+def machines_table: ["epyc5-2vcpu-6.18", "epyc-2vcpu-6.18", "xeon-2vcpu-6.18"] as $names
+    | [.[$names[] + "/answer"].answer] as $answers
+    | table(["thread ÷ task", $names[]];
+        $answers[0].rows[].name as $name
+        | [$name, ($answers[] | .rows[] | select(.name == $name) | .ratio.interval | shown("ratio"))]);

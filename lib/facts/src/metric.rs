@@ -220,9 +220,9 @@ impl Metric {
         }
     }
 
-    /// The figure of a process, in the unit of its [`Quantity`]. `None` if the record does not
-    /// have it, and for [`Metric::Memory`], which is no single figure.
-    pub fn figure(&self, record: &Record) -> Option<f64> {
+    /// The figure of a process whose iteration takes so many ns, in the unit of its [`Quantity`]. `None` if the
+    /// record does not have it, and for [`Metric::Memory`], which is no single figure.
+    pub fn figure(&self, record: &Record, iteration: Option<f64>) -> Option<f64> {
         let tasks = || Some(record.tasks? as f64 * record.chains as f64);
         let samples = || record.samples.as_ref();
         let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
@@ -231,14 +231,14 @@ impl Metric {
             | Metric::Task
             | Metric::Iteration
             | Metric::RoundTrip
-            | Metric::Message => record.iteration()? / self.divisor(record)?,
+            | Metric::Message => iteration? / self.divisor(record)?,
             Metric::Variation => samples()?.stddev / samples()?.mean,
             Metric::Memory => return None,
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
             Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
             Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput => {
-                self.factor(record)? / record.iteration()?
+                self.per_second(record)? / iteration?
             }
             Metric::User => per_iteration(record.usage?.user_ns)?,
             Metric::System => per_iteration(record.usage?.system_ns)?,
@@ -279,9 +279,8 @@ impl Metric {
         }
     }
 
-    /// Number by which an iteration's time is multiplied, or for what is done in a second the reverse of it, to
-    /// be the figure; `None` for any other figure.
-    pub fn factor(&self, record: &Record) -> Option<f64> {
+    /// What an iteration does, so that it is a rate per ns of its time; `None` if the figure is no rate.
+    fn per_second(&self, record: &Record) -> Option<f64> {
         match self {
             Metric::Rate => Some(SECOND * record.sent()),
             Metric::HopRate => Some(SECOND * record.hops? as f64),
@@ -289,13 +288,19 @@ impl Metric {
                 Some(SECOND * record.hops? as f64 / record.cpus_at_work()? as f64)
             }
             Metric::Throughput => Some(SECOND * record.bytes? as f64),
-            _ => Some(1.0 / self.divisor(record)?),
+            _ => None,
         }
     }
 
     /// True if it is done in a second: the reverse of a time.
     pub fn is_per_second(&self) -> bool {
         matches!(self, Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput)
+    }
+
+    /// True if it is made of an iteration's time, and so follows the speed of the machine.
+    pub fn follows_iteration(&self) -> bool {
+        use Metric::{Hop, Iteration, Message, RoundTrip, Task};
+        self.is_per_second() || matches!(self, Hop | Task | Iteration | RoundTrip | Message)
     }
 
     /// Kind of the quantity.

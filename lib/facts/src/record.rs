@@ -328,29 +328,11 @@ impl Process {
     }
 }
 
-/// Time of a process that counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Timing {
-    /// All of its iterations: it took no turns.
-    #[default]
-    Whole,
-    /// Mean iteration of a slice, the median of those that were quiet, in ns.
-    Slices(f64),
-    /// The same of all of its slices: too few of its case's were quiet.
-    AllSlices(f64),
-    /// None: the machine was disturbed in each of its slices.
-    Disturbed,
-}
-
 /// A process together with the header of its run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Header, shared by all processes of the run.
     pub header: Arc<Run>,
-    /// Time that counts; whoever has read all records of a run says which.
-    pub timing: Timing,
-    /// Which of its slices were quiet.
-    pub quiet: Vec<bool>,
     /// The process itself.
     pub process: Process,
 }
@@ -378,16 +360,7 @@ impl Record {
         if header.plan.get(process.case).is_none() {
             return Err(format!("case {}: the plan of its run has none", process.case));
         }
-        Ok(Record { header, timing: Timing::default(), quiet: Vec::new(), process })
-    }
-
-    /// Iteration, in ns: the mean of a process that ran alone.
-    pub fn iteration(&self) -> Option<f64> {
-        match self.timing {
-            Timing::Whole => Some(self.samples.as_ref()?.mean),
-            Timing::Slices(mean) | Timing::AllSlices(mean) => Some(mean),
-            Timing::Disturbed => None,
-        }
+        Ok(Record { header, process })
     }
 
     /// CPUs that the process could use; those online if nothing tells.
@@ -404,12 +377,9 @@ impl Record {
     }
 
     /// CPU time that the hypervisor gave to others, as a share of the time of the CPUs that the process could
-    /// use while it was measured.
+    /// use while it was measured alone.
     pub fn stolen(&self) -> Option<f64> {
-        let wall = match self.slices.iter().map(|slice| slice.window).sum::<u64>() {
-            0 => self.samples.as_ref()?.mean * self.samples.as_ref()?.count as f64,
-            us => us as f64 * 1e3,
-        };
+        let wall = self.samples.as_ref()?.mean * self.samples.as_ref()?.count as f64;
         Some(self.interference?.steal? as f64 / (wall * self.cpu_count()? as f64))
     }
 

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::doubt::Doubt;
 use super::number::{capitalised, percent};
+use super::speed::Slices;
 use super::{CONFIDENCE, Figures};
-use crate::measure::quiet::Tally;
 
 /// Share of the CPU time, used by others or stolen, from which it is a doubt.
 const BUSY: f64 = 0.05;
@@ -23,14 +23,16 @@ const DRIFT: f64 = 0.1;
 /// What is known of a machine while a plan ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Conditions {
-    /// Slices, and which of them were disturbed.
-    pub slices: Tally,
+    /// Slices, and what became of them.
+    pub slices: Slices,
     /// CPU time of all windows; `None` for records that have none.
     pub account: Option<Account>,
     /// Median distance of two equal runs of a round, as a share, and the number of pairs.
     pub apart: Option<(f64, usize)>,
     /// Rounds.
     pub rounds: u32,
+    /// From the start of the first process to the start of the last one, in ms.
+    pub span: u64,
 }
 
 impl Conditions {
@@ -43,25 +45,20 @@ impl Conditions {
             .filter_map(|r| r.account.map(|account| ((r.run, r.round, account.at), account)))
             .collect();
         let apart: Vec<f64> = figures.iter().flat_map(|figure| figure.runs.apart()).collect();
+        let started = || records.iter().map(|record| record.started);
+        let (first, last) = (started().min().unwrap_or(0), started().max().unwrap_or(0));
         Conditions {
-            slices: Tally::of(records),
+            slices: figures.slices,
             account: accounts.into_values().reduce(Account::plus),
             apart: stats::median(&apart).map(|median| (median.exp_m1(), apart.len())),
             rounds: records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1),
+            span: last.saturating_sub(first),
         }
     }
 
-    /// Doubts about an answer whose rows of times are `all` in number; `disturbed` names those of which too few
-    /// slices were quiet.
-    pub fn doubts(&self, figures: &Figures<'_>, all: usize, disturbed: Vec<String>) -> Vec<Doubt> {
+    /// Doubts about the machine while it was measured.
+    pub fn doubts(&self, figures: &Figures<'_>) -> Vec<Doubt> {
         let mut doubts = Vec::new();
-        let most = self.slices.disturbed.iter().max_by_key(|(_, count)| **count);
-        if let (false, Some(share), Some((&cause, _))) =
-            (disturbed.is_empty(), self.slices.quiet(), most)
-        {
-            let rows = if disturbed.len() < all { disturbed } else { Vec::new() };
-            doubts.push(Doubt::FewQuiet { rows, share, cause });
-        }
         let account = self.account.as_ref();
         let above = |share: Option<f64>| share.filter(|&share| share > BUSY);
         doubts.extend(above(account.and_then(Account::others)).map(Doubt::Busy));
@@ -89,13 +86,39 @@ fn drift(figures: &Figures<'_>) -> Option<Doubt> {
     most.map(|(name, change)| Doubt::Drift(name, change))
 }
 
+impl Conditions {
+    /// How noisy it was, how long it took and where the rest is, in a line.
+    pub fn in_short(&self) -> String {
+        let apart = self.apart.map(|(apart, _)| apart);
+        let slower = self.slices.slower.unwrap_or(0.0);
+        let word = match apart.unwrap_or(0.0).max(slower / 4.0) {
+            ..0.02 => "low",
+            0.02..0.05 => "medium",
+            _ => "high",
+        };
+        let number = match apart {
+            Some(apart) => format!("two equal runs differed by {}", percent(apart)),
+            None => format!("the CPUs were slowed by {}", percent(slower.max(0.0))),
+        };
+        let seconds = self.span.div_ceil(1000);
+        format!(
+            "Noise: {word} ({number}). {seconds} s, {} rounds. All of it: switchcost report FILE --full",
+            self.rounds
+        )
+    }
+}
+
 impl fmt::Display for Conditions {
     /// How far to trust the figures, in a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
-        if let Some(quiet) = self.slices.quiet() {
-            let (share, all) = (percent(quiet), self.slices.slices);
-            parts.push(format!("the machine was quiet in {share} of {all} slices"));
+        if let Some(slower) = self.slices.slower {
+            let Slices { all, stolen, others, .. } = self.slices;
+            let (slower, lost) = (percent(slower.max(0.0)), stolen + others);
+            parts.push(format!(
+                "in the middle one of {all} slices the CPUs were {slower} slower than when quiet; {lost} slices were \
+                 left out, since others had their time"
+            ));
         }
         if let Some(account) = &self.account {
             let others = account.others().map_or("an unknown share".to_owned(), percent);

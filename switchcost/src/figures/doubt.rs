@@ -5,18 +5,19 @@ use std::fmt;
 use std::mem::discriminant;
 
 use contract::units::{Bytes, Nanos};
-use facts::{Memory, Record, Timing};
+use facts::{Memory, Record, Run};
 use serde::Serialize;
 use stats::MIN_ROUNDS;
 
 use super::evidence::Verdict;
+use super::grade::Grade;
 use super::number::percent;
 use super::provenance::{self, Fact};
 use super::runs::Runs;
-use super::{Figure, Figures, Outcome, grouped};
-use crate::measure::quiet::Disturbance;
+use super::speed::{Corrected, Timed};
+use super::{Figure, Outcome, grouped};
 
-/// Something that makes figures less sure. The greater of two of a kind is the worse one.
+/// Something that makes figures less sure, loudest first. The greater one of two of a kind is the worse.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
@@ -24,15 +25,21 @@ pub enum Doubt {
     OtherMachine(Vec<Fact>),
     /// Records of different builds are.
     OtherBuild(Vec<Fact>),
-    /// Too few slices of rows of the answer were quiet: all of them count.
-    FewQuiet {
-        /// The rows; none for all.
-        rows: Vec<String>,
-        /// Share that was quiet, of all slices.
-        share: f64,
-        /// What disturbed most of the others.
-        cause: Disturbance,
-    },
+    /// The programs were built without optimisation.
+    Unoptimised,
+    /// The sources had changes since their revision.
+    ChangedSources,
+    /// The counters contradict what a figure is called.
+    Contradicted(Verdict),
+    /// The machine was slower than it can be, and the times were corrected by this share.
+    Slowed(f64),
+    /// How far a figure depends on the machine's speed is unknown: it may be wrong by this share.
+    Uncertain(f64),
+    /// In this share of the rounds most slices had time taken by others.
+    FewSlices(f64),
+    /// The machine was at work when it began: load average, CPUs and the share of the time in which something
+    /// waited for a CPU.
+    Loaded(f64, usize, f64),
     /// Other programs used the CPUs; the share of their time.
     Busy(f64),
     /// The host took time of the CPUs; the share.
@@ -43,28 +50,16 @@ pub enum Doubt {
     Drift(String, f64),
     /// The kernel's share of a row's memory could not be told from what others did; the row.
     NoKernelShare(String),
-    /// The sources had changes since their revision.
-    ChangedSources,
-    /// The programs were built without optimisation.
-    Unoptimised,
-    /// So many processes were measured again.
-    MeasuredAgain(usize),
     /// An event was not counted, and why.
     NotCounted(String),
-    /// The counters contradict what a figure is called.
-    Contradicted(Verdict),
     /// The processes fall into two groups.
     TwoModes,
     /// There are too few processes for an interval; so many fewer than it takes.
     FewRounds(usize),
-    /// Too few slices of a case were quiet, so that all count; the share that was not quiet.
-    AllSlices(f64),
     /// The last third of the iterations differs from the first by this share.
     NotSteady(f64),
     /// A sample is shorter than a thousand steps of the clock, in ns; the sample, in ns.
     ShortSamples(u64, u64),
-    /// Involuntary switches per creation.
-    Preempted(f64),
     /// The generator of arrivals was late by this share of the figure.
     GeneratorLate(f64),
     /// The host took this share of a measurement.
@@ -89,10 +84,73 @@ const VALIDATED: usize = 2;
 /// Share of a figure from which the generator's lateness is a doubt.
 const GENERATOR_LATE: f64 = 0.05;
 
+/// Correction of a time, as a share, above which it is disturbed.
+const SLOWED: f64 = 0.2;
+
+/// Standard error of the correction, as a share of the time, above which it is.
+const UNCERTAIN: f64 = 0.05;
+
+/// Load average per CPU, and share of the time in which something waited for a CPU, from which a run began on a
+/// busy machine. A build that has just ended leaves a load of one.
+const LOADED: (f64, f64) = (2.0, 0.1);
+
 impl Doubt {
-    /// True if it is about records that should not have been put together: it precedes every figure.
-    pub fn is_loud(&self) -> bool {
-        matches!(self, Doubt::OtherMachine(_) | Doubt::OtherBuild(_))
+    /// Worth of a figure that has it.
+    pub fn grade(&self) -> Grade {
+        match self {
+            Doubt::Contradicted(_) => Grade::Contradicted,
+            Doubt::Slowed(_)
+            | Doubt::Uncertain(_)
+            | Doubt::FewSlices(_)
+            | Doubt::GeneratorLate(_)
+            | Doubt::HugePages(_) => Grade::Disturbed,
+            _ => Grade::Sure,
+        }
+    }
+
+    /// True if the figures are not what they are called: of other sources, programs or machines.
+    pub fn voids(&self) -> bool {
+        matches!(
+            self,
+            Doubt::OtherMachine(_)
+                | Doubt::OtherBuild(_)
+                | Doubt::Unoptimised
+                | Doubt::ChangedSources
+                | Doubt::Contradicted(_)
+        )
+    }
+}
+
+/// A doubt with the figures that it is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stated {
+    /// The doubt.
+    pub doubt: Doubt,
+    /// Names of the figures; none if it is about all.
+    pub about: Vec<String>,
+}
+
+impl From<Doubt> for Stated {
+    fn from(doubt: Doubt) -> Self {
+        Stated { doubt, about: Vec::new() }
+    }
+}
+
+/// Most names that are printed beside a doubt.
+const NAMED: usize = 3;
+
+impl fmt::Display for Stated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.doubt)?;
+        if self.about.is_empty() {
+            return Ok(());
+        }
+        let named = self.about.len().min(NAMED);
+        write!(f, " ({}", self.about[..named].join("; "))?;
+        match self.about.len() - named {
+            0 => f.write_str(")"),
+            more => write!(f, "; {more} more)"),
+        }
     }
 }
 
@@ -107,25 +165,29 @@ impl fmt::Display for Doubt {
             Doubt::OtherBuild(differ) => {
                 write!(f, "!! DIFFERENT BUILDS ARE POOLED HERE: {}", facts(differ))
             }
-            Doubt::FewQuiet { rows, share, cause } => {
-                if rows.is_empty() {
-                    let quiet = percent(*share);
-                    write!(
-                        f,
-                        "Do not trust these figures: the machine was quiet in {quiet} of the slices only. "
-                    )?;
-                } else {
-                    let rows = rows.join("', '");
-                    write!(f, "Do not trust '{rows}': too few slices were quiet. ")?;
-                }
-                f.write_str(match cause {
-                    Disturbance::Slow => {
-                        "The CPUs were slower than they can be: a busy neighbour on the same core, or a changed clock."
-                    }
-                    Disturbance::Stolen => "The host took CPU time.",
-                    Disturbance::Others => "Other programs used the CPUs.",
-                })
-            }
+            Doubt::Slowed(share) => write!(
+                f,
+                "{}The CPUs were slowed: times are {} shorter than measured, as the speed probe tells.",
+                self.grade(),
+                percent(*share)
+            ),
+            Doubt::Uncertain(share) => write!(
+                f,
+                "{}The CPUs were slowed, by how much is unsure: a time may be off by {}.",
+                self.grade(),
+                percent(*share)
+            ),
+            Doubt::FewSlices(share) => write!(
+                f,
+                "{}Others took time from most slices in {} of the rounds.",
+                self.grade(),
+                percent(*share)
+            ),
+            Doubt::Loaded(load, cpus, waiting) => write!(
+                f,
+                "The machine was at work when this began: load average {load:.0} on {cpus} CPUs, CPU pressure {}.",
+                percent(*waiting)
+            ),
             Doubt::Busy(share) => write!(
                 f,
                 "This machine was busy: other programs used {} of its CPU time.",
@@ -151,14 +213,8 @@ impl fmt::Display for Doubt {
             ),
             Doubt::ChangedSources => f.write_str("The sources were changed since their revision."),
             Doubt::Unoptimised => f.write_str("The programs were built without optimisation."),
-            Doubt::MeasuredAgain(1) => {
-                f.write_str("One process was measured again, since the host took CPU time.")
-            }
-            Doubt::MeasuredAgain(n) => {
-                write!(f, "{n} processes were measured again, since the host took CPU time.")
-            }
             Doubt::NotCounted(what) => write!(f, "Not counted: {what}."),
-            Doubt::Contradicted(verdict) => write!(f, "{verdict}."),
+            Doubt::Contradicted(verdict) => write!(f, "{}{verdict}.", self.grade()),
             Doubt::TwoModes => f.write_str(
                 "The processes fall into two groups: both are shown, since no mean describes them.",
             ),
@@ -167,9 +223,6 @@ impl fmt::Display for Doubt {
                 "No interval: it takes {MIN_ROUNDS} rounds, and there are {}.",
                 MIN_ROUNDS - missing
             ),
-            Doubt::AllSlices(share) => {
-                write!(f, "{} of the slices were disturbed, so all count.", percent(*share))
-            }
             Doubt::NotSteady(change) => write!(
                 f,
                 "Not steady: the last third of the iterations took {} {} than the first; repeat it, or try a larger --warmup.",
@@ -182,9 +235,6 @@ impl fmt::Display for Doubt {
                 Nanos(*shortest as f64),
                 Nanos(*step as f64)
             ),
-            Doubt::Preempted(each) => {
-                write!(f, "Preempted: {each:.2} involuntary switches per creation.")
-            }
             Doubt::GeneratorLate(share) => write!(
                 f,
                 "The generator of arrivals was late itself, by {} of the figure (99th percentile).",
@@ -231,10 +281,8 @@ fn longer(change: f64) -> &'static str {
 /// Doubts about one process.
 pub fn of_process(record: &Record) -> Vec<Doubt> {
     let all = [
-        few_quiet_slices(record),
         not_steady(record),
         short_samples(record),
-        preempted(record),
         generator_late(record),
         host_took(record),
         record.interference.and_then(|i| i.throttled).filter(|&ns| ns > 0).map(Doubt::Throttled),
@@ -246,16 +294,9 @@ pub fn of_process(record: &Record) -> Vec<Doubt> {
     all.into_iter().flatten().chain(unreadable(record)).collect()
 }
 
-fn few_quiet_slices(record: &Record) -> Option<Doubt> {
-    let disturbed = record.quiet.iter().filter(|quiet| !**quiet).count();
-    let share = disturbed as f64 / record.quiet.len() as f64;
-    matches!(record.timing, Timing::AllSlices(_)).then_some(Doubt::AllSlices(share))
-}
-
-/// Quiet slices have next to no stolen time.
+/// Of a process that took no turns; others have an account.
 fn host_took(record: &Record) -> Option<Doubt> {
-    let is_quiet = matches!(record.timing, Timing::Slices(_));
-    record.stolen().filter(|&share| share > 0.01 && !is_quiet).map(Doubt::HostTook)
+    record.stolen().filter(|&share| share > 0.01 && record.slices.is_empty()).map(Doubt::HostTook)
 }
 
 fn not_steady(record: &Record) -> Option<Doubt> {
@@ -270,18 +311,10 @@ fn short_samples(record: &Record) -> Option<Doubt> {
         .then_some(Doubt::ShortSamples(step, shortest))
 }
 
-/// A creation's own switches; those of a hop are its evidence.
-fn preempted(record: &Record) -> Option<Doubt> {
-    let (times, _) = record.timed().filter(|(_, unit)| *unit != "hop")?;
-    let each = record.usage?.involuntary_switches as f64 / times as f64;
-    // Under a load who arrives may preempt who runs.
-    (record.arrivals.is_none() && each > 0.01).then_some(Doubt::Preempted(each))
-}
-
 /// Lateness of what makes the arrivals, which is part of each latency.
 fn generator_late(record: &Record) -> Option<Doubt> {
     let late = record.extra.get("generator_late")?.p99 as f64;
-    let share = late / record.iteration()?;
+    let share = late / record.samples.as_ref()?.mean;
     (share > GENERATOR_LATE).then_some(Doubt::GeneratorLate(share))
 }
 
@@ -323,6 +356,9 @@ pub(super) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
         let missing = MIN_ROUNDS.saturating_sub(reading.means.len());
         doubts.extend((missing > 0).then_some(Doubt::FewRounds(missing)));
     }
+    if runs.metric.follows_iteration() {
+        doubts.extend(of_times(&runs.timed()));
+    }
     // A further column is of the same processes.
     if runs.is_further() {
         return doubts;
@@ -337,6 +373,24 @@ pub(super) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     doubts
 }
 
+/// Doubts about the correction of the times of some processes.
+pub(super) fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
+    let corrected: Vec<&Corrected> = timed.iter().filter_map(|t| t.corrected.as_deref()).collect();
+    let median = |of: fn(&Corrected) -> f64| {
+        stats::median(&corrected.iter().map(|corrected| of(corrected)).collect::<Vec<_>>())
+    };
+    let slowed = median(|corrected| corrected.correction).map(|log| -(-log).exp_m1());
+    let uncertain = median(|corrected| corrected.uncertainty).map(f64::exp_m1);
+    let short = corrected.iter().filter(|corrected| corrected.is_short).count();
+    let short = short as f64 / corrected.len().max(1) as f64;
+    let all = [
+        slowed.filter(|share| *share > SLOWED).map(Doubt::Slowed),
+        uncertain.filter(|share| *share > UNCERTAIN).map(Doubt::Uncertain),
+        (short > 0.5).then_some(Doubt::FewSlices(short)),
+    ];
+    all.into_iter().flatten().collect()
+}
+
 /// Doubts about records as a set.
 pub fn of_records(records: &[Record]) -> Vec<Doubt> {
     let runs = provenance::runs(records);
@@ -345,43 +399,70 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
     // Of itself it makes no other build; it is a doubt of its own.
     builds.retain(|fact| fact.name != "dirty");
     let machines = provenance::differing_machines(first, &runs);
-    let again = records.iter().filter(|record| record.disturbed).count();
     let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
     let absent = provenance::distinct(absent.map(ToString::to_string)).into_iter();
     let all = [
         (!machines.is_empty(), Doubt::OtherMachine(machines)),
         (!builds.is_empty(), Doubt::OtherBuild(builds)),
-        (runs.iter().any(|run| run.build.dirty == Some(true)), Doubt::ChangedSources),
         (runs.iter().any(|r| r.build.profile.as_deref() == Some("debug")), Doubt::Unoptimised),
-        (again > 0, Doubt::MeasuredAgain(again)),
+        (runs.iter().any(|run| run.build.dirty == Some(true)), Doubt::ChangedSources),
     ];
     let all = all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, doubt)| doubt);
-    all.chain(absent.map(Doubt::NotCounted)).collect()
+    all.chain(loaded(&runs)).chain(absent.map(Doubt::NotCounted)).collect()
 }
 
-/// Doubts about figures, the worst of each kind with the names of its cases; `None` for all cases.
-pub fn of_figures(figures: &Figures<'_>) -> Vec<(Doubt, Option<String>)> {
-    let has_own = |figure: &&Figure<'_>| !figure.runs.whole.is_empty() && !figure.runs.is_further();
-    let all = figures.iter().filter(has_own).count();
-    let of_each = figures.iter().flat_map(|f| f.doubts.iter().map(move |doubt| (f, doubt)));
-    let kinds = grouped(of_each.map(|(f, doubt)| (discriminant(doubt), (f, doubt.clone()))));
-    let named = kinds.into_iter().filter_map(|(_, cases)| {
-        let (cases, doubts): (Vec<&Figure<'_>>, Vec<Doubt>) = cases.into_iter().unzip();
-        let names = (cases.len() < all).then(|| names(&cases));
-        let worse = |a: Doubt, b: Doubt| if b > a { b } else { a };
-        Some((doubts.into_iter().reduce(worse)?, names))
+/// The run that began on the busiest machine, if it was busy.
+fn loaded(runs: &[&Run]) -> Option<Doubt> {
+    let loaded = runs.iter().filter_map(|run| {
+        let machine = &run.machine;
+        let cpus = facts::machine::cpu_list(machine.cpus_online.as_ref()?)?.len();
+        let load = machine.load_average.map_or(0.0, |[one, ..]| one);
+        let waiting = machine.pressure.cpu.unwrap_or(0.0) / 100.0;
+        let is_loaded = load > LOADED.0 * cpus as f64 || waiting > LOADED.1;
+        is_loaded.then_some(Doubt::Loaded(load, cpus, waiting))
     });
-    named.collect()
+    loaded.reduce(|a, b| if b > a { b } else { a })
+}
+
+/// Doubts of all records and figures, and those about the machine meanwhile: the worst of each kind with the
+/// names of its figures, the loudest first.
+pub fn of_all<'a>(
+    records: &[Record],
+    figures: impl Iterator<Item = (String, &'a [Doubt])>,
+    conditions: Vec<Doubt>,
+) -> Vec<Stated> {
+    let figures: Vec<(String, &[Doubt])> = figures.collect();
+    let of_each = figures.iter().flat_map(|(name, own)| own.iter().map(move |doubt| (name, doubt)));
+    let kinds = grouped(of_each.map(|(name, doubt)| (discriminant(doubt), (name, doubt))));
+    let of_figures = kinds.into_iter().filter_map(|(_, cases)| {
+        let worse = |a: &'a Doubt, b: &'a Doubt| if b > a { b } else { a };
+        let doubt = cases.iter().map(|(_, doubt)| *doubt).reduce(worse)?.clone();
+        let names = grouped(cases.iter().map(|(name, _)| ((*name).clone(), ())));
+        let is_all = cases.len() == figures.len();
+        let about = names.into_iter().filter(|_| !is_all).map(|(name, _)| name).collect();
+        Some(Stated { doubt, about })
+    });
+    let of_set = of_records(records).into_iter().chain(conditions).map(Stated::from);
+    let mut all: Vec<Stated> = of_set.chain(of_figures).collect();
+    all.sort_by(|a, b| a.doubt.partial_cmp(&b.doubt).unwrap_or(Ordering::Equal));
+    all
+}
+
+/// Doubts of figures with their names, for [`of_all`].
+pub fn named<'a>(
+    figures: impl Iterator<Item = &'a Figure<'a>>,
+) -> impl Iterator<Item = (String, &'a [Doubt])> {
+    let measured = figures.filter(|figure| !figure.runs.whole.is_empty());
+    measured.map(|figure| (names(&[figure]).concat(), &figure.doubts[..]))
 }
 
 /// Names of figures; points of one curve share a name.
-pub fn names(figures: &[&Figure<'_>]) -> String {
+pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
     let named = figures.iter().map(|figure| match figure.swept() {
         Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
         None => (figure.key.name(), String::new()),
     });
-    let names = grouped(named).into_iter().map(|(name, xs)| name + &xs.join(", "));
-    names.collect::<Vec<_>>().join("; ")
+    grouped(named).into_iter().map(|(name, xs)| name + &xs.join(", ")).collect()
 }
 
 #[cfg(test)]
@@ -418,16 +499,13 @@ mod tests {
     }
 
     #[test]
-    fn a_latency_is_neither_too_short_nor_preempted() {
+    fn a_latency_is_not_too_short() {
         let mut record = under_load(0);
-        let usage = contract::message::Usage { involuntary_switches: 900, ..Default::default() };
-        record.usage = Some(usage);
         let machine = facts::Machine { clock_step_ns: Some(20), ..facts::Machine::default() };
         std::sync::Arc::make_mut(&mut record.header).machine = machine;
         assert_eq!(of_process(&record), []);
         record.arrivals = None;
         let doubts = of_process(&record);
-        let expected = [Doubt::ShortSamples(20, 10_000), Doubt::Preempted(100.0)];
-        assert_eq!(doubts, expected);
+        assert_eq!(doubts, [Doubt::ShortSamples(20, 10_000)]);
     }
 }

@@ -9,7 +9,8 @@ use contract::message::Usage;
 use facts::{Ending, Metric, Quantity, Record, Side};
 use serde::Serialize;
 
-use crate::measure::quiet;
+use super::doubt::{self, Doubt};
+use super::speed::{self, Timed};
 use crate::plan::Case;
 
 pub mod verdict;
@@ -32,8 +33,8 @@ pub struct Pair {
 /// Times of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Times {
-    /// Median iterations, in ns.
-    pub medians: [f64; 2],
+    /// Iterations at the quiet speed, in ns.
+    pub iterations: [f64; 2],
     /// Logarithm of second ÷ first: the median over the turns.
     pub log_ratio: f64,
 }
@@ -56,8 +57,8 @@ pub struct Row {
     pub metric: Metric,
     /// Hops or tasks of an iteration, by which times and counts are divided for a reader.
     pub divisor: f64,
-    /// Share of its slices that were quiet; those count, or all if they are less than a quarter.
-    pub quiet: Option<f64>,
+    /// What makes its times less sure.
+    pub doubts: Vec<Doubt>,
     /// Reason why there are no more pairs.
     pub fault: Option<Fault>,
     /// Findings about its figures; none if it has too few pairs or a fault.
@@ -74,32 +75,34 @@ pub enum Fault {
     LeftOut(String),
 }
 
-/// Rows of a duel's records, in the plan's order. Which slices are quiet is known.
+/// Rows of a duel's records, in the plan's order.
 pub fn rows(records: &[Record]) -> Vec<Row> {
-    let mut cases: BTreeMap<u32, Vec<&Record>> = BTreeMap::new();
-    for record in records.iter().filter(|record| record.side.is_some()) {
-        cases.entry(record.case).or_default().push(record);
+    let (timed, _) = speed::correct(records);
+    let mut cases: BTreeMap<u32, Vec<&Timed<'_>>> = BTreeMap::new();
+    for timed in timed.iter().filter(|timed| timed.record.side.is_some()) {
+        cases.entry(timed.record.case).or_default().push(timed);
     }
     cases.into_values().filter_map(|own| Row::of(&own)).collect()
 }
 
 impl Row {
     /// The row of one case; `None` if the records name no plan.
-    fn of(records: &[&Record]) -> Option<Self> {
-        let place = records.first()?.place()?;
+    fn of(processes: &[&Timed<'_>]) -> Option<Self> {
+        let place = processes.first()?.record.place()?;
         let metric = place.section.metric.clone();
-        let mut rounds: BTreeMap<u32, [Vec<&Record>; 3]> = BTreeMap::new();
-        for &record in records.iter().filter(|record| record.is_whole()) {
-            let place = match (record.side, record.twin) {
+        let whole: Vec<&Timed<'_>> =
+            processes.iter().filter(|timed| timed.record.is_whole()).copied().collect();
+        let mut rounds: BTreeMap<u32, [Vec<&Timed<'_>>; 3]> = BTreeMap::new();
+        for &timed in &whole {
+            let place = match (timed.record.side, timed.record.twin) {
                 (Some(Side::B), _) => 1,
                 (_, false) => 0,
                 (_, true) => 2,
             };
-            rounds.entry(record.round).or_default()[place].push(record);
+            rounds.entry(timed.record.round).or_default()[place].push(timed);
         }
-        let slices: Vec<f64> =
-            records.iter().flat_map(|record| &record.quiet).map(|&q| f64::from(q)).collect();
-        let repeats = records.iter().find_map(|record| record.repeats());
+        let mut records = processes.iter().map(|timed| timed.record);
+        let repeats = whole.iter().find_map(|timed| timed.record.repeats());
         let repeats = repeats.filter(|_| metric.quantity() == Quantity::Time);
         Some(Row {
             case: place.index,
@@ -109,8 +112,8 @@ impl Row {
             twins: pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]])),
             metric,
             divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
-            quiet: (!slices.is_empty()).then(|| slices.iter().sum::<f64>() / slices.len() as f64),
-            fault: records.iter().find_map(|record| fault(record)),
+            doubts: doubt::of_times(&whole),
+            fault: records.find_map(fault),
             findings: Vec::new(),
         })
     }
@@ -136,32 +139,26 @@ fn fault(record: &Record) -> Option<Fault> {
 }
 
 /// Figures of two sides in each round that has both; several processes of each for a slope.
-fn pairs<'a>(rounds: impl Iterator<Item = [&'a [&'a Record]; 2]>) -> Vec<Pair> {
-    let rounds = rounds.filter_map(|sides| Some((sides, *sides[0].first()?, *sides[1].first()?)));
-    let turns = quiet::turns(rounds, verdict::MIN_PAIRS, |slice| slice.median as f64).into_iter();
-    turns.filter_map(|(sides, turns)| pair(sides, &turns)).collect()
+fn pairs<'a>(rounds: impl Iterator<Item = [&'a [&'a Timed<'a>]; 2]>) -> Vec<Pair> {
+    rounds.filter_map(pair).collect()
 }
 
-fn pair(sides: [&[&Record]; 2], turns: &[[f64; 2]]) -> Option<Pair> {
+fn pair(sides: [&[&Timed<'_>]; 2]) -> Option<Pair> {
     let [a, b] = [*sides[0].first()?, *sides[1].first()?];
-    if a.place()?.section.metric == Metric::Memory {
+    if a.record.place()?.section.metric == Metric::Memory {
         let memory = Some([slope(sides[0])?, slope(sides[1])?]);
         return Some(Pair { memory, ..Pair::default() });
     }
     Some(Pair {
-        // Counts stand without a quiet turn.
-        time: times(turns),
+        time: times([a, b]),
         memory: None,
-        switches: counts([a, b], |used| used.voluntary_switches),
-        faults: counts([a, b], |used| used.minor_faults),
+        switches: counts([a.record, b.record], |used| used.voluntary_switches),
+        faults: counts([a.record, b.record], |used| used.minor_faults),
     })
 }
 
-fn times(turns: &[[f64; 2]]) -> Option<Times> {
-    let median =
-        |side: usize| stats::median(&turns.iter().map(|turn| turn[side]).collect::<Vec<_>>());
-    let medians = [median(0)?, median(1)?];
-    Some(Times { medians, log_ratio: -quiet::log_ratio(turns)? })
+fn times([a, b]: [&Timed<'_>; 2]) -> Option<Times> {
+    Some(Times { iterations: [a.iteration()?, b.iteration()?], log_ratio: b.log_ratio(a)? })
 }
 
 /// Counts per iteration of two processes.
@@ -174,9 +171,9 @@ fn counts([a, b]: [&Record; 2], count: fn(&Usage) -> u64) -> Option<[f64; 2]> {
 
 /// Resident memory of a task, in bytes. The kernel's share is counted for the whole system alone, in which
 /// others' work would hide a change.
-fn slope(records: &[&Record]) -> Option<f64> {
-    let point = |record: &&Record| Some((record.x? as f64, record.resident_gain()? as f64));
-    let (tasks, bytes): (Vec<f64>, Vec<f64>) = records.iter().filter_map(point).unzip();
+fn slope(side: &[&Timed<'_>]) -> Option<f64> {
+    let point = |timed: &&Timed<'_>| Some((timed.record.x? as f64, timed.record.resident_gain()? as f64));
+    let (tasks, bytes): (Vec<f64>, Vec<f64>) = side.iter().filter_map(point).unzip();
     Some(stats::fit_line(&tasks, &bytes, crate::figures::CONFIDENCE)?.slope.estimate)
 }
 
@@ -200,8 +197,7 @@ impl Decider {
 
     /// The cases of the plan that take part in a round. A row that seems unchanged goes on if no other needs
     /// its time.
-    pub fn choose(&mut self, round: u32, cases: &[Case], records: &mut [Record]) -> Vec<bool> {
-        quiet::settle(records);
+    pub fn choose(&mut self, round: u32, cases: &[Case], records: &[Record]) -> Vec<bool> {
         for row in rows(records) {
             let early = || verdict::interim(&row, self.rows, self.margin);
             if let Some(is_over) = row.has_failed().then_some(true).or_else(early) {

@@ -67,14 +67,8 @@ impl Verdict {
     }
 }
 
-/// Beside a figure that its counters contradict.
-pub const MARK: &str = "(!)";
-
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_contradiction() {
-            write!(f, "{MARK} ")?;
-        }
         f.write_str(match self {
             Verdict::Switches => "Each hop is one switch by the kernel",
             Verdict::StaysOnCpu => "System calls, but no context switch",

@@ -4,7 +4,8 @@ use facts::{Memory, Record};
 use serde::Serialize;
 use stats::{Halves, Interval, Line, TheilSen};
 
-use crate::figures::CONFIDENCE;
+use super::CONFIDENCE;
+use super::grade::Graded;
 
 /// Bytes that each task adds.
 #[derive(Clone, Debug, Serialize)]
@@ -26,7 +27,7 @@ pub struct Slopes {
     /// The number of runs in which transparent huge pages held part of the memory.
     pub huge: usize,
     /// `all`, or else `user`, divided by that of the row it is compared with.
-    pub ratio: Option<Interval>,
+    pub ratio: Option<Graded<Interval>>,
 }
 
 /// The kernel's memory, from the whole system's counters.
@@ -57,10 +58,17 @@ pub struct Fit {
 pub fn slopes(runs: &[&Record], versus: Option<&[&Record]>) -> Option<Slopes> {
     let mut slopes = fits(runs)?;
     if let Some(other) = versus.and_then(fits) {
-        slopes.ratio =
-            stats::slope_ratio(&slopes.headline().line, &other.headline().line, CONFIDENCE);
+        let [own, other] = comparable([&slopes, &other]);
+        slopes.ratio = stats::slope_ratio(own, other, CONFIDENCE).map(Graded::from);
     }
     Some(slopes)
+}
+
+/// Lines of two rows that may be divided: with the kernel's share, or both without it if it cannot be told of
+/// either.
+pub fn comparable(both: [&Slopes; 2]) -> [&Line; 2] {
+    let is_alone = both.iter().any(|slopes| slopes.lacks_kernel());
+    both.map(|slopes| if is_alone { &slopes.user.line } else { &slopes.headline().line })
 }
 
 /// Why runs have no slopes.

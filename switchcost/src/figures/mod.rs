@@ -14,15 +14,19 @@ pub mod conditions;
 pub mod doubt;
 pub mod duel;
 pub mod evidence;
+pub mod grade;
 pub mod memory;
 pub mod number;
 pub mod provenance;
 pub mod runs;
+pub mod speed;
 
 use doubt::Doubt;
 use evidence::Evidence;
+use grade::{Grade, Graded};
 use memory::Slopes;
 use runs::{Iterations, Key, Runs};
+use speed::Slices;
 
 /// Confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -32,6 +36,8 @@ pub const CONFIDENCE: f64 = 0.95;
 pub struct Figures<'a> {
     /// Records that they are made of.
     pub records: &'a [Record],
+    /// What became of their slices.
+    pub slices: Slices,
     /// Figures in the plan's order, points of a curve by what it runs over.
     all: Vec<Figure<'a>>,
     index: BTreeMap<Key, usize>,
@@ -48,6 +54,8 @@ pub struct Figure<'a> {
     pub outcome: Outcome,
     /// What makes it less sure.
     pub doubts: Vec<Doubt>,
+    /// What it is worth, which follows from them.
+    pub grade: Grade,
 }
 
 /// What came of the processes of a case.
@@ -93,11 +101,11 @@ pub struct Reading {
     /// Number of processes that failed.
     pub failed: usize,
     /// Less the baseline, round by round.
-    pub net: Option<Estimate>,
+    pub net: Option<Graded>,
     /// Divided by the row it is compared with, round by round.
-    pub ratio: Option<Estimate>,
+    pub ratio: Option<Graded>,
     /// The same, each less its own baseline.
-    pub net_ratio: Option<Estimate>,
+    pub net_ratio: Option<Graded>,
     /// True if that ratio is missing because one of the two is not above its baseline in every round: what is
     /// nothing or less cannot be divided by.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -172,6 +180,7 @@ impl Serialize for Figure<'_> {
             versus: Option<&'a String>,
             #[serde(flatten)]
             outcome: &'a Outcome,
+            grade: Grade,
             doubts: &'a [Doubt],
         }
         let line = Line {
@@ -182,6 +191,7 @@ impl Serialize for Figure<'_> {
             baseline: self.runs.baseline(),
             versus: self.runs.versus(),
             outcome: &self.outcome,
+            grade: self.grade,
             doubts: &self.doubts,
         };
         line.serialize(serializer)
@@ -192,28 +202,43 @@ impl<'a> Figures<'a> {
     /// Figures of records; processes that were run by hand are passed over, and those of a duel's second side:
     /// another build's figures are no more of the same.
     pub fn of(records: &'a [Record]) -> Self {
+        let (timed, slices) = speed::correct(records);
         let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
-        for record in records.iter().filter(|record| record.side != Some(Side::B)) {
-            let Some(place) = record.place() else { continue };
-            for (key, metric, position) in runs::places(record) {
+        for timed in timed.iter().filter(|timed| timed.record.side != Some(Side::B)) {
+            let Some(place) = timed.record.place() else { continue };
+            for (key, metric, position) in runs::places(timed.record) {
                 let case = cases.entry(key).or_insert_with(|| Runs::new(place, metric, position));
-                case.add(record);
+                case.add(timed);
             }
         }
         let mut all: Vec<Figure<'_>> = cases
             .into_iter()
             .map(|(key, mut runs)| {
                 runs.settle();
-                Figure { key, runs, outcome: Outcome::Absent, doubts: Vec::new() }
+                Figure { key, runs, outcome: Outcome::Absent, doubts: Vec::new(), grade: Grade::Sure }
             })
             .collect();
         all.sort_by_key(|f| (f.runs.place.index, f.runs.position, f.key.x));
         let index = all.iter().enumerate().map(|(place, f)| (f.key.clone(), place)).collect();
-        let mut figures = Figures { records, all, index };
+        let mut figures = Figures { records, slices, all, index };
         for place in 0..figures.all.len() {
             let outcome = figures.outcome(&figures.all[place]);
-            figures.all[place].doubts = doubt::of_figure(&figures.all[place].runs, &outcome);
-            figures.all[place].outcome = outcome;
+            let figure = &mut figures.all[place];
+            figure.doubts = doubt::of_figure(&figure.runs, &outcome);
+            figure.grade = Grade::of(&figure.doubts);
+            figure.outcome = outcome;
+        }
+        for place in 0..figures.all.len() {
+            let [ratio, net, net_ratio] = figures.grades(&figures.all[place]);
+            match &mut figures.all[place].outcome {
+                Outcome::Measured(reading) => {
+                    reading.ratio.iter_mut().for_each(|own| own.grade = ratio);
+                    reading.net.iter_mut().for_each(|own| own.grade = net);
+                    reading.net_ratio.iter_mut().for_each(|own| own.grade = net_ratio);
+                }
+                Outcome::Slope(slopes) => slopes.ratio.iter_mut().for_each(|own| own.grade = ratio),
+                _ => {}
+            }
         }
         figures
     }
@@ -241,6 +266,17 @@ impl<'a> Figures<'a> {
     /// Figure that is subtracted from another.
     pub fn baseline(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
         self.neighbour(of, of.runs.baseline())
+    }
+
+    /// Grades of what is made of a figure and others: its ratio, its difference from the baseline, and the
+    /// ratio of both differences.
+    fn grades(&self, of: &Figure<'_>) -> [Grade; 3] {
+        let grade = |figure: Option<&Figure<'_>>| figure.map_or(Grade::Sure, |figure| figure.grade);
+        let (versus, baseline) = (self.versus(of), self.baseline(of));
+        let ratio = of.grade.max(grade(versus));
+        let net = of.grade.max(grade(baseline));
+        let others = grade(versus.and_then(|versus| self.baseline(versus)));
+        [ratio, net, ratio.max(net).max(others)]
     }
 
     /// True if a figure depends on the machine alone: a yardstick of the plan, or what others of its column
@@ -301,17 +337,19 @@ impl<'a> Figures<'a> {
 fn reading(
     runs: &Runs<'_>,
     versus: Option<&Runs<'_>>,
-    nets: [Option<BTreeMap<runs::Round, f64>>; 2],
+    nets: [Option<BTreeMap<speed::Round, f64>>; 2],
 ) -> Option<Reading> {
     let means: Vec<f64> = runs.means().into_values().collect();
+    // With the error of the correction, which intervals are made of and single processes are not.
+    let samples: Vec<f64> = runs.with_errors().into_values().collect();
     let quantity = runs.metric.quantity();
     let is_signed = matches!(quantity, Quantity::Count | Quantity::Share);
     // What cannot be negative has no interval that reaches below zero.
-    let geometric = if is_signed { None } else { Estimate::geometric_mean(&means, CONFIDENCE) };
-    let mean = geometric.or_else(|| Estimate::mean(&means, CONFIDENCE))?;
+    let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples, CONFIDENCE) };
+    let mean = geometric.or_else(|| Estimate::mean(&samples, CONFIDENCE))?;
     let [net, other_net] = &nets;
     let both = net.as_ref().zip(other_net.as_ref());
-    let is_nothing = |(round, net): (&runs::Round, &f64)| {
+    let is_nothing = |(round, net): (&speed::Round, &f64)| {
         both.is_some_and(|(_, other)| other.get(round).is_some_and(|o| net.min(*o) <= 0.0))
     };
     Some(Reading {
@@ -322,12 +360,13 @@ fn reading(
         modes: if quantity == Quantity::Count { None } else { stats::modes(&means) },
         outliers: stats::outliers(&means).unwrap_or(0),
         failed: runs.failed,
-        ratio: versus.and_then(|versus| runs::ratio_of(&runs.ratios(versus))),
-        net_ratio: both.and_then(|(own, other)| runs::quotient(own, other)),
+        ratio: versus.and_then(|versus| runs::ratio_of(&runs.ratios(versus))).map(Graded::from),
+        net_ratio: both.and_then(|(own, other)| runs::quotient(own, other)).map(Graded::from),
         no_net_left: both.is_some_and(|(own, _)| own.iter().any(is_nothing)),
         net: net
             .as_ref()
-            .and_then(|net| Estimate::mean(&net.values().copied().collect::<Vec<_>>(), CONFIDENCE)),
+            .and_then(|net| Estimate::mean(&net.values().copied().collect::<Vec<_>>(), CONFIDENCE))
+            .map(Graded::from),
         noise: runs::ratio_of(&runs.twin_ratios()).and_then(|ratio| ratio.interval),
         evidence: Evidence::of(&runs.whole, &runs.metric),
         means,

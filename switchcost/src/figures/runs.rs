@@ -7,9 +7,9 @@ use facts::{Ending, Metric, Place, Record};
 use serde::Serialize;
 use stats::Estimate;
 
-use crate::figures::CONFIDENCE;
-use crate::figures::number::capitalised;
-use crate::measure::quiet;
+use super::CONFIDENCE;
+use super::number::capitalised;
+use super::speed::{Round, Timed, round};
 
 /// Place of a figure: section, row, column, and the value of the swept flag.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -36,9 +36,6 @@ pub fn case_name(row: &str, column: &str) -> String {
     if column.is_empty() { row.to_owned() } else { format!("{row}, {column}") }
 }
 
-/// A round: files can hold several runs of a plan, told apart by when they began and by their seeds.
-pub(super) type Round = (u64, u64, u32);
-
 /// A process within its case: the round, the number of tasks, and whether it is a twin.
 type Slot = (Round, Option<u64>, bool);
 
@@ -59,7 +56,7 @@ pub struct Runs<'a> {
     /// Ending of the last process that failed.
     pub ending: Ending<'a>,
     /// The process of each slot; if it was repeated, the later one.
-    slots: BTreeMap<Slot, &'a Record>,
+    slots: BTreeMap<Slot, Timed<'a>>,
 }
 
 /// Figures of a process: of each the key, the metric and the position.
@@ -97,18 +94,18 @@ impl<'a> Runs<'a> {
 
     /// Adds a process. One that was repeated, after a failure for one, counts once; but not a good one that
     /// is followed by a failure.
-    pub(super) fn add(&mut self, record: &'a Record) {
-        let round = (record.run, record.header.seed, record.round);
-        let slot = (round, record.tasks, record.twin);
-        let is_worse = |earlier: &&Record| earlier.is_whole() && !record.is_whole();
+    pub(super) fn add(&mut self, timed: &Timed<'a>) {
+        let record = timed.record;
+        let slot = (round(record), record.tasks, record.twin);
+        let is_worse = |earlier: &Timed<'_>| earlier.record.is_whole() && !record.is_whole();
         if !self.slots.get(&slot).is_some_and(is_worse) {
-            self.slots.insert(slot, record);
+            self.slots.insert(slot, timed.clone());
         }
     }
 
     /// Sorts the processes, once all are there.
     pub(super) fn settle(&mut self) {
-        for (&(_, _, twin), &record) in &self.slots {
+        for (&(_, _, twin), &Timed { record, .. }) in &self.slots {
             if record.outcome() != Ending::Measured {
                 // What a process measured before it failed stays in the file, but it is no sample.
                 self.failed += 1;
@@ -140,22 +137,41 @@ impl<'a> Runs<'a> {
     }
 
     /// Processes that measured what they should, or their twins, by round.
-    fn by_round(&self, twins: bool) -> BTreeMap<Round, &'a Record> {
-        let slots = self.slots.iter().filter(|((_, _, twin), r)| r.is_whole() && *twin == twins);
-        slots.map(|(&(round, _, _), &record)| (round, record)).collect()
+    fn by_round(&self, twins: bool) -> BTreeMap<Round, &Timed<'a>> {
+        let is_wanted = |((_, _, twin), timed): &(&Slot, &Timed<'_>)| {
+            timed.record.is_whole() && *twin == twins
+        };
+        let slots = self.slots.iter().filter(is_wanted);
+        slots.map(|(&(round, ..), timed)| (round, timed)).collect()
+    }
+
+    /// Processes with their times, in the order of the rounds.
+    pub(super) fn timed(&self) -> Vec<&Timed<'a>> {
+        let slots = self.slots.iter().filter(|((.., twin), t)| t.record.is_whole() && !twin);
+        slots.map(|(_, timed)| timed).collect()
     }
 
     /// Figure of each process by round.
     pub fn means(&self) -> BTreeMap<Round, f64> {
-        let processes = self.by_round(false).into_iter();
-        processes.filter_map(|(round, r)| Some((round, self.metric.figure(r)?))).collect()
+        self.figures(|timed| timed.iteration())
     }
 
-    /// Another figure of the iterations of each process, divided as their mean is.
+    /// The same with the error of the correction: for intervals.
+    pub(super) fn with_errors(&self) -> BTreeMap<Round, f64> {
+        self.figures(|timed| timed.with_error())
+    }
+
+    fn figures(&self, iteration: fn(&Timed<'_>) -> Option<f64>) -> BTreeMap<Round, f64> {
+        let processes = self.by_round(false).into_iter();
+        let figure = |timed: &Timed<'_>| self.metric.figure(timed.record, iteration(timed));
+        processes.filter_map(|(round, timed)| Some((round, figure(timed)?))).collect()
+    }
+
+    /// Another figure of the iterations of each process, divided as their mean is and corrected as it.
     fn each(&self, figure: impl Fn(&Distribution) -> u64) -> Vec<f64> {
-        let each = self.whole.iter().filter_map(|record| {
-            let samples = record.samples.as_ref()?;
-            Some(figure(samples) as f64 / self.metric.divisor(record)?)
+        let each = self.timed().into_iter().filter_map(|timed| {
+            let samples = timed.record.samples.as_ref()?;
+            Some(figure(samples) as f64 * timed.factor() / self.metric.divisor(timed.record)?)
         });
         each.collect()
     }
@@ -179,26 +195,36 @@ impl<'a> Runs<'a> {
 
     /// Less another case, by round.
     pub(super) fn less(&self, baseline: &Runs<'_>) -> BTreeMap<Round, f64> {
-        let baseline = baseline.means();
-        let own = self.means().into_iter();
-        own.filter_map(|(round, own)| Some((round, own - baseline.get(&round)?))).collect()
+        joined(&self.with_errors(), &baseline.with_errors(), |own, other| own - other)
     }
 
-    /// Divided by another case, one ratio for each round that has both. Of programs that took turns, slices
-    /// of the same turn are divided.
+    /// Divided by another case, one ratio for each round that has both.
     pub(crate) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
-        self.against(other, false, |own, other| own / other)
-    }
-
-    /// Divided by its twins: nothing but noise.
-    pub(super) fn twin_ratios(&self) -> Vec<f64> {
-        self.against(self, true, |own, other| own / other)
+        let ratios = joined(&self.with_errors(), &other.with_errors(), |own, other| own / other);
+        ratios.into_values().collect()
     }
 
     /// Beside a yardstick, one figure for each round: a time divided by its time, a rate multiplied by it.
     pub fn beside(&self, yardstick: &Runs<'_>) -> Vec<f64> {
         let is_rate = self.metric.is_per_second();
-        self.against(yardstick, false, |own, time| if is_rate { own * time } else { own / time })
+        let beside = |own: f64, time: f64| if is_rate { own * time } else { own / time };
+        joined(&self.with_errors(), &yardstick.with_errors(), beside).into_values().collect()
+    }
+
+    /// Divided by its twins: nothing but noise. Of programs that took turns, slices of the same turn are
+    /// divided: the slope of both is the same.
+    pub(super) fn twin_ratios(&self) -> Vec<f64> {
+        let twins = self.by_round(true);
+        let is_time = self.metric.follows_iteration();
+        let ratios = self.by_round(false).into_iter().filter_map(|(round, own)| {
+            let twin = twins.get(&round)?;
+            if is_time {
+                return Some(own.log_ratio(twin)?.exp());
+            }
+            let figure = |timed: &Timed<'_>| self.metric.figure(timed.record, timed.iteration());
+            Some(figure(own)? / figure(twin)?)
+        });
+        ratios.collect()
     }
 
     /// Distance of the two equal processes of each round that has two: the logarithm of the larger figure
@@ -207,37 +233,16 @@ impl<'a> Runs<'a> {
         let distances = self.twin_ratios().into_iter().map(|ratio| ratio.ln().abs());
         distances.filter(|distance| distance.is_finite()).collect()
     }
+}
 
-    /// Figures put together with those of another case, or of its twins, in each round that has both. Of
-    /// programs that took turns the other's time is 1, and the own time that beside it in the same turns.
-    fn against(
-        &self,
-        other: &Runs<'_>,
-        twins: bool,
-        together: impl Fn(f64, f64) -> f64,
-    ) -> Vec<f64> {
-        let others = other.by_round(twins);
-        let own = self.by_round(false).into_iter();
-        let both: Vec<(Round, &Record, &Record)> =
-            own.filter_map(|(round, own)| Some((round, own, *others.get(&round)?))).collect();
-        let factors = both.iter().map(|&(round, a, b)| {
-            let took_turns = !a.slices.is_empty() && !b.slices.is_empty();
-            let factors = (self.metric.factor(a)?, other.metric.factor(b)?);
-            took_turns.then_some((round, factors))
-        });
-        if let Some(factors) = factors.collect::<Option<BTreeMap<Round, (f64, f64)>>>() {
-            let sign = if self.metric.is_per_second() { -1.0 } else { 1.0 };
-            let ratios = quiet::log_ratios(both).into_iter().map(|(round, log)| {
-                let (own, other) = factors[&round];
-                together((sign * log).exp() * own, other)
-            });
-            return ratios.collect();
-        }
-        let figures = both.into_iter().filter_map(|(_, a, b)| {
-            Some(together(self.metric.figure(a)?, other.metric.figure(b)?))
-        });
-        figures.collect()
-    }
+/// Figures of two cases put together in each round that has both.
+fn joined(
+    own: &BTreeMap<Round, f64>,
+    others: &BTreeMap<Round, f64>,
+    together: impl Fn(f64, f64) -> f64,
+) -> BTreeMap<Round, f64> {
+    let both = own.iter().filter_map(|(round, own)| Some((*round, *own, *others.get(round)?)));
+    both.map(|(round, own, other)| (round, together(own, other))).collect()
 }
 
 /// Distribution of a case's iterations; divided by hops or tasks as their mean is.

@@ -7,7 +7,6 @@ mod live;
 pub mod pacing;
 pub mod probe;
 pub(crate) mod process_group;
-pub mod quiet;
 pub mod rounds;
 pub mod session;
 pub mod store;

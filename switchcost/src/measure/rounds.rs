@@ -14,7 +14,6 @@ use crate::measure::groups::{Group, groups_of};
 use crate::measure::header::{self, command_line};
 use crate::measure::pacing::{self, Aim, Pace, Wall};
 use crate::measure::probe;
-use crate::measure::quiet;
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::{self, Options, Seat};
 use crate::plan::Case;
@@ -147,7 +146,7 @@ impl Rounds {
     /// When nothing was measured; if something was, [`Rounds::conclude`] tells the error, when that
     /// is printed. A program that fails is a record with an error.
     pub fn run(&mut self, cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
-        let all = |_: u32, cases: &[Case], _: &mut [Record]| vec![true; cases.len()];
+        let all = |_: u32, cases: &[Case], _: &[Record]| vec![true; cases.len()];
         self.run_some(cases, budget, &pacing::PLAN, all)
     }
 
@@ -176,11 +175,10 @@ impl Rounds {
         cases: Vec<Case>,
         budget: Option<Duration>,
         aim: &Aim,
-        wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
+        wanted: impl FnMut(u32, &[Case], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         self.turn = RunnerLock::acquire();
         let outcome = self.run_all(cases, budget, aim, wanted).and_then(|()| self.store.sync());
-        quiet::settle(&mut self.records);
         if self.records.is_empty() {
             outcome?;
             bail!("nothing was measured");
@@ -194,7 +192,7 @@ impl Rounds {
         mut cases: Vec<Case>,
         budget: Option<Duration>,
         aim: &Aim,
-        mut wanted: impl FnMut(u32, &[Case], &mut [Record]) -> Vec<bool>,
+        mut wanted: impl FnMut(u32, &[Case], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
         self.end = self.limit.map(|limit| begun + limit);
@@ -210,7 +208,7 @@ impl Rounds {
         self.pace = budget.map(|_| Pace { turns: earlier.unwrap_or(aim.first) });
         for round in 0..last {
             let started = Instant::now();
-            let chosen = wanted(round, &cases, &mut self.records);
+            let chosen = wanted(round, &cases, &self.records);
             if !chosen.contains(&true) {
                 break;
             }

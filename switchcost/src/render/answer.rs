@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 
-use stats::Estimate;
 
 use super::layout::wrapped;
 use super::markdown::escaped;
 use super::{Grid, plainly};
+use crate::figures::grade::Graded;
 use crate::figures::number::number;
 use crate::views::answer::{Answer, AnswerRow};
+
+/// Most columns of the answer.
+const WIDEST: usize = 80;
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
@@ -22,6 +25,7 @@ pub fn grid(answer: &Answer) -> Grid {
 
 /// Writes the answer for a terminal of so many columns.
 pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<()> {
+    let width = width.min(WIDEST);
     plainly(out, |out| {
         for doubt in &answer.doubts {
             wrapped(&doubt.to_string(), 0, width, out)?;
@@ -34,7 +38,7 @@ pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<(
         // Its few columns stay abreast.
         grid(answer).write_text(width.max(100), out)?;
         writeln!(out)?;
-        let last = answer.conditions.to_string();
+        let last = answer.conditions.in_short();
         answer.matters.iter().chain([&last]).try_for_each(|line| wrapped(line, 0, width, out))
     })
 }
@@ -47,15 +51,16 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         }
         writeln!(out, "{}\n", escaped(&answer.machine))?;
         grid(answer).write_markdown(out)?;
-        let lines = [&answer.matters[..], &[answer.conditions.to_string()]].concat();
+        let lines = [&answer.matters[..], &[answer.conditions.in_short()]].concat();
         writeln!(out, "\n{}", escaped(&lines.join(" ")))
     })
 }
 
 /// A ratio with its interval.
-pub(super) fn ratio(ratio: &Estimate) -> String {
-    match ratio.interval {
+pub(super) fn ratio(ratio: &Graded) -> String {
+    let text = match ratio.interval {
         Some(i) => format!("{}x [{}, {}]", number(ratio.value), number(i.low), number(i.high)),
         None => format!("{}x (n = {})", number(ratio.value), ratio.n),
-    }
+    };
+    ratio.grade.mark(&text)
 }

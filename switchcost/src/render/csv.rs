@@ -80,7 +80,11 @@ fn values(figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
 /// Slopes in the form of means. The ratio is that of the whole, if it is known, or else of user memory.
 fn sizes(slopes: &Slopes) -> Vec<(&'static str, Value)> {
     let estimate = |slope: &Interval| json!({"value": slope.estimate, "interval": slope});
-    let mut ratio = slopes.ratio.as_ref().map(estimate);
+    let mut ratio = slopes.ratio.as_ref().map(|ratio| {
+        let mut value = estimate(&ratio.estimate);
+        value["grade"] = json!(ratio.grade);
+        value
+    });
     let all = slopes.all.as_ref().map(|fit| ("", fit));
     let kernel = slopes.kernel.as_ref().map(|fit| ("-kernel", fit));
     let fits = all.into_iter().chain([("-user", &slopes.user)]).chain(kernel);

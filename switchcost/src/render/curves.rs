@@ -24,7 +24,7 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     }
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(tried.iter().filter_map(|series| calls(series)));
-    lines.extend(tables::gaps(points(curve), names));
+    lines.extend(tables::gaps(points(curve), |gaps| names(gaps).join("; ")));
     lines.extend(contradictions(curve));
     lines.extend(curve.held.iter().map(held));
     Section { title: curve.title.to_owned(), grid: grid(curve, &tried, &xs), lines }
@@ -50,7 +50,7 @@ fn grid(curve: &Curve<'_>, series: &[&Series<'_>], xs: &[u64]) -> Grid {
 fn cell(figure: &Figure<'_>) -> String {
     match figure.reading() {
         Some(reading) if reading.mean.interval.is_none() && reading.failed == 0 => {
-            figure.quantity().show(reading.mean.value)
+            figure.grade.mark(&figure.quantity().show(reading.mean.value))
         }
         _ => tables::cell(Some(figure)),
     }
@@ -114,7 +114,7 @@ fn points<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = &'a Figure<'a>> {
 fn contradictions(curve: &Curve<'_>) -> Vec<String> {
     let all = points(curve).flat_map(|figure| figure.doubts.iter().map(move |d| (d, figure)));
     let found = grouped(all.filter(|(doubt, _)| matches!(doubt, Doubt::Contradicted(_))));
-    found.iter().map(|(doubt, figures)| format!("{doubt} {}", names(figures))).collect()
+    found.iter().map(|(doubt, figures)| format!("{doubt} {}", names(figures).join("; "))).collect()
 }
 
 /// Course of a series: where it leaves its first level, and how far it gets.

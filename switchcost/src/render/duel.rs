@@ -12,7 +12,6 @@ use crate::figures::duel::verdict::{Finding, KINDS, Kind, Verdict};
 use crate::figures::duel::{Fault, Row};
 use crate::figures::grouped;
 use crate::figures::number::{bracketed, capitalised, change_in_percent, percent};
-use crate::measure::quiet::ENOUGH;
 use crate::views::duel::Duel;
 
 /// A duel's verdicts.
@@ -31,19 +30,13 @@ pub fn document(duel: &Duel) -> Document {
 /// The machine, both sides and what the verdicts mean.
 fn head(duel: &Duel) -> Vec<String> {
     let [a, b] = &duel.sides;
-    let mut meaning = format!(
+    let meaning = format!(
         "intervals of {} for all rows together; unchanged: within ± {}",
         percent(duel.confidence),
         percent(duel.margin)
     );
-    if let Some(quiet) = duel.quiet {
-        meaning += &format!("; {:.0} % of the slices were quiet", quiet * 100.0);
-    }
-    let mut lines = vec![duel.machine.clone(), format!("A: {a}"), format!("B: {b}"), meaning];
-    if duel.quiet.is_some_and(|share| share < ENOUGH) {
-        let doubt = "The machine was disturbed most of the time: all slices count. Repeat it when it is quiet.";
-        lines.push(doubt.to_owned());
-    }
+    let mut lines: Vec<String> = duel.doubts.iter().map(ToString::to_string).collect();
+    lines.extend([duel.machine.clone(), format!("A: {a}"), format!("B: {b}"), meaning]);
     lines
 }
 
@@ -121,7 +114,8 @@ fn cells(row: &str, finding: &Finding) -> Vec<String> {
         Verdict::Within(_) | Verdict::Inconclusive(_) => word(finding).to_owned(),
     };
     let change = finding.change.map_or(ABSENT.to_owned(), |interval| change(finding, &interval));
-    let [a, b] = finding.figures.map(|figure| quantity.show(figure));
+    let [a, b] = finding.figures.map(|figure| finding.grade.mark(&quantity.show(figure)));
+    let change = finding.grade.mark(&change);
     vec![name.to_owned(), verdict, change, a, b]
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::document::Section;
 use super::plot::{self, Plot};
 use super::tables::Shades;
-use super::{Grid, curves, doubts, loud_doubts, origin, tables, terms};
+use super::{Grid, curves, doubts, origin, tables, terms};
 use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 use crate::system::console::plain;
@@ -102,11 +102,14 @@ pub(super) fn page(
 fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
     let started = figures.records.iter().map(|record| record.started).min();
     let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
-    let doubts = answer.iter().flat_map(|answer| &answer.doubts).map(ToString::to_string);
+    let doubts: Vec<String> = match answer {
+        Some(answer) => answer.doubts.iter().map(ToString::to_string).collect(),
+        None => doubts(figures),
+    };
     html! {
         header {
             h1 { (title) }
-            @for doubt in loud_doubts(figures).into_iter().chain(doubts) {
+            @for doubt in doubts {
                 p.banner role="alert" { (doubt) }
             }
             @for line in conclusion::of(figures, answer) { p.lead { (line) } }

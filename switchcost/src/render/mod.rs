@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use crate::figures::doubt::{self, Doubt};
+use crate::figures::conditions::Conditions;
+use crate::figures::doubt;
 use crate::figures::number::percent;
 use crate::figures::{Figures, provenance};
 use crate::system::console::plain;
@@ -44,7 +45,7 @@ const ABSENT: &str = "-";
 /// Figures in full.
 pub fn document(figures: &Figures<'_>) -> Document {
     let shown = Tables::of(figures);
-    let mut head: Vec<String> = loud_doubts(figures);
+    let mut head = doubts(figures);
     head.extend(conclusion::parts(figures, &shown));
     head.extend(origin(figures));
     let Tables { tables, curves } = shown;
@@ -54,12 +55,6 @@ pub fn document(figures: &Figures<'_>) -> Document {
         sections: tables.chain(curves.iter().map(curves::section)).collect(),
         foot: foot(figures),
     }
-}
-
-/// What should not have been put together.
-fn loud_doubts(figures: &Figures<'_>) -> Vec<String> {
-    let doubts = doubt::of_records(figures.records).into_iter();
-    doubts.filter(Doubt::is_loud).map(|doubt| doubt.to_string()).collect()
 }
 
 /// Where the records come from.
@@ -102,7 +97,7 @@ fn plural(count: usize) -> &'static str {
 /// Remarks on all tables: how to read them, and doubts about them.
 fn foot(figures: &Figures<'_>) -> Vec<String> {
     let mut lines = vec![
-        "In brackets: 95 % intervals from whole processes as samples. A note tells the worst of its cases."
+        "In brackets: 95 % intervals from whole processes as samples. Times are at the machine's quiet speed. ~ disturbed, ! contradicted: see above."
             .to_owned(),
     ];
     lines.extend(figures.noise_floor().map(|(name, floor)| {
@@ -111,19 +106,14 @@ fn foot(figures: &Figures<'_>) -> Vec<String> {
             floor * 100.0
         )
     }));
-    lines.extend(doubts(figures).into_iter().map(|doubt| format!("Note: {doubt}")));
     lines
 }
 
-/// Doubts that are said below all tables: not those above all figures, nor those beside their own.
+/// Doubts about figures and their records, the loudest first.
 fn doubts(figures: &Figures<'_>) -> Vec<String> {
-    let of_records = doubt::of_records(figures.records).into_iter();
-    let of_records = of_records.filter(|doubt| !doubt.is_loud()).map(|doubt| doubt.to_string());
-    let of_figures = doubt::of_figures(figures).into_iter();
-    let elsewhere = of_figures.filter(|(doubt, _)| !matches!(doubt, Doubt::Contradicted(_)));
-    let of_figures = elsewhere
-        .map(|(doubt, names)| format!("{doubt} ({})", names.as_deref().unwrap_or("every case")));
-    of_records.chain(of_figures).collect()
+    let conditions = Conditions::of(figures).doubts(figures);
+    let all = doubt::of_all(figures.records, doubt::named(figures.iter()), conditions);
+    all.iter().map(ToString::to_string).collect()
 }
 
 /// Sizes of groups in words, such as `3 faster, 1 slower`.

@@ -7,7 +7,8 @@ use facts::Quantity;
 
 use super::document::Section;
 use super::{ABSENT, Grid};
-use crate::figures::evidence::{Evidence, FEW, MARK};
+use crate::figures::evidence::{Evidence, FEW};
+use crate::figures::grade::Graded;
 use crate::figures::memory::{Fit, Slopes};
 use crate::figures::number::{bracketed, factor, factor_in, net, number, value};
 use crate::figures::{Figure, Outcome, Reading, grouped};
@@ -83,10 +84,13 @@ fn reading_grid(table: &Table<'_>) -> Grid {
 fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     let quantity = figure.quantity();
     let mut text = match &reading.modes {
-        None => value(quantity, &reading.mean),
+        None => figure.grade.mark(&value(quantity, &reading.mean)),
         Some(modes) => modes
             .each_ref()
-            .map(|mode| format!("{} ({:.0} %)", quantity.show(mode.centre), mode.weight * 100.0))
+            .map(|mode| {
+                let centre = figure.grade.mark(&quantity.show(mode.centre));
+                format!("{centre} ({:.0} %)", mode.weight * 100.0)
+            })
             .join(" or "),
     };
     if figure.runs.is_further() {
@@ -94,9 +98,6 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     }
     if reading.failed > 0 {
         text += &format!(", {} failed", reading.failed);
-    }
-    if reading.evidence.as_ref().is_some_and(|evidence| evidence.verdict.is_contradiction()) {
-        text += &format!(" {MARK}");
     }
     text
 }
@@ -155,10 +156,15 @@ fn derived(quantity: Quantity, reading: &Reading) -> [Option<String>; 4] {
     let no_net = reading.no_net_left.then(|| NO_NET.to_owned());
     [
         reading.evidence.as_ref().map(counts),
-        reading.net.as_ref().map(|estimate| net(quantity, estimate)),
-        reading.ratio.as_ref().map(factor),
-        no_net.or(reading.net_ratio.as_ref().map(factor)),
+        reading.net.as_ref().map(|own| own.grade.mark(&net(quantity, own))),
+        reading.ratio.as_ref().map(ratio),
+        no_net.or(reading.net_ratio.as_ref().map(ratio)),
     ]
+}
+
+/// A ratio with its mark.
+fn ratio(ratio: &Graded) -> String {
+    ratio.grade.mark(&factor(ratio))
 }
 
 /// The counts as they stand in a table, below their figure.
@@ -231,7 +237,7 @@ fn memory_grid(table: &Table<'_>) -> Grid {
             };
             body.push(sizes(name, slopes));
             if let (Some(versus), Some(ratio)) = (row.versus, &slopes.ratio) {
-                body.push(vec![format!("  ÷ {versus}"), factor_in(ratio.estimate, Some(ratio))]);
+                body.push(vec![format!("  ÷ {versus}"), ratio.grade.mark(&factor_in(ratio.estimate.estimate, Some(ratio)))]);
             }
         }
     }

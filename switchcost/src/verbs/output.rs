@@ -7,7 +7,8 @@ use clap::ValueEnum;
 use facts::Record;
 use serde::Serialize;
 
-use crate::figures::doubt::{self, Doubt};
+use crate::figures::conditions::Conditions;
+use crate::figures::doubt::{self, Stated};
 use crate::figures::{Figure, Figures};
 use crate::render;
 use crate::render::layout::width;
@@ -30,7 +31,7 @@ pub(crate) enum Format {
 #[derive(Serialize)]
 struct All<'a> {
     records: usize,
-    doubts: Vec<Doubt>,
+    doubts: Vec<Stated>,
     figures: Vec<&'a Figure<'a>>,
     curves: Vec<Curve<'a>>,
     answer: Option<Answer>,
@@ -40,7 +41,11 @@ struct All<'a> {
 pub(crate) fn figures_json(figures: &Figures<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     let all = All {
         records: figures.records.len(),
-        doubts: doubt::of_records(figures.records),
+        doubts: doubt::of_all(
+            figures.records,
+            doubt::named(figures.iter()),
+            Conditions::of(figures).doubts(figures),
+        ),
         figures: figures.iter().collect(),
         curves: Tables::of(figures).curves,
         answer: Answer::of(figures),

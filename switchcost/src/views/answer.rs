@@ -1,22 +1,24 @@
 //! The answer: what a thread costs, what a task costs, and how many times as much. Made from the rows of a
 //! plan that have a name in it.
 
-use facts::{Metric, Quantity, Timing};
+use facts::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Estimate, Interval};
 
 use super::hand_over::{Range, joined};
 use crate::figures::conditions::Conditions;
-use crate::figures::doubt::Doubt;
+use crate::figures::doubt::{self, Doubt, Stated};
+use crate::figures::grade::{Grade, Graded};
+use crate::figures::memory::comparable;
 use crate::figures::number::{capitalised, number, range, short};
 use crate::figures::runs::case_name;
-use crate::figures::{CONFIDENCE, Figure, Figures, provenance};
+use crate::figures::{Figure, Figures, provenance};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// What makes its figures less sure.
-    pub(crate) doubts: Vec<Doubt>,
+    /// What makes its records, and the figures of its rows, less sure: the loudest first.
+    pub(crate) doubts: Vec<Stated>,
     /// Machine, kernel and runtimes.
     pub(crate) machine: String,
     /// Questions with their figures.
@@ -36,9 +38,9 @@ pub struct AnswerRow {
     pub(crate) thread: Cost,
     pub(crate) task: Cost,
     /// The thread's figure divided by the task's.
-    pub(crate) ratio: Estimate,
-    /// True if too few slices of either were quiet, so that all count.
-    is_disturbed: bool,
+    pub(crate) ratio: Graded,
+    /// True if a size is that of the process alone, since the kernel's share is unknown.
+    is_alone: bool,
 }
 
 /// What a thread or a task costs, unrounded: in ns or bytes.
@@ -49,12 +51,16 @@ pub(crate) struct Cost {
     pub(crate) interval: Option<Interval>,
     /// Two clusters of processes, if one figure would tell of neither.
     pub(crate) modes: Option<[f64; 2]>,
+    /// Worth of it.
+    pub(crate) grade: Grade,
 }
 
 impl Cost {
     /// The figure with two significant digits; both if it has two modes.
     pub(crate) fn show(&self, quantity: Quantity) -> String {
-        let Some(modes) = self.modes else { return short(quantity, self.value) };
+        let Some(modes) = self.modes else {
+            return self.grade.mark(&short(quantity, self.value));
+        };
         let [low, high] = modes.map(|mode| short(quantity, mode));
         match (low.split_once(' '), high.split_once(' ')) {
             (Some((low, unit)), Some((_, other))) if unit == other => format!("{low} or {high}"),
@@ -74,57 +80,63 @@ impl Answer {
 
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
-        let rows = figures.iter().filter_map(|figure| row(figures, figure));
-        let (rows, doubts): (Vec<AnswerRow>, Vec<Option<Doubt>>) = rows.unzip();
+        let (rows, parts): (Vec<AnswerRow>, Vec<Vec<(String, &[Doubt])>>) =
+            figures.iter().filter_map(|figure| row(figures, figure)).unzip();
         if rows.is_empty() {
             return None;
         }
         let conditions = Conditions::of(figures);
-        let timed: Vec<&AnswerRow> = rows.iter().filter(|row| !row.metric.is_slope()).collect();
-        let disturbed = timed.iter().filter(|row| row.is_disturbed).map(|row| row.name.clone());
-        let mut all = conditions.doubts(figures, timed.len(), disturbed.collect());
-        all.extend(doubts.into_iter().flatten());
+        let mut about = conditions.doubts(figures);
+        about.extend(rows.iter().filter_map(|row| {
+            (row.metric.is_slope() && row.is_alone).then(|| Doubt::NoKernelShare(row.name.clone()))
+        }));
+        let doubts = doubt::of_all(figures.records, parts.into_iter().flatten(), about);
         let mut matters = Vec::new();
         matters.extend(switches(&rows));
         matters.extend(waiting(&rows));
         matters.extend(everyday(figures, &rows));
         let machine = provenance::machine(figures.records);
-        Some(Answer { doubts: all, machine, rows, matters, conditions })
+        Some(Answer { doubts, machine, rows, matters, conditions })
     }
 }
 
-/// Row of a figure that the answer names, and a doubt about it.
-fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<(AnswerRow, Option<Doubt>)> {
+/// Row of a figure that the answer names, and the doubts of its figures by their names.
+fn row<'a>(
+    figures: &'a Figures<'a>,
+    figure: &'a Figure<'a>,
+) -> Option<(AnswerRow, Vec<(String, &'a [Doubt])>)> {
     let name = figure.runs.place.case.answer.as_ref()?;
     let name = case_name(name, &figure.key.column);
     let versus = figures.versus(figure)?;
     let metric = figure.metric().clone();
+    let parts = doubt::named([figure, versus].into_iter()).collect();
     if let (Some(thread), Some(task)) = (figure.slopes(), versus.slopes()) {
+        let ratio = thread.ratio?;
+        let whole = Estimate { value: ratio.estimate.estimate, n: ratio.n, interval: Some(*ratio) };
+        let ratio = Graded { estimate: whole, grade: ratio.grade };
         let is_alone = thread.lacks_kernel() || task.lacks_kernel();
-        let [thread, task] = [thread, task]
-            .map(|slopes| if is_alone { slopes.user.line } else { slopes.headline().line });
-        // Thread ÷ task, of sizes.
-        let ratio = stats::slope_ratio(&thread, &task, CONFIDENCE)?;
-        let ratio = Estimate { value: ratio.estimate, n: ratio.n, interval: Some(ratio) };
-        let doubt = is_alone.then(|| Doubt::NoKernelShare(name.clone()));
-        let [thread, task] = [thread, task].map(|line| Cost {
-            value: line.slope.estimate,
-            interval: Some(line.slope),
+        let [thread, task] = comparable([thread, task]).map(|line| line.slope);
+        let [thread, task] = [(thread, figure), (task, versus)].map(|(slope, of)| Cost {
+            value: slope.estimate,
+            interval: Some(slope),
             modes: None,
+            grade: of.grade,
         });
-        return Some((AnswerRow { name, metric, thread, task, ratio, is_disturbed: false }, doubt));
+        return Some((AnswerRow { name, metric, thread, task, ratio, is_alone }, parts));
     }
-    let [thread, task] = [figure.reading()?, versus.reading()?];
-    let mut both = figure.runs.whole.iter().chain(&versus.runs.whole);
-    let is_disturbed = both.any(|record| matches!(record.timing, Timing::AllSlices(_)));
-    // Thread ÷ task, of times: `figures` formed it from the turns of each round.
-    let ratio = thread.ratio?;
-    let [thread, task] = [thread, task].map(|reading| Cost {
-        value: reading.mean.value,
-        interval: reading.mean.interval,
-        modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
-    });
-    Some((AnswerRow { name, metric, thread, task, ratio, is_disturbed }, None))
+    // Thread ÷ task, of times: `figures` formed it round by round.
+    let ratio = figure.reading()?.ratio?;
+    let cost = |of: &Figure<'_>| {
+        let reading = of.reading()?;
+        Some(Cost {
+            value: reading.mean.value,
+            interval: reading.mean.interval,
+            modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
+            grade: of.grade,
+        })
+    };
+    let (thread, task) = (cost(figure)?, cost(versus)?);
+    Some((AnswerRow { name, metric, thread, task, ratio, is_alone: false }, parts))
 }
 
 fn switches(rows: &[AnswerRow]) -> Option<String> {

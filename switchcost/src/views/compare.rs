@@ -18,6 +18,7 @@ mod change;
 
 pub use change::{Change, Judged, Verdict};
 
+use crate::figures::conditions::Conditions;
 use crate::figures::provenance::{self, Fact};
 use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, doubt, runs::Key};
 use crate::system::console::shell_line;
@@ -104,16 +105,13 @@ pub fn compare<'a>(names: [&str; 2], figures: [&'a Figures<'a>; 2]) -> Compariso
 
 impl File {
     fn new(name: &str, figures: &Figures<'_>) -> Self {
-        let of_records = doubt::of_records(figures.records).into_iter().map(|d| d.to_string());
-        let of_figures = doubt::of_figures(figures).into_iter().map(|(doubt, names)| match names {
-            Some(names) => format!("{doubt} ({names})"),
-            None => doubt.to_string(),
-        });
+        let conditions = Conditions::of(figures).doubts(figures);
+        let all = doubt::of_all(figures.records, doubt::named(figures.iter()), conditions);
         File {
             name: name.to_owned(),
             machines: provenance::machines(figures.records),
             records: figures.records.len(),
-            doubts: of_records.chain(of_figures).collect(),
+            doubts: all.iter().map(ToString::to_string).collect(),
         }
     }
 }

@@ -3,9 +3,10 @@
 use facts::Record;
 use serde::Serialize;
 
+use crate::figures::conditions::Conditions;
+use crate::figures::doubt::{self, Stated};
 use crate::figures::duel::{self, Row, verdict};
-use crate::figures::provenance;
-use crate::measure::quiet::Tally;
+use crate::figures::{Figures, provenance};
 
 /// A duel as it is printed and written.
 #[derive(Clone, Debug, Serialize)]
@@ -20,8 +21,8 @@ pub struct Duel {
     pub confidence: f64,
     /// Largest change that counts as none, as a share.
     pub margin: f64,
-    /// Share of the slices that were quiet.
-    pub quiet: Option<f64>,
+    /// What makes its findings less sure, loudest first.
+    pub doubts: Vec<Stated>,
     /// Rows with their findings, in the plan's order.
     pub rows: Vec<Row>,
 }
@@ -39,8 +40,16 @@ impl Duel {
             seed: header.map_or(0, |run| run.seed),
             confidence: verdict::CONFIDENCE,
             margin,
-            quiet: Tally::of(records).quiet(),
+            doubts: doubts(records, &rows),
             rows,
         }
     }
+}
+
+/// Doubts about the records of a duel, the machine meanwhile and its rows.
+fn doubts(records: &[Record], rows: &[Row]) -> Vec<Stated> {
+    let figures = Figures::of(records);
+    let conditions = Conditions::of(&figures).doubts(&figures);
+    let of_rows = rows.iter().map(|row| (row.name.clone(), &row.doubts[..]));
+    doubt::of_all(records, of_rows, conditions)
 }

@@ -9,7 +9,7 @@ use facts::Record;
 use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow};
-use crate::figures::{Figures, doubt, provenance};
+use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 
 /// Files side by side.
@@ -66,8 +66,7 @@ impl Fleet {
         for (index, name) in names(&paths).into_iter().enumerate() {
             let (path, records) = &files[index];
             let answer = answers[index].as_ref();
-            let loud = doubt::of_records(records).into_iter().filter(|doubt| doubt.is_loud());
-            let doubts = answer.into_iter().flat_map(|answer| answer.doubts.clone());
+            let doubts = answer.into_iter().flat_map(|answer| &answer.doubts);
             let absent = rows.iter().filter(|row| row[index].is_none());
             let absent = absent.filter_map(|row| Some(row.iter().flatten().next()?.name.clone()));
             let machine = records.first().map(Record::machine);
@@ -78,7 +77,7 @@ impl Fleet {
                 cpu: machine.and_then(|machine| machine.cpu_model.clone()),
                 kernel: machine.and_then(|machine| machine.kernel_release.clone()),
                 date: date(records),
-                doubts: loud.chain(doubts).map(|doubt| doubt.to_string()).collect(),
+                doubts: doubts.map(ToString::to_string).collect(),
                 trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
                 absent: absent.collect(),
             });

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 
 use super::answer::Answer;
 use crate::figures::Figures;
-use crate::figures::doubt::{self, Doubt};
 use crate::measure::store::{self, Contents};
 
 #[cfg(test)]
@@ -234,10 +233,8 @@ pub(crate) fn obstacles(contents: &Contents, allows_doubts: bool) -> Vec<String>
         obstacles.push("it holds no answer: share results of the default plan".to_owned());
         return obstacles;
     };
-    let is_of_build = |doubt: &Doubt| matches!(doubt, Doubt::ChangedSources | Doubt::Unoptimised);
-    let of_build = doubt::of_records(records).into_iter().filter(is_of_build);
-    let of_answer = answer.doubts.into_iter().filter(|_| !allows_doubts);
-    obstacles.extend(of_build.chain(of_answer).map(|doubt| doubt.to_string()));
+    let doubts = answer.doubts.iter().filter(|stated| !allows_doubts || stated.doubt.voids());
+    obstacles.extend(doubts.map(ToString::to_string));
     obstacles
 }
 

@@ -11,14 +11,14 @@ use serde::Serialize;
 use stats::Interval;
 
 use super::{Pair, Row};
-use crate::measure::pacing;
+use crate::figures::grade::Grade;
 
 /// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge
 /// each change of a program: one false alarm in twenty would be too many.
 pub const CONFIDENCE: f64 = 0.99;
 
 /// Fewest pairs that a verdict is made of.
-pub const MIN_PAIRS: usize = pacing::DUEL.fewest as usize;
+pub const MIN_PAIRS: usize = 8;
 
 /// Largest change that counts as none, as a share, unless `--fail-above` says another.
 pub const MARGIN: f64 = 0.05;
@@ -75,8 +75,11 @@ pub struct Finding {
     pub is_share: bool,
     /// True if every process of every twin had the same count.
     pub is_exact: bool,
-    /// Medians over the pairs, the first side's and the second's: times and counts for each hop or task.
+    /// The first side's and the second's figure: their common mean, apart by the change. Times and counts are
+    /// for each hop or task.
     pub figures: [f64; 2],
+    /// Worth of it.
+    pub grade: Grade,
 }
 
 /// What can be said of a figure.
@@ -142,7 +145,7 @@ fn intervals<'a>(series: impl Iterator<Item = &'a Vec<f64>>) -> Vec<Option<Inter
 impl Pair {
     fn figures(&self, kind: Kind) -> Option<[f64; 2]> {
         match kind {
-            Kind::Time => self.time.map(|time| time.medians),
+            Kind::Time => self.time.map(|time| time.iterations),
             Kind::Memory => self.memory,
             Kind::Switches => self.switches,
             Kind::Faults => self.faults,
@@ -160,18 +163,18 @@ struct Series {
 impl Series {
     /// A figure of a row; `None` if too few pairs have it.
     fn of(row: &Row, kind: Kind) -> Option<Self> {
-        // Counts are in all pairs or in none; a time is missing from a round without a quiet turn.
+        // A figure is in all pairs or in none.
         let known = |pairs: &[Pair]| -> Option<Vec<(Pair, [f64; 2])>> {
             let known = pairs.iter().filter_map(|pair| Some((*pair, pair.figures(kind)?)));
             let known: Vec<(Pair, [f64; 2])> = known.collect();
-            (known.len() == pairs.len() || kind == Kind::Time).then_some(known)
+            (known.len() == pairs.len()).then_some(known)
         };
         let (pairs, twins) = (known(&row.pairs)?, known(&row.twins)?);
         if pairs.len() < MIN_PAIRS {
             return None;
         }
-        let mut figures = pairs.iter().chain(&twins).flat_map(|(_, figures)| figures);
-        let is_share = figures.all(|&figure| figure > 0.0);
+        let mut all = pairs.iter().chain(&twins).flat_map(|(_, figures)| figures);
+        let is_share = all.all(|&figure| figure > 0.0);
         // Logarithms of ratios, or differences.
         let change = |(pair, [first, second]): &(Pair, [f64; 2])| match pair.time {
             Some(time) if kind == Kind::Time => time.log_ratio,
@@ -179,10 +182,16 @@ impl Series {
             _ => second - first,
         };
         let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
-        let median = |side: usize| {
-            let figures: Vec<f64> = pairs.iter().map(|(_, pair)| pair[side]).collect();
-            Some(stats::median(&figures)? / divisor)
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        let apart = mean(pairs.iter().map(change).collect()) / 2.0;
+        let middle = |(_, [a, b]): &(Pair, [f64; 2])| {
+            if is_share { f64::midpoint(a.ln(), b.ln()) } else { f64::midpoint(*a, *b) }
         };
+        let middle = mean(pairs.iter().map(middle).collect());
+        let figures = [middle - apart, middle + apart];
+        let figures = figures.map(|f| if is_share { f.exp() } else { f } / divisor);
+        let is_timed = kind == Kind::Time;
+        let grade = if is_timed { Grade::of(&row.doubts) } else { Grade::Sure };
         let counts: BTreeSet<u64> =
             twins.iter().flat_map(|(_, counts)| counts).map(|count| count.to_bits()).collect();
         let finding = Finding {
@@ -192,7 +201,8 @@ impl Series {
             twin: None,
             is_share,
             is_exact: kind.is_count() && counts.len() == 1,
-            figures: [median(0)?, median(1)?],
+            figures,
+            grade,
         };
         let pairs = pairs.iter().map(change).collect();
         Some(Series { finding, pairs, twins: twins.iter().map(change).collect() })

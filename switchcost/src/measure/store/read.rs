@@ -5,7 +5,6 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::measure::quiet;
 use crate::system::console;
 use anyhow::{Context, bail};
 use facts::{Kind, Process, Record, Run, SCHEMA};
@@ -105,7 +104,6 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
             contents.faults.push((number, shortened(fault)));
         }
     }
-    quiet::settle(&mut contents.records);
     Ok(contents)
 }
 

@@ -1,0 +1,409 @@
+//! One speed: the times of slices, corrected to the quiet speed of the machine.
+//!
+//! The neighbour on the other hyperthread of a core makes everything slower without a tick of stolen time. A
+//! probe right before and right after each slice shows it. A disturbed slice is longer by an amount that
+//! depends on the program, so it cancels in no ratio; but it follows the probe:
+//!
+//! `ln t = ln t(quiet) + b · min(x, cap)`
+//!
+//! where `x` is the mean, over the CPUs of the slice and both probes, of `ln(probe / quick level)`. Above `cap`
+//! a neighbour slows the probe further, and no program: the cap is one for all programs with as many CPUs, the
+//! one that leaves the least of the times unexplained. The slope `b` is the case's own, fitted inside
+//! processes and drawn towards the mean of all cases as far as it is unsure (a random-effects fit). Its error is
+//! handed to the rounds that it comes from, so that every interval over rounds contains it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use facts::{Record, Slice};
+use serde::Serialize;
+
+/// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak.
+const QUICK: f64 = 0.1;
+
+/// Probes up to so many times that quantile are of a quiet CPU; the level is their median.
+const LIKE_QUICK: f64 = 1.05;
+
+/// Largest time that the host may take from its CPUs together in a slice, as a share of its length.
+const STOLEN: f64 = 0.02;
+
+/// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
+const OTHERS: u32 = 50;
+
+/// Share of the residuals that is left out at each end of a fit: slices with a pause of their own.
+const TRIM: f64 = 0.05;
+
+/// Caps that are tried.
+const CAPS: [f64; 14] = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0];
+
+/// Mean slope and standard deviation of slopes, over the cases of the committed records.
+const SLOPES: (f64, f64) = (0.9, 0.3);
+
+/// Steepest slope: no program depends on a CPU's units twice as much as the probe.
+const STEEPEST: f64 = 2.0;
+
+/// Times of a process that took turns. Logarithms are natural, of ns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Corrected {
+    /// Logarithm of its iteration at the quiet speed: the median over its slices.
+    pub log: f64,
+    /// The part of the slope's error that comes from its round; zero in the mean over the rounds.
+    pub error: f64,
+    /// Median correction, which is contained in `log`.
+    pub correction: f64,
+    /// Standard error of that correction.
+    pub uncertainty: f64,
+    /// Corrected logarithms of its slices that count, by turn.
+    pub turns: BTreeMap<u32, f64>,
+    /// True if less than half of its slices count, since the time of the others was not the program's.
+    pub is_short: bool,
+}
+
+/// A process with its corrected times; none if it took no turns.
+#[derive(Clone, Debug)]
+pub struct Timed<'a> {
+    /// The process.
+    pub record: &'a Record,
+    /// Its times.
+    pub corrected: Option<Arc<Corrected>>,
+}
+
+impl Timed<'_> {
+    /// Iteration in ns at the quiet speed; of a process that took no turns the mean of its samples.
+    pub fn iteration(&self) -> Option<f64> {
+        match &self.corrected {
+            Some(corrected) => Some(corrected.log.exp()),
+            None => Some(self.record.samples.as_ref()?.mean),
+        }
+    }
+
+    /// The same with the error of the correction: for intervals over rounds.
+    pub fn with_error(&self) -> Option<f64> {
+        let error = self.corrected.as_ref().map_or(0.0, |corrected| corrected.error);
+        Some(self.iteration()? * error.exp())
+    }
+
+    /// Factor by which a time of its iterations is corrected, such as a percentile.
+    pub fn factor(&self) -> f64 {
+        self.corrected.as_ref().map_or(1.0, |corrected| (-corrected.correction).exp())
+    }
+
+    /// Logarithm of its time divided by that of another process of the same round: the median over the turns
+    /// that both have, which lie next to each other. `None` if either has no time.
+    pub fn log_ratio(&self, other: &Timed<'_>) -> Option<f64> {
+        if let (Some(own), Some(others)) = (&self.corrected, &other.corrected) {
+            let both = own.turns.iter().filter_map(|(turn, log)| Some(log - others.turns.get(turn)?));
+            if let Some(median) = stats::median(&both.collect::<Vec<_>>()) {
+                return Some(median + own.error - others.error);
+            }
+        }
+        let log = (self.with_error()? / other.with_error()?).ln();
+        log.is_finite().then_some(log)
+    }
+}
+
+/// Slices of some records, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Slices {
+    /// Slices.
+    pub all: usize,
+    /// Those in which the host took time from their CPUs.
+    pub stolen: usize,
+    /// Those around which other programs used the CPUs.
+    pub others: usize,
+    /// Median, over all slices, of the share by which the probe took longer than at the quick level.
+    pub slower: Option<f64>,
+}
+
+/// Round of a run.
+pub type Round = (u64, u64, u32);
+
+/// A case of a plan, in all runs: section, row, column and the swept value.
+type Case<'a> = (&'a str, &'a str, &'a str, Option<u64>);
+
+/// A slice as the fit sees it.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    turn: u32,
+    x: f64,
+    y: f64,
+}
+
+/// A process as the fit sees it.
+struct Process<'a> {
+    index: usize,
+    case: Case<'a>,
+    group: (bool, bool),
+    round: Round,
+    cpus: usize,
+    /// Slices that count; if there are none, all.
+    looks: Vec<Look>,
+    is_short: bool,
+}
+
+/// Round of a record.
+pub fn round(record: &Record) -> Round {
+    (record.run, record.header.seed, record.round)
+}
+
+/// Corrects the times of records, each in its place, and tells what became of their slices.
+pub fn correct(records: &[Record]) -> (Vec<Timed<'_>>, Slices) {
+    let levels = levels(records);
+    let mut slices = Slices::default();
+    let mut slowness = Vec::new();
+    let processes: Vec<Process<'_>> = records
+        .iter()
+        .enumerate()
+        .filter_map(|(index, record)| process(index, record, &levels, &mut slices, &mut slowness))
+        .collect();
+    slices.slower = stats::median(&slowness).map(f64::exp_m1);
+    let mut timed: Vec<Timed<'_>> =
+        records.iter().map(|record| Timed { record, corrected: None }).collect();
+    for (index, corrected) in corrected(&processes) {
+        timed[index].corrected = Some(Arc::new(corrected));
+    }
+    (timed, slices)
+}
+
+/// Quick level of each CPU in each run: a time of the probe, in ns.
+fn levels(records: &[Record]) -> BTreeMap<(u64, u64, u32), f64> {
+    let mut probes: BTreeMap<(u64, u64, u32), Vec<f64>> = BTreeMap::new();
+    for record in records {
+        for probe in record.slices.iter().flat_map(|slice| &slice.probes) {
+            let times = [probe.before, probe.after].map(f64::from);
+            probes.entry((record.run, record.header.seed, probe.cpu)).or_default().extend(times);
+        }
+    }
+    let level = |(cpu, mut times): (_, Vec<f64>)| {
+        let quick = stats::quantile(&times, QUICK)?;
+        times.retain(|time| *time <= LIKE_QUICK * quick);
+        Some((cpu, stats::median(&times)?))
+    };
+    probes.into_iter().filter_map(level).collect()
+}
+
+/// A record as the fit sees it; `None` without slices. Counts its slices.
+fn process<'a>(
+    index: usize,
+    record: &'a Record,
+    levels: &BTreeMap<(u64, u64, u32), f64>,
+    slices: &mut Slices,
+    slowness: &mut Vec<f64>,
+) -> Option<Process<'a>> {
+    let place = record.place()?;
+    let look = |slice: &Slice| {
+        let logs = slice.probes.iter().filter_map(|probe| {
+            let level = levels.get(&(record.run, record.header.seed, probe.cpu))?;
+            let both = f64::from(probe.before) * f64::from(probe.after);
+            Some(both.ln() / 2.0 - level.ln())
+        });
+        let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
+        let x = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+        Look { turn: slice.turn, x, y: slice.mean().ln() }
+    };
+    let (mut all, mut looks) = (Vec::new(), Vec::new());
+    for slice in &record.slices {
+        let look = look(slice);
+        if !look.y.is_finite() {
+            continue;
+        }
+        all.push(look);
+        slices.all += 1;
+        slowness.push(look.x);
+        if slice.stolen.unwrap_or(0) as f64 > STOLEN * slice.window as f64 {
+            slices.stolen += 1;
+        } else if slice.others.is_some_and(|share| share > OTHERS) {
+            slices.others += 1;
+        } else {
+            looks.push(look);
+        }
+    }
+    if all.is_empty() {
+        return None;
+    }
+    let is_short = 2 * looks.len() < all.len();
+    // What arrives at a given rate takes no time of its own: its latency follows no speed.
+    let cpus = if record.arrivals.is_some() { 0 } else { record.slices[0].probes.len() };
+    Some(Process {
+        index,
+        case: (&place.section.title, &place.case.row, &place.case.column, record.x),
+        group: (record.twin, record.side == Some(facts::Side::B)),
+        round: round(record),
+        cpus,
+        looks: if looks.is_empty() { all } else { looks },
+        is_short,
+    })
+}
+
+/// A slope with what is known of its error.
+#[derive(Clone, Debug, Default)]
+struct Slope {
+    value: f64,
+    error: f64,
+    /// Its influence by round: what the slope owes to each.
+    by_round: BTreeMap<Round, f64>,
+}
+
+/// Corrected times of all processes, by their places.
+fn corrected(processes: &[Process<'_>]) -> Vec<(usize, Corrected)> {
+    let counts: BTreeSet<usize> = processes.iter().map(|process| process.cpus).collect();
+    let caps: BTreeMap<usize, f64> =
+        counts.into_iter().map(|cpus| (cpus, cap(processes, cpus))).collect();
+    let slopes = slopes(processes, &caps);
+    let mut groups: BTreeMap<(Case<'_>, (bool, bool)), Vec<&Process<'_>>> = BTreeMap::new();
+    for process in processes {
+        groups.entry((process.case, process.group)).or_default().push(process);
+    }
+    let mut all = Vec::new();
+    for ((case, _), own) in groups {
+        let slope = &slopes[&case];
+        let slowness = own.iter().map(|process| {
+            let bounded = process.looks.iter().map(|look| look.x.min(caps[&process.cpus]));
+            stats::median(&bounded.collect::<Vec<_>>()).unwrap_or(0.0)
+        });
+        let slowness: Vec<f64> = slowness.collect();
+        let mean = slowness.iter().sum::<f64>() / own.len() as f64;
+        let share = |process: &&Process<'_>| slope.by_round.get(&process.round).unwrap_or(&0.0);
+        let centre = own.iter().map(share).sum::<f64>() / own.len() as f64;
+        for (process, slow) in own.iter().zip(slowness) {
+            let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
+            let turns: BTreeMap<u32, f64> =
+                process.looks.iter().map(|look| (look.turn, time(look))).collect();
+            let logs: Vec<f64> = process.looks.iter().map(time).collect();
+            let corrected = Corrected {
+                log: stats::median(&logs).unwrap_or(0.0),
+                error: -mean * own.len() as f64 * (share(process) - centre),
+                correction: slope.value * slow,
+                uncertainty: slope.error * slow.abs(),
+                turns,
+                is_short: process.is_short,
+            };
+            all.push((process.index, corrected));
+        }
+    }
+    all
+}
+
+/// The cap that leaves the least of the times of programs with so many CPUs unexplained.
+fn cap(processes: &[Process<'_>], cpus: usize) -> f64 {
+    let own: Vec<&Process<'_>> = processes.iter().filter(|process| process.cpus == cpus).collect();
+    let all: Vec<f64> = own.iter().flat_map(|p| &p.looks).map(|look| look.x).collect();
+    let highest = stats::quantile(&all, 0.99).unwrap_or(0.0);
+    let mut cases: BTreeMap<Case<'_>, Vec<&Process<'_>>> = BTreeMap::new();
+    for process in own {
+        cases.entry(process.case).or_default().push(process);
+    }
+    let unexplained = |cap: &f64| -> f64 {
+        let fits = cases.values().filter_map(|own| Fit::of(own, *cap));
+        fits.map(|fit| fit.n * (fit.rest / fit.n).max(1e-12).ln()).sum()
+    };
+    let tried = CAPS.iter().filter(|cap| **cap <= highest.max(CAPS[0]));
+    let tried = tried.map(|cap| (unexplained(cap), *cap));
+    tried.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(CAPS[0], |(_, cap)| cap)
+}
+
+/// Least squares of one case, inside its processes, without the farthest residuals.
+struct Fit {
+    slope: f64,
+    variance: f64,
+    /// Sum of the squared residuals, and their number.
+    rest: f64,
+    n: f64,
+    by_round: BTreeMap<Round, f64>,
+}
+
+impl Fit {
+    /// `None` if the speed did not change.
+    fn of(own: &[&Process<'_>], cap: f64) -> Option<Self> {
+        let mut points: Vec<(f64, f64, Round)> = Vec::new();
+        for process in own {
+            let xs: Vec<f64> = process.looks.iter().map(|look| look.x.min(cap)).collect();
+            let n = xs.len() as f64;
+            let mean_x = xs.iter().sum::<f64>() / n;
+            let mean_y = process.looks.iter().map(|look| look.y).sum::<f64>() / n;
+            let centred = xs.iter().zip(&process.looks);
+            points.extend(centred.map(|(x, look)| (x - mean_x, look.y - mean_y, process.round)));
+        }
+        let (mut slope, mut squares) = (0.0, 0.0);
+        let mut kept = points.clone();
+        for _ in 0..4 {
+            squares = kept.iter().map(|(x, ..)| x * x).sum();
+            if squares < 1e-9 {
+                return None;
+            }
+            slope = kept.iter().map(|(x, y, _)| x * y).sum::<f64>() / squares;
+            let rests: Vec<f64> = points.iter().map(|(x, y, _)| y - slope * x).collect();
+            let [low, high] = [TRIM, 1.0 - TRIM].map(|p| stats::quantile(&rests, p));
+            let (low, high) = (low?, high?);
+            let inside = |(_, rest): &(&(f64, f64, Round), &f64)| (low..=high).contains(*rest);
+            kept = points.iter().zip(&rests).filter(inside).map(|(point, _)| *point).collect();
+        }
+        let n = kept.len() as f64;
+        let rest: f64 = kept.iter().map(|(x, y, _)| (y - slope * x).powi(2)).sum();
+        let mut by_round: BTreeMap<Round, f64> = BTreeMap::new();
+        for (x, y, round) in &kept {
+            *by_round.entry(*round).or_default() += x * (y - slope * x) / squares;
+        }
+        let freedom = (n - own.len() as f64 - 1.0).max(1.0);
+        // Slices of a round may err together.
+        let together: f64 = by_round.values().map(|share| share * share).sum();
+        let variance = (rest / freedom / squares).max(together);
+        Some(Fit { slope, variance, rest, n, by_round })
+    }
+}
+
+/// Slopes of all cases: each drawn towards their mean as far as it is unsure.
+fn slopes<'a>(
+    processes: &[Process<'a>],
+    caps: &BTreeMap<usize, f64>,
+) -> BTreeMap<Case<'a>, Slope> {
+    let (prior, spread) = SLOPES;
+    let mut cases: BTreeMap<Case<'a>, Vec<&Process<'a>>> = BTreeMap::new();
+    for process in processes {
+        cases.entry(process.case).or_default().push(process);
+    }
+    let fits: BTreeMap<Case<'a>, Option<Fit>> = cases
+        .iter()
+        .map(|(case, own)| {
+            let is_corrected = own[0].cpus > 0;
+            (*case, Fit::of(own, caps[&own[0].cpus]).filter(|_| is_corrected))
+        })
+        .collect();
+    // The mean of all cases, and what it owes to each round.
+    let weight = |fit: &Fit| 1.0 / (fit.variance + spread * spread);
+    let own = || fits.values().flatten();
+    let weights = own().map(weight).sum::<f64>() + 1.0 / (spread * spread);
+    let sum = own().map(|fit| weight(fit) * fit.slope).sum::<f64>() + prior / (spread * spread);
+    let mean = sum / weights;
+    let mut mean_by_round: BTreeMap<Round, f64> = BTreeMap::new();
+    for fit in own() {
+        for (round, share) in &fit.by_round {
+            *mean_by_round.entry(*round).or_default() += weight(fit) / weights * share;
+        }
+    }
+    let slope = |case: Case<'a>, fit: Option<Fit>| {
+        if cases[&case][0].cpus == 0 {
+            return Slope::default();
+        }
+        let Some(fit) = fit else {
+            let error = (spread * spread + 1.0 / weights).sqrt();
+            return Slope { value: mean, error, by_round: mean_by_round.clone() };
+        };
+        let drawn = fit.variance / (fit.variance + spread * spread);
+        let value = drawn * mean + (1.0 - drawn) * fit.slope;
+        // The variance of a drawn value is (1 - drawn) times that of the fit, and that of the mean.
+        let own = (1.0 - drawn).sqrt();
+        let share = |(round, share): (&Round, &f64)| {
+            (*round, own * share + drawn * mean_by_round.get(round).unwrap_or(&0.0))
+        };
+        Slope {
+            value: value.clamp(0.0, STEEPEST),
+            error: ((1.0 - drawn) * fit.variance + drawn * drawn / weights).sqrt(),
+            by_round: fit.by_round.iter().map(share).collect(),
+        }
+    };
+    fits.into_iter().map(|(case, fit)| (case, slope(case, fit))).collect()
+}
+
+#[cfg(test)]
+mod tests;
