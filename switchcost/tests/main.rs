@@ -21,6 +21,8 @@ mod floors;
 mod limits;
 /// Whatever is parsed, fed with anything: properties that hold of every input.
 mod properties;
+/// What the committed records say of the method.
+mod records;
 /// What a file of records is made into: text, Markdown, CSV, JSON, and the page in a browser.
 mod render;
 /// `switchcost` itself.

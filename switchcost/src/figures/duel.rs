@@ -77,7 +77,7 @@ pub enum Fault {
 
 /// Rows of a duel's records, in the plan's order.
 pub fn rows(records: &[Record]) -> Vec<Row> {
-    let (timed, _) = speed::correct(records);
+    let timed = speed::correct(records).timed;
     let mut cases: BTreeMap<u32, Vec<&Timed<'_>>> = BTreeMap::new();
     for timed in timed.iter().filter(|timed| timed.record.side.is_some()) {
         cases.entry(timed.record.case).or_default().push(timed);
@@ -172,7 +172,8 @@ fn counts([a, b]: [&Record; 2], count: fn(&Usage) -> u64) -> Option<[f64; 2]> {
 /// Resident memory of a task, in bytes. The kernel's share is counted for the whole system alone, in which
 /// others' work would hide a change.
 fn slope(side: &[&Timed<'_>]) -> Option<f64> {
-    let point = |timed: &&Timed<'_>| Some((timed.record.x? as f64, timed.record.resident_gain()? as f64));
+    let point =
+        |timed: &&Timed<'_>| Some((timed.record.x? as f64, timed.record.resident_gain()? as f64));
     let (tasks, bytes): (Vec<f64>, Vec<f64>) = side.iter().filter_map(point).unzip();
     Some(stats::fit_line(&tasks, &bytes, crate::figures::CONFIDENCE)?.slope.estimate)
 }

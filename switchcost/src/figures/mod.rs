@@ -26,7 +26,7 @@ use evidence::Evidence;
 use grade::{Grade, Graded};
 use memory::Slopes;
 use runs::{Iterations, Key, Runs};
-use speed::Slices;
+use speed::{HoldOut, Slices, Speed};
 
 /// Confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -38,6 +38,8 @@ pub struct Figures<'a> {
     pub records: &'a [Record],
     /// What became of their slices.
     pub slices: Slices,
+    /// Trial of their correction.
+    pub held_out: HoldOut,
     /// Figures in the plan's order, points of a curve by what it runs over.
     all: Vec<Figure<'a>>,
     index: BTreeMap<Key, usize>,
@@ -202,7 +204,7 @@ impl<'a> Figures<'a> {
     /// Figures of records; processes that were run by hand are passed over, and those of a duel's second side:
     /// another build's figures are no more of the same.
     pub fn of(records: &'a [Record]) -> Self {
-        let (timed, slices) = speed::correct(records);
+        let Speed { timed, slices, held_out } = speed::correct(records);
         let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
         for timed in timed.iter().filter(|timed| timed.record.side != Some(Side::B)) {
             let Some(place) = timed.record.place() else { continue };
@@ -215,12 +217,18 @@ impl<'a> Figures<'a> {
             .into_iter()
             .map(|(key, mut runs)| {
                 runs.settle();
-                Figure { key, runs, outcome: Outcome::Absent, doubts: Vec::new(), grade: Grade::Sure }
+                Figure {
+                    key,
+                    runs,
+                    outcome: Outcome::Absent,
+                    doubts: Vec::new(),
+                    grade: Grade::Sure,
+                }
             })
             .collect();
         all.sort_by_key(|f| (f.runs.place.index, f.runs.position, f.key.x));
         let index = all.iter().enumerate().map(|(place, f)| (f.key.clone(), place)).collect();
-        let mut figures = Figures { records, slices, all, index };
+        let mut figures = Figures { records, slices, held_out, all, index };
         for place in 0..figures.all.len() {
             let outcome = figures.outcome(&figures.all[place]);
             let figure = &mut figures.all[place];

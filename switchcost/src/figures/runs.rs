@@ -138,9 +138,8 @@ impl<'a> Runs<'a> {
 
     /// Processes that measured what they should, or their twins, by round.
     fn by_round(&self, twins: bool) -> BTreeMap<Round, &Timed<'a>> {
-        let is_wanted = |((_, _, twin), timed): &(&Slot, &Timed<'_>)| {
-            timed.record.is_whole() && *twin == twins
-        };
+        let is_wanted =
+            |((_, _, twin), timed): &(&Slot, &Timed<'_>)| timed.record.is_whole() && *twin == twins;
         let slots = self.slots.iter().filter(is_wanted);
         slots.map(|(&(round, ..), timed)| (round, timed)).collect()
     }

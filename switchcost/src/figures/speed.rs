@@ -13,6 +13,7 @@
 //! handed to the rounds that it comes from, so that every interval over rounds contains it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use facts::{Record, Slice};
@@ -34,10 +35,14 @@ const OTHERS: u32 = 50;
 const TRIM: f64 = 0.05;
 
 /// Caps that are tried.
-const CAPS: [f64; 14] = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0];
+const CAPS: [f64; 14] =
+    [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0];
 
 /// Mean slope and standard deviation of slopes, over the cases of the committed records.
 const SLOPES: (f64, f64) = (0.9, 0.3);
+
+/// Largest leverage of a round that its influence is corrected for.
+const PULL: f64 = 0.9;
 
 /// Steepest slope: no program depends on a CPU's units twice as much as the probe.
 const STEEPEST: f64 = 2.0;
@@ -92,7 +97,8 @@ impl Timed<'_> {
     /// that both have, which lie next to each other. `None` if either has no time.
     pub fn log_ratio(&self, other: &Timed<'_>) -> Option<f64> {
         if let (Some(own), Some(others)) = (&self.corrected, &other.corrected) {
-            let both = own.turns.iter().filter_map(|(turn, log)| Some(log - others.turns.get(turn)?));
+            let both =
+                own.turns.iter().filter_map(|(turn, log)| Some(log - others.turns.get(turn)?));
             if let Some(median) = stats::median(&both.collect::<Vec<_>>()) {
                 return Some(median + own.error - others.error);
             }
@@ -115,6 +121,32 @@ pub struct Slices {
     pub slower: Option<f64>,
 }
 
+/// Trial of the correction: for each case with [`stats::MIN_ROUNDS`] processes that had quiet slices and others,
+/// the logarithm of its corrected time beside that of the quiet slices alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HoldOut(pub Vec<f64>);
+
+impl HoldOut {
+    /// Mean and root mean square of the errors, as shares; `None` without a case.
+    pub fn errors(&self) -> Option<[f64; 2]> {
+        let errors: Vec<f64> = self.0.iter().map(|log| log.exp_m1()).collect();
+        let n = errors.len() as f64;
+        let square = errors.iter().map(|error| error * error).sum::<f64>() / n;
+        (n > 0.0).then(|| [errors.iter().sum::<f64>() / n, square.sqrt()])
+    }
+}
+
+impl fmt::Display for HoldOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [mean, square] = self.errors().unwrap_or_default().map(|error| 100.0 * error);
+        write!(
+            f,
+            "corrected times against quiet slices alone, {} cases: {mean:+.1} % in the mean, {square:.1} % rms",
+            self.0.len()
+        )
+    }
+}
+
 /// Round of a run.
 pub type Round = (u64, u64, u32);
 
@@ -127,6 +159,8 @@ struct Look {
     turn: u32,
     x: f64,
     y: f64,
+    /// True if no probe was slower than those of a quiet CPU.
+    is_quiet: bool,
 }
 
 /// A process as the fit sees it.
@@ -146,8 +180,19 @@ pub fn round(record: &Record) -> Round {
     (record.run, record.header.seed, record.round)
 }
 
-/// Corrects the times of records, each in its place, and tells what became of their slices.
-pub fn correct(records: &[Record]) -> (Vec<Timed<'_>>, Slices) {
+/// Times of some records at the quiet speed.
+#[derive(Clone, Debug)]
+pub struct Speed<'a> {
+    /// The processes, each in its record's place.
+    pub timed: Vec<Timed<'a>>,
+    /// What became of their slices.
+    pub slices: Slices,
+    /// Trial of the correction.
+    pub held_out: HoldOut,
+}
+
+/// Corrects the times of records.
+pub fn correct(records: &[Record]) -> Speed<'_> {
     let levels = levels(records);
     let mut slices = Slices::default();
     let mut slowness = Vec::new();
@@ -159,10 +204,11 @@ pub fn correct(records: &[Record]) -> (Vec<Timed<'_>>, Slices) {
     slices.slower = stats::median(&slowness).map(f64::exp_m1);
     let mut timed: Vec<Timed<'_>> =
         records.iter().map(|record| Timed { record, corrected: None }).collect();
-    for (index, corrected) in corrected(&processes) {
+    let mut held_out = HoldOut::default();
+    for (index, corrected) in corrected(&processes, &mut held_out) {
         timed[index].corrected = Some(Arc::new(corrected));
     }
-    (timed, slices)
+    Speed { timed, slices, held_out }
 }
 
 /// Quick level of each CPU in each run: a time of the probe, in ns.
@@ -192,14 +238,15 @@ fn process<'a>(
 ) -> Option<Process<'a>> {
     let place = record.place()?;
     let look = |slice: &Slice| {
-        let logs = slice.probes.iter().filter_map(|probe| {
-            let level = levels.get(&(record.run, record.header.seed, probe.cpu))?;
-            let both = f64::from(probe.before) * f64::from(probe.after);
-            Some(both.ln() / 2.0 - level.ln())
+        let logs = slice.probes.iter().flat_map(|probe| {
+            let level = levels.get(&(record.run, record.header.seed, probe.cpu));
+            let level = level.copied().unwrap_or(f64::NAN);
+            [probe.before, probe.after].map(|time| (f64::from(time) / level).ln())
         });
         let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
         let x = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
-        Look { turn: slice.turn, x, y: slice.mean().ln() }
+        let is_quiet = logs.iter().all(|log| *log <= LIKE_QUICK.ln());
+        Look { turn: slice.turn, x, y: slice.mean().ln(), is_quiet }
     };
     let (mut all, mut looks) = (Vec::new(), Vec::new());
     for slice in &record.slices {
@@ -245,7 +292,7 @@ struct Slope {
 }
 
 /// Corrected times of all processes, by their places.
-fn corrected(processes: &[Process<'_>]) -> Vec<(usize, Corrected)> {
+fn corrected(processes: &[Process<'_>], held_out: &mut HoldOut) -> Vec<(usize, Corrected)> {
     let counts: BTreeSet<usize> = processes.iter().map(|process| process.cpus).collect();
     let caps: BTreeMap<usize, f64> =
         counts.into_iter().map(|cpus| (cpus, cap(processes, cpus))).collect();
@@ -265,13 +312,20 @@ fn corrected(processes: &[Process<'_>]) -> Vec<(usize, Corrected)> {
         let mean = slowness.iter().sum::<f64>() / own.len() as f64;
         let share = |process: &&Process<'_>| slope.by_round.get(&process.round).unwrap_or(&0.0);
         let centre = own.iter().map(share).sum::<f64>() / own.len() as f64;
+        let mut errors = Vec::new();
         for (process, slow) in own.iter().zip(slowness) {
             let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
             let turns: BTreeMap<u32, f64> =
                 process.looks.iter().map(|look| (look.turn, time(look))).collect();
             let logs: Vec<f64> = process.looks.iter().map(time).collect();
+            let log = stats::median(&logs).unwrap_or(0.0);
+            let quiet = process.looks.iter().filter(|look| look.is_quiet).map(|look| look.y);
+            let quiet: Vec<f64> = quiet.collect();
+            if quiet.len() < logs.len() {
+                errors.extend(stats::median(&quiet).map(|quiet| log - quiet));
+            }
             let corrected = Corrected {
-                log: stats::median(&logs).unwrap_or(0.0),
+                log,
                 error: -mean * own.len() as f64 * (share(process) - centre),
                 correction: slope.value * slow,
                 uncertainty: slope.error * slow.abs(),
@@ -279,6 +333,9 @@ fn corrected(processes: &[Process<'_>]) -> Vec<(usize, Corrected)> {
                 is_short: process.is_short,
             };
             all.push((process.index, corrected));
+        }
+        if own[0].cpus > 0 && errors.len() >= stats::MIN_ROUNDS {
+            held_out.0.push(errors.iter().sum::<f64>() / errors.len() as f64);
         }
     }
     all
@@ -340,10 +397,16 @@ impl Fit {
         }
         let n = kept.len() as f64;
         let rest: f64 = kept.iter().map(|(x, y, _)| (y - slope * x).powi(2)).sum();
-        let mut by_round: BTreeMap<Round, f64> = BTreeMap::new();
+        let mut rounds: BTreeMap<Round, [f64; 2]> = BTreeMap::new();
         for (x, y, round) in &kept {
-            *by_round.entry(*round).or_default() += x * (y - slope * x) / squares;
+            let [share, leverage] = rounds.entry(*round).or_default();
+            *share += x * (y - slope * x) / squares;
+            *leverage += x * x / squares;
         }
+        // What the slope would be without the round: one that pulls hard hides its own error.
+        let jackknife = |[share, leverage]: [f64; 2]| share / (1.0 - leverage.min(PULL));
+        let by_round: BTreeMap<Round, f64> =
+            rounds.into_iter().map(|(round, parts)| (round, jackknife(parts))).collect();
         let freedom = (n - own.len() as f64 - 1.0).max(1.0);
         // Slices of a round may err together.
         let together: f64 = by_round.values().map(|share| share * share).sum();
@@ -353,10 +416,7 @@ impl Fit {
 }
 
 /// Slopes of all cases: each drawn towards their mean as far as it is unsure.
-fn slopes<'a>(
-    processes: &[Process<'a>],
-    caps: &BTreeMap<usize, f64>,
-) -> BTreeMap<Case<'a>, Slope> {
+fn slopes<'a>(processes: &[Process<'a>], caps: &BTreeMap<usize, f64>) -> BTreeMap<Case<'a>, Slope> {
     let (prior, spread) = SLOPES;
     let mut cases: BTreeMap<Case<'a>, Vec<&Process<'a>>> = BTreeMap::new();
     for process in processes {

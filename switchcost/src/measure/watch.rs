@@ -17,9 +17,8 @@ const WINDOW: Duration = Duration::from_millis(250);
 /// Most CPUs whose speed is probed for a slice. Of more, these are drawn anew for each slice.
 const MOST_PROBED: usize = 4;
 
-/// Hidden hook for tests: `probe@TURN` or `steal@TURN`, as if the machine had been disturbed
-/// in that turn.
-const HOOK: &str = "SWITCHCOST_TEST_DISTURB";
+/// Hidden hook for tests: the turn in which it seems that the host took time.
+const HOOK: &str = "SWITCHCOST_TEST_STEAL";
 
 /// The machine at one moment between two slices.
 pub(crate) struct Look {
@@ -45,7 +44,7 @@ pub(crate) struct Watch {
     home: Option<CpuSet>,
     /// CPUs in use.
     cpus: BTreeSet<u32>,
-    hook: Option<(String, u32)>,
+    stolen_turn: Option<u32>,
     /// Start of the window that is open: the time, the CPUs and the runner's CPU time.
     window: Option<(Instant, BTreeMap<u32, CpuTime>, u64)>,
     /// CPU time of the programs in it, in ns.
@@ -75,15 +74,11 @@ pub(crate) fn drawn(cpus: &[u32], rng: &mut fastrand::Rng) -> Vec<u32> {
 impl Watch {
     /// An observer of these CPUs; `begun` is the start of the run.
     pub(crate) fn new(begun: Instant, cpus: impl IntoIterator<Item = u32>) -> Self {
-        let hook = env::var(HOOK).ok().and_then(|text| {
-            let (what, turn) = text.split_once('@')?;
-            Some((what.to_owned(), turn.parse().ok()?))
-        });
         Watch {
             begun,
             home: sched_getaffinity(Pid::from_raw(0)).ok(),
             cpus: cpus.into_iter().collect(),
-            hook,
+            stolen_turn: env::var(HOOK).ok().and_then(|turn| turn.parse().ok()),
             window: None,
             own: 0,
             open: Vec::new(),
@@ -135,12 +130,8 @@ impl Watch {
             probes: after.probes.iter().filter_map(probe).collect(),
             ..Slice::default()
         };
-        match &self.hook {
-            Some((what, at)) if *at == turn && what == "probe" => {
-                slice.probes.iter_mut().for_each(|probe| probe.after = probe.after / 2 * 3);
-            }
-            Some((what, at)) if *at == turn && what == "steal" => slice.stolen = Some(10_000),
-            _ => {}
+        if self.stolen_turn == Some(turn) {
+            slice.stolen = Some(10_000);
         }
         self.own += used.unwrap_or(0);
         let own = used.unwrap_or(0) + after.own.saturating_sub(before.own);

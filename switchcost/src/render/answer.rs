@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-
 use super::layout::wrapped;
 use super::markdown::escaped;
 use super::{Grid, plainly};

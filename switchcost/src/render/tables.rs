@@ -237,7 +237,10 @@ fn memory_grid(table: &Table<'_>) -> Grid {
             };
             body.push(sizes(name, slopes));
             if let (Some(versus), Some(ratio)) = (row.versus, &slopes.ratio) {
-                body.push(vec![format!("  ÷ {versus}"), ratio.grade.mark(&factor_in(ratio.estimate.estimate, Some(ratio)))]);
+                body.push(vec![
+                    format!("  ÷ {versus}"),
+                    ratio.grade.mark(&factor_in(ratio.estimate.estimate, Some(ratio))),
+                ]);
             }
         }
     }

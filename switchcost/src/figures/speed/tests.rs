@@ -1,0 +1,126 @@
+use super::*;
+use crate::figures::CONFIDENCE;
+use crate::testing;
+use facts::Probe;
+use stats::Estimate;
+
+/// A slice of ten iterations that took so many ns together.
+fn slice(total: u64, before: u32, after: u32) -> Slice {
+    let probes = vec![Probe { cpu: 1, before, after }];
+    Slice { window: 10_000, iterations: 10, total, probes, ..Slice::default() }
+}
+
+fn of(slices: Vec<Slice>) -> Record {
+    let mut record = testing::record("p", 9, &[100; 9]);
+    record.slices = slices;
+    record
+}
+
+#[test]
+fn slices_whose_time_others_had_do_not_count() {
+    let stolen = Slice { stolen: Some(10_000), turn: 1, ..slice(9000, 800, 800) };
+    let others = Slice { others: Some(300), turn: 2, ..slice(9000, 800, 800) };
+    let records = [of(vec![slice(1000, 800, 800), stolen.clone(), others])];
+    let Speed { timed, slices, .. } = correct(&records);
+    assert_eq!((slices.all, slices.stolen, slices.others), (3, 1, 1));
+    let corrected = timed[0].corrected.as_ref().unwrap();
+    assert_eq!(corrected.turns.keys().collect::<Vec<_>>(), [&0]);
+    assert!(corrected.is_short);
+    assert!((timed[0].iteration().unwrap() - 100.0).abs() < 1e-6);
+    // A process that has no other keeps them, and is marked.
+    let records = [of(vec![stolen])];
+    let corrected = correct(&records).timed.remove(0).corrected.unwrap();
+    assert!(corrected.is_short && corrected.turns.len() == 1);
+}
+
+#[test]
+fn a_process_without_slices_has_the_mean_of_its_samples() {
+    let records = [of(Vec::new())];
+    let timed = correct(&records).timed.remove(0);
+    assert_eq!((timed.iteration(), timed.with_error()), (Some(100.0), Some(100.0)));
+    assert_eq!(timed.factor(), 1.0);
+}
+
+/// Programs, and how far they follow the speed of the machine.
+const ROWS: [(&str, f64); 4] = [("a", 0.4), ("b", 0.6), ("c", 0.9), ("d", 1.1)];
+
+/// A machine whose CPU is quiet or slowed, to slow and to quick with these chances in each half of a slice; its
+/// probes tell so with noise. Programs have a bias of their own of 2 % in each
+/// process, and slices with heavy tails. Their quiet times are equal: 100 µs.
+fn simulated(rng: &mut fastrand::Rng, flips: [f64; 2]) -> Vec<Record> {
+    let normal = |rng: &mut fastrand::Rng| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
+    let mut is_slow = rng.f64() < flips[0] / (flips[0] + flips[1]);
+    let mut half = |rng: &mut fastrand::Rng| {
+        is_slow ^= rng.f64() < flips[usize::from(is_slow)];
+        f64::from(u8::from(is_slow))
+    };
+    let models = ROWS.map(|(row, _)| {
+        let case = facts::Case { row: row.to_owned(), ..facts::Case::default() };
+        testing::in_case(facts::Metric::Hop, case, of(Vec::new()).process)
+    });
+    let mut records = Vec::new();
+    for round in 0..12 {
+        let bias = ROWS.map(|_| 0.02 * normal(rng));
+        let mut slices = ROWS.map(|_| Vec::new());
+        for turn in 0..10 {
+            for (side, (_, follows)) in ROWS.into_iter().enumerate() {
+                let states = [half(rng), half(rng), half(rng)];
+                let slowed = 0.35 * (states[0] + 2.0 * states[1] + states[2]) / 4.0;
+                let tail = if rng.f64() < 0.05 { 0.3 } else { 0.0 };
+                let log = follows * slowed + bias[side] + tail + 0.03 * normal(rng);
+                let mut probe = |state: f64| {
+                    let noise = if state > 0.0 { 0.06 } else { 0.01 };
+                    (800.0 * (0.35 * state + noise * normal(rng)).exp()) as u32
+                };
+                let [before, after] = [probe(states[0]), probe(states[2])];
+                let total = (1e6 * log.exp()) as u64;
+                slices[side].push(Slice { turn, ..slice(total, before, after) });
+            }
+        }
+        for (model, slices) in models.iter().zip(slices) {
+            let mut record = model.clone();
+            (record.run, record.round, record.slices) = (1, round, slices);
+            records.push(record);
+        }
+    }
+    records
+}
+
+#[test]
+fn intervals_hold_the_quiet_ratio_as_often_as_they_say() {
+    for flips in [[0.05, 0.05], [0.02, 0.2], [0.3, 0.1]] {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let (mut held, mut times, mut ratios) = (0, 0.0, 0.0);
+        let trials = 500;
+        for _ in 0..trials {
+            let records = simulated(&mut rng, flips);
+            let timed = correct(&records).timed;
+            let of = |row: &str, time: fn(&Timed<'_>) -> Option<f64>| -> Vec<f64> {
+                let own = timed.iter().filter(|t| t.record.place().unwrap().case.row == row);
+                own.filter_map(time).collect()
+            };
+            let [slow, quick] =
+                [ROWS[0].0, ROWS[3].0].map(|row| of(row, |timed| timed.with_error()));
+            let ratio = Estimate::ratio(&quick, &slow, CONFIDENCE).unwrap();
+            held += u32::from(ratio.interval.unwrap().contains(1.0));
+            ratios += ratio.value.ln() / f64::from(trials);
+            let time = of(ROWS[3].0, |timed| timed.iteration());
+            times += time.iter().map(|time| (time / 1e5).ln()).sum::<f64>()
+                / time.len() as f64
+                / f64::from(trials);
+        }
+        // 95 % of 500, give or take two points.
+        assert!((465..=485).contains(&held), "{flips:?}: {held}");
+        assert!(times.abs() < 0.02 && ratios.abs() < 0.02, "{flips:?}: {times} {ratios}");
+    }
+}
+
+#[test]
+fn the_mean_of_a_figure_does_not_depend_on_the_error_of_its_slope() {
+    let records = simulated(&mut fastrand::Rng::with_seed(3), [0.1, 0.1]);
+    let timed = correct(&records).timed;
+    let own: Vec<&Timed<'_>> = timed.iter().step_by(ROWS.len()).collect();
+    let errors = own.iter().map(|timed| timed.corrected.as_ref().unwrap().error);
+    assert!(errors.clone().sum::<f64>().abs() < 1e-9);
+    assert!(errors.map(f64::abs).fold(0.0, f64::max) > 1e-4);
+}
