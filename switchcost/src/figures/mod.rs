@@ -14,6 +14,7 @@ pub mod conditions;
 pub mod doubt;
 pub mod duel;
 pub mod evidence;
+pub mod known;
 pub mod memory;
 pub mod number;
 pub mod provenance;
