@@ -5,12 +5,15 @@
 //! - `json`: a JSON document of 1 KiB is parsed into a `serde_json::Value`, which is then released;
 //! - `tls-record`: a record of TLS 1.3 with 1 KiB of content is opened: AES-128-GCM, in place;
 //! - `page-read`: 4 KiB of a file in the page cache (memfd_create(2)) are read by pread(2);
-//! - `getpid`: a system call that does nothing.
+//! - `getpid`: a system call that does nothing;
+//! - `page-fault`: a byte of a new page of private anonymous memory is written: a minor page fault, in which
+//!   the kernel finds a page and clears it. Huge pages are off.
 //!
-//! Timed: those operations. Left out: sealing the records, and the check of the results.
+//! Timed: those operations. Left out: sealing the records, giving the pages back (MADV_DONTNEED), and the
+//! check of the results. For `page-fault` that includes the kernel's count: at least one fault for each page.
 //!
 //! Not to be taken for the cost in a program at work, whose caches hold other things: here code and data
-//! are warm. Other libraries are faster or slower.
+//! are warm, and a new page is one that was just given back. Other libraries are faster or slower.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -27,7 +30,9 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::getpid;
 use serde_json::Value;
 
-/// Time work that programs do every day: JSON, a TLS record, a read, a system call
+mod page_fault;
+
+/// Time work that programs do every day: JSON, a TLS record, a read, a system call, a page fault
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
@@ -48,6 +53,8 @@ enum Work {
     PageRead,
     /// call getpid(2)
     Getpid,
+    /// write to a new page of memory
+    PageFault,
 }
 
 /// Bytes of a document, and of a record's content.
@@ -67,8 +74,9 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        // The values of a parsed document take some times its length.
-        let needs = Needs { bytes: Need::new(16 << 20, 16 << 10), ..Needs::default() };
+        // The values of a parsed document take some times its length; a page has 64 KiB on some systems.
+        let each = page_fault::page_size().max(16 << 10);
+        let needs = Needs { bytes: Need::new(16 << 20, each), ..Needs::default() };
         Ok(Description { needs, ..Description::new("everyday-work", &self.flags, Claim::NoSwitch) })
     }
 }
@@ -81,6 +89,7 @@ pub fn main() -> ExitCode {
             Work::TlsRecord => open,
             Work::PageRead => read,
             Work::Getpid => call,
+            Work::PageFault => page_fault::touch,
         };
         while let Some(mut pass) = run.next_pass()? {
             let result = work(cli.flags.tasks as usize, &mut pass);

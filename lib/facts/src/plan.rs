@@ -71,9 +71,24 @@ pub struct Case {
     /// Work that programs do every day, which the answer sets against a switch and a creation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub everyday: bool,
+    /// Work whose time on other machines is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<Yardstick>,
     /// Flag that is swept, without its dashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
+}
+
+/// Work that depends on the machine alone, and whose time on other machines is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Yardstick {
+    /// The system call getpid(2).
+    Getpid,
+    /// The hand-over from one thread to another through a futex, on one CPU.
+    Futex,
+    /// A minor page fault of anonymous memory.
+    PageFault,
 }
 
 impl Case {

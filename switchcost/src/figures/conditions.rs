@@ -17,6 +17,9 @@ const BUSY: f64 = 0.05;
 /// Distance of two equal runs, as a share, from which it is one.
 const RESTLESS: f64 = 0.1;
 
+/// Share by which the CPUs were slower than they can be, in the median, from which the noise is high.
+const SLOWED: f64 = 0.1;
+
 /// Change of a yardstick over the rounds, as a share, from which it is one.
 const DRIFT: f64 = 0.1;
 
@@ -91,20 +94,18 @@ impl Conditions {
     pub fn in_short(&self) -> String {
         let apart = self.apart.map(|(apart, _)| apart);
         let slower = self.slices.slower.unwrap_or(0.0);
-        let word = match apart.unwrap_or(0.0).max(slower / 4.0) {
-            ..0.02 => "low",
-            0.02..0.05 => "medium",
-            _ => "high",
-        };
-        let number = match apart {
-            Some(apart) => format!("two equal runs differed by {}", percent(apart)),
-            None => format!("the CPUs were slowed by {}", percent(slower.max(0.0))),
+        let (word, number) = match apart {
+            _ if slower > SLOWED => {
+                ("high", format!("CPUs {} slower than they can be", percent(slower)))
+            }
+            None => ("low", format!("CPUs within {} of their speed", percent(slower.max(0.0)))),
+            Some(apart) if apart > RESTLESS / 2.0 => {
+                ("high", format!("equal runs differ by {}", percent(apart)))
+            }
+            Some(apart) => ("low", format!("equal runs differ by {}", percent(apart))),
         };
         let seconds = self.span.div_ceil(1000);
-        format!(
-            "Noise: {word} ({number}). {seconds} s, {} rounds. All of it: switchcost report FILE --full",
-            self.rounds
-        )
+        format!("Noise: {word} ({number}). {seconds} s. The rest: switchcost report FILE --full")
     }
 }
 

@@ -139,18 +139,21 @@ impl From<Doubt> for Stated {
 /// Most names that are printed beside a doubt.
 const NAMED: usize = 3;
 
+impl Stated {
+    /// Its sentence with so many names at most.
+    pub fn with_names(&self, most: usize) -> String {
+        let (named, others) = self.about.split_at(self.about.len().min(most));
+        match others.len() {
+            0 if named.is_empty() => self.doubt.to_string(),
+            0 => format!("{} ({})", self.doubt, named.join("; ")),
+            more => format!("{} ({}; {more} more)", self.doubt, named.join("; ")),
+        }
+    }
+}
+
 impl fmt::Display for Stated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.doubt)?;
-        if self.about.is_empty() {
-            return Ok(());
-        }
-        let named = self.about.len().min(NAMED);
-        write!(f, " ({}", self.about[..named].join("; "))?;
-        match self.about.len() - named {
-            0 => f.write_str(")"),
-            more => write!(f, "; {more} more)"),
-        }
+        f.write_str(&self.with_names(NAMED))
     }
 }
 
@@ -167,25 +170,25 @@ impl fmt::Display for Doubt {
             }
             Doubt::Slowed(share) => write!(
                 f,
-                "{}The CPUs were slowed: times are {} shorter than measured, as the speed probe tells.",
+                "{} The CPUs were slowed, by up to {} of a time; it is corrected.",
                 self.grade(),
                 percent(*share)
             ),
             Doubt::Uncertain(share) => write!(
                 f,
-                "{}The CPUs were slowed, by how much is unsure: a time may be off by {}.",
+                "{} The CPUs were slowed, and how much is unsure: a time may be off by {}.",
                 self.grade(),
                 percent(*share)
             ),
             Doubt::FewSlices(share) => write!(
                 f,
-                "{}Others took time from most slices in {} of the rounds.",
+                "{} Others took time from most slices in {} of the rounds.",
                 self.grade(),
                 percent(*share)
             ),
             Doubt::Loaded(load, cpus, waiting) => write!(
                 f,
-                "The machine was at work when this began: load average {load:.0} on {cpus} CPUs, CPU pressure {}.",
+                "It was at work when this began: load average {load:.0}, {cpus} CPUs, CPU pressure {}.",
                 percent(*waiting)
             ),
             Doubt::Busy(share) => write!(
@@ -203,7 +206,7 @@ impl fmt::Display for Doubt {
             }
             Doubt::Drift(name, change) => write!(
                 f,
-                "This machine changed: {name} took {} {} in the last round than in the first.",
+                "The machine changed: {name} took {} {} at the end.",
                 percent(change.abs()),
                 longer(*change)
             ),
@@ -214,7 +217,7 @@ impl fmt::Display for Doubt {
             Doubt::ChangedSources => f.write_str("The sources were changed since their revision."),
             Doubt::Unoptimised => f.write_str("The programs were built without optimisation."),
             Doubt::NotCounted(what) => write!(f, "Not counted: {what}."),
-            Doubt::Contradicted(verdict) => write!(f, "{}{verdict}.", self.grade()),
+            Doubt::Contradicted(verdict) => write!(f, "{} {verdict}.", self.grade()),
             Doubt::TwoModes => f.write_str(
                 "The processes fall into two groups: both are shown, since no mean describes them.",
             ),
@@ -253,7 +256,7 @@ impl fmt::Display for Doubt {
             ),
             Doubt::CacheLineMoved(before, after) => write!(
                 f,
-                "A cache line took {} to another CPU and back before the run, and {} after it: the host moves virtual CPUs; repeat it.",
+                "The host moves virtual CPUs: a cache line's round trip took {} before and {} after.",
                 Nanos(*before),
                 Nanos(*after)
             ),

@@ -15,6 +15,7 @@ pub mod doubt;
 pub mod duel;
 pub mod evidence;
 pub mod grade;
+pub mod known;
 pub mod memory;
 pub mod number;
 pub mod provenance;

@@ -69,6 +69,10 @@ impl Section {
         let has_cpus =
             row.cpus.is_some() || self.columns.iter().any(|column| column.cpus.is_some());
         ensure!(!(is_pinned && has_cpus), "pin is one CPU, and cpus are two: drop one of them");
+        ensure!(
+            row.known.is_none() || is_pinned && matches!(self.metric, Metric::Hop | Metric::Task),
+            "known: it needs pin, and the metric \"hop\" or \"task\""
+        );
         ensure!(row.iters > 0, "iters: at least one");
         for pass in &row.passes {
             // It becomes a word of a request.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use facts::machine::cpu_map::Relation;
-use facts::{Also, Metric};
+use facts::{Also, Metric, Yardstick};
 use serde::Deserialize;
 
 use crate::plan::scheduling::Policy;
@@ -143,6 +143,8 @@ pub struct Row {
     /// True for work that programs do every day, which the answer compares to a switch.
     #[serde(default)]
     pub everyday: bool,
+    /// Yardstick that it is, if its time on other machines is known.
+    pub known: Option<Yardstick>,
     /// True if each round has a second, equal process: how far two equal runs are apart.
     #[serde(default)]
     pub twin: bool,
@@ -415,6 +417,7 @@ impl Row {
                 answer: self.answer.clone(),
                 yardstick: self.yardstick,
                 everyday: self.everyday,
+                known: self.known,
                 over: None,
             }),
             ..Case::default()

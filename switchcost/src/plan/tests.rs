@@ -61,6 +61,20 @@ fn a_row_and_a_column_become_a_case() {
     }
 }
 
+#[test]
+fn the_default_plan_has_each_known_yardstick_on_one_cpu() {
+    let mut known: Vec<(Yardstick, bool)> = Vec::new();
+    for case in Plan::built_in().unwrap().cases(false) {
+        let header = serde_json::to_string(&*case.cell).unwrap();
+        assert_eq!(serde_json::from_str::<facts::Case>(&header).unwrap(), *case.cell);
+        assert_eq!(header.contains("known"), case.cell.known.is_some(), "{header}");
+        known.extend(case.cell.known.filter(|_| !case.twin).map(|known| (known, case.pin)));
+    }
+    known.sort_unstable();
+    let [call, switch, fault] = [Yardstick::Getpid, Yardstick::Futex, Yardstick::PageFault];
+    assert_eq!(known, [(call, true), (switch, false), (switch, true), (fault, true)]);
+}
+
 /// A section with two columns and two further ones.
 fn wide() -> String {
     let also = "rounds=3\n[[section.also]]\nname='rate'\nmetric='rate'\n\
@@ -129,6 +143,8 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         ("baseline='x'", "refers to 'x'"),
         ("baseline='r'", "refers to 'r'"),
         ("answer='a'", "needs versus"),
+        ("known='getpid'", "needs pin"),
+        ("known='read'\npin=true", "unknown variant `read`"),
         ("passes=['main\\nend']", "no name of a pass"),
         ("passes=['']", "no name of a pass"),
         ("speed=3", "unknown field"),

@@ -1,4 +1,4 @@
-//! The answer as text, at most 20 lines, and as Markdown.
+//! The answer as text, at most 22 lines, and as Markdown.
 
 use std::io::{self, Write};
 
@@ -11,6 +11,9 @@ use crate::views::answer::{Answer, AnswerRow};
 
 /// Most columns of the answer.
 const WIDEST: usize = 80;
+
+/// Most lines of the answer, unless its figures are void.
+const TALLEST: usize = 22;
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
@@ -26,27 +29,57 @@ pub fn grid(answer: &Answer) -> Grid {
 pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<()> {
     let width = width.min(WIDEST);
     plainly(out, |out| {
-        for doubt in &answer.doubts {
-            wrapped(&doubt.to_string(), 0, width, out)?;
-        }
-        if !answer.doubts.is_empty() {
-            writeln!(out)?;
-        }
-        wrapped(&answer.machine, 0, width, out)?;
-        writeln!(out)?;
+        let mut body = Vec::new();
+        wrapped(&answer.machine, 0, width, &mut body)?;
+        writeln!(body)?;
         // Its few columns stay abreast.
-        grid(answer).write_text(width.max(100), out)?;
-        writeln!(out)?;
+        grid(answer).write_text(width.max(100), &mut body)?;
+        writeln!(body)?;
         let last = answer.conditions.in_short();
-        answer.matters.iter().chain([&last]).try_for_each(|line| wrapped(line, 0, width, out))
+        for line in answer.matters.iter().chain([&last]) {
+            wrapped(line, 0, width, &mut body)?;
+        }
+        let head = head(answer, width, lines(&body))?;
+        out.write_all(&head)?;
+        out.write_all(&body)
     })
+}
+
+/// What precedes an answer of so many lines: how its machine differs from known ones, and as many doubts as there
+/// is room for, the loudest first. Those that void its figures always have room.
+fn head(answer: &Answer, width: usize, body: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    if let Some(beside) = &answer.beside {
+        wrapped(&beside.to_string(), 0, width, &mut head)?;
+    }
+    for (index, stated) in answer.doubts.iter().enumerate() {
+        let mut doubt = Vec::new();
+        wrapped(&stated.with_names(1), 0, width, &mut doubt)?;
+        // One for what is left, and an empty one.
+        if !stated.doubt.voids() && lines(&head) + lines(&doubt) + 2 + body > TALLEST {
+            let left = answer.doubts.len() - index;
+            let s = if left == 1 { "" } else { "s" };
+            writeln!(head, "{left} more doubt{s}: switchcost report FILE --full")?;
+            break;
+        }
+        head.extend(doubt);
+    }
+    if !head.is_empty() {
+        writeln!(head)?;
+    }
+    Ok(head)
+}
+
+fn lines(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// Writes the answer as Markdown.
 pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
-        for doubt in &answer.doubts {
-            writeln!(out, "**{}**\n", escaped(&doubt.to_string()))?;
+        let beside = answer.beside.iter().map(ToString::to_string);
+        for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
+            writeln!(out, "**{}**\n", escaped(&line))?;
         }
         writeln!(out, "{}\n", escaped(&answer.machine))?;
         grid(answer).write_markdown(out)?;

@@ -109,6 +109,9 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
     html! {
         header {
             h1 { (title) }
+            @if let Some(beside) = answer.and_then(|answer| answer.beside.as_ref()) {
+                p.banner role="alert" { (beside) }
+            }
             @for doubt in doubts {
                 p.banner role="alert" { (doubt) }
             }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt;
+use crate::figures::known;
 use crate::figures::number::percent;
 use crate::figures::{Figures, provenance};
 use crate::system::console::plain;
@@ -100,6 +101,13 @@ fn foot(figures: &Figures<'_>) -> Vec<String> {
         "In brackets: 95 % intervals from whole processes as samples. Times are at the machine's quiet speed. ~ disturbed, ! contradicted: see above."
             .to_owned(),
     ];
+    let known = known::measured(figures);
+    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+    lines.extend(
+        (!known.is_empty()).then(|| format!("Beside known machines: {}.", known.join("; "))),
+    );
+    let held_out = &figures.held_out;
+    lines.extend((!held_out.0.is_empty()).then(|| format!("Correction: {held_out}.")));
     lines.extend(figures.noise_floor().map(|(name, floor)| {
         format!(
             "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",

@@ -9,6 +9,7 @@ use super::hand_over::{Range, joined};
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::{self, Doubt, Stated};
 use crate::figures::grade::{Grade, Graded};
+use crate::figures::known::{self, Outside};
 use crate::figures::memory::comparable;
 use crate::figures::number::{capitalised, number, range, short};
 use crate::figures::runs::case_name;
@@ -17,6 +18,8 @@ use crate::figures::{Figure, Figures, provenance};
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
+    /// Yardsticks that take longer than on bare metal.
+    pub(crate) beside: Option<Outside>,
     /// What makes its records, and the figures of its rows, less sure: the loudest first.
     pub(crate) doubts: Vec<Stated>,
     /// Machine, kernel and runtimes.
@@ -80,36 +83,33 @@ impl Answer {
 
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
-        let (rows, parts): (Vec<AnswerRow>, Vec<Vec<(String, &[Doubt])>>) =
-            figures.iter().filter_map(|figure| row(figures, figure)).unzip();
+        let rows = figures.iter().filter_map(|figure| Some((figure, row(figures, figure)?)));
+        let (of, rows): (Vec<&Figure<'_>>, Vec<AnswerRow>) = rows.unzip();
         if rows.is_empty() {
             return None;
         }
         let conditions = Conditions::of(figures);
         let mut about = conditions.doubts(figures);
-        about.extend(rows.iter().filter_map(|row| {
-            (row.metric.is_slope() && row.is_alone).then(|| Doubt::NoKernelShare(row.name.clone()))
-        }));
-        let doubts = doubt::of_all(figures.records, parts.into_iter().flatten(), about);
+        let alone = rows.iter().filter(|row| row.is_alone);
+        about.extend(alone.map(|row| Doubt::NoKernelShare(row.name.clone())));
+        let of = of.into_iter().flat_map(|figure| [Some(figure), figures.versus(figure)]);
+        let doubts = doubt::of_all(figures.records, doubt::named(of.flatten()), about);
         let mut matters = Vec::new();
         matters.extend(switches(&rows));
         matters.extend(waiting(&rows));
         matters.extend(everyday(figures, &rows));
         let machine = provenance::machine(figures.records);
-        Some(Answer { doubts, machine, rows, matters, conditions })
+        let beside = known::outside(figures);
+        Some(Answer { beside, doubts, machine, rows, matters, conditions })
     }
 }
 
-/// Row of a figure that the answer names, and the doubts of its figures by their names.
-fn row<'a>(
-    figures: &'a Figures<'a>,
-    figure: &'a Figure<'a>,
-) -> Option<(AnswerRow, Vec<(String, &'a [Doubt])>)> {
+/// Row of a figure that the answer names.
+fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let name = figure.runs.place.case.answer.as_ref()?;
     let name = case_name(name, &figure.key.column);
     let versus = figures.versus(figure)?;
     let metric = figure.metric().clone();
-    let parts = doubt::named([figure, versus].into_iter()).collect();
     if let (Some(thread), Some(task)) = (figure.slopes(), versus.slopes()) {
         let ratio = thread.ratio?;
         let whole = Estimate { value: ratio.estimate.estimate, n: ratio.n, interval: Some(*ratio) };
@@ -122,7 +122,7 @@ fn row<'a>(
             modes: None,
             grade: of.grade,
         });
-        return Some((AnswerRow { name, metric, thread, task, ratio, is_alone }, parts));
+        return Some(AnswerRow { name, metric, thread, task, ratio, is_alone });
     }
     // Thread ÷ task, of times: `figures` formed it round by round.
     let ratio = figure.reading()?.ratio?;
@@ -136,7 +136,7 @@ fn row<'a>(
         })
     };
     let (thread, task) = (cost(figure)?, cost(versus)?);
-    Some((AnswerRow { name, metric, thread, task, ratio, is_alone: false }, parts))
+    Some(AnswerRow { name, metric, thread, task, ratio, is_alone: false })
 }
 
 fn switches(rows: &[AnswerRow]) -> Option<String> {
@@ -174,7 +174,7 @@ fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let hop = rows.iter().find(|row| row.metric == Metric::Hop);
     let units = hop.map_or(String::new(), |hop| {
         let [threads, tasks] = [hop.thread, hop.task].map(|cost| number(times[0] / cost.value));
-        format!(": the time of {threads} thread switches or {tasks} task switches")
+        format!(": {threads} thread switches or {tasks} task switches")
     });
     let mut lines = vec![format!("{first}{units}.")];
     if !others.is_empty() {

@@ -67,6 +67,7 @@ impl Fleet {
             let (path, records) = &files[index];
             let answer = answers[index].as_ref();
             let doubts = answer.into_iter().flat_map(|answer| &answer.doubts);
+            let beside = answer.into_iter().filter_map(|answer| answer.beside.as_ref());
             let absent = rows.iter().filter(|row| row[index].is_none());
             let absent = absent.filter_map(|row| Some(row.iter().flatten().next()?.name.clone()));
             let machine = records.first().map(Record::machine);
@@ -77,7 +78,10 @@ impl Fleet {
                 cpu: machine.and_then(|machine| machine.cpu_model.clone()),
                 kernel: machine.and_then(|machine| machine.kernel_release.clone()),
                 date: date(records),
-                doubts: doubts.map(ToString::to_string).collect(),
+                doubts: beside
+                    .map(ToString::to_string)
+                    .chain(doubts.map(ToString::to_string))
+                    .collect(),
                 trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
                 absent: absent.collect(),
             });

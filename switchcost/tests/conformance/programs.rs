@@ -62,6 +62,7 @@ programs! {
     everyday_work_with_records: "everyday-work", "--work tls-record", "";
     everyday_work_with_pages: "everyday-work", "--work page-read", "";
     everyday_work_with_calls: "everyday-work", "--work getpid", "";
+    everyday_work_with_page_faults: "everyday-work", "--work page-fault", "";
     async_mem_brigade_outside_the_pool: "async-mem-brigade", "--driver block-on --flavor multi-thread", "";
     body_stream: "body-stream", "--size 1KiB", "";
     body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always", "";
