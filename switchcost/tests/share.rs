@@ -128,11 +128,11 @@ fn a_doubt_is_shared_on_request_alone() {
     let file = doubtful.display().to_string();
     let (status, _, err) = share(folder.path(), &["x", &file]);
     assert!(
-        status == 2 && err.contains("This machine changed") && err.contains("--allow-doubts"),
+        status == 2 && err.contains("The machine changed") && err.contains("--allow-doubts"),
         "{err}"
     );
     let (status, _, err) = share(folder.path(), &["--check", &file]);
-    assert!(status == 1 && err.contains("This machine changed"), "{err}");
+    assert!(status == 1 && err.contains("The machine changed"), "{err}");
     assert_eq!(share(folder.path(), &["--allow-doubts", "--check", &file]).0, 0);
     let (status, _, err) = share(folder.path(), &["x", &file, "--allow-doubts"]);
     assert_eq!((status, err.as_str()), (0, ""));

@@ -95,17 +95,15 @@ impl Conditions {
         let apart = self.apart.map(|(apart, _)| apart);
         let slower = self.slices.slower.unwrap_or(0.0);
         let (word, number) = match apart {
-            _ if slower > SLOWED => {
-                ("high", format!("CPUs {} slower than they can be", percent(slower)))
-            }
-            None => ("low", format!("CPUs within {} of their speed", percent(slower.max(0.0)))),
+            _ if slower > SLOWED => ("High", format!("CPUs {} too slow", percent(slower))),
+            None => ("Low", format!("CPUs {} too slow", percent(slower.max(0.0)))),
             Some(apart) if apart > RESTLESS / 2.0 => {
-                ("high", format!("equal runs differ by {}", percent(apart)))
+                ("High", format!("equal runs {} apart", percent(apart)))
             }
-            Some(apart) => ("low", format!("equal runs differ by {}", percent(apart))),
+            Some(apart) => ("Low", format!("equal runs {} apart", percent(apart))),
         };
         let seconds = self.span.div_ceil(1000);
-        format!("Noise: {word} ({number}). {seconds} s. The rest: switchcost report FILE --full")
+        format!("{word} noise ({number}), {seconds} s. More: switchcost report FILE --full")
     }
 }
 

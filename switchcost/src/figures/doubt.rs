@@ -431,18 +431,18 @@ fn loaded(runs: &[&Run]) -> Option<Doubt> {
 /// names of its figures, the loudest first.
 pub fn of_all<'a>(
     records: &[Record],
-    figures: impl Iterator<Item = (String, &'a [Doubt])>,
+    figures: impl Iterator<Item = (Name, &'a [Doubt])>,
     conditions: Vec<Doubt>,
 ) -> Vec<Stated> {
-    let figures: Vec<(String, &[Doubt])> = figures.collect();
+    let figures: Vec<(Name, &[Doubt])> = figures.collect();
     let of_each = figures.iter().flat_map(|(name, own)| own.iter().map(move |doubt| (name, doubt)));
     let kinds = grouped(of_each.map(|(name, doubt)| (discriminant(doubt), (name, doubt))));
     let of_figures = kinds.into_iter().filter_map(|(_, cases)| {
         let worse = |a: &'a Doubt, b: &'a Doubt| if b > a { b } else { a };
         let doubt = cases.iter().map(|(_, doubt)| *doubt).reduce(worse)?.clone();
-        let names = grouped(cases.iter().map(|(name, _)| ((*name).clone(), ())));
         let is_all = cases.len() == figures.len();
-        let about = names.into_iter().filter(|_| !is_all).map(|(name, _)| name).collect();
+        let about =
+            if is_all { Vec::new() } else { joined(cases.iter().map(|(name, _)| (*name).clone())) };
         Some(Stated { doubt, about })
     });
     let of_set = of_records(records).into_iter().chain(conditions).map(Stated::from);
@@ -454,18 +454,29 @@ pub fn of_all<'a>(
 /// Doubts of figures with their names, for [`of_all`].
 pub fn named<'a>(
     figures: impl Iterator<Item = &'a Figure<'a>>,
-) -> impl Iterator<Item = (String, &'a [Doubt])> {
+) -> impl Iterator<Item = (Name, &'a [Doubt])> {
     let measured = figures.filter(|figure| !figure.runs.whole.is_empty());
-    measured.map(|figure| (names(&[figure]).concat(), &figure.doubts[..]))
+    measured.map(|figure| (name(figure), &figure.doubts[..]))
+}
+
+/// Name of a figure, and of its point of a curve.
+pub type Name = (String, String);
+
+fn name(figure: &Figure<'_>) -> Name {
+    match figure.swept() {
+        Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
+        None => (figure.key.name(), String::new()),
+    }
+}
+
+/// Names of which points of one curve are one.
+fn joined(names: impl Iterator<Item = Name>) -> Vec<String> {
+    grouped(names).into_iter().map(|(name, xs)| name + &xs.join(", ")).collect()
 }
 
 /// Names of figures; points of one curve share a name.
 pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
-    let named = figures.iter().map(|figure| match figure.swept() {
-        Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
-        None => (figure.key.name(), String::new()),
-    });
-    grouped(named).into_iter().map(|(name, xs)| name + &xs.join(", ")).collect()
+    joined(figures.iter().map(|figure| name(figure)))
 }
 
 #[cfg(test)]

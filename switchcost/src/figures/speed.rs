@@ -58,7 +58,7 @@ pub struct Corrected {
     pub correction: f64,
     /// Standard error of that correction.
     pub uncertainty: f64,
-    /// Corrected logarithms of its slices that count, by turn.
+    /// Logarithms of its slices that count, by turn, as measured.
     pub turns: BTreeMap<u32, f64>,
     /// True if less than half of its slices count, since the time of the others was not the program's.
     pub is_short: bool,
@@ -93,17 +93,18 @@ impl Timed<'_> {
         self.corrected.as_ref().map_or(1.0, |corrected| (-corrected.correction).exp())
     }
 
-    /// Logarithm of its time divided by that of another process of the same round: the median over the turns
-    /// that both have, which lie next to each other. `None` if either has no time.
+    /// Logarithm of its time divided by that of another process of its case and round: the median over the turns
+    /// that both have. Their slices lie next to each other and depend on the speed alike, so that it cancels: to
+    /// correct them would add the noise of the probe. `None` if either has no time.
     pub fn log_ratio(&self, other: &Timed<'_>) -> Option<f64> {
         if let (Some(own), Some(others)) = (&self.corrected, &other.corrected) {
             let both =
                 own.turns.iter().filter_map(|(turn, log)| Some(log - others.turns.get(turn)?));
             if let Some(median) = stats::median(&both.collect::<Vec<_>>()) {
-                return Some(median + own.error - others.error);
+                return Some(median);
             }
         }
-        let log = (self.with_error()? / other.with_error()?).ln();
+        let log = (self.iteration()? / other.iteration()?).ln();
         log.is_finite().then_some(log)
     }
 }
@@ -316,7 +317,7 @@ fn corrected(processes: &[Process<'_>], held_out: &mut HoldOut) -> Vec<(usize, C
         for (process, slow) in own.iter().zip(slowness) {
             let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
             let turns: BTreeMap<u32, f64> =
-                process.looks.iter().map(|look| (look.turn, time(look))).collect();
+                process.looks.iter().map(|look| (look.turn, look.y)).collect();
             let logs: Vec<f64> = process.looks.iter().map(time).collect();
             let log = stats::median(&logs).unwrap_or(0.0);
             let quiet = process.looks.iter().filter(|look| look.is_quiet).map(|look| look.y);
