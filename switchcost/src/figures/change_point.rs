@@ -12,7 +12,8 @@ use facts::machine::Cache;
 use serde::Serialize;
 use stats::Estimate;
 
-use crate::figures::CONFIDENCE;
+use super::CONFIDENCE;
+use super::grade::Graded;
 
 /// How far from the level a point must be to have left it.
 pub const TOLERANCE: f64 = 0.2;
@@ -85,14 +86,14 @@ pub struct Overtaking {
     /// The first point of those up to the right end at which the whole interval of the ratio is below one.
     pub from: u64,
     /// Ratio of their times at the right end.
-    pub end: Estimate,
+    pub end: Graded,
 }
 
 impl Overtaking {
     /// Compares two series by the ratios of their times, of the first by the second, in ascending order;
     /// `None` if no interval tells that one was behind before and ahead up to the end.
-    pub fn of(names: [&str; 2], ratios: &[(u64, Estimate)]) -> Option<Self> {
-        let side = |(_, ratio): &(u64, Estimate)| match ratio.interval {
+    pub fn of(names: [&str; 2], ratios: &[(u64, Graded)]) -> Option<Self> {
+        let side = |(_, ratio): &(u64, Graded)| match ratio.interval {
             Some(i) if i.high < 1.0 => Ordering::Less,
             Some(i) if i.low > 1.0 => Ordering::Greater,
             _ => Ordering::Equal,
@@ -103,7 +104,9 @@ impl Overtaking {
         let was_behind = sides[..before + 1].contains(&end.reverse());
         let ([first, second], ratio) = (names, ratios.last()?.1);
         let (names, end) = match end {
-            Ordering::Greater => ([second, first], ratio.inverse()),
+            Ordering::Greater => {
+                ([second, first], Graded { estimate: ratio.inverse(), grade: ratio.grade })
+            }
             _ => ([first, second], ratio),
         };
         let from = ratios.get(before + 1)?.0;
@@ -217,7 +220,11 @@ mod tests {
 
     #[test]
     fn one_series_overtakes_another_where_the_intervals_tell() {
-        let of = |values: &[f64]| Overtaking::of(["threads", "tasks"], &curve(values, 0.1));
+        let of = |values: &[f64]| {
+            let points: Vec<(u64, Graded)> =
+                curve(values, 0.1).into_iter().map(|(x, estimate)| (x, estimate.into())).collect();
+            Overtaking::of(["threads", "tasks"], &points)
+        };
         let over = of(&[2.0, 1.5, 1.05, 0.8, 0.5]).unwrap();
         assert_eq!((over.names[0].as_str(), over.from, over.end.value), ("threads", 8, 0.5));
         let over = of(&[0.5, 0.95, 1.6, 4.0]).unwrap();

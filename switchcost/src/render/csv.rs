@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use stats::Interval;
 
 use super::plainly;
+use crate::figures::grade::Grade;
 use crate::figures::memory::Slopes;
 use crate::figures::{Figure, Figures};
 
 /// The columns behind the name, and where each is in a figure as JSON has it. Times are in ns, sizes in
 /// bytes, rates and throughputs per second, and counts of the evidence per hop; what is unknown is left
 /// empty.
-const COLUMNS: [(&str, &str); 26] = [
+const COLUMNS: [(&str, &str); 27] = [
     ("n", "/mean/n"),
     ("failed", "/failed"),
     ("mean", "/mean/value"),
@@ -38,7 +39,8 @@ const COLUMNS: [(&str, &str); 26] = [
     ("wakeups", "/evidence/wakeups"),
     ("calls", "/evidence/calls"),
     ("hops_per_wait", "/evidence/hops_per_wait"),
-    ("contradicted", "/contradicted"),
+    ("grade", "/grade"),
+    ("ratio_grade", "/ratio/grade"),
 ];
 
 /// Writes one line for each case, and for each point of a curve. A case of memory has up to three: its metric
@@ -65,20 +67,18 @@ pub fn csv(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
 /// Values of a figure as JSON has them, each with the end of its metric's name.
 fn values(figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
     if let Some(slopes) = figure.slopes() {
-        return sizes(slopes);
+        return sizes(slopes, figure.grade);
     }
     let Some(reading) = figure.reading() else {
         return vec![("", json!({"mean": {"n": 0}, "failed": figure.runs.failed}))];
     };
     let mut values = json!(reading);
-    if let Some(evidence) = &reading.evidence {
-        values["contradicted"] = evidence.verdict.is_contradiction().into();
-    }
+    values["grade"] = json!(figure.grade);
     vec![("", values)]
 }
 
 /// Slopes in the form of means. The ratio is that of the whole, if it is known, or else of user memory.
-fn sizes(slopes: &Slopes) -> Vec<(&'static str, Value)> {
+fn sizes(slopes: &Slopes, grade: Grade) -> Vec<(&'static str, Value)> {
     let estimate = |slope: &Interval| json!({"value": slope.estimate, "interval": slope});
     let mut ratio = slopes.ratio.as_ref().map(|ratio| {
         let mut value = estimate(&ratio.estimate);
@@ -91,7 +91,10 @@ fn sizes(slopes: &Slopes) -> Vec<(&'static str, Value)> {
     let values = fits.map(|(part, fit)| {
         let mut mean = estimate(&fit.line.slope);
         mean["n"] = fit.line.n.into();
-        (part, json!({"mean": mean, "ratio": ratio.take(), "failed": slopes.failed}))
+        (
+            part,
+            json!({"mean": mean, "ratio": ratio.take(), "failed": slopes.failed, "grade": grade}),
+        )
     });
     values.collect()
 }
@@ -104,6 +107,7 @@ fn shown(value: &Value) -> String {
         Value::Number(number) if number.is_f64() => {
             number.as_f64().map_or(String::new(), |number| number.to_string())
         }
+        Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }

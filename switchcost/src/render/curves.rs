@@ -74,8 +74,9 @@ fn overtaking(curve: &Curve<'_>, overtaking: &Overtaking) -> String {
     let Overtaking { names: [ahead, behind], from, end } = overtaking;
     let interval = end.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
     format!(
-        "From {} on {ahead} takes less time than {behind}: {:.2} times{} at the end",
+        "From {} on {ahead} takes less time than {behind}: {}{:.2} times{} at the end",
         at(curve, *from),
+        end.grade,
         end.value,
         interval.unwrap_or_default()
     )
@@ -88,7 +89,7 @@ fn efficiency(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
         let interval =
             ratio.interval.map(|i| format!(" [{}, {}]", percent(i.low), percent(i.high)));
         let interval = interval.unwrap_or_default();
-        format!("{} %{interval} at {}", percent(ratio.value), at(curve, *x))
+        format!("{}{} %{interval} at {}", ratio.grade, percent(ratio.value), at(curve, *x))
     });
     let points = points.collect::<Vec<_>>().join(", ");
     (!points.is_empty()).then(|| format!("efficiency {points}"))

@@ -3,7 +3,6 @@
 use super::answer::ratio;
 use super::document::Section;
 use super::{ABSENT, Document, Grid};
-use crate::figures::number::short;
 use crate::views::answer::AnswerRow;
 use crate::views::fleet::{Fleet, Machine};
 
@@ -28,7 +27,7 @@ pub fn document(fleet: &Fleet) -> Document {
         title: "OS thread, async task: times and sizes, of one machine each".to_owned(),
         grid: grid(fleet, |row| {
             let costs = [row.thread, row.task];
-            costs.map(|cost| short(row.metric.quantity(), cost.value)).join(", ")
+            costs.map(|cost| cost.plain(row.metric.quantity())).join(", ")
         }),
         lines: Vec::new(),
     };

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::document::Section;
 use super::plot::{self, Plot};
 use super::tables::Shades;
-use super::{Grid, curves, doubts, origin, tables, terms};
+use super::{Grid, curves, doubts, foot, origin, tables, terms};
 use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 use crate::system::console::plain;
@@ -27,13 +27,15 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 
 const STRIP: &str = "Sorted by the mean; at the right, its multiple of the least. Each point is the mean of one \
                      process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
-                     processes. Bar: its 95 % interval.";
+                     processes. Bar: its 95 % interval. Open marks: a figure that is not sure.";
 
-const CURVE: &str = "Bars: 95 % intervals of the mean. Dashed: a cache is full.";
+const CURVE: &str =
+    "Bars: 95 % intervals of the mean. Open marks: not sure. Dashed: a cache is full.";
 
 const READ: &str = "A task hands a token to the next: that is a hop. The process is the sample: each case runs in \
                     fresh processes, once a round, in shuffled order, and an interval covers the mean of such \
-                    processes with 95 % confidence. Differences and ratios are taken inside each round. An \
+                    processes with 95 % confidence. A time is that of the machine at its quiet speed: what a probe beside each slice \
+                    tells is taken off. Differences and ratios are taken inside each round. An \
                     interval with zero in it, or one for a ratio, shows no difference. If the processes fall \
                     into two groups, both are shown, because their mean describes neither. No run is dropped. \
                     docs/METHODOLOGY.md says how and why.";
@@ -151,12 +153,8 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
         };
         sections.push((section.title, body));
     }
-    let mut doubts = doubts(figures);
-    if doubts.is_empty() {
-        doubts.push("The records give no cause for a doubt.".to_owned());
-    }
     let rest = [
-        ("Notes", list(doubts)),
+        ("Notes", list(foot(figures))),
         ("Machine and build", facts(figures)),
         ("How to repeat", repeat(figures)),
         ("How to read", html! { p { (READ) } }),

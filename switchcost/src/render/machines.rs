@@ -117,7 +117,7 @@ fn cell(question: &Question<'_>, machine: usize, name: &str) -> Markup {
         return html! { td.absent { (super::ABSENT) } };
     };
     let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
-    let ratio = format!("{}x", number(row.ratio.value));
+    let ratio = row.ratio.grade.mark(&format!("{}x", number(row.ratio.value)));
     let costs = format!("{thread} ÷ {task}");
     let title = |what: &str| format!("{name}: {}: {what}", question.name);
     let [ratio_ends, cost_ends] = question.strips.ends();

@@ -59,10 +59,15 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// The figure with two significant digits; both if it has two modes.
+    /// The figure with two significant digits and its mark.
+    pub(crate) fn plain(&self, quantity: Quantity) -> String {
+        self.grade.mark(&short(quantity, self.value))
+    }
+
+    /// The same; both if it has two modes.
     pub(crate) fn show(&self, quantity: Quantity) -> String {
         let Some(modes) = self.modes else {
-            return self.grade.mark(&short(quantity, self.value));
+            return self.plain(quantity);
         };
         let [low, high] = modes.map(|mode| short(quantity, mode));
         match (low.split_once(' '), high.split_once(' ')) {

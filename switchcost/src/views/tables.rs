@@ -6,6 +6,7 @@ use serde::Serialize;
 use stats::Estimate;
 
 use crate::figures::change_point::{Course, Held, Overtaking};
+use crate::figures::grade::Graded;
 use crate::figures::runs::ratio_of;
 use crate::figures::{Figure, Figures, Outcome, grouped};
 
@@ -68,7 +69,7 @@ pub(crate) struct Series<'a> {
     /// Course, if there are points enough to tell.
     pub(crate) course: Option<Course>,
     /// Of a rate per CPU, the efficiency: each further point divided by the first one, round by round.
-    pub(crate) efficiency: Vec<(u64, Estimate)>,
+    pub(crate) efficiency: Vec<(u64, Graded)>,
 }
 
 impl<'a> Tables<'a> {
@@ -158,12 +159,13 @@ fn claim(series: &[&Figure<'_>]) -> Option<Claim> {
 }
 
 /// Ratios of two series, round by round, at each x at which no process of either failed.
-fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Estimate)> {
+fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Graded)> {
     let ratios = own.iter().filter_map(|figure| {
         let x = figure.key.x?;
         let other = other.iter().find(|other| other.key.x == Some(x))?;
         let is_whole = figure.reading()?.failed == 0 && other.reading()?.failed == 0;
-        Some((x, ratio_of(&figure.runs.ratios(&other.runs)).filter(|_| is_whole)?))
+        let estimate = ratio_of(&figure.runs.ratios(&other.runs)).filter(|_| is_whole)?;
+        Some((x, Graded { estimate, grade: figure.grade.max(other.grade) }))
     });
     ratios.collect()
 }
@@ -177,9 +179,10 @@ impl<'a> Series<'a> {
         if let [(_, first), others @ ..] = &series.points[..]
             && *first.metric() == Metric::HopRatePerCpu
         {
-            let ratios = others
-                .iter()
-                .filter_map(|(x, figure)| Some((*x, ratio_of(&figure.runs.ratios(&first.runs))?)));
+            let ratios = others.iter().filter_map(|(x, figure)| {
+                let estimate = ratio_of(&figure.runs.ratios(&first.runs))?;
+                Some((*x, Graded { estimate, grade: figure.grade.max(first.grade) }))
+            });
             series.efficiency = ratios.collect();
         }
         series

@@ -12,16 +12,16 @@ const HEIGHT: u32 = 260;
 pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     let points = |index: usize| {
         let points = curve.series[index].points.iter();
-        points.filter_map(|(x, figure)| Some((*x as f64, figure.reading()?)))
+        points.filter_map(|(x, figure)| Some((*x as f64, figure.reading()?, figure.grade)))
     };
     let all = || (0..curve.series.len()).flat_map(points);
     all().next()?;
-    let extent = all().flat_map(|(_, reading)| {
+    let extent = all().flat_map(|(_, reading, _)| {
         let interval = reading.mean.interval.map(|i| [i.low, i.high]).into_iter().flatten();
         interval.chain([reading.mean.value])
     });
     let (x_axis, y_axis) =
-        (Axis::swept(all().map(|(x, _)| x)), Axis::spanning(extent, curve.metric.quantity()));
+        (Axis::swept(all().map(|(x, ..)| x)), Axis::spanning(extent, curve.metric.quantity()));
     let mut plot = Plot::new(curve.title);
     plot.legend(curve.series.iter().map(|series| series.name.as_str()));
     let title = format!("{}{}", curve.metric.label(), y_axis.remark());
@@ -44,15 +44,15 @@ pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     }
     for index in 0..curve.series.len() {
         let class = format!("line {}", color(index));
-        let line: Vec<_> = points(index).map(|(at, r)| (x(at), y(r.mean.value))).collect();
+        let line: Vec<_> = points(index).map(|(at, r, _)| (x(at), y(r.mean.value))).collect();
         for ends in line.windows(2) {
             plot.line(ends[0], ends[1], &class);
         }
-        for ((at, reading), place) in points(index).zip(line) {
+        for ((at, reading, grade), place) in points(index).zip(line) {
             if let Some(interval) = &reading.mean.interval {
                 plot.line((x(at), y(interval.low)), (x(at), y(interval.high)), &class);
             }
-            plot.mark(place, index);
+            plot.mark(place, index, grade);
         }
     }
     Some(plot)

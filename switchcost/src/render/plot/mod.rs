@@ -4,6 +4,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use crate::figures::Figures;
+use crate::figures::grade::Grade;
 use crate::system::console::{plain, plain_line};
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
@@ -57,14 +58,19 @@ impl Plot {
         self.body += &html! { rect x=(x) y=(y) width=(width) height=(height) class="bar" {} }.0;
     }
 
-    /// A point of a series: its shape and its colour tell which.
-    fn mark(&mut self, (x, y): (f64, u32), series: usize) {
-        let hollow = if series % 4 > 1 { " hollow" } else { "" };
-        let (class, x) = (format!("{}{hollow}", color(series)), percent(x));
-        let mark = if series.is_multiple_of(2) {
-            html! { circle cx=(x) cy=(y) r="4.5" class=(class) {} }
-        } else {
-            html! { rect x=(x) y=(y) width="8" height="8" transform="translate(-4 -4)" class=(class) {} }
+    /// A point of a series: its shape and its colour tell which. It is open if the figure is not sure.
+    fn mark(&mut self, (x, y): (f64, u32), series: usize, grade: Grade) {
+        let open = if grade == Grade::Sure { "" } else { " open" };
+        let (class, x) = (format!("{}{open}", color(series)), percent(x));
+        let mark = match series % 4 {
+            0 => html! { circle cx=(x) cy=(y) r="4.5" class=(class) {} },
+            1 => {
+                html! { rect x=(x) y=(y) width="8" height="8" transform="translate(-4 -4)" class=(class) {} }
+            }
+            2 => html! { ellipse cx=(x) cy=(y) rx="6.5" ry="3.5" class=(class) {} },
+            _ => {
+                html! { rect x=(x) y=(y) width="12" height="5" transform="translate(-6 -2.5)" class=(class) {} }
+            }
         };
         self.body += &mark.0;
     }
@@ -76,7 +82,7 @@ impl Plot {
         for (index, name) in names.iter().enumerate() {
             let x = (index % columns) as f64 * 0.5 + 0.014;
             let y = self.height + 10 + (index / columns) as u32 * 20;
-            self.mark((x, y), index);
+            self.mark((x, y), index, Grade::Sure);
             self.text(name, (x, 12), y, "start", "");
         }
         self.height += names.len().div_ceil(columns) as u32 * 20 + 6;

@@ -4,6 +4,7 @@ use facts::Quantity;
 
 use super::axis::Axis;
 use super::{Plot, color};
+use crate::figures::grade::Grade;
 use crate::figures::number::{number, short};
 use crate::figures::{Figures, Reading};
 use crate::views::answer::{Answer, AnswerRow};
@@ -35,15 +36,16 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     for row in &answer.rows {
         let (task, thread) = (place(1.0), place(row.ratio.value));
         let [low, high] = bounds(row).map(place);
-        let y = plot.row(&row.name, &format!("{}x", number(row.ratio.value)));
+        let y =
+            plot.row(&row.name, &row.ratio.grade.mark(&format!("{}x", number(row.ratio.value))));
         plot.line((task, y), (thread, y), "line s2");
         plot.bar(low, high, (y - 1, 3));
-        plot.mark((task, y), 0);
-        plot.mark((thread, y), 1);
+        plot.mark((task, y), 0, row.task.grade);
+        plot.mark((thread, y), 1, row.ratio.grade);
         // Outside of all that is drawn, the smaller figure at the left.
         let (left, right) =
             if task <= thread { (row.task, row.thread) } else { (row.thread, row.task) };
-        let [left, right] = [left, right].map(|cost| short(row.metric.quantity(), cost.value));
+        let [left, right] = [left, right].map(|cost| cost.plain(row.metric.quantity()));
         plot.text(&left, (task.min(low), -10), y, "end", "");
         plot.text(&right, (task.max(high), 10), y, "start", "");
     }
@@ -55,25 +57,25 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
 /// such work to set them against.
 pub(in crate::render) fn times(figures: &Figures<'_>, answer: &Answer) -> Option<Plot> {
     let work = figures.iter().filter(|figure| figure.runs.place.case.everyday);
-    let work = work.filter_map(|f| Some((f.key.name(), 2, f.reading()?.mean.value)));
-    let mut times: Vec<(String, usize, f64)> = work.collect();
+    let work = work.filter_map(|f| Some((f.key.name(), 2, f.reading()?.mean.value, f.grade)));
+    let mut times: Vec<(String, usize, f64, Grade)> = work.collect();
     if times.is_empty() {
         return None;
     }
     for row in answer.rows.iter().filter(|row| row.metric.quantity() == Quantity::Time) {
-        times.push((format!("task: {}", row.name), 0, row.task.value));
-        times.push((format!("thread: {}", row.name), 1, row.thread.value));
+        times.push((format!("task: {}", row.name), 0, row.task.value, row.task.grade));
+        times.push((format!("thread: {}", row.name), 1, row.thread.value, row.thread.grade));
     }
     times.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let axis = Axis::costs(times.iter().map(|(.., time)| *time), Quantity::Time);
+    let axis = Axis::costs(times.iter().map(|(_, _, time, _)| *time), Quantity::Time);
     let place = |value: f64| 0.015 + 0.97 * axis.place(value);
     let mut plot = Plot::new("How long things take");
     plot.legend(["async task", "OS thread", "everyday work"].into_iter());
     let top = plot.height;
-    for (name, series, time) in &times {
-        let y = plot.row(name, &short(Quantity::Time, *time)) - 8;
+    for (name, series, time, grade) in &times {
+        let y = plot.row(name, &grade.mark(&short(Quantity::Time, *time))) - 8;
         plot.line((place(0.0), y), (place(*time), y), &format!("line {}", color(*series)));
-        plot.mark((place(*time), y), *series);
+        plot.mark((place(*time), y), *series, *grade);
         plot.height -= 12;
     }
     plot.height += 4;
@@ -90,18 +92,18 @@ fn bounds(row: &AnswerRow) -> [f64; 2] {
 pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
     let columns = table.columns.iter().enumerate().filter(|(_, (_, is_further))| !is_further);
     let columns: Vec<(usize, &str)> = columns.map(|(index, (name, _))| (index, *name)).collect();
-    let mut cases: Vec<(String, usize, &Reading)> = Vec::new();
+    let mut cases: Vec<(String, usize, Grade, &Reading)> = Vec::new();
     for row in &table.rows {
         for (series, (column, _)) in columns.iter().enumerate() {
             if let Some(figure) = row.cells[*column]
                 && let Some(reading) = figure.reading()
             {
-                cases.push((figure.key.name(), series, reading));
+                cases.push((figure.key.name(), series, figure.grade, reading));
             }
         }
     }
-    cases.sort_by(|a, b| b.2.mean.value.total_cmp(&a.2.mean.value));
-    let least = cases.last()?.2.mean.value;
+    cases.sort_by(|a, b| b.3.mean.value.total_cmp(&a.3.mean.value));
+    let least = cases.last()?.3.mean.value;
     let mut plot = Plot::new(table.title);
     if columns.len() > 1 {
         plot.legend(columns.iter().map(|(_, name)| *name));
@@ -115,18 +117,18 @@ pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
     let axis = Axis::spanning(extent, quantity);
     let place = |value: f64| 0.015 + 0.97 * axis.place(value);
     let top = plot.height;
-    for (name, column, reading) in &cases {
+    for (name, column, grade, reading) in &cases {
         let mean = reading.mean.value;
         let ratio = if least > 0.0 && cases.len() > 1 {
             format!("{}x", number(mean / least))
         } else {
             quantity.show(mean)
         };
-        let y = plot.row(name, &ratio);
+        let y = plot.row(name, &grade.mark(&ratio));
         // In their order in time, the first one on top: drift is a slope.
         let step = 18.0 / reading.means.len().saturating_sub(1).max(1) as f64;
         for (index, mean) in reading.means.iter().enumerate() {
-            plot.mark((place(*mean), y - 9 + (index as f64 * step) as u32), *column);
+            plot.mark((place(*mean), y - 9 + (index as f64 * step) as u32), *column, *grade);
         }
         let centres =
             reading.modes.map_or(vec![mean], |modes| modes.map(|mode| mode.centre).to_vec());

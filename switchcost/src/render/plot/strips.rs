@@ -39,7 +39,7 @@ impl Strips {
     pub(in crate::render) fn ratio(&self, title: &str, row: &AnswerRow) -> Plot {
         let mut plot = strip(title, &self.ratios);
         bar(&mut plot, &self.ratios, row.ratio.interval);
-        plot.mark((place(&self.ratios, row.ratio.value), HEIGHT / 2), 2);
+        plot.mark((place(&self.ratios, row.ratio.value), HEIGHT / 2), 2, row.ratio.grade);
         plot
     }
 
@@ -49,7 +49,7 @@ impl Strips {
         for (series, cost) in [row.task, row.thread].into_iter().enumerate() {
             bar(&mut plot, &self.costs, cost.interval.filter(|_| cost.modes.is_none()));
             for point in points(cost) {
-                plot.mark((place(&self.costs, point), HEIGHT / 2), series);
+                plot.mark((place(&self.costs, point), HEIGHT / 2), series, cost.grade);
             }
         }
         plot
