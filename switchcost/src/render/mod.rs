@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use crate::figures::doubt::{self, Doubt};
-use crate::figures::number::percent;
+use crate::figures::number::{Shown, number};
 use crate::figures::{Figures, provenance};
 use crate::system::console::plain;
 use crate::views::conclusion;
@@ -83,8 +83,9 @@ fn origin(figures: &Figures<'_>) -> [String; 2] {
 }
 
 /// A share in per cent.
-fn share(share: f64) -> String {
-    if share < 0.0001 { "under 0.01 %".to_owned() } else { percent(share) }
+fn share(share: f64) -> Shown {
+    let number = if share < 0.0001 { "under 0.01".to_owned() } else { number(share * 100.0) };
+    Shown { number, unit: "%" }
 }
 
 /// A whole number with commas.

@@ -8,7 +8,7 @@ use stats::{Estimate, Interval};
 use super::hand_over::{Range, joined};
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::Doubt;
-use crate::figures::number::{capitalised, number, range, short};
+use crate::figures::number::{capitalised, number, pair, range, short, shown};
 use crate::figures::runs::case_name;
 use crate::figures::{CONFIDENCE, Figure, Figures, provenance};
 
@@ -55,11 +55,8 @@ impl Cost {
     /// The figure with two significant digits; both if it has two modes.
     pub(crate) fn show(&self, quantity: Quantity) -> String {
         let Some(modes) = self.modes else { return short(quantity, self.value) };
-        let [low, high] = modes.map(|mode| short(quantity, mode));
-        match (low.split_once(' '), high.split_once(' ')) {
-            (Some((low, unit)), Some((_, other))) if unit == other => format!("{low} or {high}"),
-            _ => format!("{low} or {high}"),
-        }
+        let [low, high] = modes.map(|mode| shown(quantity, mode));
+        pair(&low, "or", &high)
     }
 }
 
@@ -135,7 +132,7 @@ fn switches(rows: &[AnswerRow]) -> Option<String> {
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
-    let show = |cost: f64| short(Quantity::Bytes, cost * MANY);
+    let show = |cost: f64| shown(Quantity::Bytes, cost * MANY);
     let [threads, tasks] = ranges(rows, |row| row.metric.is_slope())?.map(|size| range(size, show));
     Some(format!("10,000 waiting threads hold {threads}, tasks {tasks}."))
 }
