@@ -323,6 +323,11 @@ impl Metric {
         *self == Metric::Memory
     }
 
+    /// Title of a sweep's curves: its times over what is swept.
+    pub fn title_over(&self, swept: &str) -> String {
+        format!("Time per {} over {swept}", self.unit())
+    }
+
     /// Unit of work that its times are for: `hop` or `task`.
     pub fn unit(&self) -> &'static str {
         match self {

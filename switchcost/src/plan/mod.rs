@@ -310,6 +310,7 @@ impl Plan {
                 title: section.title.clone(),
                 metric: section.metric.clone(),
                 also: section.also.clone(),
+                swept: None,
             });
             let one = [Column::default()];
             let columns = if section.columns.is_empty() { &one[..] } else { &section.columns[..] };

@@ -42,7 +42,7 @@ const RUN: Fields = &[
     ("machine.pressure", "cpu memory io"),
     ("build", "rustc profile target package_version git_revision dirty tokio"),
     ("plan", "question sections cases"),
-    ("plan.sections", "title metric also"),
+    ("plan.sections", "title metric also swept"),
     ("plan.sections.also", "name metric"),
     ("plan.cases", "section row column baseline versus answer yardstick everyday over"),
 ];
