@@ -31,7 +31,7 @@ pub use interference::Interference;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Quantity, Stat};
-pub use plan::{Also, Case, Plan, Section};
+pub use plan::{Also, Case, Link, Plan, Section};
 pub use record::{Ending, Kind, Place, Process, Record, Run, SCHEMA, Side, Timing, not_run};
 pub use samples::{Samples, Thirds, distribution};
 pub use slice::{Account, Probe, Slice};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use facts::machine::cpu_map::Relation;
-use facts::{Also, Metric};
+use facts::{Also, Link, Metric};
 use serde::Deserialize;
 
 use crate::plan::scheduling::Policy;
@@ -143,6 +143,8 @@ pub struct Row {
     /// True for work that programs do every day, which the answer compares to a switch.
     #[serde(default)]
     pub everyday: bool,
+    /// What its tasks wait on, if `switchcost estimate` may take it for a plain hand-over over this link.
+    pub link: Option<Link>,
     /// True if each round has a second, equal process: how far two equal runs are apart.
     #[serde(default)]
     pub twin: bool,
@@ -417,6 +419,7 @@ impl Row {
                 yardstick: self.yardstick,
                 everyday: self.everyday,
                 over: None,
+                link: self.link,
             }),
             ..Case::default()
         }

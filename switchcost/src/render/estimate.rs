@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use facts::Quantity;
+use facts::{Link, Quantity};
 
 use super::layout::{width, wrapped};
 use super::{counts, share};
 use crate::figures::number::{number, range, shown};
 use crate::views::estimate::{Advice, Holding, LITTLE, Load, Switching, Turn, Verdict};
-use crate::views::hand_over::{Link, Scheduler};
+use crate::views::hand_over::Scheduler;
 
 /// Prints the advice in paragraphs.
 pub(crate) fn text(advice: &Advice, out: &mut impl Write) -> io::Result<()> {

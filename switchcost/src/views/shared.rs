@@ -44,7 +44,7 @@ const RUN: Fields = &[
     ("plan", "question sections cases"),
     ("plan.sections", "title metric also swept"),
     ("plan.sections.also", "name metric"),
-    ("plan.cases", "section row column baseline versus answer yardstick everyday over"),
+    ("plan.cases", "section row column baseline versus answer yardstick everyday over link"),
 ];
 
 const DISTRIBUTION: &str = "count mean stddev min p50 p90 p99 max";

@@ -6,7 +6,8 @@ use super::*;
 use crate::testing;
 
 /// Words that the format fixes.
-const FIXED: &[&str] = &["kind", "claim", "metric", "cpu_quota", "memory_limit", "soft", "hard"];
+const FIXED: &[&str] =
+    &["kind", "claim", "metric", "link", "cpu_quota", "memory_limit", "soft", "hard"];
 
 /// A header and a process with a text in every field that may have one, and fields of no known version.
 fn poisoned(poison: &str) -> String {
@@ -21,7 +22,7 @@ fn poisoned(poison: &str) -> String {
             json!({
                 "sections": [{"title": "", "metric": "hop", "also": [{"name": "", "metric": "hop"}], "swept": "", "by": ""}],
                 "cases": [{"section": "", "row": "", "column": "", "baseline": "", "versus": "", "answer": "",
-                    "over": "", "file": ""}],
+                    "over": "", "link": "pipe", "file": ""}],
             }),
         ),
     ] {
