@@ -32,7 +32,7 @@ pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Quantity, Stat};
 pub use plan::{Also, Case, Link, Plan, Section};
-pub use record::{Ending, Kind, Place, Process, Record, Run, SCHEMA, Side, Timing, not_run};
+pub use record::{Ending, Kind, Place, Process, Record, Run, SCHEMA, Side, Timing};
 pub use samples::{Samples, Thirds, distribution};
 pub use slice::{Account, Probe, Slice};
 

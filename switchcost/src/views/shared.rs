@@ -115,9 +115,9 @@ impl Shared {
                 shared.keep(RUN, "", &mut value);
                 serde_json::to_string(&Run::deserialize(value)?)?
             } else {
-                let process = Process::deserialize(&value)?;
+                let process = Process::deserialize(&value)?.modernised();
                 if matches!(process.outcome(), Ending::NotRun(_)) {
-                    shared.left_out.insert("error".to_owned());
+                    shared.left_out.insert("not_run".to_owned());
                     continue;
                 }
                 shared.processes += 1;
