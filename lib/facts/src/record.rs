@@ -196,9 +196,6 @@ pub struct Process {
     /// It was interrupted.
     #[serde(default)]
     pub partial: bool,
-    /// The host took so much of the CPU time that it was measured again: no sample.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub disturbed: bool,
     /// Names of processes that it, or one alive beside it, left running; the runner ended them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_behind: Option<String>,
@@ -259,7 +256,7 @@ impl Process {
 
     /// True if it measured all that it should, and is a sample.
     pub fn is_whole(&self) -> bool {
-        self.outcome() == Ending::Measured && !self.partial && !self.disturbed
+        self.outcome() == Ending::Measured && !self.partial
     }
 
     /// Tokens that come out in an iteration: of all chains, each as often as it makes a round trip.

@@ -47,8 +47,6 @@ pub enum Doubt {
     ChangedSources,
     /// The programs were built without optimisation.
     Unoptimised,
-    /// So many processes were measured again.
-    MeasuredAgain(usize),
     /// An event was not counted, and why.
     NotCounted(String),
     /// The counters contradict what a figure is called.
@@ -151,12 +149,6 @@ impl fmt::Display for Doubt {
             ),
             Doubt::ChangedSources => f.write_str("The sources were changed since their revision."),
             Doubt::Unoptimised => f.write_str("The programs were built without optimisation."),
-            Doubt::MeasuredAgain(1) => {
-                f.write_str("One process was measured again, since the host took CPU time.")
-            }
-            Doubt::MeasuredAgain(n) => {
-                write!(f, "{n} processes were measured again, since the host took CPU time.")
-            }
             Doubt::NotCounted(what) => write!(f, "Not counted: {what}."),
             Doubt::Contradicted(verdict) => write!(f, "{verdict}."),
             Doubt::TwoModes => f.write_str(
@@ -345,7 +337,6 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
     // Of itself it makes no other build; it is a doubt of its own.
     builds.retain(|fact| fact.name != "dirty");
     let machines = provenance::differing_machines(first, &runs);
-    let again = records.iter().filter(|record| record.disturbed).count();
     let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
     let absent = provenance::distinct(absent.map(ToString::to_string)).into_iter();
     let all = [
@@ -353,7 +344,6 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
         (!builds.is_empty(), Doubt::OtherBuild(builds)),
         (runs.iter().any(|run| run.build.dirty == Some(true)), Doubt::ChangedSources),
         (runs.iter().any(|r| r.build.profile.as_deref() == Some("debug")), Doubt::Unoptimised),
-        (again > 0, Doubt::MeasuredAgain(again)),
     ];
     let all = all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, doubt)| doubt);
     all.chain(absent.map(Doubt::NotCounted)).collect()

@@ -57,7 +57,7 @@ const PROCESS: Fields = &[
         "",
         "schema kind run case round order twin x started program version args cpus tasks tokens chains trips hops \
          arrivals bytes claim runtime samples usage slices account migrations interference memory cache_line setup_ns \
-         first_ns teardown_ns extra partial disturbed",
+         first_ns teardown_ns extra partial",
     ),
     ("runtime", "name version flavor workers"),
     ("samples", DISTRIBUTION),
