@@ -14,7 +14,7 @@ use crate::source::{Source, pressure, word_after};
 pub struct Interference {
     /// Time that the hypervisor gave to others, summed over all CPUs, in ns; counted in ticks.
     pub steal: Option<u64>,
-    /// Idle time summed over all CPUs, in ns; counted in ticks.
+    /// Idle time summed over all CPUs, in ns. Published files hold it; it is not measured any more.
     pub idle: Option<u64>,
     /// Time for which a CPU quota stopped the runner's control group, in ns.
     pub throttled: Option<u64>,
@@ -38,7 +38,7 @@ impl Interference {
         let difference = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         Interference {
             steal: difference(self.steal, before.steal),
-            idle: difference(self.idle, before.idle),
+            idle: None,
             throttled: difference(self.throttled, before.throttled),
             rescheduling: difference(self.rescheduling, before.rescheduling),
             function_calls: difference(self.function_calls, before.function_calls),
@@ -112,12 +112,10 @@ pub fn totals_under(root: &Path) -> Interference {
 
 fn totals_of(source: &Source) -> Interference {
     let cpus = cpu_times_of(source);
-    let is_known = !cpus.is_empty();
-    let sum = |time: fn(&CpuTime) -> u64| cpus.values().map(time).fold(0, u64::saturating_add);
+    let stolen = cpus.values().map(|cpu| cpu.stolen).fold(0, u64::saturating_add);
     let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
     Interference {
-        steal: is_known.then(|| sum(|cpu| cpu.stolen)),
-        idle: is_known.then(|| sum(|cpu| cpu.idle)),
+        steal: (!cpus.is_empty()).then_some(stolen),
         throttled: throttled(source),
         cpu_pressure: waited("cpu"),
         memory_pressure: waited("memory"),
