@@ -1,7 +1,6 @@
 //! Totals of what the rest of the system does.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -103,11 +102,6 @@ fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
 /// with [`Interference::since`].
 pub fn totals() -> Interference {
     totals_of(&Source::system())
-}
-
-/// The same, of the files below a root folder.
-pub fn totals_under(root: &Path) -> Interference {
-    totals_of(&Source::new(root))
 }
 
 fn totals_of(source: &Source) -> Interference {
@@ -223,6 +217,21 @@ IPI2:         9          9          9          9       CPU stop interrupts
 /proc/self/mountinfo: 32 31 0:29 / /g rw - cgroup cgroup rw,cpu,cpuacct
 /g/b/cpu.stat: throttled_time 12";
         assert_eq!(throttled(version_1), Some(12));
+    }
+
+    #[test]
+    fn totals_that_no_kernel_shows_are_bounded_or_absent() {
+        let most = u64::MAX;
+        let root = Root::new(&format!(
+            "/proc/stat: cpu0 1 2 3 {most} {most} 6 7 {most} 0 0\n\
+             /proc/stat: cpu1 1 2 3 4 5 6 7 {most} 0 0\n\
+             /proc/pressure/cpu: some avg10=0.00 total={most}\n\
+             /proc/pressure/io: some total=-1\n\
+             /proc/interrupts: RES: {most} {most} Rescheduling interrupts"
+        ));
+        let expected = Interference { steal: Some(most), ..Interference::default() };
+        assert_eq!(totals_of(&root.source()), expected);
+        assert_eq!(totals_of(&Root::new("").source()), Interference::default());
     }
 
     #[test]
