@@ -48,7 +48,7 @@ with_cgroup_2() {
 
 answer() {
     switchcost --quick --budget 5s --out answer.jsonl >answer.txt
-    grep -o '"error":"[^"]*"' answer.jsonl | sort | uniq -c
+    grep -oE '"(error|not_run)":"[^"]*"' answer.jsonl | sort | uniq -c
     switchcost report answer.jsonl --export-json -
 }
 placement() {

@@ -16,7 +16,7 @@ pub(crate) fn record(program: &str, tasks: u64, samples: &[u64]) -> Record {
 
 /// A process in the only case of a run.
 pub(crate) fn in_case(metric: Metric, case: Case, process: Process) -> Record {
-    let section = Section { title: case.section.clone(), metric, also: Vec::new() };
+    let section = Section { title: case.section.clone(), metric, ..Section::default() };
     let mut plan = Plan::default();
     plan.put(&section, &case);
     let (machine, build) = (Machine::default(), Build::default());

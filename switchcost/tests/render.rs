@@ -279,8 +279,8 @@ fn a_record_cannot_bring_markup_into_the_page() {
     let header = std::sync::Arc::new(header);
     let attacked = records.into_iter().map(|mut record| {
         record.header = header.clone();
-        if let Some(error) = &mut record.error {
-            error.push_str(ATTACK);
+        for text in record.process.error.iter_mut().chain(&mut record.process.not_run) {
+            text.push_str(ATTACK);
         }
         record.args.push(ATTACK.to_owned());
         record

@@ -41,7 +41,7 @@ fn an_answer_is_cleaned_and_then_stays_as_it_is() {
     // The reason of a case that was not tried is free text.
     let (_, last) = private.trim_end().rsplit_once('\n').unwrap();
     let mut untried: Value = serde_json::from_str(last).unwrap();
-    untried["error"] = "not run: no room in /home/alice".into();
+    untried["not_run"] = "no room in /home/alice".into();
     for field in ["slices", "samples", "usage", "account", "interference", "memory"] {
         untried.as_object_mut().unwrap().remove(field);
     }
@@ -50,14 +50,14 @@ fn an_answer_is_cleaned_and_then_stays_as_it_is() {
     fs::write(path("switchcost-x.jsonl"), private).unwrap();
     let (status, _, err) = share(folder.path(), &["--check", "switchcost-x.jsonl"]);
     assert_eq!(status, 1, "{err}");
-    for field in ["command", "error", "machine.hardware", "hostname"] {
+    for field in ["command", "not_run", "machine.hardware", "hostname"] {
         assert!(err.contains(&format!("{field} is private")), "{err}");
     }
 
     let (status, out, err) = share(folder.path(), &["desk-2cpu"]);
     assert_eq!((status, err.as_str()), (0, ""));
     assert!(
-        out.contains("Left out as private: command, error, hostname, machine.hardware."),
+        out.contains("Left out as private: command, hostname, machine.hardware, not_run."),
         "{out}"
     );
     assert!(out.contains("Nothing was sent") && out.contains("pull request"), "{out}");

@@ -20,7 +20,7 @@ pub struct Nanos(pub f64);
 
 impl Nanos {
     /// The unit that suits its size, in ns, and its name.
-    fn unit(self) -> (f64, &'static str) {
+    pub fn unit(self) -> (f64, &'static str) {
         // Half of the last digit below the next unit: 999.96 ns reads 1.000µs and not 1000ns.
         match self.0.abs() {
             a if a < 999.95 => (1.0, "ns"),
@@ -121,7 +121,8 @@ pub fn bytes_like(value: f64, model: f64) -> String {
     format!("{:.decimals$}", value / size)
 }
 
-fn byte_unit(value: f64) -> (f64, &'static str) {
+/// The unit that suits a number of bytes, in bytes, and its name.
+pub fn byte_unit(value: f64) -> (f64, &'static str) {
     let mut size = 1.0;
     let mut unit = 0;
     while value.abs() >= 1024.0 * size && unit + 1 < BYTE_UNITS.len() {

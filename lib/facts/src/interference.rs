@@ -1,7 +1,6 @@
 //! Totals of what the rest of the system does.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,7 @@ use crate::source::{Source, pressure, word_after};
 pub struct Interference {
     /// Time that the hypervisor gave to others, summed over all CPUs, in ns; counted in ticks.
     pub steal: Option<u64>,
-    /// Idle time summed over all CPUs, in ns; counted in ticks.
+    /// Idle time summed over all CPUs, in ns. Published files hold it; it is not measured any more.
     pub idle: Option<u64>,
     /// Time for which a CPU quota stopped the runner's control group, in ns.
     pub throttled: Option<u64>,
@@ -38,7 +37,7 @@ impl Interference {
         let difference = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         Interference {
             steal: difference(self.steal, before.steal),
-            idle: difference(self.idle, before.idle),
+            idle: None,
             throttled: difference(self.throttled, before.throttled),
             rescheduling: difference(self.rescheduling, before.rescheduling),
             function_calls: difference(self.function_calls, before.function_calls),
@@ -105,19 +104,12 @@ pub fn totals() -> Interference {
     totals_of(&Source::system())
 }
 
-/// The same, of the files below a root folder.
-pub fn totals_under(root: &Path) -> Interference {
-    totals_of(&Source::new(root))
-}
-
 fn totals_of(source: &Source) -> Interference {
     let cpus = cpu_times_of(source);
-    let is_known = !cpus.is_empty();
-    let sum = |time: fn(&CpuTime) -> u64| cpus.values().map(time).fold(0, u64::saturating_add);
+    let stolen = cpus.values().map(|cpu| cpu.stolen).fold(0, u64::saturating_add);
     let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
     Interference {
-        steal: is_known.then(|| sum(|cpu| cpu.stolen)),
-        idle: is_known.then(|| sum(|cpu| cpu.idle)),
+        steal: (!cpus.is_empty()).then_some(stolen),
         throttled: throttled(source),
         cpu_pressure: waited("cpu"),
         memory_pressure: waited("memory"),
@@ -225,6 +217,21 @@ IPI2:         9          9          9          9       CPU stop interrupts
 /proc/self/mountinfo: 32 31 0:29 / /g rw - cgroup cgroup rw,cpu,cpuacct
 /g/b/cpu.stat: throttled_time 12";
         assert_eq!(throttled(version_1), Some(12));
+    }
+
+    #[test]
+    fn totals_that_no_kernel_shows_are_bounded_or_absent() {
+        let most = u64::MAX;
+        let root = Root::new(&format!(
+            "/proc/stat: cpu0 1 2 3 {most} {most} 6 7 {most} 0 0\n\
+             /proc/stat: cpu1 1 2 3 4 5 6 7 {most} 0 0\n\
+             /proc/pressure/cpu: some avg10=0.00 total={most}\n\
+             /proc/pressure/io: some total=-1\n\
+             /proc/interrupts: RES: {most} {most} Rescheduling interrupts"
+        ));
+        let expected = Interference { steal: Some(most), ..Interference::default() };
+        assert_eq!(totals_of(&root.source()), expected);
+        assert_eq!(totals_of(&Root::new("").source()), Interference::default());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use contract::message::Distribution;
-use contract::units::{Nanos, bytes, bytes_like, significant};
+use contract::units::{Nanos, byte_unit, bytes_like, significant};
 use serde::{Deserialize, Serialize};
 
 use crate::Record;
@@ -328,6 +328,11 @@ impl Metric {
         *self == Metric::Memory
     }
 
+    /// Title of a sweep's curves: its times over what is swept.
+    pub fn title_over(&self, swept: &str) -> String {
+        format!("Time per {} over {swept}", self.unit())
+    }
+
     /// Unit of work that its times are for: `hop` or `task`.
     pub fn unit(&self) -> &'static str {
         match self {
@@ -364,8 +369,8 @@ impl Quantity {
     pub fn show(self, figure: f64) -> String {
         match self {
             Quantity::Time => Nanos(figure).to_string(),
-            Quantity::Bytes => bytes(figure),
-            _ => format!("{}{}", self.like(figure, figure), self.scale(figure).1),
+            Quantity::Count => self.like(figure, figure),
+            _ => format!("{} {}", self.like(figure, figure), self.scale(figure).1),
         }
     }
 
@@ -386,17 +391,19 @@ impl Quantity {
         }
     }
 
-    /// Size and name of the unit that suits a figure.
-    fn scale(self, figure: f64) -> (f64, &'static str) {
+    /// Size and name of the unit that suits a figure; the name of a count's is empty.
+    pub fn scale(self, figure: f64) -> (f64, &'static str) {
         match (self, figure.abs()) {
-            (Quantity::Rate, a) if a < 999.95 => (1.0, " /s"),
-            (Quantity::Rate, a) if a < 999.95e3 => (1e3, " k/s"),
-            (Quantity::Rate, a) if a < 999.95e6 => (1e6, " M/s"),
-            (Quantity::Rate, _) => (1e9, " G/s"),
+            (Quantity::Time, _) => Nanos(figure).unit(),
+            (Quantity::Bytes, _) => byte_unit(figure),
+            (Quantity::Rate, a) if a < 999.95 => (1.0, "/s"),
+            (Quantity::Rate, a) if a < 999.95e3 => (1e3, "k/s"),
+            (Quantity::Rate, a) if a < 999.95e6 => (1e6, "M/s"),
+            (Quantity::Rate, _) => (1e9, "G/s"),
             // One unit for all, so that rows can be compared at a glance.
-            (Quantity::Throughput, _) => (f64::from(1 << 20), " MiB/s"),
-            (Quantity::Share, _) => (1.0, " CPUs"),
-            _ => (1.0, ""),
+            (Quantity::Throughput, _) => (f64::from(1 << 20), "MiB/s"),
+            (Quantity::Share, _) => (1.0, "CPUs"),
+            (Quantity::Count, _) => (1.0, ""),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Cases of a run, and the tables that show them.
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::Metric;
@@ -26,6 +27,9 @@ pub struct Section {
     /// Figures of the same processes in further columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
+    /// What the curves of a sweep run over, such as `--idle in ns, 500 tasks`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swept: Option<String>,
 }
 
 /// A further column of a section: another metric of the same processes.
@@ -77,6 +81,21 @@ pub struct Case {
     /// Flag that is swept, without its dashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
+    /// What its tasks wait on, if its cost is that of a plain hand-over over this link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
+}
+
+/// What tasks wait on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Link {
+    /// a pipe
+    Pipe,
+    /// a TCP connection, here over the loopback
+    Tcp,
+    /// a channel in memory
+    Memory,
 }
 
 /// Work that depends on the machine alone, and whose time on other machines is known.

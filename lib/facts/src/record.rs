@@ -1,6 +1,5 @@
 //! A results file: one header line for a run, one line for each of its processes.
 
-use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -15,14 +14,6 @@ use crate::{
 
 /// Version of the layout of a results file.
 pub const SCHEMA: u32 = 2;
-
-/// Beginning of the error of a case that was not tried.
-const NOT_RUN: &str = "not run: ";
-
-/// Error of a case that was not tried, as it is stored; [`Process::outcome`] reads it again.
-pub fn not_run(reason: impl Display) -> String {
-    format!("{NOT_RUN}{reason}")
-}
 
 /// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,14 +196,14 @@ pub struct Process {
     /// It was interrupted.
     #[serde(default)]
     pub partial: bool,
-    /// The host took so much of the CPU time that it was measured again: no sample.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub disturbed: bool,
     /// Names of processes that it, or one alive beside it, left running; the runner ended them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_behind: Option<String>,
     /// Cause of its failure.
     pub error: Option<String>,
+    /// Reason for which it was not tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<String>,
     /// End of its standard error, if it failed and said more than one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
@@ -245,15 +236,27 @@ impl Process {
 
     /// How it ended.
     pub fn outcome(&self) -> Ending<'_> {
-        let Some(error) = &self.error else {
-            return Ending::Measured;
-        };
-        error.strip_prefix(NOT_RUN).map_or(Ending::Failed(error), Ending::NotRun)
+        match (&self.not_run, &self.error) {
+            (Some(reason), _) => Ending::NotRun(reason),
+            (None, Some(error)) => Ending::Failed(error),
+            (None, None) => Ending::Measured,
+        }
+    }
+
+    /// The process as it is written now. Old files tell by a prefix of the error that it was not tried.
+    #[must_use]
+    pub fn modernised(mut self) -> Self {
+        if let Some(reason) = self.error.as_ref().and_then(|error| error.strip_prefix("not run: "))
+        {
+            self.not_run = Some(reason.to_owned());
+            self.error = None;
+        }
+        self
     }
 
     /// True if it measured all that it should, and is a sample.
     pub fn is_whole(&self) -> bool {
-        self.error.is_none() && !self.partial && !self.disturbed
+        self.outcome() == Ending::Measured && !self.partial
     }
 
     /// Tokens that come out in an iteration: of all chains, each as often as it makes a round trip.

@@ -2,25 +2,59 @@
 //!
 //! Tables show four significant digits ([`facts::Quantity::show`]), the answer and its sentences two.
 
+use std::fmt;
+
 use contract::units;
 use facts::Quantity;
 use stats::{Estimate, Interval, MIN_ROUNDS};
 
+/// Digits of a figure, and its unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) number: String,
+    /// Empty if it has none.
+    pub(crate) unit: &'static str,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.number)?;
+        if self.unit.is_empty() { Ok(()) } else { write!(f, " {}", self.unit) }
+    }
+}
+
+impl From<String> for Shown {
+    /// A number without a unit.
+    fn from(number: String) -> Self {
+        Shown { number, unit: "" }
+    }
+}
+
 /// Figure with two significant digits.
 pub fn short(quantity: Quantity, figure: f64) -> String {
+    shown(quantity, figure).to_string()
+}
+
+/// The same, its unit apart.
+pub(crate) fn shown(quantity: Quantity, figure: f64) -> Shown {
+    shown_like(quantity, figure, figure)
+}
+
+/// Figure with two significant digits, in the unit that suits `model`.
+pub(crate) fn shown_like(quantity: Quantity, figure: f64, model: f64) -> Shown {
     let (step, units): (f64, &[&str]) = match quantity {
         Quantity::Time => (1000.0, &["ns", "µs", "ms", "s"]),
         Quantity::Bytes => (1024.0, &["B", "KiB", "MiB", "GiB", "TiB"]),
-        _ => return number(figure),
+        _ => return number(figure).into(),
     };
-    let mut scaled = figure;
+    let mut size = 1.0;
     let mut unit = 0;
     // What would be rounded up to the next unit is shown in it.
-    while scaled.abs() >= step * 0.9995 && unit + 1 < units.len() {
-        scaled /= step;
+    while model.abs() >= size * step * 0.9995 && unit + 1 < units.len() {
+        size *= step;
         unit += 1;
     }
-    format!("{} {}", number(scaled), units[unit])
+    Shown { number: number(figure / size), unit: units[unit] }
 }
 
 /// Share in per cent with two significant digits.
@@ -41,15 +75,17 @@ pub fn number(value: f64) -> String {
 }
 
 /// A range, or one figure if both ends look alike; a unit that both have stands once.
-pub(crate) fn range([low, high]: [f64; 2], show: impl Fn(f64) -> String) -> String {
-    match (show(low), show(high)) {
-        (low, high) if low == high => low,
-        (low, high) => match (low.split_once(' '), high.split_once(' ')) {
-            (Some((number, unit)), Some((_, other))) if unit == other => {
-                format!("{number} to {high}")
-            }
-            _ => format!("{low} to {high}"),
-        },
+pub(crate) fn range<S: Into<Shown>>(ends: [f64; 2], show: impl Fn(f64) -> S) -> String {
+    let [low, high] = ends.map(|end| show(end).into());
+    if low == high { low.to_string() } else { pair(&low, "to", &high) }
+}
+
+/// Two figures with a word between; a unit that both have stands once.
+pub(crate) fn pair(one: &Shown, word: &str, other: &Shown) -> String {
+    if one.unit == other.unit {
+        format!("{} {word} {other}", one.number)
+    } else {
+        format!("{one} {word} {other}")
     }
 }
 
@@ -143,5 +179,15 @@ mod tests {
         assert_eq!(short(Quantity::Bytes, 43_224.0), "42 KiB");
         assert_eq!(short(Quantity::Bytes, 395.0), "400 B");
         assert_eq!(percent(0.0034), "0.34 %");
+    }
+
+    #[test]
+    fn a_unit_that_two_figures_share_stands_once() {
+        let times = |ends| range(ends, |ns| shown(Quantity::Time, ns));
+        assert_eq!(times([120.0, 900.0]), "120 to 900 ns");
+        assert_eq!(times([120.0, 1900.0]), "120 ns to 1.9 µs");
+        assert_eq!(times([120.0, 121.0]), "120 ns");
+        assert_eq!(range([1.0, 2.0], number), "1.0 to 2.0");
+        assert_eq!(shown_like(Quantity::Time, 800.0, 14_000.0).to_string(), "0.80 µs");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-use facts::{Ending, Metric, Place, Record};
+use facts::{Ending, Metric, Place, Record, Section};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -72,9 +72,9 @@ pub(super) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
     };
     let further = section.also.iter().map(|also| {
         // A point of a curve has one height: another figure is another curve.
-        if case.over.is_some() {
-            let title = match section.title.split_once(" over ") {
-                Some((_, over)) => format!("{} over {over}", capitalised(&also.name)),
+        if let Some(over) = &case.over {
+            let title = match swept(section, over) {
+                Some(swept) => format!("{} over {swept}", capitalised(&also.name)),
                 None => format!("{}: {}", section.title, also.name),
             };
             (Key { section: title, ..key.clone() }, also.metric.clone())
@@ -84,6 +84,14 @@ pub(super) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
     });
     let all = [(key.clone(), section.metric.clone())].into_iter().chain(further);
     all.enumerate().map(|(position, (key, metric))| (key, metric, position)).collect()
+}
+
+/// What the curves of a sweep run over. Old records do not hold it: it is the flag alone, if the title names no more.
+fn swept(section: &Section, over: &str) -> Option<String> {
+    section.swept.clone().or_else(|| {
+        let flag = super::flag(over);
+        (section.title == section.metric.title_over(&flag)).then_some(flag)
+    })
 }
 
 impl<'a> Runs<'a> {
@@ -264,4 +272,40 @@ pub(super) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Op
 /// Estimate of ratios, one of each round.
 pub(crate) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
     Estimate::ratio(ratios, &vec![1.0; ratios.len()], CONFIDENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::{Also, Case, Process};
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_further_curve_is_titled_by_what_its_section_holds() {
+        let hop = Metric::Hop;
+        for (title, swept, expected) in [
+            (
+                "Time per hop over --idle, 9 tasks",
+                Some("--idle, 9 tasks"),
+                "Busy CPUs over --idle, 9 tasks",
+            ),
+            ("It drifts over the day", None, "It drifts over the day: busy CPUs"),
+            // Old records.
+            ("Time per hop over --idle", None, "Busy CPUs over --idle"),
+            (
+                "Time per hop over --idle, 9 tasks",
+                None,
+                "Time per hop over --idle, 9 tasks: busy CPUs",
+            ),
+        ] {
+            let section = title.to_owned();
+            let case = Case { section, over: Some("idle".to_owned()), ..Case::default() };
+            let mut record = testing::in_case(hop.clone(), case, Process::of("p", Vec::new()));
+            let section = &mut std::sync::Arc::make_mut(&mut record.header).plan.sections[0];
+            section.swept = swept.map(str::to_owned);
+            section.also = vec![Also { name: "busy CPUs".to_owned(), metric: Metric::CpuShare }];
+            assert_eq!(places(&record)[1].0.section, expected);
+        }
+    }
 }

@@ -251,7 +251,6 @@ impl<'a> Live<'a> {
         let stolen = self.process.slices.iter().map(|slice| slice.stolen);
         self.process.interference = Some(Interference {
             steal: stolen.sum::<Option<u64>>().map(|us| us * 1000),
-            idle: None,
             rescheduling: self.interference.rescheduling,
             function_calls: self.interference.function_calls,
             ..since

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, ensure};
 use contract::message::Description;
-use facts::{Ending, Process, Record, Run, Side, not_run};
+use facts::{Ending, Process, Record, Run, Side};
 
 use crate::measure::groups::{Group, groups_of};
 use crate::measure::header::{self, command_line};
@@ -367,7 +367,7 @@ impl Rounds {
         let mut measured = measured.into_iter();
         let process = |&k: &usize| match self.programs.of(&cases[k]) {
             Ok(_) => measured.next().unwrap_or_else(|| failed(&cases[k], "not run".to_owned())),
-            Err(Missing::Unavailable(why)) => failed(&cases[k], not_run(why)),
+            Err(Missing::Unavailable(why)) => left_out(&cases[k], why.to_string()),
             Err(Missing::Failed(why)) => failed(&cases[k], why),
         };
         members.iter().map(process).collect()
@@ -402,7 +402,7 @@ impl Rounds {
         if self.failure.is_some() {
             return Ok(());
         }
-        let process = failed(case, not_run(reason));
+        let process = left_out(case, reason.to_owned());
         self.keep(case, process, 0, 0)
     }
 
@@ -472,6 +472,11 @@ impl Rounds {
     pub fn records(&self) -> &[Record] {
         &self.records
     }
+}
+
+/// A process that was not tried.
+fn left_out(case: &Case, reason: String) -> Process {
+    Process { not_run: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
 }
 
 /// A process that never ran.

@@ -32,8 +32,10 @@ pub(super) const MEMORY: BuiltIn =
     built_in!("memory", "what tasks hold in memory, as slopes over their number");
 
 /// The plan of hand-overs that only `estimate` asks for.
-pub(super) const LINKS: BuiltIn =
-    built_in!("links", "a hand-over over TCP, and between tasks on one thread");
+pub(super) const LINKS: BuiltIn = built_in!(
+    "links",
+    "a hand-over over TCP, between tasks on one thread, and in memory on several"
+);
 
 /// All of them, in the order of the help.
 pub const BUILT_IN: &[BuiltIn] = &[

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use facts::machine::cpu_map::Relation;
-use facts::{Also, Metric, Yardstick};
+use facts::{Also, Link, Metric, Yardstick};
 use serde::Deserialize;
 
 use crate::plan::scheduling::Policy;
@@ -145,6 +145,8 @@ pub struct Row {
     pub everyday: bool,
     /// Yardstick that it is, if its time on other machines is known.
     pub known: Option<Yardstick>,
+    /// What its tasks wait on, if `switchcost estimate` may take it for a plain hand-over over this link.
+    pub link: Option<Link>,
     /// True if each round has a second, equal process: how far two equal runs are apart.
     #[serde(default)]
     pub twin: bool,
@@ -312,6 +314,7 @@ impl Plan {
                 title: section.title.clone(),
                 metric: section.metric.clone(),
                 also: section.also.clone(),
+                swept: None,
             });
             let one = [Column::default()];
             let columns = if section.columns.is_empty() { &one[..] } else { &section.columns[..] };
@@ -419,6 +422,7 @@ impl Row {
                 everyday: self.everyday,
                 known: self.known,
                 over: None,
+                link: self.link,
             }),
             ..Case::default()
         }

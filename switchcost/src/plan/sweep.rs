@@ -187,7 +187,8 @@ impl Sweep {
         let (metric, each) = metric_and_count(answer.description());
         // A matter of the point alone, and never of what was measured.
         let iters = self.hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
-        let title = self.title(&metric, answer.description().map(|d| d.tasks));
+        let swept = self.swept(answer.description().map(|d| d.tasks));
+        let title = metric.title_over(&swept);
         let also = self.also.iter().cloned();
         let also =
             also.map(|metric| Also { name: format!("{metric}, {}", metric.label()), metric });
@@ -198,7 +199,12 @@ impl Sweep {
             rounds: self.rounds,
             alone: self.alone,
             x: Some(x),
-            section: Arc::new(Section { title: title.clone(), metric, also: also.collect() }),
+            section: Arc::new(Section {
+                title: title.clone(),
+                metric,
+                also: also.collect(),
+                swept: Some(swept),
+            }),
             cell: Arc::new(facts::Case {
                 section: title,
                 row: line.to_string(),
@@ -210,20 +216,21 @@ impl Sweep {
         }
     }
 
-    fn title(&self, metric: &Metric, tasks: Option<u64>) -> String {
-        let mut title = format!("Time per {} over --{}", metric.unit(), self.over);
+    /// What its curves run over, for their titles.
+    fn swept(&self, tasks: Option<u64>) -> String {
+        let mut swept = format!("--{}", self.over);
         if !self.unit.is_empty() {
-            title += &format!(" in {}", self.unit);
+            swept += &format!(" in {}", self.unit);
         }
         let is_told =
             self.over == "tasks" || self.flags.iter().any(|flag| flag.contains("--tasks"));
         if let Some(tasks) = tasks.filter(|_| !is_told) {
-            title += &format!(", {tasks} tasks");
+            swept += &format!(", {tasks} tasks");
         }
         if !self.flags.is_empty() {
-            title += &format!(", {}", shell_line(&self.flags));
+            swept += &format!(", {}", shell_line(&self.flags));
         }
-        title
+        swept
     }
 }
 

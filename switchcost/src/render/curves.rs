@@ -182,10 +182,10 @@ mod tests {
     fn a_point_that_was_not_run_is_named_with_its_reason() {
         let case = Case { row: "a".to_owned(), over: Some("tasks".to_owned()), ..Case::default() };
         let process = |x| Process { x: Some(x), hops: Some(1), ..Process::of("p", Vec::new()) };
-        let error = Some(facts::not_run("at most 99 tasks\nand more"));
+        let not_run = Some("at most 99 tasks\nand more".to_owned());
         let processes = [
             Process { samples: Samples::of(&[100; 9]), ..process(2) },
-            Process { error, ..process(2000) },
+            Process { not_run, ..process(2000) },
         ];
         let mut records =
             processes.map(|process| testing::in_case(Metric::Hop, case.clone(), process));

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use facts::Quantity;
+use facts::{Link, Quantity};
 
 use super::layout::{width, wrapped};
 use super::{counts, share};
-use crate::figures::number::{number, range, short};
+use crate::figures::number::{number, range, shown};
 use crate::views::estimate::{Advice, Holding, LITTLE, Load, Switching, Turn, Verdict};
-use crate::views::hand_over::{Link, Scheduler};
+use crate::views::hand_over::Scheduler;
 
 /// Prints the advice in paragraphs.
 pub(crate) fn text(advice: &Advice, out: &mut impl Write) -> io::Result<()> {
@@ -37,7 +37,7 @@ fn switches(load: &Load, Switching { each, cpus, turn }: &Switching) -> String {
         let share = share_of(cpus.map(|cpus| cpus / all));
         format!("{} CPUs, {share} of {}", range(cpus, number), load.cpus)
     });
-    let [as_threads, as_tasks] = each.map(|cost| range(cost.time, |ns| short(Quantity::Time, ns)));
+    let [as_threads, as_tasks] = each.map(|cost| range(cost.time, |ns| shown(Quantity::Time, ns)));
     format!(
         "{} switches/s over {link} take {threads} as threads; {tasks} as async tasks {scheduler}. Latency is \
          apart from that: a hand-over takes {as_threads} between threads, {as_tasks} between tasks. {}",
@@ -47,7 +47,7 @@ fn switches(load: &Load, Switching { each, cpus, turn }: &Switching) -> String {
 }
 
 fn tasks(load: &Load, Holding { bytes, turn }: &Holding) -> String {
-    let [threads, tasks] = bytes.map(|bytes| range(bytes, |b| short(Quantity::Bytes, b)));
+    let [threads, tasks] = bytes.map(|bytes| range(bytes, |b| shown(Quantity::Bytes, b)));
     let turn = match turn {
         Some(turn) => turn_of(turn, "tasks", "the memory"),
         None => "How much memory this machine has is unknown.".to_owned(),

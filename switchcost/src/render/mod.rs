@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt;
 use crate::figures::known;
-use crate::figures::number::percent;
+use crate::figures::number::{Shown, number};
 use crate::figures::{Figures, provenance};
 use crate::system::console::plain;
 use crate::views::conclusion;
@@ -79,8 +79,9 @@ fn origin(figures: &Figures<'_>) -> [String; 2] {
 }
 
 /// A share in per cent.
-fn share(share: f64) -> String {
-    if share < 0.0001 { "under 0.01 %".to_owned() } else { percent(share) }
+fn share(share: f64) -> Shown {
+    let number = if share < 0.0001 { "under 0.01".to_owned() } else { number(share * 100.0) };
+    Shown { number, unit: "%" }
 }
 
 /// A whole number with commas.

@@ -6,7 +6,7 @@ use facts::Quantity;
 
 use super::layout::{width, wrapped};
 use super::{Grid, counts, share};
-use crate::figures::number::{number, percent, range, short};
+use crate::figures::number::{number, percent, range, short, shown};
 use crate::system::console::plain_line;
 use crate::views::service::{LITTLE, LITTLE_OF_MACHINE, MUCH, ServiceCost, ServiceVerdict};
 
@@ -44,7 +44,7 @@ pub(crate) fn text(cost: &ServiceCost, by: &str, out: &mut impl Write) -> io::Re
     });
     let head = ["thread", "threads", "switches/s", "preempted/s", "CPUs"];
     Grid::new(head, groups.collect()).write_text(width(), out)?;
-    let [threads, tasks] = cost.per_hop.map(|ns| range(ns, |ns| short(Quantity::Time, ns)));
+    let [threads, tasks] = cost.per_hop.map(|ns| range(ns, |ns| shown(Quantity::Time, ns)));
     let [switching, as_tasks] = cost.switching.map(|cpus| range(cpus, share));
     let mut lines = vec![
         format!(
@@ -58,7 +58,7 @@ pub(crate) fn text(cost: &ServiceCost, by: &str, out: &mut impl Write) -> io::Re
         ),
     ];
     if let Some(memory) = cost.memory {
-        let [threads, tasks] = memory.map(|bytes| range(bytes, |b| short(Quantity::Bytes, b)));
+        let [threads, tasks] = memory.map(|bytes| range(bytes, |b| shown(Quantity::Bytes, b)));
         lines.push(format!(
             "{} thread{s} hold{} at least {threads}; as many tasks {tasks}.",
             service.threads,

@@ -171,7 +171,6 @@ fn cache_line(record: &Record) -> Option<String> {
 fn interference(record: &Record) -> Option<String> {
     let i = record.interference?;
     times(&[
-        ("idle", i.idle),
         ("steal", i.steal),
         ("throttled", i.throttled),
         ("waiting for CPU", i.cpu_pressure),

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use contract::units::Span;
-use facts::Record;
 use facts::service::{self, Service};
+use facts::{Link, Record};
 
 use super::args::{TextOrJson, newest_first};
 use super::measuring::quick;
@@ -25,7 +25,7 @@ use crate::system::console::{self, BadUsage, plain_line};
 use crate::system::signals;
 use crate::views::answer::Answer;
 use crate::views::estimate::{self, Advice, Load};
-use crate::views::hand_over::{self, Link, Scheduler};
+use crate::views::hand_over::{self, Scheduler};
 use crate::views::service::ServiceCost;
 
 #[derive(Debug, clap::Args)]

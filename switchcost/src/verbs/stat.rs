@@ -152,7 +152,8 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
 
 /// The process as the only one of a run.
 fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Record> {
-    let section = Section { title: case.program.clone(), metric: Metric::Hop, also: Vec::new() };
+    let section =
+        Section { title: case.program.clone(), metric: Metric::Hop, ..Section::default() };
     let cell = facts::Case {
         section: section.title.clone(),
         row: case.program.clone(),

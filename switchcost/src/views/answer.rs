@@ -11,7 +11,7 @@ use crate::figures::doubt::{self, Doubt, Stated};
 use crate::figures::grade::{Grade, Graded};
 use crate::figures::known::{self, Outside};
 use crate::figures::memory::comparable;
-use crate::figures::number::{capitalised, number, range, short};
+use crate::figures::number::{capitalised, number, pair, range, short, shown};
 use crate::figures::runs::case_name;
 use crate::figures::{Figure, Figures, provenance};
 
@@ -69,11 +69,8 @@ impl Cost {
         let Some(modes) = self.modes else {
             return self.plain(quantity);
         };
-        let [low, high] = modes.map(|mode| short(quantity, mode));
-        match (low.split_once(' '), high.split_once(' ')) {
-            (Some((low, unit)), Some((_, other))) if unit == other => format!("{low} or {high}"),
-            _ => format!("{low} or {high}"),
-        }
+        let [low, high] = modes.map(|mode| shown(quantity, mode));
+        self.grade.mark(&pair(&low, "or", &high))
     }
 }
 
@@ -152,7 +149,7 @@ fn switches(rows: &[AnswerRow]) -> Option<String> {
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
-    let show = |cost: f64| short(Quantity::Bytes, cost * MANY);
+    let show = |cost: f64| shown(Quantity::Bytes, cost * MANY);
     let [threads, tasks] = ranges(rows, |row| row.metric.is_slope())?.map(|size| range(size, show));
     Some(format!("10,000 waiting threads hold {threads}, tasks {tasks}."))
 }

@@ -5,7 +5,7 @@ use facts::{Metric, Quantity};
 use super::answer::{Answer, AnswerRow};
 use super::tables::{Table, TableRow, Tables};
 use crate::figures::evidence::FEW;
-use crate::figures::number::{capitalised, number, range, short};
+use crate::figures::number::{capitalised, number, range, short, shown_like};
 use crate::figures::{Figure, Figures};
 
 /// What is paid for, in the order of the answer.
@@ -61,14 +61,17 @@ fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
     let crosses = wakeups.is_some_and(|count| count >= FEW);
     let (io, pinned, free) = (mean(figures.baseline(pinned)?)?, mean(pinned)?, mean(free)?);
     let (total, name) = if free > pinned { (free, "") } else { (pinned, ", on one CPU") };
-    let whole = short(Quantity::Time, total);
-    let unit = total / whole.split_once(' ')?.0.parse::<f64>().ok()?;
     let more = if crosses { "crossing CPUs" } else { "more if unpinned" };
     let parts = [(io, "I/O"), (pinned - io, "switch"), (total - pinned, more)];
     let parts = parts.iter().filter(|(part, _)| *part > 0.0);
-    let parts = parts.map(|(part, what)| format!("{} {what}", number(part / unit)));
+    let parts =
+        parts.map(|(part, what)| format!("{} {what}", shown_like(Quantity::Time, *part, total)));
     let parts = parts.collect::<Vec<_>>().join(" + ");
-    Some(format!("{}{name}: a hop of {whole} = {parts}.", capitalised(row.name)))
+    Some(format!(
+        "{}{name}: a hop of {} = {parts}.",
+        capitalised(row.name),
+        short(Quantity::Time, total)
+    ))
 }
 
 /// The least and the greatest figure of the first table, or of the last point of the first curve at which all

@@ -1,10 +1,11 @@
 //! What so many switches and so many tasks would cost here, as threads and as async tasks, and from which load on
 //! it decides.
 
+use facts::Link;
 use serde::Serialize;
 
 use super::answer::Answer;
-use super::hand_over::{self, Cost, HandOver, Link, Range, Scheduler};
+use super::hand_over::{self, Cost, HandOver, Range, Scheduler};
 
 /// Share of the CPUs, or of the memory, up to which threads will do.
 pub(crate) const LITTLE: f64 = 0.05;

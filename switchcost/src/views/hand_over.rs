@@ -1,7 +1,7 @@
 //! What a hand-over costs on a machine, by who hands over and by what: time, and CPU time apart from it.
 
 use clap::ValueEnum;
-use facts::{Metric, Record};
+use facts::{Link, Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -9,18 +9,6 @@ use crate::figures::{CONFIDENCE, Figure, Figures};
 
 /// A range: the least and the greatest.
 pub(crate) type Range = [f64; 2];
-
-/// What tasks wait on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Link {
-    /// a pipe
-    Pipe,
-    /// a TCP connection, here over the loopback
-    Tcp,
-    /// a channel in memory
-    Memory,
-}
 
 /// Scheduler of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -79,18 +67,16 @@ pub(crate) fn joined(a: Range, b: Range) -> Range {
 
 fn hand_over(figure: &Figure<'_>) -> Option<HandOver> {
     let first = figure.runs.whole.first()?;
-    let (link, is_thread) = kind(first)?;
+    let link = link(first)?;
     let is_plain = first.policy.is_none() && first.setting.is_none() && first.tokens == 1;
-    let is_free = first.cpus.as_ref().is_none_or(|cpus| !cpus.contains([',', '-']));
+    let is_free = first.cpus.is_none() || first.cpu_count() == Some(1);
     if !is_plain || !is_free || figure.key.x.is_some() {
         return None;
     }
-    let flavor = first.runtime.as_ref().map(|runtime| runtime.flavor.as_str());
-    let scheduler = match flavor {
-        _ if is_thread => None,
-        Some("current-thread") => Some(Scheduler::CurrentThread),
-        _ => Some(Scheduler::Multi),
-    };
+    let scheduler = first.runtime.as_ref().map(|runtime| match runtime.flavor.as_str() {
+        "current-thread" => Scheduler::CurrentThread,
+        _ => Scheduler::Multi,
+    });
     let each = figure.runs.whole.iter().map(|record| {
         let usage = record.usage?;
         Some((usage.user_ns + usage.system_ns) as f64 / record.timed()?.0 as f64)
@@ -100,29 +86,109 @@ fn hand_over(figure: &Figure<'_>) -> Option<HandOver> {
     Some(HandOver { link, scheduler, time: range(&time), cpu: range(&cpu) })
 }
 
-/// Link of a brigade that differs from the default in nothing else, and whether it is of threads.
-fn kind(record: &Record) -> Option<(Link, bool)> {
-    let mut transport = "pipe";
+/// Link of a plain hand-over, which its row in the plan declares.
+fn link(record: &Record) -> Option<Link> {
+    let plan = &record.header.plan;
+    if plan.cases.iter().any(|case| case.link.is_some()) {
+        return record.place()?.case.link;
+    }
+    link_by_flags(record)
+}
+
+/// Link of a brigade with no other flags than those of its link and its scheduler: for plans that declare none, as
+/// those of old files.
+fn link_by_flags(record: &Record) -> Option<Link> {
+    let mut transport = None;
     let mut words = record.args.iter().map(String::as_str);
     while let Some(word) = words.next() {
         match word {
-            "--transport" => transport = words.next()?,
+            "--transport" => transport = Some(words.next()?),
             "--flavor" | "--warmup" => drop(words.next()),
             _ => return None,
         }
     }
     match (record.program.as_str(), transport) {
-        ("thread-brigade", "pipe") => Some((Link::Pipe, true)),
-        ("async-brigade", "pipe") => Some((Link::Pipe, false)),
-        ("thread-brigade", "tcp") => Some((Link::Tcp, true)),
-        ("async-brigade", "tcp") => Some((Link::Tcp, false)),
-        // Their links have other names, of which this is the usual one.
-        ("thread-mem-brigade", "pipe") => Some((Link::Memory, true)),
-        ("async-mem-brigade", "pipe") => Some((Link::Memory, false)),
+        ("thread-brigade" | "async-brigade", None | Some("pipe")) => Some(Link::Pipe),
+        ("thread-brigade" | "async-brigade", Some("tcp")) => Some(Link::Tcp),
+        ("thread-mem-brigade" | "async-mem-brigade", None) => Some(Link::Memory),
         _ => None,
     }
 }
 
 fn range(estimate: &Estimate) -> Range {
     estimate.interval.map_or([estimate.value; 2], |interval| [interval.low, interval.high])
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::message::{Runtime, Usage};
+    use facts::{Case, Process, Samples};
+
+    use super::*;
+    use crate::plan::Plan;
+    use crate::testing;
+
+    /// A record of a row with this link, in a plan in which another row declares one if `is_declared`.
+    fn record(program: &str, flags: &str, link: Option<Link>, is_declared: bool) -> Record {
+        let process = Process {
+            hops: Some(1),
+            samples: Samples::of(&[100; 9]),
+            usage: Some(Usage { user_ns: 900, ..Usage::default() }),
+            ..Process::of(program, flags.split_whitespace().map(str::to_owned).collect())
+        };
+        let mut record = testing::in_case(Metric::Hop, Case { link, ..Case::default() }, process);
+        let other = Case { link: is_declared.then_some(Link::Tcp), ..Case::default() };
+        std::sync::Arc::make_mut(&mut record.header).plan.cases.push(other);
+        record
+    }
+
+    #[test]
+    fn a_row_declares_its_link_and_old_records_show_it_by_their_flags() {
+        use Link::{Memory, Pipe, Tcp};
+        for (program, flags, declared, is_new, expected) in [
+            ("mine", "--any 1", Some(Memory), true, Some(Memory)),
+            ("thread-brigade", "", None, true, None),
+            ("thread-brigade", "--warmup 5", None, false, Some(Pipe)),
+            ("async-brigade", "--transport tcp --flavor current-thread", None, false, Some(Tcp)),
+            ("thread-mem-brigade", "", None, false, Some(Memory)),
+            ("thread-brigade", "--tokens 5", None, false, None),
+            ("mine", "", None, false, None),
+        ] {
+            let found = all(&[record(program, flags, declared, is_new)]);
+            let links: Vec<Link> = found.iter().map(|found| found.link).collect();
+            assert_eq!(links, Vec::from_iter(expected), "{program} {flags}");
+        }
+    }
+
+    #[test]
+    fn a_runtime_makes_a_hand_over_one_of_tasks() {
+        let mut record = record("mine", "", Some(Link::Pipe), true);
+        assert_eq!(all(&[record.clone()])[0].scheduler, None);
+        for (flavor, scheduler) in
+            [("current-thread", Scheduler::CurrentThread), ("multi-thread", Scheduler::Multi)]
+        {
+            record.runtime =
+                Some(Runtime { flavor: flavor.to_owned(), ..Runtime::one_thread("mine", None) });
+            assert_eq!(all(&[record.clone()])[0].scheduler, Some(scheduler));
+        }
+    }
+
+    #[test]
+    fn the_built_in_plans_have_every_hand_over_that_can_be_asked_for() {
+        let plans = [Plan::built_in().unwrap(), Plan::links().unwrap()];
+        let rows = plans.iter().flat_map(|plan| &plan.sections).flat_map(|section| &section.rows);
+        let kind = |program: &str, flags: &[String]| match flags.last() {
+            Some(flavor) if flags.contains(&"--flavor".to_owned()) => flavor.clone(),
+            _ if program == "async-mem-brigade" => "current-thread".to_owned(),
+            _ if program.starts_with("async") => "multi-thread".to_owned(),
+            _ => "threads".to_owned(),
+        };
+        let declared = rows.filter_map(|row| Some((row.link?, kind(&row.program, &row.flags))));
+        let declared: Vec<(Link, String)> = declared.collect();
+        for link in [Link::Pipe, Link::Tcp, Link::Memory] {
+            for kind in ["threads", "current-thread", "multi-thread"] {
+                assert!(declared.contains(&(link, kind.to_owned())), "{link:?}, {kind}");
+            }
+        }
+    }
 }

@@ -41,9 +41,9 @@ const RUN: Fields = &[
     ("machine.pressure", "cpu memory io"),
     ("build", "rustc profile target package_version git_revision dirty tokio"),
     ("plan", "question sections cases"),
-    ("plan.sections", "title metric also"),
+    ("plan.sections", "title metric also swept"),
     ("plan.sections.also", "name metric"),
-    ("plan.cases", "section row column baseline versus answer yardstick everyday known over"),
+    ("plan.cases", "section row column baseline versus answer yardstick everyday known over link"),
 ];
 
 const DISTRIBUTION: &str = "count mean stddev min p50 p90 p99 max";
@@ -56,7 +56,7 @@ const PROCESS: Fields = &[
         "",
         "schema kind run case round order twin x started program version args cpus tasks tokens chains trips hops \
          arrivals bytes claim runtime samples usage slices account migrations interference memory cache_line setup_ns \
-         first_ns teardown_ns extra partial disturbed",
+         first_ns teardown_ns extra partial",
     ),
     ("runtime", "name version flavor workers"),
     ("samples", DISTRIBUTION),
@@ -114,9 +114,9 @@ impl Shared {
                 shared.keep(RUN, "", &mut value);
                 serde_json::to_string(&Run::deserialize(value)?)?
             } else {
-                let process = Process::deserialize(&value)?;
+                let process = Process::deserialize(&value)?.modernised();
                 if matches!(process.outcome(), Ending::NotRun(_)) {
-                    shared.left_out.insert("error".to_owned());
+                    shared.left_out.insert("not_run".to_owned());
                     continue;
                 }
                 shared.processes += 1;

@@ -44,8 +44,11 @@ fn samples(mean: f64) -> Samples {
 
 /// The header of a run with so many cases.
 pub(crate) fn header(cases: u32) -> Run {
-    let section =
-        Section { title: "What a switch costs".to_owned(), metric: Metric::Hop, also: Vec::new() };
+    let section = Section {
+        title: "What a switch costs".to_owned(),
+        metric: Metric::Hop,
+        ..Section::default()
+    };
     let mut plan = Plan::default();
     for case in 0..cases {
         let case =

@@ -9,7 +9,7 @@ use contract::message::{Answer, Description, Need, Needs, Request};
 use contract::units::{Bytes, Span};
 use facts::limits::Limits;
 use facts::machine::cpu_map::CpuMap;
-use facts::{Metric, interference, machine};
+use facts::{Metric, machine};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use switchcost::figures::Figures;
@@ -153,9 +153,6 @@ pub(crate) fn system(text: &[u8]) {
     let machine = machine::read_under(root.path());
     reads_as_it_prints(&machine);
     assert!(!machine.summary().is_empty() && machine.same_machine(&machine).is_empty());
-    let totals = interference::totals_under(root.path());
-    reads_as_it_prints(&totals);
-    assert_eq!(totals.since(totals).steal, totals.steal.map(|_| 0));
 
     let map = CpuMap::read_under(root.path());
     for &cpu in &map.representatives(&map.online) {

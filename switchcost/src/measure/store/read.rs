@@ -137,7 +137,7 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
             contents.runs.push(Arc::new(run));
         }
         (SCHEMA, Some(Kind::Process)) => {
-            let process: Process = parsed(line, is_whole)?;
+            let process = parsed::<Process>(line, is_whole)?.modernised();
             absurd::process(&process).map_err(|what| format!("it cannot be true: {what}"))?;
             let run = contents.runs.iter().rfind(|run| run.id == process.run);
             let run = run.ok_or("the header of its run is not above it")?;
@@ -193,7 +193,10 @@ pub fn tell(path: &Path, contents: &Contents) {
 
 #[cfg(test)]
 mod tests {
+    use facts::Ending;
+
     use super::*;
+    use crate::testing;
 
     fn faults(bytes: &[u8]) -> Vec<(usize, String)> {
         let contents = parse(bytes).unwrap();
@@ -226,6 +229,26 @@ mod tests {
         assert_eq!(excess(false, LONGEST_FILE, MOST_LINES, &[]), None);
         let long = excess(false, LONGEST_FILE + 1, 1, &[]).unwrap();
         assert_eq!(long, "the file is longer than 1024 MiB up to here");
+    }
+
+    #[test]
+    fn a_case_that_was_not_tried_is_known_in_old_files_too() {
+        let mut record = testing::record("p", 1, &[10; 9]);
+        let run = serde_json::to_string(&*record.header).unwrap();
+        record.process.run = record.header.id;
+        for (error, not_run, ending) in [
+            (None, Some("no room"), Ending::NotRun("no room")),
+            (Some("not run: no room"), None, Ending::NotRun("no room")),
+            (Some("no room"), None, Ending::Failed("no room")),
+            (None, None, Ending::Measured),
+        ] {
+            record.process.error = error.map(str::to_owned);
+            record.process.not_run = not_run.map(str::to_owned);
+            let process = serde_json::to_string(&record.process).unwrap();
+            let contents = parse(format!("{run}\n{process}\n").as_bytes()).unwrap();
+            let read = &contents.records[0];
+            assert_eq!((read.outcome(), read.is_whole()), (ending, ending == Ending::Measured));
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use facts::Quantity;
 
+use crate::figures::number::Shown;
+
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
@@ -151,18 +153,18 @@ fn labelled(ticks: impl Iterator<Item = f64>, quantity: Quantity) -> Vec<(f64, S
 }
 
 fn label(quantity: Quantity, value: f64) -> String {
-    let text = match quantity {
+    let digits = match quantity {
         _ if value == 0.0 => return "0".to_owned(),
         Quantity::Count => format!("{value:.6}"),
-        _ => quantity.show(value),
+        _ => quantity.like(value, value),
     };
-    let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-');
-    let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
-    let number = match number.split_once('.') {
-        Some(_) => number.trim_end_matches('0').trim_end_matches('.'),
-        None => number,
+    let number = if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        digits
     };
-    format!("{number} {}", unit.trim_start()).trim_end().to_owned()
+    let (_, unit) = quantity.scale(value);
+    Shown { number, unit }.to_string()
 }
 
 #[cfg(test)]
@@ -182,6 +184,11 @@ mod tests {
             (Axis::spanning([0.0].into_iter(), Time), "0|0.2 ns|0.4 ns|0.6 ns|0.8 ns|1 ns"),
             (Axis::linear(0.0, 50.0 * MIB, Bytes), "0|10 MiB|20 MiB|30 MiB|40 MiB|50 MiB"),
             (Axis::logarithmic(300.0, 40_000.0, Bytes), "256 B|1 KiB|4 KiB|16 KiB|64 KiB"),
+            (Axis::linear(0.0, 2.5e6, Quantity::Rate), "0|500 k/s|1 M/s|1.5 M/s|2 M/s|2.5 M/s"),
+            (
+                Axis::linear(0.0, 1.2, Quantity::Share),
+                "0|0.2 CPUs|0.4 CPUs|0.6 CPUs|0.8 CPUs|1 CPUs|1.2 CPUs",
+            ),
             (Axis::ratios([3.0, 90.0].into_iter()), "1x|3x|10x|30x|100x"),
             (Axis::ratios([1.01].into_iter()), "0.96x|0.98x|1x|1.02x|1.04x|1.06x"),
             (Axis::swept([1.0, 100.0, 1e4, 10.0].into_iter()), "1|10|100|10000"),

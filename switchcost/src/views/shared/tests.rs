@@ -6,7 +6,8 @@ use super::*;
 use crate::testing;
 
 /// Words that the format fixes.
-const FIXED: &[&str] = &["kind", "claim", "metric", "cpu_quota", "memory_limit", "soft", "hard"];
+const FIXED: &[&str] =
+    &["kind", "claim", "metric", "link", "cpu_quota", "memory_limit", "soft", "hard"];
 
 /// A header and a process with a text in every field that may have one, and fields of no known version.
 fn poisoned(poison: &str) -> String {
@@ -19,9 +20,9 @@ fn poisoned(poison: &str) -> String {
         (
             "plan",
             json!({
-                "sections": [{"title": "", "metric": "hop", "also": [{"name": "", "metric": "hop"}], "by": ""}],
+                "sections": [{"title": "", "metric": "hop", "also": [{"name": "", "metric": "hop"}], "swept": "", "by": ""}],
                 "cases": [{"section": "", "row": "", "column": "", "baseline": "", "versus": "", "answer": "",
-                    "over": "", "file": ""}],
+                    "over": "", "link": "pipe", "file": ""}],
             }),
         ),
     ] {
@@ -112,7 +113,7 @@ const PUBLIC: &str = "\
     machine.kernel_version machine.mitigations.meltdown machine.preemption machine.preemption_boot \
     machine.preemption_mode machine.thp_defrag machine.thp_enabled machine.virtualisation \
     plan.cases.answer plan.cases.baseline plan.cases.column plan.cases.over plan.cases.row \
-    plan.cases.section plan.cases.versus plan.sections.also.name plan.sections.title program \
+    plan.cases.section plan.cases.versus plan.sections.also.name plan.sections.swept plan.sections.title program \
     runtime.flavor runtime.name runtime.version version";
 
 #[test]
