@@ -10,7 +10,7 @@ use facts::{Machine, Metric, Quantity, Yardstick};
 
 use serde::Serialize;
 
-use super::number::{number, range, short};
+use super::number::{number, pair, range, short, shown};
 use super::{Figure, Figures};
 
 /// Times of a system call that does nothing, in ns.
@@ -109,7 +109,8 @@ impl fmt::Display for Beside {
             Yardstick::PageFault => "minor page fault",
         };
         let value = short(Quantity::Time, self.value);
-        let known = range(self.range, |time| short(Quantity::Time, time));
+        let [low, high] = self.range.map(|time| shown(Quantity::Time, time));
+        let known = pair(&low, "to", &high);
         write!(f, "{name} {value}: bare machines {known}")
     }
 }

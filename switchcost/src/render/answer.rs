@@ -12,6 +12,9 @@ use crate::views::answer::{Answer, AnswerRow};
 /// Most columns of the answer.
 const WIDEST: usize = 80;
 
+/// Sentences on when the figures matter that are never left out for a doubt.
+const FEWEST: usize = 2;
+
 /// Most lines of the answer, unless its figures are void.
 const TALLEST: usize = 22;
 
@@ -25,24 +28,34 @@ pub fn grid(answer: &Answer) -> Grid {
     Grid::new(["", "OS thread", "async task", "thread ÷ task"], body.collect())
 }
 
-/// Writes the answer for a terminal of so many columns.
+/// Writes the answer for a terminal of so many columns. Doubts come before what the figures matter for.
 pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<()> {
     let width = width.min(WIDEST);
     plainly(out, |out| {
-        let mut body = Vec::new();
-        wrapped(&answer.machine, 0, width, &mut body)?;
-        writeln!(body)?;
-        // Its few columns stay abreast.
-        grid(answer).write_text(width.max(100), &mut body)?;
-        writeln!(body)?;
-        let last = answer.conditions.in_short();
-        for line in answer.matters.iter().chain([&last]) {
-            wrapped(line, 0, width, &mut body)?;
+        let mut all = body(answer, width, answer.matters.len())?;
+        let least = body(answer, width, FEWEST.min(answer.matters.len()))?;
+        let head = head(answer, width, lines(&least))?;
+        if lines(&head) + lines(&all) > TALLEST {
+            all = least;
         }
-        let head = head(answer, width, lines(&body))?;
         out.write_all(&head)?;
-        out.write_all(&body)
+        out.write_all(&all)
     })
+}
+
+/// The machine, the rows, some sentences on when they matter, and how far to trust them.
+fn body(answer: &Answer, width: usize, matters: usize) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    wrapped(&answer.machine, 0, width, &mut body)?;
+    writeln!(body)?;
+    // Its few columns stay abreast.
+    grid(answer).write_text(width.max(100), &mut body)?;
+    writeln!(body)?;
+    let last = answer.conditions.in_short();
+    for line in answer.matters[..matters].iter().chain([&last]) {
+        wrapped(line, 0, width, &mut body)?;
+    }
+    Ok(body)
 }
 
 /// What precedes an answer of so many lines: how its machine differs from known ones, and as many doubts as there
@@ -53,11 +66,12 @@ fn head(answer: &Answer, width: usize, body: usize) -> io::Result<Vec<u8>> {
         wrapped(&beside.to_string(), 0, width, &mut head)?;
     }
     for (index, stated) in answer.doubts.iter().enumerate() {
+        let left = answer.doubts.len() - index;
         let mut doubt = Vec::new();
         wrapped(&stated.with_names(1), 0, width, &mut doubt)?;
-        // One for what is left, and an empty one.
-        if !stated.doubt.voids() && lines(&head) + lines(&doubt) + 2 + body > TALLEST {
-            let left = answer.doubts.len() - index;
+        // An empty line follows, and one for what is left.
+        let rest = 1 + usize::from(left > 1);
+        if !stated.doubt.voids() && lines(&head) + lines(&doubt) + rest + body > TALLEST {
             let s = if left == 1 { "" } else { "s" };
             writeln!(head, "{left} more doubt{s}: switchcost report FILE --full")?;
             break;
