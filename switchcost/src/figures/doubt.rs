@@ -451,6 +451,22 @@ pub fn of_all<'a>(
     all
 }
 
+/// Doubts of several sessions: the worst of each kind, with all names.
+pub fn merged(all: impl Iterator<Item = Stated>) -> Vec<Stated> {
+    let kinds = grouped(all.map(|stated| (discriminant(&stated.doubt), stated)));
+    let worst = kinds.into_iter().filter_map(|(_, own)| {
+        let is_all = own.iter().any(|stated| stated.about.is_empty());
+        let names =
+            grouped(own.iter().flat_map(|stated| &stated.about).map(|name| (name.clone(), ())));
+        let about = names.into_iter().filter(|_| !is_all).map(|(name, _)| name).collect();
+        let doubt = own.into_iter().map(|stated| stated.doubt);
+        Some(Stated { doubt: doubt.reduce(|a, b| if b > a { b } else { a })?, about })
+    });
+    let mut all: Vec<Stated> = worst.collect();
+    all.sort_by(|a, b| a.doubt.partial_cmp(&b.doubt).unwrap_or(Ordering::Equal));
+    all
+}
+
 /// Doubts of figures with their names, for [`of_all`].
 pub fn named<'a>(
     figures: impl Iterator<Item = &'a Figure<'a>>,

@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 
+use stats::MIN_ROUNDS;
+
 use super::layout::wrapped;
 use super::markdown::escaped;
-use super::{Grid, plainly};
+use super::{ABSENT, Grid, plainly, plural};
 use crate::figures::grade::Graded;
-use crate::figures::number::number;
+use crate::figures::number::{number, range};
 use crate::views::answer::{Answer, AnswerRow};
+use crate::views::sessions::Earlier;
 
 /// Most columns of the answer.
 const WIDEST: usize = 80;
@@ -20,11 +23,12 @@ const TALLEST: usize = 22;
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
-    let body =
-        answer.rows.iter().map(|AnswerRow { name, metric, thread, task, ratio: of, .. }| {
+    let body = answer.rows.iter().map(
+        |AnswerRow { name, metric, thread, task, ratio: of, range, .. }| {
             let [thread, task] = [thread, task].map(|cost| cost.show(metric.quantity()));
-            vec![name.clone(), thread, task, ratio(of)]
-        });
+            vec![name.clone(), thread, task, ratio(of, *range)]
+        },
+    );
     Grid::new(["", "OS thread", "async task", "thread ÷ task"], body.collect())
 }
 
@@ -51,11 +55,35 @@ fn body(answer: &Answer, width: usize, matters: usize) -> io::Result<Vec<u8>> {
     // Its few columns stay abreast.
     grid(answer).write_text(width.max(100), &mut body)?;
     writeln!(body)?;
-    let last = answer.conditions.in_short();
-    for line in answer.matters[..matters].iter().chain([&last]) {
+    let last = last(answer);
+    for line in answer.matters[..matters].iter().chain(&last) {
         wrapped(line, 0, width, &mut body)?;
     }
     Ok(body)
+}
+
+/// How far to trust an answer: what earlier ones said, and how noisy its session was or how many there were.
+fn last(answer: &Answer) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(Earlier { sessions, ratios }) = &answer.earlier {
+        let ratios = ratios.iter().map(|ratio| {
+            ratio.map_or(ABSENT.to_owned(), |ends| format!("{}x", range(ends, number)))
+        });
+        let s = plural(*sessions);
+        lines.push(format!(
+            "Earlier answers here, row by row: {} ({sessions} session{s}).",
+            ratios.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    lines.push(match answer.sessions {
+        1 => answer.conditions.in_short(),
+        sessions => {
+            let hours = answer.conditions.span as f64 / 3.6e6;
+            let brackets = if sessions < MIN_ROUNDS { "their range" } else { "95 % intervals" };
+            format!("{sessions} sessions in {hours:.1} h, each a sample; in brackets {brackets}.")
+        }
+    });
+    lines
 }
 
 /// What precedes an answer of so many lines: how its machine differs from known ones, and as many doubts as there
@@ -97,15 +125,18 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         }
         writeln!(out, "{}\n", escaped(&answer.machine))?;
         grid(answer).write_markdown(out)?;
-        let lines = [&answer.matters[..], &[answer.conditions.in_short()]].concat();
+        let lines = [&answer.matters[..], &last(answer)].concat();
         writeln!(out, "\n{}", escaped(&lines.join(" ")))
     })
 }
 
-/// A ratio with its interval.
-pub(super) fn ratio(ratio: &Graded) -> String {
-    let text = match ratio.interval {
-        Some(i) => format!("{}x [{}, {}]", number(ratio.value), number(i.low), number(i.high)),
+/// A ratio with its interval; of too few sessions for one, with their range.
+pub(super) fn ratio(ratio: &Graded, range: Option<[f64; 2]>) -> String {
+    let bounds = ratio.interval.map(|i| [i.low, i.high]).or(range);
+    let text = match bounds {
+        Some([low, high]) => {
+            format!("{}x [{}, {}]", number(ratio.value), number(low), number(high))
+        }
         None => format!("{}x (n = {})", number(ratio.value), ratio.n),
     };
     ratio.grade.mark(&text)

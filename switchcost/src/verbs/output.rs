@@ -1,6 +1,9 @@
 //! Output of the verbs that print figures.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -10,10 +13,12 @@ use serde::Serialize;
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::{self, Stated};
 use crate::figures::{Figure, Figures};
+use crate::measure::store;
 use crate::render;
 use crate::render::layout::width;
 use crate::system::console;
 use crate::views::answer::Answer;
+use crate::views::sessions::{self, Earlier};
 use crate::views::tables::{Curve, Tables};
 
 /// Output format.
@@ -61,14 +66,65 @@ pub(crate) fn json(found: &impl Serialize, out: &mut Vec<u8>) -> io::Result<()> 
 
 /// Prints figures; for a terminal the answer alone, if there is one and not all is asked for.
 pub(crate) fn print(records: &[Record], format: Format, full: bool) -> anyhow::Result<()> {
+    print_with(records, format, full, Vec::new)
+}
+
+/// The same of a new file: its answer stands beside the earlier ones of its folder.
+pub(crate) fn print_beside(
+    records: &[Record],
+    file: &Path,
+    format: Format,
+    full: bool,
+) -> anyhow::Result<()> {
+    print_with(records, format, full, || earlier(records, file))
+}
+
+fn print_with(
+    records: &[Record],
+    format: Format,
+    full: bool,
+    earlier: impl FnOnce() -> Vec<Answer>,
+) -> anyhow::Result<()> {
     let figures = Figures::of(records);
     console::print(|out| match format {
         Format::Text => match Answer::of(&figures).filter(|_| !full) {
-            Some(answer) => render::answer::text(&answer, width(), out),
+            Some(mut answer) => {
+                answer.earlier = Earlier::of(&answer, &earlier());
+                render::answer::text(&answer, width(), out)
+            }
             None => render::document(&figures).text(width(), out),
         },
         Format::Markdown => render::document(&figures).markdown(out),
         Format::Json => figures_json(&figures, out),
     })
     .context("cannot print the figures")
+}
+
+/// Most files that are looked at for earlier answers, and the length of each in bytes.
+const EARLIER: (usize, u64) = (12, 16 << 20);
+
+/// Answers of the newest other files in the folder of a file that are of the same machine. What cannot be read is no
+/// answer.
+fn earlier(records: &[Record], file: &Path) -> Vec<Answer> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+    let own = fs::canonicalize(file).ok();
+    let mut files: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let (path, facts) = (entry.path(), entry.metadata().ok()?);
+            let is_other = fs::canonicalize(&path).ok() != own;
+            let is_wanted = facts.is_file()
+                && facts.len() <= EARLIER.1
+                && path.extension().is_some_and(|extension| extension == "jsonl");
+            (is_wanted && is_other).then_some((facts.modified().ok()?, path))
+        })
+        .collect();
+    files.sort_unstable();
+    let answers = files.iter().rev().take(EARLIER.0).filter_map(|(_, path)| {
+        let earlier = store::read(path).ok()?.records;
+        let all = [records, &earlier];
+        let is_same = sessions::are_of_one_machine(all.into_iter());
+        is_same.then(|| Answer::of(&Figures::of(&earlier)))?
+    });
+    answers.collect()
 }

@@ -17,11 +17,12 @@ use crate::system::replace;
 use crate::views::answer::Answer;
 use crate::views::duel::Duel;
 use crate::views::fleet::Fleet;
+use crate::views::sessions;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Results; - is standard input. Several are put side by side: first the ratios, then the figures;
-    /// to put several runs of one machine together, use `cat FILE... | switchcost report -`
+    /// Results; - is standard input. Several files of one machine make one answer, with each session as a
+    /// sample; those of several machines are put side by side
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -78,7 +79,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     match &files[..] {
         [(_, records)] if records.iter().any(|record| record.side.is_some()) => duel(args, records),
         [(file, records)] => report(args, file, records),
-        files => side_by_side(args, files),
+        several
+            if sessions::are_of_one_machine(several.iter().map(|(_, records)| &records[..])) =>
+        {
+            let file = files[0].0;
+            let records: Vec<Record> = files.into_iter().flat_map(|(_, records)| records).collect();
+            report(args, file, &records)
+        }
+        several => side_by_side(args, several),
     }
 }
 
@@ -123,8 +131,7 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
 fn side_by_side(args: &Args, files: &[(&Path, Vec<Record>)]) -> anyhow::Result<()> {
     args.refuse(
         &["--full", "--export-csv", "--svg", "--splice"],
-        "several files are put side by side, which it cannot: name one file, or put runs of one machine \
-         together by `cat FILE... | switchcost report -`",
+        "several machines are put side by side, which it cannot: name files of one machine",
     )?;
     let Some(fleet) = Fleet::of(files) else {
         bail!("none of these files holds an answer: name results of the default plan, or one file");

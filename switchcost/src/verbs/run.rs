@@ -139,7 +139,7 @@ fn list(args: &Args) -> anyhow::Result<()> {
 /// Prints what was found, and where the records are.
 fn conclude(rounds: &mut Rounds, format: Format, full: bool) -> anyhow::Result<()> {
     let records = rounds.records();
-    let printed = output::print(records, format, full);
+    let printed = output::print_beside(records, rounds.store().path(), format, full);
     if signals::received().is_some() {
         console::say(format_args!(
             "the same options with --resume {} go on from here",

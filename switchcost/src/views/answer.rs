@@ -6,6 +6,7 @@ use serde::Serialize;
 use stats::{Estimate, Interval};
 
 use super::hand_over::{Range, joined};
+use super::sessions::{self, Earlier};
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::{self, Doubt, Stated};
 use crate::figures::grade::{Grade, Graded};
@@ -26,6 +27,11 @@ pub struct Answer {
     pub(crate) machine: String,
     /// Questions with their figures.
     pub rows: Vec<AnswerRow>,
+    /// Sessions that they are made of: of one, its processes are the samples.
+    pub(crate) sessions: usize,
+    /// Earlier answers of this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) earlier: Option<Earlier>,
     /// When the figures matter, a sentence each.
     pub(crate) matters: Vec<String>,
     /// What the machine did meanwhile.
@@ -42,8 +48,11 @@ pub struct AnswerRow {
     pub(crate) task: Cost,
     /// The thread's figure divided by the task's.
     pub(crate) ratio: Graded,
+    /// The least and the greatest ratio of several sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) range: Option<[f64; 2]>,
     /// True if a size is that of the process alone, since the kernel's share is unknown.
-    is_alone: bool,
+    pub(super) is_alone: bool,
 }
 
 /// What a thread or a task costs, unrounded: in ns or bytes.
@@ -83,8 +92,28 @@ impl Answer {
         ranges(&self.rows, |row| row.metric.is_slope())
     }
 
-    /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
+    /// The answer of some figures; `None` if their plan gives none, or its rows were not measured. Of several
+    /// sessions each is a sample.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
+        let sessions = sessions::of(figures.records);
+        if sessions.len() < 2 {
+            return Answer::of_session(figures);
+        }
+        let answers: Vec<Answer> = sessions
+            .into_iter()
+            .filter_map(|records| Answer::of_session(&Figures::of(records)))
+            .collect();
+        let sessions = answers.len();
+        let rows = sessions::rows(&answers);
+        let all = answers.into_iter().flat_map(|answer| answer.doubts);
+        let of_records = doubt::of_all(figures.records, std::iter::empty(), Vec::new());
+        let doubts = doubt::merged(of_records.into_iter().chain(all));
+        let whole = Answer::of_session(figures)?;
+        Some(Answer { doubts, sessions, matters: matters(figures, &rows), rows, ..whole })
+    }
+
+    /// The answer of one session, or of several as if they were one.
+    fn of_session(figures: &Figures<'_>) -> Option<Answer> {
         let rows = figures.iter().filter_map(|figure| Some((figure, row(figures, figure)?)));
         let (of, rows): (Vec<&Figure<'_>>, Vec<AnswerRow>) = rows.unzip();
         if rows.is_empty() {
@@ -96,14 +125,29 @@ impl Answer {
         about.extend(alone.map(|row| Doubt::NoKernelShare(row.name.clone())));
         let of = of.into_iter().flat_map(|figure| [Some(figure), figures.versus(figure)]);
         let doubts = doubt::of_all(figures.records, doubt::named(of.flatten()), about);
-        let mut matters = Vec::new();
-        matters.extend(switches(&rows));
-        matters.extend(waiting(&rows));
-        matters.extend(everyday(figures, &rows));
+        let matters = matters(figures, &rows);
         let machine = provenance::machine(figures.records);
         let beside = known::outside(figures);
-        Some(Answer { beside, doubts, machine, rows, matters, conditions })
+        Some(Answer {
+            beside,
+            doubts,
+            machine,
+            rows,
+            sessions: 1,
+            earlier: None,
+            matters,
+            conditions,
+        })
     }
+}
+
+/// When figures matter, a sentence each.
+fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
+    let mut matters = Vec::new();
+    matters.extend(switches(rows));
+    matters.extend(waiting(rows));
+    matters.extend(everyday(figures, rows));
+    matters
 }
 
 /// Row of a figure that the answer names.
@@ -124,7 +168,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
             modes: None,
             grade: of.grade,
         });
-        return Some(AnswerRow { name, metric, thread, task, ratio, is_alone });
+        return Some(AnswerRow { name, metric, thread, task, ratio, range: None, is_alone });
     }
     // Thread ÷ task, of times: `figures` formed it round by round.
     let ratio = figure.reading()?.ratio?;
@@ -138,7 +182,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
         })
     };
     let (thread, task) = (cost(figure)?, cost(versus)?);
-    Some(AnswerRow { name, metric, thread, task, ratio, is_alone: false })
+    Some(AnswerRow { name, metric, thread, task, ratio, range: None, is_alone: false })
 }
 
 fn switches(rows: &[AnswerRow]) -> Option<String> {

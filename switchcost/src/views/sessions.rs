@@ -1,0 +1,117 @@
+//! Sessions: several runs of one plan on one machine. An interval over the processes of one holds for that session
+//! alone, since sessions differ by more; what is said of a machine takes each as a sample.
+
+use facts::{Record, Side};
+use serde::Serialize;
+use stats::{Estimate, MIN_ROUNDS};
+
+use super::answer::{Answer, AnswerRow, Cost};
+use crate::figures::CONFIDENCE;
+use crate::figures::grade::{Grade, Graded};
+use crate::figures::provenance;
+
+/// Earlier answers of a machine.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Earlier {
+    /// Sessions.
+    pub(crate) sessions: usize,
+    /// For each row of the answer the least and the greatest ratio; `None` if no session has it.
+    pub(crate) ratios: Vec<Option<[f64; 2]>>,
+}
+
+impl Earlier {
+    /// Ratios of earlier answers for each row of this one; `None` without any.
+    pub(crate) fn of(answer: &Answer, earlier: &[Answer]) -> Option<Self> {
+        let ratios = answer.rows.iter().map(|row| {
+            let same = earlier.iter().filter_map(|earlier| same(row, earlier));
+            extremes(same.map(|row| row.ratio.value))
+        });
+        (!earlier.is_empty()).then(|| Earlier { sessions: earlier.len(), ratios: ratios.collect() })
+    }
+}
+
+/// Records of each session, in the file's order.
+pub(crate) fn of(records: &[Record]) -> Vec<&[Record]> {
+    let sessions = records.chunk_by(|a, b| a.run == b.run && a.header.seed == b.header.seed);
+    sessions.collect()
+}
+
+/// True if records are of one machine, and none is of a duel.
+pub(crate) fn are_of_one_machine<'a>(all: impl Iterator<Item = &'a [Record]>) -> bool {
+    let records: Vec<&Record> = all.flatten().collect();
+    let runs: Vec<_> = records.iter().map(|record| &*record.header).collect();
+    provenance::differing_machines(&runs[..runs.len().min(1)], &runs).is_empty()
+        && !records.iter().any(|record| record.side == Some(Side::B))
+}
+
+/// Rows of several sessions' answers, each session a sample: those that more than half of them have.
+pub(super) fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
+    let names = answers.iter().max_by_key(|answer| answer.rows.len());
+    let rows = names.into_iter().flat_map(|answer| &answer.rows).filter_map(|row| {
+        let all: Vec<&AnswerRow> = answers.iter().filter_map(|answer| same(row, answer)).collect();
+        let ratio = over(&all, |row| row.ratio.value)?;
+        let grade = grade(all.iter().map(|row| row.ratio.grade));
+        let cost = |cost: fn(&AnswerRow) -> Cost| {
+            let estimate = over(&all, |row| cost(row).value)?;
+            Some(Cost {
+                value: estimate.value,
+                interval: estimate.interval,
+                modes: None,
+                grade: self::grade(all.iter().map(|row| cost(row).grade)),
+            })
+        };
+        Some(AnswerRow {
+            thread: cost(|row| row.thread)?,
+            task: cost(|row| row.task)?,
+            ratio: Graded { estimate: ratio, grade },
+            range: extremes(all.iter().map(|row| row.ratio.value)),
+            ..row.clone()
+        })
+        .filter(|_| 2 * all.len() > answers.len())
+    });
+    rows.collect()
+}
+
+/// The same row of another answer.
+fn same<'a>(row: &AnswerRow, answer: &'a Answer) -> Option<&'a AnswerRow> {
+    answer.rows.iter().find(|own| (&own.name, &own.metric) == (&row.name, &row.metric))
+}
+
+/// Median of a figure over sessions, with Student's t interval on their logarithms from five sessions on.
+fn over(all: &[&AnswerRow], figure: impl Fn(&AnswerRow) -> f64) -> Option<Estimate> {
+    let values: Vec<f64> = all.iter().map(|row| figure(row)).collect();
+    let interval = Estimate::geometric_mean(&values, CONFIDENCE)?.interval;
+    let interval = interval.filter(|_| values.len() >= MIN_ROUNDS);
+    Some(Estimate { value: stats::median(&values)?, n: values.len(), interval })
+}
+
+fn extremes(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    values.map(|value| [value; 2]).reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
+}
+
+/// Grade that at least half of the sessions have, or a worse one; one contradiction is enough.
+fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
+    let mut grades: Vec<Grade> = grades.collect();
+    grades.sort_unstable();
+    match grades.last() {
+        Some(Grade::Contradicted) => Grade::Contradicted,
+        _ => grades.get(grades.len() / 2).copied().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_sessions_or_one_contradiction_grade_a_figure() {
+        use Grade::{Contradicted, Disturbed, Sure};
+        for (grades, expected) in [
+            (vec![Sure, Sure, Disturbed], Sure),
+            (vec![Sure, Disturbed], Disturbed),
+            (vec![Sure, Sure, Contradicted], Contradicted),
+        ] {
+            assert_eq!(grade(grades.into_iter()), expected);
+        }
+    }
+}
