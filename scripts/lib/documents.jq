@@ -7,12 +7,10 @@ def machine: "epyc5-2vcpu-6.18";
 
 def ensure(condition; $message): if condition then . else error($message) end;
 
-# A figure that was measured. A time that the machine disturbed is marked by ~, one that its counters contradict by !,
-# and neither backs a verdict; bytes and counts do not depend on the speed of a CPU.
+# A figure that was measured. Its grade is the runner's: ~ marks one that the machine disturbed, ! one that its
+# counters contradict, and neither backs a verdict.
 def sound($name): ensure(.outcome == "measured" or .outcome == "slope"; "\($name): \(.outcome)")
-    | def doubts($what): any(.doubts[]; type == "object" and has($what));
-      .contradicted = doubts("contradicted")
-    | .disturbed = .contradicted or ((.quantity == "time" or .quantity == "throughput") and (doubts("all-slices") or doubts("host-took")));
+    | .contradicted = (.grade == "contradicted") | .disturbed = (.grade != "sure");
 
 def mark: if .contradicted then "!" elif .disturbed then "~" else "" end;
 
@@ -86,7 +84,7 @@ def answered($name): .["\(machine)/answer"].answer.rows[] | select(.name == $nam
 def machine_line: .["\(machine)/answer"].answer.machine;
 
 # How many times a figure is the one that its row is compared with.
-def ratio: .ratio.interval + {disturbed, contradicted};
+def ratio: .ratio.interval + {disturbed: (.ratio.grade != "sure"), contradicted: (.ratio.grade == "contradicted")};
 def times: ratio | shown("ratio");
 
 # How many times one figure is another one, by the ends of both intervals: no tighter than it is.

@@ -14,6 +14,7 @@ use switchcost::render;
 use switchcost::views::answer::Answer;
 
 mod browser;
+mod doubts;
 #[path = "fixtures/generate.rs"]
 mod generate;
 

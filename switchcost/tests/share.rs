@@ -92,9 +92,8 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
         format!("{header}\n{value}\n{rest}")
     };
     for (records, reason) in [
-        (String::new(), "0 runs"),
+        (String::new(), "no answer"),
         ("nonsense\n".to_owned(), "line 1: "),
-        (format!("{text}{}", text.replace("1795432361261", "1795432361262")), "2 runs"),
         (process(&|value| value["setting"] = "TOKEN=1".into()), "under a setting"),
         (process(&|value| value["error"] = "it failed".into()), "failed"),
         (process(&|value| value["args"] = vec!["--file", "/home/alice/x"].into()), "args holds"),

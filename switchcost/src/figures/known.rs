@@ -46,7 +46,7 @@ const PAGE_FAULT: [f64; 2] = [100.0, 700.0];
 const CLEARLY: f64 = 1.25;
 
 /// A yardstick beside the times that it takes on bare metal.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Beside {
     /// Yardstick.
     pub what: Yardstick,
@@ -54,56 +54,31 @@ pub struct Beside {
     pub value: f64,
     /// Its shortest and its longest time on bare metal, in ns.
     pub range: [f64; 2],
-}
-
-/// Yardsticks that take longer than on bare metal.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outside {
-    /// All that take longer, the one that is farthest from its range first.
-    pub slower: Vec<Beside>,
-    /// What may be the cause for that one.
-    pub cause: Cause,
-}
-
-/// What may make a yardstick slower than on bare metal, as far as the facts of the machine tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// A virtual machine in another one: each exit to the host is expensive.
-    Nested,
-    /// The machine says that it is not virtual.
-    NotVirtual,
-    /// The machine does not say whether it is virtual.
-    Unknown,
-    /// A filter of system calls.
-    Seccomp,
-    /// The kernel's pages are unmapped while a program runs.
-    Isolation,
+    /// What may make it longer, as far as the facts of the machine tell.
+    cause: &'static str,
 }
 
 impl Beside {
-    fn new(what: Yardstick, value: f64) -> Self {
-        let range = match what {
-            Yardstick::Getpid => GETPID,
-            Yardstick::Futex => FUTEX,
-            Yardstick::PageFault => PAGE_FAULT,
-        };
-        Beside { what, value, range }
-    }
-
     /// True if it takes clearly longer than on bare metal.
     pub fn is_slower(&self) -> bool {
         self.value > CLEARLY * self.range[1]
     }
 
-    /// Its time here divided by the longest and by the shortest on bare metal.
-    pub fn factors(&self) -> [f64; 2] {
+    /// The sentence that begins an answer.
+    pub fn alarm(&self) -> String {
+        let subject = match self.what {
+            Yardstick::Getpid => "A system call",
+            Yardstick::Futex => "A thread switch",
+            Yardstick::PageFault => "A page fault",
+        };
+        let value = short(Quantity::Time, self.value);
         let [low, high] = self.range;
-        [self.value / high, self.value / low]
+        let times = range([self.value / high, self.value / low], number);
+        format!("{subject} takes {value}, {times} times that on bare metal: {}?", self.cause)
     }
 }
 
-/// The line of one yardstick: `getpid(2) 66 ns: bare machines 50 to 150 ns`.
+/// The line of a yardstick: `getpid(2) 66 ns: bare machines 50 to 150 ns`.
 impl fmt::Display for Beside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.what {
@@ -111,77 +86,43 @@ impl fmt::Display for Beside {
             Yardstick::Futex => "futex hand-over on one CPU",
             Yardstick::PageFault => "minor page fault",
         };
-        let value = short(Quantity::Time, self.value);
         let [low, high] = self.range.map(|time| shown(Quantity::Time, time));
-        let known = pair(&low, "to", &high);
-        write!(f, "{name} {value}: bare machines {known}")
+        let value = short(Quantity::Time, self.value);
+        write!(f, "{name} {value}: bare machines {}", pair(&low, "to", &high))
     }
 }
 
-impl Cause {
-    fn of(what: Yardstick, machine: &Machine) -> Self {
-        let is_isolated =
-            machine.mitigations.get("meltdown").is_some_and(|state| state.contains("PTI"));
-        match machine.virtualisation.as_deref() {
-            // A system call does not leave a virtual machine.
-            _ if what == Yardstick::Getpid && machine.seccomp == Some(true) => Cause::Seccomp,
-            _ if what == Yardstick::Getpid && is_isolated => Cause::Isolation,
-            Some("none") => Cause::NotVirtual,
-            Some(_) => Cause::Nested,
-            None => Cause::Unknown,
+/// What may make a yardstick longer. A system call does not leave a virtual machine.
+fn cause(what: Yardstick, machine: &Machine) -> &'static str {
+    let meltdown = machine.mitigations.get("meltdown");
+    let is_call = what == Yardstick::Getpid;
+    match machine.virtualisation.as_deref() {
+        _ if is_call && machine.seccomp == Some(true) => "seccomp",
+        _ if is_call && meltdown.is_some_and(|state| state.contains("PTI")) => {
+            "page-table isolation"
         }
-    }
-}
-
-/// The sentence that begins an answer.
-impl fmt::Display for Outside {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(slowest) = self.slower.first() else { return Ok(()) };
-        let subject = match slowest.what {
-            Yardstick::Getpid => "A system call",
-            Yardstick::Futex => "A thread switch",
-            Yardstick::PageFault => "A page fault",
-        };
-        let (usual, cause) = match self.cause {
-            Cause::Nested => ("that on bare metal", "nested VM"),
-            Cause::NotVirtual => {
-                ("the usual", "an emulator, a debug kernel or a power-saving clock")
-            }
-            Cause::Unknown => ("that on bare metal", "nested VM or emulator"),
-            Cause::Seccomp => ("that on bare metal", "seccomp"),
-            Cause::Isolation => ("the usual", "page-table isolation"),
-        };
-        let value = short(Quantity::Time, slowest.value);
-        let times = range(slowest.factors(), number);
-        write!(f, "{subject} takes {value}, {times} times {usual}: {cause}?")
+        Some("none") => "a debug kernel",
+        Some(_) => "nested VM",
+        None => "nested VM or emulator",
     }
 }
 
 /// The yardsticks that were measured, in the order of [`Yardstick`].
 pub fn measured(figures: &Figures<'_>) -> Vec<Beside> {
-    readings(figures).into_iter().map(|(beside, _)| beside).collect()
-}
-
-/// The yardsticks that take longer than on bare metal; `None` if none does.
-pub fn outside(figures: &Figures<'_>) -> Option<Outside> {
-    let mut slower = readings(figures);
-    slower.retain(|(beside, _)| beside.is_slower());
-    slower.sort_by(|(a, _), (b, _)| b.factors()[0].total_cmp(&a.factors()[0]));
-    let (slowest, machine) = slower.first()?;
-    let cause = Cause::of(slowest.what, machine);
-    Some(Outside { slower: slower.into_iter().map(|(beside, _)| beside).collect(), cause })
-}
-
-/// Each yardstick once, with its machine.
-fn readings<'a>(figures: &Figures<'a>) -> Vec<(Beside, &'a Machine)> {
-    let mut all: Vec<(Beside, &Machine)> = figures.iter().filter_map(reading).collect();
-    all.sort_by_key(|(beside, _)| beside.what);
-    all.dedup_by_key(|(beside, _)| beside.what);
+    let mut all: Vec<Beside> = figures.iter().filter_map(beside).collect();
+    all.sort_by_key(|beside| beside.what);
+    all.dedup_by_key(|beside| beside.what);
     all
 }
 
+/// The yardstick that takes longer than on bare metal, of several the one farthest from its range.
+pub fn outside(figures: &Figures<'_>) -> Option<Beside> {
+    let slower = measured(figures).into_iter().filter(Beside::is_slower);
+    slower.max_by(|a, b| (a.value / a.range[1]).total_cmp(&(b.value / b.range[1])))
+}
+
 /// A figure as a yardstick: the time of a hop or a task on one CPU, at one value of each flag.
-fn reading<'a>(figure: &Figure<'a>) -> Option<(Beside, &'a Machine)> {
+fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let runs = &figure.runs;
     let is_time = matches!(runs.metric, Metric::Hop | Metric::Task);
     if !is_time || !runs.is_pinned() || runs.is_further() || figure.key.x.is_some() {
@@ -189,7 +130,13 @@ fn reading<'a>(figure: &Figure<'a>) -> Option<(Beside, &'a Machine)> {
     }
     let record = *runs.whole.first()?;
     let what = runs.place.case.known.or_else(|| unmarked(&figure.key.row, &record.program))?;
-    Some((Beside::new(what, figure.reading()?.mean.value), record.machine()))
+    let range = match what {
+        Yardstick::Getpid => GETPID,
+        Yardstick::Futex => FUTEX,
+        Yardstick::PageFault => PAGE_FAULT,
+    };
+    let value = figure.reading()?.mean.value;
+    Some(Beside { what, value, range, cause: cause(what, record.machine()) })
 }
 
 /// Yardstick of the default plan in a file that is older than the marks.
@@ -203,14 +150,12 @@ fn unmarked(row: &str, program: &str) -> Option<Yardstick> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use facts::{Case, Process, Record, Samples};
 
     use super::*;
     use crate::testing;
 
-    /// A process whose operation takes so many ns.
+    /// A pinned process whose operation takes so many ns, on a virtual machine.
     fn record(row: &str, known: Option<Yardstick>, program: &str, time: u64) -> Record {
         let case = Case { row: row.to_owned(), known, ..Case::default() };
         let process = Process {
@@ -219,115 +164,55 @@ mod tests {
             cpus: Some("0".to_owned()),
             ..Process::of(program, Vec::new())
         };
-        testing::in_case(Metric::Task, case, process)
-    }
-
-    fn on(host: Option<&str>, mut record: Record) -> Record {
-        Arc::make_mut(&mut record.header).machine.virtualisation = host.map(str::to_owned);
+        let mut record = testing::in_case(Metric::Task, case, process);
+        let header = std::sync::Arc::make_mut(&mut record.header);
+        header.machine.virtualisation = Some("KVM".to_owned());
         record
     }
 
-    /// The sentence about one yardstick.
-    fn sentence(record: Record) -> Option<String> {
-        outside(&Figures::of(&[record])).map(|outside| outside.to_string())
-    }
-
-    fn switch(time: u64) -> Record {
-        record("a", Some(Yardstick::Futex), "p", time)
-    }
-
-    fn call(time: u64) -> Record {
-        record("a", Some(Yardstick::Getpid), "p", time)
+    fn alarm(records: &[Record]) -> Option<String> {
+        outside(&Figures::of(records)).map(|beside| beside.alarm())
     }
 
     #[test]
-    fn a_slow_machine_is_told_with_its_factors() {
+    fn a_slow_machine_is_told_with_its_factors_and_a_fast_one_is_no_alarm() {
         let nested = "A thread switch takes 6.7 µs, 3.4 to 17 times that on bare metal: nested VM?";
-        assert_eq!(sentence(on(Some("KVM"), switch(6_700))).as_deref(), Some(nested));
-        assert!(nested.chars().count() <= 79);
-        let bare = "A thread switch takes 3.0 µs, 1.5 to 7.5 times the usual: \
-                    an emulator, a debug kernel or a power-saving clock?";
-        assert_eq!(sentence(on(Some("none"), switch(3_000))).as_deref(), Some(bare));
-        let unknown = "A system call takes 400 ns, 2.7 to 8.0 times that on bare metal: \
-                       nested VM or emulator?";
-        assert_eq!(sentence(on(None, call(400))).as_deref(), Some(unknown));
-    }
-
-    #[test]
-    fn a_slow_system_call_has_causes_of_its_own() {
-        for (seccomp, meltdown, cause) in [
-            (true, "Mitigation: PTI", Cause::Seccomp),
-            (false, "Mitigation: PTI", Cause::Isolation),
-            (false, "Not affected", Cause::Nested),
-        ] {
-            let machine = Machine {
-                virtualisation: Some("KVM".to_owned()),
-                seccomp: Some(seccomp),
-                mitigations: [("meltdown".to_owned(), meltdown.to_owned())].into(),
-                ..Machine::default()
-            };
-            assert_eq!(Cause::of(Yardstick::Getpid, &machine), cause);
-            assert_eq!(Cause::of(Yardstick::PageFault, &machine), Cause::Nested);
-        }
-    }
-
-    #[test]
-    fn a_fast_machine_is_no_alarm() {
+        let switch = |time| [record("a", Some(Yardstick::Futex), "p", time)];
+        assert_eq!(alarm(&switch(6_700)).as_deref(), Some(nested));
         for time in [10, 400, 2_000, 2_500] {
-            assert_eq!(sentence(switch(time)), None, "{time}");
+            assert_eq!(alarm(&switch(time)), None, "{time}");
         }
-        assert!(sentence(switch(2_501)).is_some());
+        let mut filtered = record("a", Some(Yardstick::Getpid), "p", 400);
+        std::sync::Arc::make_mut(&mut filtered.header).machine.seccomp = Some(true);
+        assert!(alarm(&[filtered]).unwrap().ends_with("bare metal: seccomp?"));
     }
 
     #[test]
-    fn rows_of_older_files_are_known_too() {
-        let old = [
+    fn rows_of_older_files_are_known_too_but_nothing_unpinned_or_swept() {
+        for (row, program, is_known) in [
             ("getpid(2)", "everyday-work", true),
             ("getpid(2)", "another", false),
             ("thread over futexes", "thread-mem-brigade", true),
             ("thread over pipes", "thread-brigade", false),
-        ];
-        for (row, program, is_known) in old {
-            assert_eq!(sentence(record(row, None, program, 9_000)).is_some(), is_known, "{row}");
-        }
-    }
-
-    #[test]
-    fn what_is_unpinned_or_swept_is_no_yardstick() {
-        let mut unpinned = switch(9_000);
-        unpinned.cpus = None;
-        let mut swept = switch(9_000);
-        Arc::make_mut(&mut swept.header).plan.cases[0].over = Some("tasks".to_owned());
-        swept.x = Some(5);
-        for record in [unpinned, swept] {
-            assert!(measured(&Figures::of(&[record])).is_empty());
-        }
-    }
-
-    #[test]
-    fn each_yardstick_stands_beside_its_range() {
-        for (what, line) in [
-            (Yardstick::Getpid, "getpid(2) 66 ns: bare machines 50 to 150 ns"),
-            (Yardstick::Futex, "futex hand-over on one CPU 66 ns: bare machines 400 ns to 2.0 µs"),
-            (Yardstick::PageFault, "minor page fault 66 ns: bare machines 100 to 700 ns"),
         ] {
-            assert_eq!(Beside::new(what, 66.0).to_string(), line);
+            let old = record(row, None, program, 9_000);
+            assert_eq!(alarm(&[old]).is_some(), is_known, "{row}");
         }
+        let mut unpinned = record("a", Some(Yardstick::Futex), "p", 9_000);
+        unpinned.cpus = None;
+        let mut swept = record("a", Some(Yardstick::Futex), "p", 9_000);
+        std::sync::Arc::make_mut(&mut swept.header).plan.cases[0].over = Some("tasks".to_owned());
+        swept.x = Some(5);
+        assert_eq!((alarm(&[unpinned]), alarm(&[swept])), (None, None));
     }
 
     #[test]
-    fn the_loudest_comes_first() {
-        let cases =
-            [(Yardstick::PageFault, 900), (Yardstick::Futex, 8_000), (Yardstick::Getpid, 100)];
-        let mut records: Vec<Record> = Vec::new();
-        for (what, time) in cases {
-            records.push(record(&format!("{what:?}"), Some(what), "p", time));
-        }
-        let figures = Figures::of(&records);
-        let times: Vec<f64> = measured(&figures).iter().map(|beside| beside.value).collect();
-        assert_eq!(times, [100.0, 8_000.0, 900.0]);
-        let slower: Vec<Yardstick> =
-            outside(&figures).unwrap().slower.iter().map(|beside| beside.what).collect();
-        assert_eq!(slower, [Yardstick::Futex, Yardstick::PageFault]);
+    fn the_farthest_from_its_range_is_told() {
+        let both = [(Yardstick::PageFault, 900), (Yardstick::Futex, 8_000)];
+        let records = both.map(|(what, time)| record(&format!("{what:?}"), Some(what), "p", time));
+        assert!(alarm(&records).unwrap().starts_with("A thread switch takes 8.0 µs"));
+        let lines: Vec<String> =
+            measured(&Figures::of(&records)).iter().map(ToString::to_string).collect();
+        assert_eq!(lines[1], "minor page fault 900 ns: bare machines 100 to 700 ns");
     }
 }

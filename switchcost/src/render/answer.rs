@@ -8,6 +8,7 @@ use super::layout::wrapped;
 use super::markdown::escaped;
 use super::{ABSENT, Grid, plainly, plural};
 use crate::figures::grade::Graded;
+use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
 use crate::views::answer::{Answer, AnswerRow};
 use crate::views::sessions::Earlier;
@@ -91,7 +92,7 @@ fn last(answer: &Answer) -> Vec<String> {
 fn head(answer: &Answer, width: usize, body: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     if let Some(beside) = &answer.beside {
-        wrapped(&beside.to_string(), 0, width, &mut head)?;
+        wrapped(&beside.alarm(), 0, width, &mut head)?;
     }
     for (index, stated) in answer.doubts.iter().enumerate() {
         let left = answer.doubts.len() - index;
@@ -119,7 +120,7 @@ fn lines(text: &[u8]) -> usize {
 /// Writes the answer as Markdown.
 pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     plainly(out, |out| {
-        let beside = answer.beside.iter().map(ToString::to_string);
+        let beside = answer.beside.iter().map(Beside::alarm);
         for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
             writeln!(out, "**{}**\n", escaped(&line))?;
         }

@@ -40,7 +40,10 @@ fn section(title: &str, cases: &[&Case<'_>]) -> Section {
     let mut body = Vec::new();
     let mut failures = Vec::new();
     for case in cases {
-        let shown = case.change.shown().map_or(ABSENT.to_owned(), change);
+        let shown = case
+            .change
+            .shown()
+            .map_or(ABSENT.to_owned(), |shown| case.grade().mark(&change(shown)));
         let mut line = vec![case.name.clone(), case.change.verdict.to_string(), shown];
         for (label, side) in LABELS.into_iter().zip(&case.sides) {
             line.push(match side {

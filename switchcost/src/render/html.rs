@@ -112,7 +112,7 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
         header {
             h1 { (title) }
             @if let Some(beside) = answer.and_then(|answer| answer.beside.as_ref()) {
-                p.banner role="alert" { (beside) }
+                p.banner role="alert" { (beside.alarm()) }
             }
             @for doubt in doubts {
                 p.banner role="alert" { (doubt) }

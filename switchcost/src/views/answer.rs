@@ -10,17 +10,17 @@ use super::sessions::{self, Earlier};
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::{self, Doubt, Stated};
 use crate::figures::grade::{Grade, Graded};
-use crate::figures::known::{self, Outside};
+use crate::figures::known::{self, Beside};
 use crate::figures::memory::comparable;
-use crate::figures::number::{capitalised, number, pair, range, short, shown};
+use crate::figures::number::{capitalised, number, range, short, shown};
 use crate::figures::runs::case_name;
 use crate::figures::{Figure, Figures, provenance};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// Yardsticks that take longer than on bare metal.
-    pub(crate) beside: Option<Outside>,
+    /// Yardstick that takes longer than on bare metal.
+    pub(crate) beside: Option<Beside>,
     /// What makes its records, and the figures of its rows, less sure: the loudest first.
     pub(crate) doubts: Vec<Stated>,
     /// Machine, kernel and runtimes.
@@ -79,7 +79,8 @@ impl Cost {
             return self.plain(quantity);
         };
         let [low, high] = modes.map(|mode| shown(quantity, mode));
-        self.grade.mark(&pair(&low, "or", &high))
+        let low = if low.unit == high.unit { low.number } else { low.to_string() };
+        self.grade.mark(&format!("{low}/{high}"))
     }
 }
 

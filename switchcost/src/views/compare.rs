@@ -19,6 +19,7 @@ mod change;
 pub use change::{Change, Judged, Verdict};
 
 use crate::figures::conditions::Conditions;
+use crate::figures::grade::Grade;
 use crate::figures::provenance::{self, Fact};
 use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, doubt, runs::Key};
 use crate::system::console::shell_line;
@@ -174,6 +175,17 @@ fn cases<'a>(figure: &'a Figure<'a>, figures: [&'a Figures<'a>; 2]) -> Vec<Case<
         })
     });
     cases.collect()
+}
+
+impl Case<'_> {
+    /// Worth of the change: that of the worse side.
+    pub(crate) fn grade(&self) -> Grade {
+        let grades = self.sides.iter().map(|side| match side {
+            Side::Figure(figure) => figure.grade,
+            _ => Grade::Sure,
+        });
+        grades.max().unwrap_or_default()
+    }
 }
 
 impl<'a> Side<'a> {

@@ -9,6 +9,7 @@ use facts::Record;
 use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow};
+use crate::figures::known::Beside;
 use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 
@@ -78,10 +79,7 @@ impl Fleet {
                 cpu: machine.and_then(|machine| machine.cpu_model.clone()),
                 kernel: machine.and_then(|machine| machine.kernel_release.clone()),
                 date: date(records),
-                doubts: beside
-                    .map(ToString::to_string)
-                    .chain(doubts.map(ToString::to_string))
-                    .collect(),
+                doubts: beside.map(Beside::alarm).chain(doubts.map(ToString::to_string)).collect(),
                 trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
                 absent: absent.collect(),
             });

@@ -216,9 +216,6 @@ pub(crate) fn obstacles(contents: &Contents, allows_doubts: bool) -> Vec<String>
     let mut obstacles: Vec<String> =
         faults.map(|(line, fault)| format!("line {line}: {fault}")).collect();
     let records = &contents.records;
-    if contents.runs.len() != 1 {
-        obstacles.push(format!("it holds {} runs and not one", contents.runs.len()));
-    }
     let failed = records.iter().filter(|record| matches!(record.outcome(), Ending::Failed(_)));
     if let Some(first) = failed.clone().next() {
         let count = failed.count();

@@ -1,0 +1,139 @@
+//! What makes an answer less sure stands in it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use facts::Record;
+use switchcost::figures::Figures;
+use switchcost::measure::store;
+use switchcost::render;
+use switchcost::views::answer::Answer;
+
+use crate::support::house::House;
+
+/// A committed answer by its machine.
+fn committed(machine: &str) -> Vec<Record> {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+    store::read(&results.join(machine).join("answer.jsonl")).unwrap().records
+}
+
+/// The answer as a terminal shows it.
+fn answer(records: &[Record]) -> String {
+    let figures = Figures::of(records);
+    let mut text = Vec::new();
+    render::answer::text(&Answer::of(&figures).unwrap(), 80, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    text
+}
+
+/// The same records of a run whose header is another one.
+fn with_header(machine: &str, change: impl Fn(&mut facts::Run)) -> Vec<Record> {
+    let mut records = committed(machine);
+    let mut header = facts::Run::clone(&records[0].header);
+    change(&mut header);
+    let header = Arc::new(header);
+    records.iter_mut().for_each(|record| record.header = header.clone());
+    records
+}
+
+const QUIET: &str = "epyc5-2vcpu-6.18";
+const NOISY: &str = "epyc-2vcpu-6.18";
+
+#[test]
+fn an_answer_has_22_lines_however_many_doubts_there_are() {
+    for machine in [QUIET, NOISY, "xeon-2vcpu-6.18"] {
+        let records = committed(machine);
+        let figures = Figures::of(&records);
+        let mut text = Vec::new();
+        render::answer::text(&Answer::of(&figures).unwrap(), 80, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.lines().count() <= 22, "{text}");
+    }
+}
+
+#[test]
+fn what_should_not_have_been_measured_or_pooled_comes_first() {
+    let pooled = [committed(QUIET), committed(NOISY)].concat();
+    let debug = with_header(QUIET, |run| run.build.profile = Some("debug".to_owned()));
+    let dirty = with_header(QUIET, |run| run.build.dirty = Some(true));
+    for (records, doubt) in [
+        (pooled, "DIFFERENT MACHINES"),
+        (debug, "built without optimisation"),
+        (dirty, "sources were changed"),
+    ] {
+        let text = answer(&records);
+        let at = text.find(doubt).unwrap_or_else(|| panic!("{doubt}: {text}"));
+        assert!(at < text.find("switch through pipes").unwrap(), "{text}");
+        assert!(!answer(&committed(QUIET)).contains(doubt));
+    }
+}
+
+#[test]
+fn a_figure_that_its_counters_contradict_is_marked_in_the_answer() {
+    let mut records = committed(QUIET);
+    for record in records.iter_mut().filter(|record| record.program == "thread-brigade") {
+        if let Some(usage) = &mut record.usage {
+            (usage.voluntary_switches, usage.involuntary_switches) = (0, 0);
+        }
+    }
+    let text = answer(&records);
+    assert!(text.contains("! Not what it is called: there are fewer switches than hops"), "{text}");
+    let row = text.lines().find(|line| line.contains("switch through pipes, one CPU")).unwrap();
+    // The thread and the ratio, and not the task.
+    assert_eq!(row.matches('!').count(), 2, "{row}");
+    assert!(!answer(&committed(QUIET)).contains('!'));
+}
+
+#[test]
+fn what_the_machine_did_is_said() {
+    let noisy = committed(NOISY);
+    let text = answer(&noisy);
+    for doubt in ["~ The CPUs were slowed", "at work when this began: load average 16"] {
+        assert!(text.contains(doubt), "{doubt}: {text}");
+    }
+    // A cache line that moved has no room there, and is counted.
+    assert!(text.contains("1 more doubt"), "{text}");
+    let json = serde_json::to_string(&Answer::of(&Figures::of(&noisy))).unwrap();
+    assert!(json.contains("cache-line-moved"), "{json}");
+}
+
+#[test]
+fn several_sessions_of_a_machine_are_its_samples() {
+    let session = |id: u64, longer: f64| {
+        let mut records = with_header(QUIET, |run| run.id = id);
+        for record in &mut records {
+            record.run = id;
+            let is_thread = record.program.starts_with("thread");
+            for slice in &mut record.slices {
+                slice.total = (slice.total as f64 * if is_thread { longer } else { 1.0 }) as u64;
+            }
+        }
+        records
+    };
+    let three = [session(1, 1.0), session(2, 1.1), session(3, 1.2)];
+    let text = answer(&three.concat());
+    assert!(text.contains("3 sessions") && text.contains("their range"), "{text}");
+    let one = Answer::of(&Figures::of(&three[1])).unwrap();
+    let all = serde_json::to_value(Answer::of(&Figures::of(&three.concat()))).unwrap();
+    let one = serde_json::to_value(one).unwrap();
+    let ratio = |answer: &serde_json::Value| answer["rows"][0]["ratio"]["value"].as_f64().unwrap();
+    assert!((ratio(&all) / ratio(&one) - 1.0).abs() < 1e-9);
+    let five: Vec<Record> = (1..=5).flat_map(|n| session(n, 1.0 + n as f64 / 50.0)).collect();
+    assert!(answer(&five).contains("5 sessions"));
+    let text = answer(&five);
+    assert!(text.contains("95 % intervals"), "{text}");
+}
+
+#[test]
+fn a_new_answer_names_earlier_ones_of_its_folder() {
+    let house = House::new(5, &["one-thread-brigade", "async-brigade"]);
+    let plan = house.plan();
+    let answers = "iters = 4\nversus = 'row async-brigade'\nanswer = 'switch'";
+    house.set_plan(&plan.replacen("iters = 4", answers, 1));
+    for (out, is_named) in [("a.jsonl", false), ("b.jsonl", true)] {
+        let text = house.run(&format!("--out {out}")).finish().expect(0).stdout;
+        let earlier = "Earlier answers here, row by row: 1.0x (1 session).";
+        assert_eq!(text.contains(earlier), is_named, "{text}");
+    }
+}
