@@ -73,7 +73,7 @@ def headlines: claims(
         "never did: those that sleep a second exit while others are created"],
     ["a million goroutines are over ten times as fast", "16",
         times(million("thread"; "1,000,000"); million("goroutine"; "1,000,000")),
-        (over(million("thread"; "1,000,000"); million("goroutine"; "1,000,000")) | about(16))],
+        (over(million("thread"; "1,000,000"); million("goroutine"; "1,000,000")) | bears(.low > 10; "holds"; "over ten"))],
     ["Rust and Go \"could converge\", as stacks grow: a thread ÷ a goroutine that used 64 KiB once", "a guess",
         times(used("thread"; "64 KiB deep"); used("goroutine"; "64 KiB deep")),
         "they meant stacks in use; once used, a thread keeps its pages and a goroutine does not"]
@@ -137,7 +137,7 @@ def go_and_rust: claims(
     ["... thread pool ÷ one thread", "3.5", times(repeater(4096; "multi-thread"); repeater(4096; "current-thread")), "–"],
     ["buffered, Go ÷ Rust", "2.2", times(ping("goroutine, capacity 4096"); repeater(4096; "current-thread")), "–"],
     ["channels with a buffer \"perform much better\" (a comment): one place ÷ 4096", "6.5", times(stream("Tokio mpsc(1), current-thread"); stream("Tokio mpsc(4096), current-thread")),
-        (over(stream("Tokio mpsc(1), current-thread"); stream("Tokio mpsc(4096), current-thread")) | about(6.5))]
+        (over(stream("Tokio mpsc(1), current-thread"); stream("Tokio mpsc(4096), current-thread")) | not_here(6.5)) + ": better, by less"]
 );
 
 def four($name; $theirs; direct; dispatch; permit; spawn):

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use facts::Account;
+use facts::{Account, Record};
 use serde::Serialize;
 
 use super::doubt::Doubt;
@@ -48,8 +48,14 @@ impl Conditions {
             .filter_map(|r| r.account.map(|account| ((r.run, r.round, account.at), account)))
             .collect();
         let apart: Vec<f64> = figures.iter().flat_map(|figure| figure.runs.apart()).collect();
-        let started = || records.iter().map(|record| record.started);
-        let (first, last) = (started().min().unwrap_or(0), started().max().unwrap_or(0));
+        // A case that was not tried has no time; what ran last ended with its last slice.
+        let tried = || records.iter().filter(|record| record.not_run.is_none());
+        let first = tried().map(|record| record.started).min().unwrap_or(0);
+        let end = |record: &Record| {
+            let slice = record.slices.last().map_or(0, |slice| (slice.at + slice.window) / 1000);
+            record.started.max(record.header.started.saturating_add(slice))
+        };
+        let last = tried().map(end).max().unwrap_or(0);
         Conditions {
             slices: figures.slices,
             account: accounts.into_values().reduce(Account::plus),
@@ -95,8 +101,8 @@ impl Conditions {
         let apart = self.apart.map(|(apart, _)| apart);
         let slower = self.slices.slower.unwrap_or(0.0);
         let (word, number) = match apart {
-            _ if slower > SLOWED => ("High", format!("CPUs {} too slow", percent(slower))),
-            None => ("Low", format!("CPUs {} too slow", percent(slower.max(0.0)))),
+            _ if slower > SLOWED => ("High", format!("CPUs {} below full speed", percent(slower))),
+            None => ("Unknown", "no equal runs: --a-a makes them".to_owned()),
             Some(apart) if apart > RESTLESS / 2.0 => {
                 ("High", format!("equal runs {} apart", percent(apart)))
             }
@@ -115,8 +121,8 @@ impl fmt::Display for Conditions {
             let Slices { all, stolen, others, .. } = self.slices;
             let (slower, lost) = (percent(slower.max(0.0)), stolen + others);
             parts.push(format!(
-                "in the middle one of {all} slices the CPUs were {slower} slower than when quiet; {lost} slices were \
-                 left out, since others had their time"
+                "the CPUs were {slower} below full speed (median over {all} slices); {lost} slices were left out, since \
+                 other work took their CPU time"
             ));
         }
         if let Some(account) = &self.account {

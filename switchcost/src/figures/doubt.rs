@@ -5,11 +5,11 @@ use std::fmt;
 use std::mem::discriminant;
 
 use contract::units::{Bytes, Nanos};
-use facts::{Memory, Record, Run};
+use facts::{Memory, Metric, Quantity, Record, Run};
 use serde::Serialize;
 use stats::MIN_ROUNDS;
 
-use super::evidence::Verdict;
+use super::evidence::{Evidence, Verdict};
 use super::grade::Grade;
 use super::number::percent;
 use super::provenance::{self, Fact};
@@ -17,7 +17,7 @@ use super::runs::Runs;
 use super::speed::{Corrected, Timed};
 use super::{Figure, Outcome, grouped};
 
-/// Something that makes figures less sure, loudest first. The greater one of two of a kind is the worse.
+/// Something that makes figures less sure, loudest first.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
@@ -103,8 +103,47 @@ impl Doubt {
             | Doubt::Uncertain(_)
             | Doubt::FewSlices(_)
             | Doubt::GeneratorLate(_)
+            | Doubt::HostTook(_)
             | Doubt::HugePages(_) => Grade::Disturbed,
             _ => Grade::Sure,
+        }
+    }
+
+    /// How bad it is, beside another of its kind.
+    fn severity(&self) -> f64 {
+        match self {
+            Doubt::Slowed(share)
+            | Doubt::Uncertain(share)
+            | Doubt::FewSlices(share)
+            | Doubt::Busy(share)
+            | Doubt::Stolen(share)
+            | Doubt::Unsteady(share)
+            | Doubt::GeneratorLate(share)
+            | Doubt::HostTook(share) => *share,
+            Doubt::Drift(_, change) | Doubt::NotSteady(change) => change.abs(),
+            Doubt::Loaded(load, cpus, waiting) => load / *cpus as f64 + waiting,
+            Doubt::CacheLineMoved(before, after) => (before / after).ln().abs(),
+            Doubt::ShortSamples(step, shortest) => *step as f64 / (*shortest).max(1) as f64,
+            Doubt::Throttled(ns) => *ns as f64,
+            Doubt::HugePages(bytes) => *bytes as f64,
+            Doubt::FewRounds(missing) => *missing as f64,
+            _ => 0.0,
+        }
+    }
+
+    fn worse(self, other: Self) -> Self {
+        if other.severity() > self.severity() { other } else { self }
+    }
+
+    /// What it is about, if two of a kind with other subjects are two doubts.
+    fn subject(&self) -> String {
+        match self {
+            Doubt::Contradicted(verdict) => verdict.to_string(),
+            Doubt::NoKernelShare(text) | Doubt::NotCounted(text) | Doubt::Drift(text, _) => {
+                text.clone()
+            }
+            Doubt::Unreadable(file) => (*file).to_owned(),
+            _ => String::new(),
         }
     }
 
@@ -170,25 +209,25 @@ impl fmt::Display for Doubt {
             }
             Doubt::Slowed(share) => write!(
                 f,
-                "{} The CPUs were slowed, by up to {} of a time; it is corrected.",
+                "{} The CPUs ran slow: up to {} of a time was subtracted.",
                 self.grade(),
                 percent(*share)
             ),
             Doubt::Uncertain(share) => write!(
                 f,
-                "{} The CPUs were slowed, and how much is unsure: a time may be off by {}.",
+                "{} The CPUs ran slow by an uncertain amount: a time has a standard error of {}.",
                 self.grade(),
                 percent(*share)
             ),
             Doubt::FewSlices(share) => write!(
                 f,
-                "{} Others took time from most slices in {} of the rounds.",
+                "{} Other work took CPU time from most slices in {} of the rounds.",
                 self.grade(),
                 percent(*share)
             ),
             Doubt::Loaded(load, cpus, waiting) => write!(
                 f,
-                "It was at work when this began: load average {load:.0}, {cpus} CPUs, CPU pressure {}.",
+                "It was busy at the start: load average {load:.0} on {cpus} CPUs, CPU pressure {}.",
                 percent(*waiting)
             ),
             Doubt::Busy(share) => write!(
@@ -362,18 +401,27 @@ pub(super) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     if runs.metric.follows_iteration() {
         doubts.extend(of_times(&runs.timed()));
     }
-    // A further column is of the same processes.
-    if runs.is_further() {
-        return doubts;
-    }
-    let all = runs.whole.iter().flat_map(|record| of_process(record));
+    // A further column is of the same processes: it repeats what makes it worth less.
+    let is_wanted = |doubt: &Doubt| match doubt {
+        Doubt::HugePages(_) => runs.metric.quantity() == Quantity::Bytes,
+        doubt => !runs.is_further() || doubt.grade() > Grade::Sure,
+    };
+    let all = runs.whole.iter().flat_map(|record| of_process(record)).filter(is_wanted);
     for (_, mut shared) in grouped(all.map(|doubt| (discriminant(&doubt), doubt))) {
         if 2 * shared.len() > runs.whole.len() {
-            shared.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+            shared.sort_by(|a, b| a.severity().total_cmp(&b.severity()));
             doubts.push(shared.swap_remove(shared.len() / 2));
         }
     }
     doubts
+}
+
+/// Doubts about the times of a row of a duel: their correction, and what the counters say.
+pub(super) fn of_row(timed: &[&Timed<'_>], metric: &Metric) -> Vec<Doubt> {
+    let records: Vec<&Record> = timed.iter().map(|timed| timed.record).collect();
+    let evidence = Evidence::of(&records, metric).map(|evidence| evidence.verdict);
+    let verdict = evidence.filter(|verdict| verdict.is_contradiction());
+    verdict.map(Doubt::Contradicted).into_iter().chain(of_times(timed)).collect()
 }
 
 /// Doubts about the correction of the times of some processes.
@@ -424,45 +472,47 @@ fn loaded(runs: &[&Run]) -> Option<Doubt> {
         let is_loaded = load > LOADED.0 * cpus as f64 || waiting > LOADED.1;
         is_loaded.then_some(Doubt::Loaded(load, cpus, waiting))
     });
-    loaded.reduce(|a, b| if b > a { b } else { a })
+    loaded.reduce(Doubt::worse)
 }
 
 /// Doubts of all records and figures, and those about the machine meanwhile: the worst of each kind with the
 /// names of its figures, the loudest first.
 pub fn of_all<'a>(
     records: &[Record],
-    figures: impl Iterator<Item = (Name, &'a [Doubt])>,
+    figures: impl Iterator<Item = (String, &'a [Doubt])>,
     conditions: Vec<Doubt>,
 ) -> Vec<Stated> {
-    let figures: Vec<(Name, &[Doubt])> = figures.collect();
+    let figures: Vec<(String, &[Doubt])> = figures.collect();
     let of_each = figures.iter().flat_map(|(name, own)| own.iter().map(move |doubt| (name, doubt)));
-    let kinds = grouped(of_each.map(|(name, doubt)| (discriminant(doubt), (name, doubt))));
-    let of_figures = kinds.into_iter().filter_map(|(_, cases)| {
-        let worse = |a: &'a Doubt, b: &'a Doubt| if b > a { b } else { a };
-        let doubt = cases.iter().map(|(_, doubt)| *doubt).reduce(worse)?.clone();
-        let is_all = cases.len() == figures.len();
-        let about =
-            if is_all { Vec::new() } else { joined(cases.iter().map(|(name, _)| (*name).clone())) };
-        Some(Stated { doubt, about })
-    });
+    let of_each =
+        of_each.map(|(name, doubt)| Stated { doubt: doubt.clone(), about: vec![name.clone()] });
+    let mut of_figures = merged(of_each);
+    for stated in &mut of_figures {
+        let has = |(_, doubts): &(String, &[Doubt])| {
+            doubts.iter().any(|doubt| discriminant(doubt) == discriminant(&stated.doubt))
+        };
+        if figures.iter().all(has) {
+            stated.about.clear();
+        }
+    }
     let of_set = of_records(records).into_iter().chain(conditions).map(Stated::from);
-    let mut all: Vec<Stated> = of_set.chain(of_figures).collect();
-    all.sort_by(|a, b| a.doubt.partial_cmp(&b.doubt).unwrap_or(Ordering::Equal));
-    all
+    merged(of_set.chain(of_figures))
 }
 
-/// Doubts of several sessions: the worst of each kind, with all names.
+/// The worst doubt of each kind, with all names, the loudest first.
 pub fn merged(all: impl Iterator<Item = Stated>) -> Vec<Stated> {
-    let kinds = grouped(all.map(|stated| (discriminant(&stated.doubt), stated)));
+    let key = |stated: &Stated| (discriminant(&stated.doubt), stated.doubt.subject());
+    let kinds = grouped(all.map(|stated| (key(&stated), stated)));
     let worst = kinds.into_iter().filter_map(|(_, own)| {
         let is_all = own.iter().any(|stated| stated.about.is_empty());
         let names =
             grouped(own.iter().flat_map(|stated| &stated.about).map(|name| (name.clone(), ())));
         let about = names.into_iter().filter(|_| !is_all).map(|(name, _)| name).collect();
-        let doubt = own.into_iter().map(|stated| stated.doubt);
-        Some(Stated { doubt: doubt.reduce(|a, b| if b > a { b } else { a })?, about })
+        let doubt = own.into_iter().map(|stated| stated.doubt).reduce(Doubt::worse)?;
+        Some(Stated { doubt, about })
     });
     let mut all: Vec<Stated> = worst.collect();
+    // Kinds stand in their order.
     all.sort_by(|a, b| a.doubt.partial_cmp(&b.doubt).unwrap_or(Ordering::Equal));
     all
 }
@@ -470,29 +520,18 @@ pub fn merged(all: impl Iterator<Item = Stated>) -> Vec<Stated> {
 /// Doubts of figures with their names, for [`of_all`].
 pub fn named<'a>(
     figures: impl Iterator<Item = &'a Figure<'a>>,
-) -> impl Iterator<Item = (Name, &'a [Doubt])> {
+) -> impl Iterator<Item = (String, &'a [Doubt])> {
     let measured = figures.filter(|figure| !figure.runs.whole.is_empty());
-    measured.map(|figure| (name(figure), &figure.doubts[..]))
-}
-
-/// Name of a figure, and of its point of a curve.
-pub type Name = (String, String);
-
-fn name(figure: &Figure<'_>) -> Name {
-    match figure.swept() {
-        Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
-        None => (figure.key.name(), String::new()),
-    }
-}
-
-/// Names of which points of one curve are one.
-fn joined(names: impl Iterator<Item = Name>) -> Vec<String> {
-    grouped(names).into_iter().map(|(name, xs)| name + &xs.join(", ")).collect()
+    measured.map(|figure| (names(&[figure]).concat(), &figure.doubts[..]))
 }
 
 /// Names of figures; points of one curve share a name.
 pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
-    joined(figures.iter().map(|figure| name(figure)))
+    let named = figures.iter().map(|figure| match figure.swept() {
+        Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
+        None => (figure.key.name(), String::new()),
+    });
+    grouped(named).into_iter().map(|(name, xs)| name + &xs.join(", ")).collect()
 }
 
 #[cfg(test)]

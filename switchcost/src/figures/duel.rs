@@ -110,9 +110,9 @@ impl Row {
             name: place.case.name(),
             pairs: pairs(rounds.values().map(|[a, b, _]| [&a[..], &b[..]])),
             twins: pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]])),
-            metric,
             divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
-            doubts: doubt::of_times(&whole),
+            doubts: doubt::of_row(&whole, &metric),
+            metric,
             fault: records.find_map(fault),
             findings: Vec::new(),
         })

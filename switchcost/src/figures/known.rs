@@ -74,11 +74,11 @@ impl Beside {
         let value = short(Quantity::Time, self.value);
         let [low, high] = self.range;
         let times = range([self.value / high, self.value / low], number);
-        format!("{subject} takes {value}, {times} times that on bare metal: {}?", self.cause)
+        format!("{subject} takes {value}: {times} times the bare-metal time ({}?)", self.cause)
     }
 }
 
-/// The line of a yardstick: `getpid(2) 66 ns: bare machines 50 to 150 ns`.
+/// The line of a yardstick: `getpid(2) 66 ns: bare metal 50 to 150 ns`.
 impl fmt::Display for Beside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.what {
@@ -88,7 +88,7 @@ impl fmt::Display for Beside {
         };
         let [low, high] = self.range.map(|time| shown(Quantity::Time, time));
         let value = short(Quantity::Time, self.value);
-        write!(f, "{name} {value}: bare machines {}", pair(&low, "to", &high))
+        write!(f, "{name} {value}: bare metal {}", pair(&low, "to", &high))
     }
 }
 
@@ -125,10 +125,11 @@ pub fn outside(figures: &Figures<'_>) -> Option<Beside> {
 fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let runs = &figure.runs;
     let is_time = matches!(runs.metric, Metric::Hop | Metric::Task);
-    if !is_time || !runs.is_pinned() || runs.is_further() || figure.key.x.is_some() {
+    let record = *runs.whole.first()?;
+    let is_on_one = runs.is_pinned() && record.cpu_count() == Some(1);
+    if !is_time || !is_on_one || runs.is_further() || figure.key.x.is_some() {
         return None;
     }
-    let record = *runs.whole.first()?;
     let what = runs.place.case.known.or_else(|| unmarked(&figure.key.row, &record.program))?;
     let range = match what {
         Yardstick::Getpid => GETPID,
@@ -176,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_slow_machine_is_told_with_its_factors_and_a_fast_one_is_no_alarm() {
-        let nested = "A thread switch takes 6.7 µs, 3.4 to 17 times that on bare metal: nested VM?";
+        let nested =
+            "A thread switch takes 6.7 µs: 3.4 to 17 times the bare-metal time (nested VM?)";
         let switch = |time| [record("a", Some(Yardstick::Futex), "p", time)];
         assert_eq!(alarm(&switch(6_700)).as_deref(), Some(nested));
         for time in [10, 400, 2_000, 2_500] {
@@ -184,7 +186,7 @@ mod tests {
         }
         let mut filtered = record("a", Some(Yardstick::Getpid), "p", 400);
         std::sync::Arc::make_mut(&mut filtered.header).machine.seccomp = Some(true);
-        assert!(alarm(&[filtered]).unwrap().ends_with("bare metal: seccomp?"));
+        assert!(alarm(&[filtered]).unwrap().ends_with("bare-metal time (seccomp?)"));
     }
 
     #[test]
@@ -213,6 +215,6 @@ mod tests {
         assert!(alarm(&records).unwrap().starts_with("A thread switch takes 8.0 µs"));
         let lines: Vec<String> =
             measured(&Figures::of(&records)).iter().map(ToString::to_string).collect();
-        assert_eq!(lines[1], "minor page fault 900 ns: bare machines 100 to 700 ns");
+        assert_eq!(lines[1], "minor page fault 900 ns: bare metal 100 to 700 ns");
     }
 }

@@ -22,7 +22,8 @@ pub mod provenance;
 pub mod runs;
 pub mod speed;
 
-use doubt::Doubt;
+use conditions::Conditions;
+use doubt::{Doubt, Stated};
 use evidence::Evidence;
 use grade::{Grade, Graded};
 use memory::Slopes;
@@ -92,6 +93,9 @@ pub struct Reading {
     pub mean: Estimate,
     /// The processes' figures, in the order of the rounds.
     pub means: Vec<f64>,
+    /// The same with the error of the correction: what intervals are made of.
+    #[serde(skip)]
+    pub samples: Vec<f64>,
     /// Their median; of times of iterations, the median of the process medians.
     pub median: f64,
     /// Distribution of the iterations, if the figure is their time.
@@ -298,6 +302,12 @@ impl<'a> Figures<'a> {
         of.runs.place.case.yardstick || self.iter().any(is_baseline)
     }
 
+    /// Doubts about all figures, their records and the machine meanwhile, the loudest first.
+    pub fn doubts(&self) -> Vec<Stated> {
+        let conditions = Conditions::of(self).doubts(self);
+        doubt::of_all(self.records, doubt::named(self.iter()), conditions)
+    }
+
     /// The case in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval
     /// that lies farther from one. `None` if no case was run twice a round.
     pub fn noise_floor(&self) -> Option<(String, f64)> {
@@ -379,5 +389,6 @@ fn reading(
         noise: runs::ratio_of(&runs.twin_ratios()).and_then(|ratio| ratio.interval),
         evidence: Evidence::of(&runs.whole, &runs.metric),
         means,
+        samples,
     })
 }

@@ -174,28 +174,32 @@ impl<'a> Runs<'a> {
         processes.filter_map(|(round, timed)| Some((round, figure(timed)?))).collect()
     }
 
-    /// Another figure of the iterations of each process, divided as their mean is and corrected as it.
-    fn each(&self, figure: impl Fn(&Distribution) -> u64) -> Vec<f64> {
+    /// Another figure of the iterations of each process, divided as their mean is, and multiplied by a factor.
+    fn each(
+        &self,
+        figure: impl Fn(&Distribution) -> u64,
+        factor: impl Fn(&Timed<'a>) -> f64,
+    ) -> Vec<f64> {
         let each = self.timed().into_iter().filter_map(|timed| {
             let samples = timed.record.samples.as_ref()?;
-            Some(figure(samples) as f64 * timed.factor() / self.metric.divisor(timed.record)?)
+            Some(figure(samples) as f64 * factor(timed) / self.metric.divisor(timed.record)?)
         });
         each.collect()
     }
 
     pub(super) fn median_of(&self, figure: impl Fn(&Distribution) -> u64) -> Option<f64> {
-        stats::median(&self.each(figure))
+        stats::median(&self.each(figure, Timed::factor))
     }
 
     /// Distribution of the iterations, if the figure is their time.
     pub(super) fn iterations(&self) -> Option<Iterations> {
         Some(Iterations {
-            min: self.each(|s| s.min).into_iter().reduce(f64::min)?,
+            min: self.each(|s| s.min, |_| 1.0).into_iter().reduce(f64::min)?,
             percentiles: [
                 self.median_of(|s| s.p50)?,
                 self.median_of(|s| s.p90)?,
                 self.median_of(|s| s.p99)?,
-                self.each(|s| s.max).into_iter().reduce(f64::max)?,
+                self.each(|s| s.max, |_| 1.0).into_iter().reduce(f64::max)?,
             ],
         })
     }
@@ -257,8 +261,8 @@ fn joined(
 pub struct Iterations {
     /// The shortest iteration of all.
     pub min: f64,
-    /// 50th, 90th and 99th percentile of the iteration, medians of the processes', and the longest
-    /// iteration of all.
+    /// 50th, 90th and 99th percentile of the iteration at the quiet speed, medians of the processes', and the
+    /// longest iteration of all.
     pub percentiles: [f64; 4],
 }
 

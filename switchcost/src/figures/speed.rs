@@ -41,6 +41,9 @@ const CAPS: [f64; 14] =
 /// Mean slope and standard deviation of slopes, over the cases of the committed records.
 const SLOPES: (f64, f64) = (0.9, 0.3);
 
+/// Fewest degrees of freedom of a fit: the trimmed rest of fewer is next to nothing.
+const FEWEST: f64 = 8.0;
+
 /// Largest leverage of a round that its influence is corrected for.
 const PULL: f64 = 0.9;
 
@@ -123,14 +126,19 @@ pub struct Slices {
 }
 
 /// Trial of the correction: for each case with [`stats::MIN_ROUNDS`] processes that had quiet slices and others,
-/// the logarithm of its corrected time beside that of the quiet slices alone.
+/// the logarithms of its corrected time, by all slices and by the others alone, beside that of the quiet ones.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HoldOut(pub Vec<f64>);
+pub struct HoldOut(pub Vec<[f64; 2]>);
 
 impl HoldOut {
-    /// Mean and root mean square of the errors, as shares; `None` without a case.
-    pub fn errors(&self) -> Option<[f64; 2]> {
-        let errors: Vec<f64> = self.0.iter().map(|log| log.exp_m1()).collect();
+    /// Mean and root mean square of the errors, as shares: by all slices, and by those that were not quiet. `None`
+    /// without a case.
+    pub fn errors(&self) -> Option<[[f64; 2]; 2]> {
+        Some([self.errors_of(0)?, self.errors_of(1)?])
+    }
+
+    fn errors_of(&self, which: usize) -> Option<[f64; 2]> {
+        let errors: Vec<f64> = self.0.iter().map(|logs| logs[which].exp_m1()).collect();
         let n = errors.len() as f64;
         let square = errors.iter().map(|error| error * error).sum::<f64>() / n;
         (n > 0.0).then(|| [errors.iter().sum::<f64>() / n, square.sqrt()])
@@ -139,11 +147,17 @@ impl HoldOut {
 
 impl fmt::Display for HoldOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [mean, square] = self.errors().unwrap_or_default().map(|error| 100.0 * error);
+        let [all, others] =
+            self.errors().unwrap_or_default().map(|of| of.map(|share| 100.0 * share));
         write!(
             f,
-            "corrected times against quiet slices alone, {} cases: {mean:+.1} % in the mean, {square:.1} % rms",
-            self.0.len()
+            "corrected times against quiet slices alone, {} cases: {:+.1} % in the mean, {:.1} % rms; by disturbed \
+             slices alone {:+.1} %, {:.1} %",
+            self.0.len(),
+            all[0],
+            all[1],
+            others[0],
+            others[1]
         )
     }
 }
@@ -171,8 +185,10 @@ struct Process<'a> {
     group: (bool, bool),
     round: Round,
     cpus: usize,
-    /// Slices that count; if there are none, all.
+    /// All slices, and those that count.
+    all: Vec<Look>,
     looks: Vec<Look>,
+    /// True if less than half of them count.
     is_short: bool,
 }
 
@@ -197,11 +213,12 @@ pub fn correct(records: &[Record]) -> Speed<'_> {
     let levels = levels(records);
     let mut slices = Slices::default();
     let mut slowness = Vec::new();
-    let processes: Vec<Process<'_>> = records
+    let mut processes: Vec<Process<'_>> = records
         .iter()
         .enumerate()
         .filter_map(|(index, record)| process(index, record, &levels, &mut slices, &mut slowness))
         .collect();
+    keep_half(&mut processes);
     slices.slower = stats::median(&slowness).map(f64::exp_m1);
     let mut timed: Vec<Timed<'_>> =
         records.iter().map(|record| Timed { record, corrected: None }).collect();
@@ -237,7 +254,7 @@ fn process<'a>(
     slices: &mut Slices,
     slowness: &mut Vec<f64>,
 ) -> Option<Process<'a>> {
-    let place = record.place()?;
+    let place = record.place().filter(|_| record.is_whole())?;
     let look = |slice: &Slice| {
         let logs = slice.probes.iter().flat_map(|probe| {
             let level = levels.get(&(record.run, record.header.seed, probe.cpu));
@@ -269,7 +286,6 @@ fn process<'a>(
     if all.is_empty() {
         return None;
     }
-    let is_short = 2 * looks.len() < all.len();
     // What arrives at a given rate takes no time of its own: its latency follows no speed.
     let cpus = if record.arrivals.is_some() { 0 } else { record.slices[0].probes.len() };
     Some(Process {
@@ -278,9 +294,28 @@ fn process<'a>(
         group: (record.twin, record.side == Some(facts::Side::B)),
         round: round(record),
         cpus,
-        looks: if looks.is_empty() { all } else { looks },
-        is_short,
+        is_short: 2 * looks.len() < all.len(),
+        all,
+        looks,
     })
+}
+
+/// Leaves out rounds of which no slice counts; of a case that would lose more than half of its rounds all slices
+/// count: its figures are marked.
+fn keep_half(processes: &mut Vec<Process<'_>>) {
+    let mut rounds: BTreeMap<Case<'_>, [usize; 2]> = BTreeMap::new();
+    for process in &*processes {
+        let [all, lost] = rounds.entry(process.case).or_default();
+        *all += 1;
+        *lost += usize::from(process.looks.is_empty());
+    }
+    for process in processes.iter_mut() {
+        let [all, lost] = rounds[&process.case];
+        if process.looks.is_empty() && 2 * lost > all {
+            process.looks = process.all.clone();
+        }
+    }
+    processes.retain(|process| !process.looks.is_empty());
 }
 
 /// A slope with what is known of its error.
@@ -320,11 +355,11 @@ fn corrected(processes: &[Process<'_>], held_out: &mut HoldOut) -> Vec<(usize, C
                 process.looks.iter().map(|look| (look.turn, look.y)).collect();
             let logs: Vec<f64> = process.looks.iter().map(time).collect();
             let log = stats::median(&logs).unwrap_or(0.0);
-            let quiet = process.looks.iter().filter(|look| look.is_quiet).map(|look| look.y);
-            let quiet: Vec<f64> = quiet.collect();
-            if quiet.len() < logs.len() {
-                errors.extend(stats::median(&quiet).map(|quiet| log - quiet));
-            }
+            let (quiet, others): (Vec<&Look>, Vec<&Look>) =
+                process.looks.iter().partition(|look| look.is_quiet);
+            let quiet = stats::median(&quiet.iter().map(|look| look.y).collect::<Vec<_>>());
+            let others = stats::median(&others.into_iter().map(time).collect::<Vec<_>>());
+            errors.extend(quiet.zip(others).map(|(quiet, others)| [log - quiet, others - quiet]));
             let corrected = Corrected {
                 log,
                 error: -mean * own.len() as f64 * (share(process) - centre),
@@ -336,7 +371,11 @@ fn corrected(processes: &[Process<'_>], held_out: &mut HoldOut) -> Vec<(usize, C
             all.push((process.index, corrected));
         }
         if own[0].cpus > 0 && errors.len() >= stats::MIN_ROUNDS {
-            held_out.0.push(errors.iter().sum::<f64>() / errors.len() as f64);
+            let mean = |which: usize| {
+                errors.iter().map(|error: &[f64; 2]| error[which]).sum::<f64>()
+                    / errors.len() as f64
+            };
+            held_out.0.push([mean(0), mean(1)]);
         }
     }
     all
@@ -408,7 +447,10 @@ impl Fit {
         let jackknife = |[share, leverage]: [f64; 2]| share / (1.0 - leverage.min(PULL));
         let by_round: BTreeMap<Round, f64> =
             rounds.into_iter().map(|(round, parts)| (round, jackknife(parts))).collect();
-        let freedom = (n - own.len() as f64 - 1.0).max(1.0);
+        let freedom = n - own.len() as f64 - 1.0;
+        if freedom < FEWEST {
+            return None;
+        }
         // Slices of a round may err together.
         let together: f64 = by_round.values().map(|share| share * share).sum();
         let variance = (rest / freedom / squares).max(together);

@@ -7,7 +7,6 @@ use stats::MIN_ROUNDS;
 use super::layout::wrapped;
 use super::markdown::escaped;
 use super::{ABSENT, Grid, plainly, plural};
-use crate::figures::grade::Graded;
 use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
 use crate::views::answer::{Answer, AnswerRow};
@@ -24,12 +23,10 @@ const TALLEST: usize = 22;
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
-    let body = answer.rows.iter().map(
-        |AnswerRow { name, metric, thread, task, ratio: of, range, .. }| {
-            let [thread, task] = [thread, task].map(|cost| cost.show(metric.quantity()));
-            vec![name.clone(), thread, task, ratio(of, *range)]
-        },
-    );
+    let body = answer.rows.iter().map(|row| {
+        let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
+        vec![row.name.clone(), thread, task, ratio(row)]
+    });
     Grid::new(["", "OS thread", "async task", "thread ÷ task"], body.collect())
 }
 
@@ -80,8 +77,8 @@ fn last(answer: &Answer) -> Vec<String> {
         1 => answer.conditions.in_short(),
         sessions => {
             let hours = answer.conditions.span as f64 / 3.6e6;
-            let brackets = if sessions < MIN_ROUNDS { "their range" } else { "95 % intervals" };
-            format!("{sessions} sessions in {hours:.1} h, each a sample; in brackets {brackets}.")
+            let brackets = if sessions < MIN_ROUNDS { "range" } else { "95 %" };
+            format!("{sessions} sessions in {hours:.1} h, each a sample; brackets: {brackets}. More: report --full")
         }
     });
     lines
@@ -132,9 +129,9 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A ratio with its interval; of too few sessions for one, with their range.
-pub(super) fn ratio(ratio: &Graded, range: Option<[f64; 2]>) -> String {
-    let bounds = ratio.interval.map(|i| [i.low, i.high]).or(range);
-    let text = match bounds {
+pub(super) fn ratio(row: &AnswerRow) -> String {
+    let ratio = &row.ratio;
+    let text = match row.bounds() {
         Some([low, high]) => {
             format!("{}x [{}, {}]", number(ratio.value), number(low), number(high))
         }

@@ -20,7 +20,7 @@ pub fn document(fleet: &Fleet) -> Document {
     let intervals = "In brackets: 95 % intervals from whole processes as samples.";
     let ratios = Section {
         title: "Thread ÷ task: ratios, to compare between machines".to_owned(),
-        grid: grid(fleet, |row| ratio(&row.ratio, row.range)),
+        grid: grid(fleet, ratio),
         lines: vec![intervals.to_owned()],
     };
     let costs = Section {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::document::Section;
 use super::plot::{self, Plot};
 use super::tables::Shades;
-use super::{Grid, curves, doubts, foot, origin, tables, terms};
+use super::{Grid, curves, foot, origin, tables, terms};
 use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 use crate::system::console::plain;
@@ -34,8 +34,8 @@ const CURVE: &str =
 
 const READ: &str = "A task hands a token to the next: that is a hop. The process is the sample: each case runs in \
                     fresh processes, once a round, in shuffled order, and an interval covers the mean of such \
-                    processes with 95 % confidence. A time is that of the machine at its quiet speed: what a probe beside each slice \
-                    tells is taken off. Differences and ratios are taken inside each round. An \
+                    processes with 95 % confidence. Times are at the machine's quiet speed: the slowdown that a probe around each slice shows \
+                    is removed. Differences and ratios are taken inside each round. An \
                     interval with zero in it, or one for a ratio, shows no difference. If the processes fall \
                     into two groups, both are shown, because their mean describes neither. No run is dropped. \
                     docs/METHODOLOGY.md says how and why.";
@@ -106,7 +106,7 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
     let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
     let doubts: Vec<String> = match answer {
         Some(answer) => answer.doubts.iter().map(ToString::to_string).collect(),
-        None => doubts(figures),
+        None => figures.doubts().iter().map(ToString::to_string).collect(),
     };
     html! {
         header {
@@ -122,7 +122,7 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
                 p.where { (answer.machine) }
                 (table(&super::answer::grid(answer), "The answer", None))
                 @for line in &answer.matters { p { (line) } }
-                p { (answer.conditions) }
+                p { (answer.conditions.in_short()) }
                 (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios."))
                 (figure(plot::times(figures, answer), "From the shortest to the longest, log scale."))
             } @else {
@@ -153,8 +153,10 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
         };
         sections.push((section.title, body));
     }
+    let mut notes: Vec<String> = figures.doubts().iter().map(ToString::to_string).collect();
+    notes.extend(foot(figures));
     let rest = [
-        ("Notes", list(foot(figures))),
+        ("Notes", list(notes)),
         ("Machine and build", facts(figures)),
         ("How to repeat", repeat(figures)),
         ("How to read", html! { p { (READ) } }),

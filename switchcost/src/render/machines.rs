@@ -126,8 +126,8 @@ fn cell(question: &Question<'_>, machine: usize, name: &str) -> Markup {
             div.label { (question.name) }
             div {
                 span.ratio { (ratio) }
-                @if let Some(i) = row.ratio.interval {
-                    " " span.interval { "[" (number(i.low)) ", " (number(i.high)) "]" }
+                @if let Some([low, high]) = row.bounds() {
+                    " " span.interval { "[" (number(low)) ", " (number(high)) "]" }
                 }
                 (question.strips.ratio(&title(&ratio), row).inline())
                 (labels(&ratio_ends))

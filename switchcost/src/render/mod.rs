@@ -4,13 +4,12 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use crate::figures::conditions::Conditions;
-use crate::figures::doubt;
 use crate::figures::known;
 use crate::figures::number::{Shown, number};
 use crate::figures::{Figures, provenance};
 use crate::system::console::plain;
-use crate::views::conclusion;
 use crate::views::tables::Tables;
+use crate::views::{conclusion, sessions};
 
 pub mod answer;
 pub mod compare;
@@ -46,7 +45,7 @@ const ABSENT: &str = "-";
 /// Figures in full.
 pub fn document(figures: &Figures<'_>) -> Document {
     let shown = Tables::of(figures);
-    let mut head = doubts(figures);
+    let mut head: Vec<String> = figures.doubts().iter().map(ToString::to_string).collect();
     head.extend(conclusion::parts(figures, &shown));
     head.extend(origin(figures));
     let Tables { tables, curves } = shown;
@@ -99,7 +98,7 @@ fn plural(count: usize) -> &'static str {
 /// Remarks on all tables: how to read them, and doubts about them.
 fn foot(figures: &Figures<'_>) -> Vec<String> {
     let mut lines = vec![
-        "In brackets: 95 % intervals from whole processes as samples. Times are at the machine's quiet speed. ~ disturbed, ! contradicted: see above."
+        "In brackets: 95 % intervals from whole processes as samples. Times are at the machine's quiet speed. ~ marks a disturbed figure, ! one that its counters contradict."
             .to_owned(),
     ];
     let known = known::measured(figures);
@@ -109,6 +108,13 @@ fn foot(figures: &Figures<'_>) -> Vec<String> {
     );
     let held_out = &figures.held_out;
     lines.extend((!held_out.0.is_empty()).then(|| format!("Correction: {held_out}.")));
+    let conditions = Conditions::of(figures);
+    lines.push(conditions.to_string());
+    if sessions::of(figures.records).len() > 1 {
+        lines.push(
+            "Sessions are pooled in the tables: only the answer takes each as a sample.".to_owned(),
+        );
+    }
     lines.extend(figures.noise_floor().map(|(name, floor)| {
         format!(
             "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
@@ -116,13 +122,6 @@ fn foot(figures: &Figures<'_>) -> Vec<String> {
         )
     }));
     lines
-}
-
-/// Doubts about figures and their records, the loudest first.
-fn doubts(figures: &Figures<'_>) -> Vec<String> {
-    let conditions = Conditions::of(figures).doubts(figures);
-    let all = doubt::of_all(figures.records, doubt::named(figures.iter()), conditions);
-    all.iter().map(ToString::to_string).collect()
 }
 
 /// Sizes of groups in words, such as `3 faster, 1 slower`.

@@ -10,8 +10,7 @@ use clap::ValueEnum;
 use facts::Record;
 use serde::Serialize;
 
-use crate::figures::conditions::Conditions;
-use crate::figures::doubt::{self, Stated};
+use crate::figures::doubt::Stated;
 use crate::figures::{Figure, Figures};
 use crate::measure::store;
 use crate::render;
@@ -46,11 +45,7 @@ struct All<'a> {
 pub(crate) fn figures_json(figures: &Figures<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     let all = All {
         records: figures.records.len(),
-        doubts: doubt::of_all(
-            figures.records,
-            doubt::named(figures.iter()),
-            Conditions::of(figures).doubts(figures),
-        ),
+        doubts: figures.doubts(),
         figures: figures.iter().collect(),
         curves: Tables::of(figures).curves,
         answer: Answer::of(figures),
@@ -66,7 +61,7 @@ pub(crate) fn json(found: &impl Serialize, out: &mut Vec<u8>) -> io::Result<()> 
 
 /// Prints figures; for a terminal the answer alone, if there is one and not all is asked for.
 pub(crate) fn print(records: &[Record], format: Format, full: bool) -> anyhow::Result<()> {
-    print_with(records, format, full, Vec::new)
+    print_with(records, format, full, |_| Vec::new())
 }
 
 /// The same of a new file: its answer stands beside the earlier ones of its folder.
@@ -76,20 +71,20 @@ pub(crate) fn print_beside(
     format: Format,
     full: bool,
 ) -> anyhow::Result<()> {
-    print_with(records, format, full, || earlier(records, file))
+    print_with(records, format, full, |answer| earlier(records, file, answer.is_void()))
 }
 
 fn print_with(
     records: &[Record],
     format: Format,
     full: bool,
-    earlier: impl FnOnce() -> Vec<Answer>,
+    earlier: impl FnOnce(&Answer) -> Vec<Answer>,
 ) -> anyhow::Result<()> {
     let figures = Figures::of(records);
     console::print(|out| match format {
         Format::Text => match Answer::of(&figures).filter(|_| !full) {
             Some(mut answer) => {
-                answer.earlier = Earlier::of(&answer, &earlier());
+                answer.earlier = Earlier::of(&answer, &earlier(&answer));
                 render::answer::text(&answer, width(), out)
             }
             None => render::document(&figures).text(width(), out),
@@ -105,7 +100,7 @@ const EARLIER: (usize, u64) = (12, 16 << 20);
 
 /// Answers of the newest other files in the folder of a file that are of the same machine. What cannot be read is no
 /// answer.
-fn earlier(records: &[Record], file: &Path) -> Vec<Answer> {
+fn earlier(records: &[Record], file: &Path, is_void: bool) -> Vec<Answer> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
     let own = fs::canonicalize(file).ok();
@@ -122,9 +117,10 @@ fn earlier(records: &[Record], file: &Path) -> Vec<Answer> {
     files.sort_unstable();
     let answers = files.iter().rev().take(EARLIER.0).filter_map(|(_, path)| {
         let earlier = store::read(path).ok()?.records;
-        let all = [records, &earlier];
-        let is_same = sessions::are_of_one_machine(all.into_iter());
-        is_same.then(|| Answer::of(&Figures::of(&earlier)))?
+        // Without what is of the own session, such as a copy.
+        let both = sessions::joined(&[records, &earlier])?;
+        let answer = Answer::of(&Figures::of(both.get(records.len()..)?))?;
+        Some(answer).filter(|answer| is_void || !answer.is_void())
     });
     answers.collect()
 }

@@ -79,15 +79,18 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     match &files[..] {
         [(_, records)] if records.iter().any(|record| record.side.is_some()) => duel(args, records),
         [(file, records)] => report(args, file, records),
-        several
-            if sessions::are_of_one_machine(several.iter().map(|(_, records)| &records[..])) =>
-        {
-            let file = files[0].0;
-            let records: Vec<Record> = files.into_iter().flat_map(|(_, records)| records).collect();
-            report(args, file, &records)
-        }
-        several => side_by_side(args, several),
+        several => match as_sessions(several) {
+            Some(records) => report(args, several[0].0, &records),
+            None => side_by_side(args, several),
+        },
     }
+}
+
+/// Records of several files of one machine that hold answers, as sessions of it.
+fn as_sessions(files: &[(&Path, Vec<Record>)]) -> Option<Vec<Record>> {
+    let all: Vec<&[Record]> = files.iter().map(|(_, records)| &records[..]).collect();
+    let have_answers = all.iter().all(|records| Answer::of(&Figures::of(records)).is_some());
+    sessions::joined(&all).filter(|_| have_answers)
 }
 
 /// Prints or writes all of one file.
@@ -131,7 +134,7 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
 fn side_by_side(args: &Args, files: &[(&Path, Vec<Record>)]) -> anyhow::Result<()> {
     args.refuse(
         &["--full", "--export-csv", "--svg", "--splice"],
-        "several machines are put side by side, which it cannot: name files of one machine",
+        "it does not work with files of several machines: name files of one machine",
     )?;
     let Some(fleet) = Fleet::of(files) else {
         bail!("none of these files holds an answer: name results of the default plan, or one file");

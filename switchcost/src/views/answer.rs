@@ -55,6 +55,13 @@ pub struct AnswerRow {
     pub(super) is_alone: bool,
 }
 
+impl AnswerRow {
+    /// Interval of its ratio; of too few sessions for one, their range; or the ratio alone.
+    pub(crate) fn bounds(&self) -> Option<[f64; 2]> {
+        self.ratio.interval.map(|interval| [interval.low, interval.high]).or(self.range)
+    }
+}
+
 /// What a thread or a task costs, unrounded: in ns or bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Cost {
@@ -93,6 +100,11 @@ impl Answer {
         ranges(&self.rows, |row| row.metric.is_slope())
     }
 
+    /// True if a doubt voids its figures.
+    pub(crate) fn is_void(&self) -> bool {
+        self.doubts.iter().any(|stated| stated.doubt.voids())
+    }
+
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured. Of several
     /// sessions each is a sample.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
@@ -105,6 +117,9 @@ impl Answer {
             .filter_map(|records| Answer::of_session(&Figures::of(records)))
             .collect();
         let sessions = answers.len();
+        if sessions < 2 {
+            return answers.into_iter().next();
+        }
         let rows = sessions::rows(&answers);
         let all = answers.into_iter().flat_map(|answer| answer.doubts);
         let of_records = doubt::of_all(figures.records, std::iter::empty(), Vec::new());
@@ -209,12 +224,12 @@ fn ranges(rows: &[AnswerRow], is_wanted: fn(&&AnswerRow) -> bool) -> Option<[Ran
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.
 fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let all = figures.iter().filter(|figure| figure.runs.place.case.everyday);
-    let measured = all.filter_map(|figure| Some((&figure.key.row, figure.reading()?.mean.value)));
+    let measured = all.filter_map(|f| Some((&f.key.row, f.reading()?.mean.value, f.grade)));
     let (times, works): (Vec<f64>, Vec<String>) = measured
         .enumerate()
-        .map(|(index, (name, ns))| {
+        .map(|(index, (name, ns, grade))| {
             let name = if index < 2 { capitalised(name) + " takes" } else { name.clone() };
-            (ns, format!("{name} {}", short(Quantity::Time, ns)))
+            (ns, format!("{name} {}", grade.mark(&short(Quantity::Time, ns))))
         })
         .unzip();
     let Some((first, others)) = works.split_first() else { return Vec::new() };

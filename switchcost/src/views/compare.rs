@@ -18,10 +18,9 @@ mod change;
 
 pub use change::{Change, Judged, Verdict};
 
-use crate::figures::conditions::Conditions;
 use crate::figures::grade::Grade;
 use crate::figures::provenance::{self, Fact};
-use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, doubt, runs::Key};
+use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, runs::Key};
 use crate::system::console::shell_line;
 
 /// Share of comparisons of equal runs in which any case may be called different.
@@ -106,13 +105,11 @@ pub fn compare<'a>(names: [&str; 2], figures: [&'a Figures<'a>; 2]) -> Compariso
 
 impl File {
     fn new(name: &str, figures: &Figures<'_>) -> Self {
-        let conditions = Conditions::of(figures).doubts(figures);
-        let all = doubt::of_all(figures.records, doubt::named(figures.iter()), conditions);
         File {
             name: name.to_owned(),
             machines: provenance::machines(figures.records),
             records: figures.records.len(),
-            doubts: all.iter().map(ToString::to_string).collect(),
+            doubts: figures.doubts().iter().map(ToString::to_string).collect(),
         }
     }
 }

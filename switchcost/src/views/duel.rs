@@ -50,6 +50,6 @@ impl Duel {
 fn doubts(records: &[Record], rows: &[Row]) -> Vec<Stated> {
     let figures = Figures::of(records);
     let conditions = Conditions::of(&figures).doubts(&figures);
-    let of_rows = rows.iter().map(|row| ((row.name.clone(), String::new()), &row.doubts[..]));
+    let of_rows = rows.iter().map(|row| (row.name.clone(), &row.doubts[..]));
     doubt::of_all(records, of_rows, conditions)
 }

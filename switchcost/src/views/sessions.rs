@@ -1,7 +1,7 @@
 //! Sessions: several runs of one plan on one machine. An interval over the processes of one holds for that session
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
-use facts::{Record, Side};
+use facts::{Record, Run};
 use serde::Serialize;
 use stats::{Estimate, MIN_ROUNDS};
 
@@ -26,22 +26,31 @@ impl Earlier {
             let same = earlier.iter().filter_map(|earlier| same(row, earlier));
             extremes(same.map(|row| row.ratio.value))
         });
-        (!earlier.is_empty()).then(|| Earlier { sessions: earlier.len(), ratios: ratios.collect() })
+        let sessions = earlier.iter().map(|answer| answer.sessions).sum();
+        (sessions > 0).then(|| Earlier { sessions, ratios: ratios.collect() })
     }
 }
 
 /// Records of each session, in the file's order.
 pub(crate) fn of(records: &[Record]) -> Vec<&[Record]> {
-    let sessions = records.chunk_by(|a, b| a.run == b.run && a.header.seed == b.header.seed);
-    sessions.collect()
+    records.chunk_by(|a, b| a.run == b.run && a.header.seed == b.header.seed).collect()
 }
 
-/// True if records are of one machine, and none is of a duel.
-pub(crate) fn are_of_one_machine<'a>(all: impl Iterator<Item = &'a [Record]>) -> bool {
-    let records: Vec<&Record> = all.flatten().collect();
-    let runs: Vec<_> = records.iter().map(|record| &*record.header).collect();
-    provenance::differing_machines(&runs[..runs.len().min(1)], &runs).is_empty()
-        && !records.iter().any(|record| record.side == Some(Side::B))
+/// Records of several files as sessions, each once; `None` unless all are of one machine, and none is of a duel.
+pub(crate) fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
+    let mut all: Vec<Record> = Vec::new();
+    for records in files {
+        for session in of(records) {
+            if !all.iter().any(|known| known.header == session[0].header) {
+                all.extend_from_slice(session);
+            }
+        }
+    }
+    let runs: Vec<&Run> = all.iter().map(|record| &*record.header).collect();
+    let first = &runs[..runs.len().min(1)];
+    let is_one = provenance::differing_machines(first, &runs).is_empty()
+        && !all.iter().any(|record| record.side.is_some());
+    is_one.then_some(all)
 }
 
 /// Rows of several sessions' answers, each session a sample: those that more than half of them have.

@@ -163,11 +163,11 @@ struct Series {
 impl Series {
     /// A figure of a row; `None` if too few pairs have it.
     fn of(row: &Row, kind: Kind) -> Option<Self> {
-        // A figure is in all pairs or in none.
+        // Counts are in all pairs or in none; a time is missing from a round without a slice that counts.
         let known = |pairs: &[Pair]| -> Option<Vec<(Pair, [f64; 2])>> {
             let known = pairs.iter().filter_map(|pair| Some((*pair, pair.figures(kind)?)));
             let known: Vec<(Pair, [f64; 2])> = known.collect();
-            (known.len() == pairs.len()).then_some(known)
+            (known.len() == pairs.len() || kind == Kind::Time).then_some(known)
         };
         let (pairs, twins) = (known(&row.pairs)?, known(&row.twins)?);
         if pairs.len() < MIN_PAIRS {

@@ -85,7 +85,7 @@ pub(in crate::render) fn times(figures: &Figures<'_>, answer: &Answer) -> Option
 
 /// Interval of a row's ratio, or the ratio alone.
 fn bounds(row: &AnswerRow) -> [f64; 2] {
-    row.ratio.interval.map_or([row.ratio.value; 2], |interval| [interval.low, interval.high])
+    row.bounds().unwrap_or([row.ratio.value; 2])
 }
 
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.

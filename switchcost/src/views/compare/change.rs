@@ -115,8 +115,8 @@ impl Change {
                 if old.modes.is_some() || new.modes.is_some() {
                     return bare(Verdict::TwoModes);
                 }
-                let ratio = Estimate::unpaired_ratio(&new.means, &old.means, CONFIDENCE);
-                (ratio, Contrast::log_ratio(&new.means, &old.means))
+                let ratio = Estimate::unpaired_ratio(&new.samples, &old.samples, CONFIDENCE);
+                (ratio, Contrast::log_ratio(&new.samples, &old.samples))
             }
             [Side::Slope(old), Side::Slope(new)] => {
                 let contrast = stats::log_slope_ratio(new, old);
