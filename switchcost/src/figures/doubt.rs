@@ -432,8 +432,11 @@ pub(super) fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
     };
     let slowed = median(|corrected| corrected.correction).map(|log| -(-log).exp_m1());
     let uncertain = median(|corrected| corrected.uncertainty).map(f64::exp_m1);
-    let short = corrected.iter().filter(|corrected| corrected.is_short).count();
-    let short = short as f64 / corrected.len().max(1) as f64;
+    // A round without a slice that counts has no time.
+    let took_turns = timed.iter().filter(|timed| !timed.record.slices.is_empty());
+    let is_short = |timed: &&&Timed<'_>| timed.corrected.as_ref().is_none_or(|own| own.is_short);
+    let short = took_turns.clone().filter(is_short).count();
+    let short = short as f64 / took_turns.count().max(1) as f64;
     let all = [
         slowed.filter(|share| *share > SLOWED).map(Doubt::Slowed),
         uncertain.filter(|share| *share > UNCERTAIN).map(Doubt::Uncertain),
