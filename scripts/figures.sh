@@ -4,7 +4,8 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib/common.sh
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
 
-answer=results/epyc5-2vcpu-6.18/answer.jsonl
+answer=results/xeon6-2vcpu-6.18/answer.jsonl
+others=results/epyc5-2vcpu-6.18
 
 usage() {
     cat <<EOF
@@ -67,7 +68,7 @@ keep() {
 for plot in cores/hand-overs-per-second-and-cpu-by-pipes \
     load/from-the-scheduled-arrival-to-the-start-99th-percentile-tasks-of-20-s; do
     page=${plot%%/*}
-    target/release/switchcost report "${answer%/*}/$page.jsonl" --svg "$scratch/$page" >/dev/null
+    target/release/switchcost report "$others/$page.jsonl" --svg "$scratch/$page" >/dev/null
     keep "$scratch/$page/${plot#*/}.svg" "docs/findings/$page.svg"
 done
 

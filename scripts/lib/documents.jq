@@ -7,10 +7,16 @@ def machine: "epyc5-2vcpu-6.18";
 
 def ensure(condition; $message): if condition then . else error($message) end;
 
+# What a grade says: whether it backs no verdict, and its mark.
+def graded: .contradicted = (.grade == "contradicted") | .disturbed = (.grade != "sure");
+
+# An interval with its grade.
+def bounds: (graded | {disturbed, contradicted}) + .interval;
+
 # A figure that was measured. Its grade is the runner's: ~ marks one that the machine disturbed, ! one that its
 # counters contradict, and neither backs a verdict.
 def sound($name): ensure(.outcome == "measured" or .outcome == "slope"; "\($name): \(.outcome)")
-    | .contradicted = (.grade == "contradicted") | .disturbed = (.grade != "sure");
+    | graded;
 
 def mark: if .contradicted then "!" elif .disturbed then "~" else "" end;
 
@@ -78,19 +84,19 @@ def switches: .evidence | "\(.switches | digits(3)) + \(.preemptions // 0 | digi
 def wakeups: .evidence.wakeups // 0 | digits(2);
 
 # A ratio of the answer, by the name of its row.
-def answered($name): .["\(machine)/answer"].answer.rows[] | select(.name == $name) | .ratio.interval | shown("ratio");
+def answered($name): .["\(machine)/answer"].answer.rows[] | select(.name == $name) | .ratio | bounds | shown("ratio");
 
 # The machine of the answer.
 def machine_line: .["\(machine)/answer"].answer.machine;
 
 # How many times a figure is the one that its row is compared with.
-def ratio: .ratio.interval + {disturbed: (.ratio.grade != "sure"), contradicted: (.ratio.grade == "contradicted")};
+def ratio: .ratio | bounds;
 def times: ratio | shown("ratio");
 
 # How many times one figure is another one, by the ends of both intervals: no tighter than it is.
 def over($this; $that): ($this | interval) as $this | ($that | interval) as $that
     | {estimate: ($this.estimate / $that.estimate), low: ($this.low / $that.high), high: ($this.high / $that.low),
-       disturbed: ($this.disturbed or $that.disturbed)};
+       disturbed: ($this.disturbed or $that.disturbed), contradicted: ($this.contradicted or $that.contradicted)};
 def times($this; $that): over($this; $that) | mark + (.estimate | digits(2));
 
 # Verdicts of an interval about what somebody else found: errors if it does not bear them. None of a disturbed one.
@@ -111,9 +117,9 @@ def table($heads; rows):
     + [rows | "| \(join(" | ")) |"] | join("\n");
 
 # Efficiency of a rate per CPU at a point, in per cent.
-def efficiency($file; $title; $name; $x): [series($file; $title; $name).efficiency[] | select(.[0] == $x) | .[1].interval]
+def efficiency($file; $title; $name; $x): [series($file; $title; $name).efficiency[] | select(.[0] == $x) | .[1] | select(.interval) | bounds]
     | ensure(length == 1 and .[0]; "\($title): \($name): no efficiency at \($x)") | .[0];
-def percent: def n: . * 100 | digits(2); "\(.estimate | n) % [\(.low | n), \(.high | n)]";
+def percent: def n: . * 100 | digits(2); "\(mark)\(.estimate | n) % [\(.low | n), \(.high | n)]";
 
 # Where one series of a curve overtakes another: in its words, or nothing.
 def overtaking($file; $title; $ahead; $behind): [curve($file; $title).overtakings[] | select(.names == [$ahead, $behind])][0];
@@ -122,7 +128,7 @@ def overtaking($file; $title; $ahead; $behind): [curve($file; $title).overtaking
 def change: if . == null then "–"
     elif .verdict == "more" or .verdict == "less" then
         (.change | [.estimate, .low, .high] | map(. * 100 | digits(2))) as [$estimate, $low, $high]
-        | "**\(if .verdict == "more" then "+" else "" end)\($estimate) %** [\($low), \($high)]"
+        | "\(graded | mark)**\(if .verdict == "more" then "+" else "" end)\($estimate) %** [\($low), \($high)]"
     elif .verdict | type == "object" and has("within") then "± \(.verdict.within * 100 | digits(2)) %"
     else "?" end;
 
@@ -137,8 +143,8 @@ def duel_table($file): [.["\(machine)/\($file)"].rows[]
             | [$all[] | select(.program == $program and .setting == $setting) | .change][0] // "–")]);
 
 # The answers of all machines beside each other: thread ÷ task.
-def machines_table: ["epyc5-2vcpu-6.18", "epyc-2vcpu-6.18", "xeon-2vcpu-6.18"] as $names
+def machines_table: ["xeon6-2vcpu-6.18", "epyc5-2vcpu-6.18", "epyc-2vcpu-6.18", "xeon-2vcpu-6.18"] as $names
     | [.[$names[] + "/answer"].answer] as $answers
     | table(["thread ÷ task", $names[]];
         $answers[0].rows[].name as $name
-        | [$name, ($answers[] | .rows[] | select(.name == $name) | .ratio.interval | shown("ratio"))]);
+        | [$name, ($answers[] | .rows[] | select(.name == $name) | .ratio | bounds | shown("ratio"))]);

@@ -3,9 +3,9 @@ include "figures";
 
 def or_none(show): if . == null then "–" else show end;
 
-# A time; a ~ marks one that the machine disturbed.
+# A time with the mark of its grade.
 def marked: if . == null or value == null then "–"
-    else (if any(.doubts[]; type == "object" and has("all-slices")) then "~" else "" end) + (value | time) end;
+    else {sure: "", disturbed: "~", contradicted: "!"}[.grade] + (value | time) end;
 
 def languages_table: . as $all
     | ["| | hop | hop, one CPU | round trip | creation | memory at rest | 10,000 sleepers | peak | 100,000 sleepers | peak |",

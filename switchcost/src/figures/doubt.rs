@@ -91,8 +91,8 @@ const SLOWED: f64 = 0.2;
 const UNCERTAIN: f64 = 0.05;
 
 /// Load average per CPU, and share of the time in which something waited for a CPU, from which a run began on a
-/// busy machine. A build that has just ended leaves a load of one.
-const LOADED: (f64, f64) = (2.0, 0.1);
+/// busy machine. A build, or a run, that has just ended leaves a load of one and a third of it.
+const LOADED: (f64, f64) = (2.0, 0.5);
 
 impl Doubt {
     /// Worth of a figure that has it.
