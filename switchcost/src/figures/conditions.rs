@@ -102,7 +102,7 @@ impl Conditions {
         let slower = self.slices.slower.unwrap_or(0.0);
         let (word, number) = match apart {
             _ if slower > SLOWED => ("High", format!("CPUs {} below full speed", percent(slower))),
-            None => ("Unknown", "no equal runs: --a-a makes them".to_owned()),
+            None => ("Unknown", "--a-a measures it".to_owned()),
             Some(apart) if apart > RESTLESS / 2.0 => {
                 ("High", format!("equal runs {} apart", percent(apart)))
             }

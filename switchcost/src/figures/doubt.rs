@@ -245,9 +245,9 @@ impl fmt::Display for Doubt {
             }
             Doubt::Drift(name, change) => write!(
                 f,
-                "The machine changed: {name} took {} {} at the end.",
+                "The machine changed: {name} took {} {} time at the end.",
                 percent(change.abs()),
-                longer(*change)
+                if *change > 0.0 { "more" } else { "less" }
             ),
             Doubt::NoKernelShare(row) => write!(
                 f,

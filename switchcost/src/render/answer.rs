@@ -61,7 +61,7 @@ fn body(answer: &Answer, width: usize, matters: usize) -> io::Result<Vec<u8>> {
 }
 
 /// How far to trust an answer: what earlier ones said, and how noisy its session was or how many there were.
-fn last(answer: &Answer) -> Vec<String> {
+pub(super) fn last(answer: &Answer) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Earlier { sessions, ratios }) = &answer.earlier {
         let ratios = ratios.iter().map(|ratio| {

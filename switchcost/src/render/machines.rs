@@ -20,7 +20,8 @@ const SCRIPT: &str = include_str!("sort.js");
 const SCRIPT_HASH: &str = "'sha256-fks15CImCczYIdyYlmU4NYqZMldOY9O7TFMLnLBSkqA='";
 
 const READ: &str = "Each cell has the ratio thread ÷ task, and below it both costs. A column has its own log scales, \
-                    the same for all machines. Bars: 95 % intervals, from whole processes as samples.";
+                    the same for all machines. Bars: 95 % intervals, from whole processes as samples, or from sessions if \
+                    there are several. Open marks: figures that are not sure.";
 
 const COMPARE: &str = "Ratios may be compared between machines; a time is of one machine. Two marks of a kind are two \
                        groups of processes, whose mean describes neither.";

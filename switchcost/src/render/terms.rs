@@ -16,7 +16,8 @@ const TERMS: &[(&str, &str)] = &[
     ("spawn", "to create a task or a thread"),
     ("boxed future", "a task's state on the heap, polled in place and never handed to a runtime"),
     ("SMT sibling", "two CPUs that share one core"),
-    ("socket", "one processor chip; between two, a cache line takes longest"),
+    ("same socket", "on one processor chip; between two, a cache line takes longest"),
+    ("another socket", "on another processor chip, to which a cache line takes longest"),
     ("SCHED_BATCH", "a policy under which who is woken does not preempt who runs"),
     ("p99", "99 of 100 are no later"),
     ("--load", "work that arrives, in per cent of the CPUs that serve it"),
@@ -25,40 +26,16 @@ const TERMS: &[(&str, &str)] = &[
     ("yardstick", "work that depends on the machine alone; if it moves, the machine did"),
 ];
 
-/// Phrases to look for in place of a term: a socket is also an end of a connection.
-const SPELLINGS: &[(&str, &[&str])] = &[
-    ("socket", &["another socket", "same socket", "across sockets", "two sockets"]),
-    ("spawn", &["spawn", "spawned"]),
-];
-
-/// The terms of some text with their meaning.
+/// The terms of some text with their meaning: whole words, the last one perhaps in the plural.
 pub(super) fn of(text: &str) -> Vec<(&'static str, &'static str)> {
-    let text = text.to_lowercase();
-    let words = words(&text);
-    let is_in = |term: &&'static str| {
-        let other = SPELLINGS.iter().find(|(of, _)| of == term);
-        let spellings = other.map_or(std::slice::from_ref(term), |(_, spellings)| spellings);
-        spellings.iter().any(|spelling| has_phrase(&words, spelling))
-    };
-    TERMS.iter().filter(|(term, _)| is_in(term)).copied().collect()
-}
-
-/// Words of some text; flags, names with dashes and numbers with points are words of their own.
-fn words(text: &str) -> Vec<&str> {
     let is_gap = |c: char| !c.is_alphanumeric() && !"-_.".contains(c);
-    let words = text.split(is_gap).map(|word| word.trim_end_matches(['-', '.']));
-    words.filter(|word| !word.is_empty()).collect()
-}
-
-/// True if words hold all of a phrase, its last word perhaps in the plural.
-fn has_phrase(words: &[&str], phrase: &str) -> bool {
-    let phrase = phrase.to_lowercase();
-    let phrase = self::words(&phrase);
-    let Some((last, first)) = phrase.split_last() else { return false };
-    words.windows(phrase.len()).any(|window| {
-        let ending = window[first.len()].strip_prefix(last);
-        window.starts_with(first) && matches!(ending, Some("" | "s" | "es"))
-    })
+    let words: Vec<String> = text.split(is_gap).map(str::to_lowercase).collect();
+    let text = format!(" {} ", words.join(" "));
+    let has = |term: &str| {
+        let term = term.to_lowercase();
+        ["", "s", "es", "ed"].iter().any(|ending| text.contains(&format!(" {term}{ending} ")))
+    };
+    TERMS.iter().filter(|(term, _)| has(term)).copied().collect()
 }
 
 #[cfg(test)]
@@ -71,9 +48,8 @@ mod tests {
             ("Over socket pairs: time per hop", "hop"),
             ("Memory of a task at rest, with a socket pair", "at rest"),
             ("async task over <b>\"sockets\"</b> & co", ""),
-            ("threads, pairs across sockets", "socket"),
-            ("another cache, same socket", "socket"),
-            ("SMT sibling another socket", "SMT sibling|socket"),
+            ("another cache, same socket", "same socket"),
+            ("SMT sibling another socket", "SMT sibling|another socket"),
             ("Hops of goroutines over futexes", "hop|futex|goroutine"),
             ("a workshop, spawn_blocking, hop-rate, p99.9", ""),
             ("Tokio, spawned by a task, p99", "spawn|p99"),
