@@ -9,7 +9,8 @@ use contract::message::Usage;
 use facts::{Ending, Metric, Quantity, Record, Side};
 use serde::Serialize;
 
-use super::doubt::{self, Doubt};
+use super::doubt::Doubt;
+use super::doubts;
 use super::speed::{self, Timed};
 use crate::plan::Case;
 
@@ -111,7 +112,7 @@ impl Row {
             pairs: pairs(rounds.values().map(|[a, b, _]| [&a[..], &b[..]])),
             twins: pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]])),
             divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
-            doubts: doubt::of_row(&whole, &metric),
+            doubts: doubts::of_row(&whole, &metric),
             metric,
             fault: records.find_map(fault),
             findings: Vec::new(),

@@ -12,6 +12,7 @@ use stats::{Estimate, Interval, Mode};
 pub mod change_point;
 pub mod conditions;
 pub mod doubt;
+pub mod doubts;
 pub mod duel;
 pub mod evidence;
 pub mod grade;
@@ -237,7 +238,7 @@ impl<'a> Figures<'a> {
         for place in 0..figures.all.len() {
             let outcome = figures.outcome(&figures.all[place]);
             let figure = &mut figures.all[place];
-            figure.doubts = doubt::of_figure(&figure.runs, &outcome);
+            figure.doubts = doubts::of_figure(&figure.runs, &outcome);
             figure.grade = Grade::of(&figure.doubts);
             figure.outcome = outcome;
         }
@@ -305,7 +306,7 @@ impl<'a> Figures<'a> {
     /// Doubts about all figures, their records and the machine meanwhile, the loudest first.
     pub fn doubts(&self) -> Vec<Stated> {
         let conditions = Conditions::of(self).doubts(self);
-        doubt::of_all(self.records, doubt::named(self.iter()), conditions)
+        doubts::of_all(self.records, doubts::named(self.iter()), conditions)
     }
 
     /// The case in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval

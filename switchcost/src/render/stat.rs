@@ -7,7 +7,7 @@ use facts::{Metric, Record, Stat};
 
 use super::layout::{named, width};
 use super::{plainly, plural};
-use crate::figures::doubt;
+use crate::figures::doubts;
 use crate::figures::evidence::Verdict;
 use crate::system::console::shell_line;
 
@@ -39,7 +39,7 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
     }
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
     lines.extend(absent.map(|absent| ("not counted", absent.to_string())));
-    lines.extend(doubt::of_process(record).iter().map(|doubt| ("note", doubt.to_string())));
+    lines.extend(doubts::of_process(record).iter().map(|doubt| ("note", doubt.to_string())));
     lines.extend(verdict.map(|verdict| ("evidence", verdict.to_string())));
     plainly(out, |out| {
         writeln!(out, "{}", title(record))?;

@@ -10,7 +10,7 @@ use contract::units::Span;
 use facts::{Build, Metric, Plan, Process, Record, Run, Section};
 use serde::Serialize;
 
-use crate::figures::doubt;
+use crate::figures::doubts;
 use crate::figures::evidence::{Evidence, Verdict};
 use crate::measure::turns::{self, Seat};
 use crate::plan::programs::Programs;
@@ -169,7 +169,7 @@ fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Rec
 
 fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
     let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
-    let notes = doubt::of_process(record).iter().map(ToString::to_string).collect();
+    let notes = doubts::of_process(record).iter().map(ToString::to_string).collect();
     console::print(|out| match format {
         TextOrJson::Text => render::stat::text(record, verdict, out),
         TextOrJson::Json => {

@@ -8,7 +8,8 @@ use stats::{Estimate, Interval};
 use super::hand_over::{Range, joined};
 use super::sessions::{self, Earlier};
 use crate::figures::conditions::Conditions;
-use crate::figures::doubt::{self, Doubt, Stated};
+use crate::figures::doubt::{Doubt, Stated};
+use crate::figures::doubts;
 use crate::figures::grade::{Grade, Graded};
 use crate::figures::known::{self, Beside};
 use crate::figures::memory::comparable;
@@ -122,8 +123,8 @@ impl Answer {
         }
         let rows = sessions::rows(&answers);
         let all = answers.into_iter().flat_map(|answer| answer.doubts);
-        let of_records = doubt::of_all(figures.records, std::iter::empty(), Vec::new());
-        let doubts = doubt::merged(of_records.into_iter().chain(all));
+        let of_records = doubts::of_all(figures.records, std::iter::empty(), Vec::new());
+        let doubts = doubts::merged(of_records.into_iter().chain(all));
         let whole = Answer::of_session(figures)?;
         Some(Answer { doubts, sessions, matters: matters(figures, &rows), rows, ..whole })
     }
@@ -140,7 +141,7 @@ impl Answer {
         let alone = rows.iter().filter(|row| row.is_alone);
         about.extend(alone.map(|row| Doubt::NoKernelShare(row.name.clone())));
         let of = of.into_iter().flat_map(|figure| [Some(figure), figures.versus(figure)]);
-        let doubts = doubt::of_all(figures.records, doubt::named(of.flatten()), about);
+        let doubts = doubts::of_all(figures.records, doubts::named(of.flatten()), about);
         let matters = matters(figures, &rows);
         let machine = provenance::machine(figures.records);
         let beside = known::outside(figures);

@@ -4,7 +4,8 @@ use facts::Record;
 use serde::Serialize;
 
 use crate::figures::conditions::Conditions;
-use crate::figures::doubt::{self, Stated};
+use crate::figures::doubt::Stated;
+use crate::figures::doubts;
 use crate::figures::duel::{self, Row, verdict};
 use crate::figures::{Figures, provenance};
 
@@ -51,5 +52,5 @@ fn doubts(records: &[Record], rows: &[Row]) -> Vec<Stated> {
     let figures = Figures::of(records);
     let conditions = Conditions::of(&figures).doubts(&figures);
     let of_rows = rows.iter().map(|row| (row.name.clone(), &row.doubts[..]));
-    doubt::of_all(records, of_rows, conditions)
+    doubts::of_all(records, of_rows, conditions)
 }

@@ -1,0 +1,163 @@
+//! How far the times of each case follow the speed of the machine: its slope, and the cap above which none does.
+
+use std::collections::BTreeMap;
+
+use super::{Case, Process, Round};
+
+/// Share of the residuals that is left out at each end of a fit: slices with a pause of their own.
+const TRIM: f64 = 0.05;
+
+/// Caps that are tried.
+const CAPS: [f64; 14] =
+    [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0];
+
+/// Mean slope and standard deviation of slopes, over the cases of the committed records.
+const SLOPES: (f64, f64) = (0.9, 0.3);
+
+/// Fewest degrees of freedom of a fit: the trimmed rest of fewer is next to nothing.
+const FEWEST: f64 = 8.0;
+
+/// Largest leverage of a round that its influence is corrected for.
+const PULL: f64 = 0.9;
+
+/// Steepest slope: no program depends on a CPU's units twice as much as the probe.
+const STEEPEST: f64 = 2.0;
+
+/// A slope with what is known of its error.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Slope {
+    pub(super) value: f64,
+    pub(super) error: f64,
+    /// Its influence by round: what the slope owes to each.
+    pub(super) by_round: BTreeMap<Round, f64>,
+}
+
+/// The cap that leaves the least of the times of programs with so many CPUs unexplained.
+pub(super) fn cap(processes: &[Process<'_>], cpus: usize) -> f64 {
+    let own: Vec<&Process<'_>> = processes.iter().filter(|process| process.cpus == cpus).collect();
+    let all: Vec<f64> = own.iter().flat_map(|p| &p.looks).map(|look| look.x).collect();
+    let highest = stats::quantile(&all, 0.99).unwrap_or(0.0);
+    let mut cases: BTreeMap<Case<'_>, Vec<&Process<'_>>> = BTreeMap::new();
+    for process in own {
+        cases.entry(process.case).or_default().push(process);
+    }
+    let unexplained = |cap: &f64| -> f64 {
+        let fits = cases.values().filter_map(|own| Fit::of(own, *cap));
+        fits.map(|fit| fit.n * (fit.rest / fit.n).max(1e-12).ln()).sum()
+    };
+    let tried = CAPS.iter().filter(|cap| **cap <= highest.max(CAPS[0]));
+    let tried = tried.map(|cap| (unexplained(cap), *cap));
+    tried.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(CAPS[0], |(_, cap)| cap)
+}
+
+/// Least squares of one case, inside its processes, without the farthest residuals.
+struct Fit {
+    slope: f64,
+    variance: f64,
+    /// Sum of the squared residuals, and their number.
+    rest: f64,
+    n: f64,
+    by_round: BTreeMap<Round, f64>,
+}
+
+impl Fit {
+    /// `None` if the speed did not change.
+    fn of(own: &[&Process<'_>], cap: f64) -> Option<Self> {
+        let mut points: Vec<(f64, f64, Round)> = Vec::new();
+        for process in own {
+            let xs: Vec<f64> = process.looks.iter().map(|look| look.x.min(cap)).collect();
+            let n = xs.len() as f64;
+            let mean_x = xs.iter().sum::<f64>() / n;
+            let mean_y = process.looks.iter().map(|look| look.y).sum::<f64>() / n;
+            let centred = xs.iter().zip(&process.looks);
+            points.extend(centred.map(|(x, look)| (x - mean_x, look.y - mean_y, process.round)));
+        }
+        let (mut slope, mut squares) = (0.0, 0.0);
+        let mut kept = points.clone();
+        for _ in 0..4 {
+            squares = kept.iter().map(|(x, ..)| x * x).sum();
+            if squares < 1e-9 {
+                return None;
+            }
+            slope = kept.iter().map(|(x, y, _)| x * y).sum::<f64>() / squares;
+            let rests: Vec<f64> = points.iter().map(|(x, y, _)| y - slope * x).collect();
+            let [low, high] = [TRIM, 1.0 - TRIM].map(|p| stats::quantile(&rests, p));
+            let (low, high) = (low?, high?);
+            let inside = |(_, rest): &(&(f64, f64, Round), &f64)| (low..=high).contains(*rest);
+            kept = points.iter().zip(&rests).filter(inside).map(|(point, _)| *point).collect();
+        }
+        let n = kept.len() as f64;
+        let rest: f64 = kept.iter().map(|(x, y, _)| (y - slope * x).powi(2)).sum();
+        let mut rounds: BTreeMap<Round, [f64; 2]> = BTreeMap::new();
+        for (x, y, round) in &kept {
+            let [share, leverage] = rounds.entry(*round).or_default();
+            *share += x * (y - slope * x) / squares;
+            *leverage += x * x / squares;
+        }
+        // What the slope would be without the round: one that pulls hard hides its own error.
+        let jackknife = |[share, leverage]: [f64; 2]| share / (1.0 - leverage.min(PULL));
+        let by_round: BTreeMap<Round, f64> =
+            rounds.into_iter().map(|(round, parts)| (round, jackknife(parts))).collect();
+        let freedom = n - own.len() as f64 - 1.0;
+        if freedom < FEWEST {
+            return None;
+        }
+        // Slices of a round may err together.
+        let together: f64 = by_round.values().map(|share| share * share).sum();
+        let variance = (rest / freedom / squares).max(together);
+        Some(Fit { slope, variance, rest, n, by_round })
+    }
+}
+
+/// Slopes of all cases: each drawn towards their mean as far as it is unsure.
+pub(super) fn slopes<'a>(
+    processes: &[Process<'a>],
+    caps: &BTreeMap<usize, f64>,
+) -> BTreeMap<Case<'a>, Slope> {
+    let (prior, spread) = SLOPES;
+    let mut cases: BTreeMap<Case<'a>, Vec<&Process<'a>>> = BTreeMap::new();
+    for process in processes {
+        cases.entry(process.case).or_default().push(process);
+    }
+    let fits: BTreeMap<Case<'a>, Option<Fit>> = cases
+        .iter()
+        .map(|(case, own)| {
+            let is_corrected = own[0].cpus > 0;
+            (*case, Fit::of(own, caps[&own[0].cpus]).filter(|_| is_corrected))
+        })
+        .collect();
+    // The mean of all cases, and what it owes to each round.
+    let weight = |fit: &Fit| 1.0 / (fit.variance + spread * spread);
+    let own = || fits.values().flatten();
+    let weights = own().map(weight).sum::<f64>() + 1.0 / (spread * spread);
+    let sum = own().map(|fit| weight(fit) * fit.slope).sum::<f64>() + prior / (spread * spread);
+    let mean = sum / weights;
+    let mut mean_by_round: BTreeMap<Round, f64> = BTreeMap::new();
+    for fit in own() {
+        for (round, share) in &fit.by_round {
+            *mean_by_round.entry(*round).or_default() += weight(fit) / weights * share;
+        }
+    }
+    let slope = |case: Case<'a>, fit: Option<Fit>| {
+        if cases[&case][0].cpus == 0 {
+            return Slope::default();
+        }
+        let Some(fit) = fit else {
+            let error = (spread * spread + 1.0 / weights).sqrt();
+            return Slope { value: mean, error, by_round: mean_by_round.clone() };
+        };
+        let drawn = fit.variance / (fit.variance + spread * spread);
+        let value = drawn * mean + (1.0 - drawn) * fit.slope;
+        // The variance of a drawn value is (1 - drawn) times that of the fit, and that of the mean.
+        let own = (1.0 - drawn).sqrt();
+        let share = |(round, share): (&Round, &f64)| {
+            (*round, own * share + drawn * mean_by_round.get(round).unwrap_or(&0.0))
+        };
+        Slope {
+            value: value.clamp(0.0, STEEPEST),
+            error: ((1.0 - drawn) * fit.variance + drawn * drawn / weights).sqrt(),
+            by_round: fit.by_round.iter().map(share).collect(),
+        }
+    };
+    fits.into_iter().map(|(case, fit)| (case, slope(case, fit))).collect()
+}
