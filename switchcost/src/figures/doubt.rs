@@ -75,6 +75,13 @@ pub enum Doubt {
 /// CPUs on which figures of several chains were validated: docs/findings/cores.md.
 pub(super) const VALIDATED: usize = 2;
 
+impl Grade {
+    /// Grade that follows from doubts.
+    pub fn of<'a>(doubts: impl IntoIterator<Item = &'a Doubt>) -> Self {
+        doubts.into_iter().map(Doubt::grade).max().unwrap_or_default()
+    }
+}
+
 impl Doubt {
     /// Worth of a figure that has it.
     pub fn grade(&self) -> Grade {

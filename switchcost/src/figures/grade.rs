@@ -6,8 +6,6 @@ use std::ops::Deref;
 use serde::Serialize;
 use stats::Estimate;
 
-use super::doubt::Doubt;
-
 /// Worth of a figure; the greater one is the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -22,11 +20,6 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// Grade that follows from doubts.
-    pub fn of<'a>(doubts: impl IntoIterator<Item = &'a Doubt>) -> Self {
-        doubts.into_iter().map(Doubt::grade).max().unwrap_or_default()
-    }
-
     /// Some text of a figure, marked if it is not sure.
     pub fn mark(self, text: &str) -> String {
         format!("{self}{text}")

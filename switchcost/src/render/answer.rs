@@ -9,8 +9,7 @@ use super::markdown::escaped;
 use super::{ABSENT, Grid, plainly, plural};
 use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
-use crate::views::answer::{Answer, AnswerRow};
-use crate::views::sessions::Earlier;
+use crate::views::answer::{Answer, AnswerRow, Earlier};
 
 /// Most columns of the answer.
 const WIDEST: usize = 80;

@@ -16,8 +16,8 @@ use crate::measure::store;
 use crate::render;
 use crate::render::layout::width;
 use crate::system::console;
-use crate::views::answer::Answer;
-use crate::views::sessions::{self, Earlier};
+use crate::views::answer::{Answer, Earlier};
+use crate::views::sessions;
 use crate::views::tables::{Curve, Tables};
 
 /// Output format.

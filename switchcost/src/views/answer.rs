@@ -6,7 +6,6 @@ use serde::Serialize;
 use stats::{Estimate, Interval};
 
 use super::hand_over::{Range, joined};
-use super::sessions::{self, Earlier};
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::{Doubt, Stated};
 use crate::figures::doubts;
@@ -37,6 +36,15 @@ pub struct Answer {
     pub(crate) matters: Vec<String>,
     /// What the machine did meanwhile.
     pub(crate) conditions: Conditions,
+}
+
+/// Earlier answers of a machine.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Earlier {
+    /// Sessions.
+    pub(crate) sessions: usize,
+    /// For each row of the answer the least and the greatest ratio; `None` if no session has it.
+    pub(crate) ratios: Vec<Option<[f64; 2]>>,
 }
 
 /// A thread's figure and a task's.
@@ -106,31 +114,8 @@ impl Answer {
         self.doubts.iter().any(|stated| stated.doubt.voids())
     }
 
-    /// The answer of some figures; `None` if their plan gives none, or its rows were not measured. Of several
-    /// sessions each is a sample.
-    pub fn of(figures: &Figures<'_>) -> Option<Answer> {
-        let sessions = sessions::of(figures.records);
-        if sessions.len() < 2 {
-            return Answer::of_session(figures);
-        }
-        let answers: Vec<Answer> = sessions
-            .into_iter()
-            .filter_map(|records| Answer::of_session(&Figures::of(records)))
-            .collect();
-        let sessions = answers.len();
-        if sessions < 2 {
-            return answers.into_iter().next();
-        }
-        let rows = sessions::rows(&answers);
-        let all = answers.into_iter().flat_map(|answer| answer.doubts);
-        let of_records = doubts::of_all(figures.records, std::iter::empty(), Vec::new());
-        let doubts = doubts::merged(of_records.into_iter().chain(all));
-        let whole = Answer::of_session(figures)?;
-        Some(Answer { doubts, sessions, matters: matters(figures, &rows), rows, ..whole })
-    }
-
     /// The answer of one session, or of several as if they were one.
-    fn of_session(figures: &Figures<'_>) -> Option<Answer> {
+    pub(super) fn of_session(figures: &Figures<'_>) -> Option<Answer> {
         let rows = figures.iter().filter_map(|figure| Some((figure, row(figures, figure)?)));
         let (of, rows): (Vec<&Figure<'_>>, Vec<AnswerRow>) = rows.unzip();
         if rows.is_empty() {
@@ -159,7 +144,7 @@ impl Answer {
 }
 
 /// When figures matter, a sentence each.
-fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
+pub(super) fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let mut matters = Vec::new();
     matters.extend(switches(rows));
     matters.extend(waiting(rows));

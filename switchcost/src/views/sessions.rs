@@ -2,22 +2,12 @@
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
 use facts::{Record, Run};
-use serde::Serialize;
 use stats::{Estimate, MIN_ROUNDS};
 
-use super::answer::{Answer, AnswerRow, Cost};
-use crate::figures::CONFIDENCE;
+use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};
+use crate::figures::doubts;
 use crate::figures::grade::{Grade, Graded};
-use crate::figures::provenance;
-
-/// Earlier answers of a machine.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Earlier {
-    /// Sessions.
-    pub(crate) sessions: usize,
-    /// For each row of the answer the least and the greatest ratio; `None` if no session has it.
-    pub(crate) ratios: Vec<Option<[f64; 2]>>,
-}
+use crate::figures::{CONFIDENCE, Figures, provenance};
 
 impl Earlier {
     /// Ratios of earlier answers for each row of this one; `None` without any.
@@ -28,6 +18,31 @@ impl Earlier {
         });
         let sessions = earlier.iter().map(|answer| answer.sessions).sum();
         (sessions > 0).then(|| Earlier { sessions, ratios: ratios.collect() })
+    }
+}
+
+impl Answer {
+    /// The answer of some figures; `None` if their plan gives none, or its rows were not measured. Of several
+    /// sessions each is a sample.
+    pub fn of(figures: &Figures<'_>) -> Option<Answer> {
+        let sessions = of(figures.records);
+        if sessions.len() < 2 {
+            return Answer::of_session(figures);
+        }
+        let answers: Vec<Answer> = sessions
+            .into_iter()
+            .filter_map(|records| Answer::of_session(&Figures::of(records)))
+            .collect();
+        let sessions = answers.len();
+        if sessions < 2 {
+            return answers.into_iter().next();
+        }
+        let rows = rows(&answers);
+        let all = answers.into_iter().flat_map(|answer| answer.doubts);
+        let of_records = doubts::of_all(figures.records, std::iter::empty(), Vec::new());
+        let doubts = doubts::merged(of_records.into_iter().chain(all));
+        let whole = Answer::of_session(figures)?;
+        Some(Answer { doubts, sessions, matters: matters(figures, &rows), rows, ..whole })
     }
 }
 
@@ -54,7 +69,7 @@ pub(crate) fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
 }
 
 /// Rows of several sessions' answers, each session a sample: those that more than half of them have.
-pub(super) fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
+fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
     let names = answers.iter().max_by_key(|answer| answer.rows.len());
     let rows = names.into_iter().flat_map(|answer| &answer.rows).filter_map(|row| {
         let all: Vec<&AnswerRow> = answers.iter().filter_map(|answer| same(row, answer)).collect();
