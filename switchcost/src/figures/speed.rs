@@ -52,7 +52,7 @@ pub struct Corrected {
     pub is_short: bool,
 }
 
-/// A process with its corrected times; none if it took no turns.
+/// A process with its corrected times; none if it took no turns, or none of its slices counts.
 #[derive(Clone, Debug)]
 pub struct Timed<'a> {
     /// The process.
@@ -62,11 +62,13 @@ pub struct Timed<'a> {
 }
 
 impl Timed<'_> {
-    /// Iteration in ns at the quiet speed; of a process that took no turns the mean of its samples.
+    /// Iteration in ns at the quiet speed; of a process that took no turns the mean of its samples. `None` if none
+    /// of its slices counts.
     pub fn iteration(&self) -> Option<f64> {
         match &self.corrected {
             Some(corrected) => Some(corrected.log.exp()),
-            None => Some(self.record.samples.as_ref()?.mean),
+            None if self.record.slices.is_empty() => Some(self.record.samples.as_ref()?.mean),
+            None => None,
         }
     }
 

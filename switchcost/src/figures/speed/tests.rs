@@ -27,10 +27,16 @@ fn slices_whose_time_others_had_do_not_count() {
     assert_eq!(corrected.turns.keys().collect::<Vec<_>>(), [&0]);
     assert!(corrected.is_short);
     assert!((timed[0].iteration().unwrap() - 100.0).abs() < 1e-6);
-    // A process that has no other keeps them, and is marked.
-    let records = [of(vec![stolen])];
-    let corrected = correct(&records).timed.remove(0).corrected.unwrap();
-    assert!(corrected.is_short && corrected.turns.len() == 1);
+    // A round without a slice that counts has no time.
+    let quiet = of(vec![slice(1000, 800, 800)]);
+    let records = [quiet.clone(), of(vec![stolen.clone()]), quiet.clone()];
+    let times: Vec<Option<f64>> = correct(&records).timed.iter().map(Timed::iteration).collect();
+    assert_eq!(times.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+    // If most rounds have none, all slices count and are marked.
+    let records = [of(vec![stolen.clone()]), of(vec![stolen]), quiet];
+    for (timed, is_short) in correct(&records).timed.iter().zip([true, true, false]) {
+        assert_eq!(timed.corrected.as_ref().unwrap().is_short, is_short);
+    }
 }
 
 #[test]
