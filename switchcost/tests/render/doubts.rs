@@ -133,7 +133,8 @@ fn a_new_answer_names_earlier_ones_of_its_folder() {
     house.set_plan(&plan.replacen("iters = 4", answers, 1));
     for (out, is_named) in [("a.jsonl", false), ("b.jsonl", true)] {
         let text = house.run(&format!("--out {out}")).finish().expect(0).stdout;
-        let earlier = "Earlier answers here, row by row: 1.0x (1 session).";
-        assert_eq!(text.contains(earlier), is_named, "{text}");
+        // What the probes saw moves the ratio of two constant times.
+        let is_there = text.contains("Earlier answers here") && text.contains("(1 session)");
+        assert_eq!(is_there, is_named, "{text}");
     }
 }

@@ -36,8 +36,9 @@ fn slices_whose_time_was_stolen_do_not_count() {
     let Speed { timed, slices, .. } = speed::correct(&records);
     assert!(slices.stolen >= records.len(), "{slices:?}");
     for timed in timed {
-        let turns = &timed.corrected.unwrap().turns;
-        // A busy machine may have taken all five: then all count.
+        // A busy machine may have taken all five: then all count, or none.
+        let Some(corrected) = timed.corrected else { continue };
+        let turns = &corrected.turns;
         assert!(!turns.contains_key(&3) || turns.len() == 5, "{turns:?}");
     }
 }
