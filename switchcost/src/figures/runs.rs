@@ -268,9 +268,7 @@ pub struct Iterations {
 
 /// One case divided by another in the rounds that both have.
 pub(super) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estimate> {
-    let both = a.iter().filter_map(|(round, &a)| Some((a, *b.get(round)?)));
-    let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
-    Estimate::ratio(&a, &b, CONFIDENCE)
+    ratio_of(&joined(a, b, |a, b| a / b).into_values().collect::<Vec<_>>())
 }
 
 /// Estimate of ratios, one of each round.

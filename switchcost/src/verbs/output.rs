@@ -3,13 +3,13 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::Context;
 use clap::ValueEnum;
 use facts::Record;
 use serde::Serialize;
 
+use super::args::newest_first;
 use crate::figures::doubt::Stated;
 use crate::figures::{Figure, Figures};
 use crate::measure::store;
@@ -98,26 +98,16 @@ fn print_with(
 /// Most files that are looked at for earlier answers, and the length of each in bytes.
 const EARLIER: (usize, u64) = (12, 16 << 20);
 
-/// Answers of the newest other files in the folder of a file that are of the same machine. What cannot be read is no
+/// Answers of the newest other results in the folder of a file that are of the same machine. What cannot be read is no
 /// answer.
 fn earlier(records: &[Record], file: &Path, is_void: bool) -> Vec<Answer> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
-    let own = fs::canonicalize(file).ok();
-    let mut files: Vec<(SystemTime, PathBuf)> = entries
-        .filter_map(|entry| {
-            let (path, facts) = (entry.path(), entry.metadata().ok()?);
-            let is_other = fs::canonicalize(&path).ok() != own;
-            let is_wanted = facts.is_file()
-                && facts.len() <= EARLIER.1
-                && path.extension().is_some_and(|extension| extension == "jsonl");
-            (is_wanted && is_other).then_some((facts.modified().ok()?, path))
-        })
-        .collect();
-    files.sort_unstable();
-    let answers = files.iter().rev().take(EARLIER.0).filter_map(|(_, path)| {
+    let mut files = newest_first(folder.unwrap_or(Path::new(".")));
+    let is_short = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| facts.len() <= EARLIER.1);
+    files.retain(is_short);
+    let answers = files.iter().take(EARLIER.0).filter_map(|path| {
         let earlier = store::read(path).ok()?.records;
-        // Without what is of the own session, such as a copy.
+        // Without the own session.
         let both = sessions::joined(&[records, &earlier])?;
         let answer = Answer::of(&Figures::of(both.get(records.len()..)?))?;
         Some(answer).filter(|answer| is_void || !answer.is_void())

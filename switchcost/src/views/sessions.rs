@@ -2,7 +2,7 @@
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
 use facts::{Record, Run};
-use stats::{Estimate, MIN_ROUNDS};
+use stats::Estimate;
 
 use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};
 use crate::figures::doubts;
@@ -105,7 +105,6 @@ fn same<'a>(row: &AnswerRow, answer: &'a Answer) -> Option<&'a AnswerRow> {
 fn over(all: &[&AnswerRow], figure: impl Fn(&AnswerRow) -> f64) -> Option<Estimate> {
     let values: Vec<f64> = all.iter().map(|row| figure(row)).collect();
     let interval = Estimate::geometric_mean(&values, CONFIDENCE)?.interval;
-    let interval = interval.filter(|_| values.len() >= MIN_ROUNDS);
     Some(Estimate { value: stats::median(&values)?, n: values.len(), interval })
 }
 

@@ -131,7 +131,7 @@ fn a_new_answer_names_earlier_ones_of_its_folder() {
     let plan = house.plan();
     let answers = "iters = 4\nversus = 'row async-brigade'\nanswer = 'switch'";
     house.set_plan(&plan.replacen("iters = 4", answers, 1));
-    for (out, is_named) in [("a.jsonl", false), ("b.jsonl", true)] {
+    for (out, is_named) in [("switchcost-a.jsonl", false), ("switchcost-b.jsonl", true)] {
         let text = house.run(&format!("--out {out}")).finish().expect(0).stdout;
         // What the probes saw moves the ratio of two constant times.
         let is_there = text.contains("Earlier answers here") && text.contains("(1 session)");
