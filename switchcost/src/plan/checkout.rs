@@ -75,7 +75,11 @@ impl Checkout {
 
     /// Cargo, started in this folder.
     pub(crate) fn cargo(&self) -> Command {
-        tools::command(find_cargo().unwrap_or_else(|| "cargo".into()), &self.folder)
+        let mut command =
+            tools::command(find_cargo().unwrap_or_else(|| "cargo".into()), &self.folder);
+        // With a target named, executables go into another folder, and old ones would be measured.
+        command.env_remove("CARGO_BUILD_TARGET");
+        command
     }
 
     /// Has cargo build these crates if they are missing or out of date; its messages go to standard

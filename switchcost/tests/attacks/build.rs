@@ -28,12 +28,13 @@ fn built(folder: &Path) -> Run {
 }
 
 #[test]
-fn cargo_starts_in_the_checkout() {
+fn cargo_starts_in_the_checkout_and_builds_for_this_machine() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let cargo =
-        script(&folder.path().join("fake-cargo"), &format!("pwd -P >> '{}'", log.display()));
-    built(folder.path()).env("CARGO", cargo.to_str()).finish();
+    let text = format!("echo \"$(pwd -P)$CARGO_BUILD_TARGET\" >> '{}'", log.display());
+    let cargo = script(&folder.path().join("fake-cargo"), &text);
+    let run = built(folder.path()).env("CARGO", cargo.to_str());
+    run.env("CARGO_BUILD_TARGET", Some("elsewhere")).finish();
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let checkout = checkout.canonicalize().unwrap();
     assert_eq!(fs::read_to_string(&log).unwrap(), format!("{}\n", checkout.display()));
