@@ -6,33 +6,55 @@ source "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
 
 usage() {
     cat <<HELP
-Measure this checkout against another revision, as a step of a workflow
+Measure a checkout against another revision, as a step of a workflow
 
-Usage: $me BASE [FLAGS...]
+Usage: $me [--crate NAME=FOLDER] BASE [FLAGS...]
 
-BASE is a revision of this repository; FLAGS are those of 'switchcost duel'.
+BASE is a revision of this repository; FLAGS are those of 'switchcost duel'. With --crate, what changed is a
+dependency of these programs, such as tokio: FOLDER has its sources, and BASE is a revision of their repository.
 
 The verdicts go to standard output, and to the file that GITHUB_STEP_SUMMARY names. The file that GITHUB_OUTPUT
-names gets 'verdict' (pass, regression or inconclusive) and 'records', a file.
+names gets 'verdict' (pass, regression or inconclusive) and 'records', a file in the repository's folder.
 
 Exit status: 0 for pass and inconclusive, 1 for a regression or a failure, 2 for bad usage
 HELP
 }
 
+crate=''
+if [[ ${1:-} == --crate ]]; then
+    [[ ${2:-} == ?*=?* ]] || usage_error "--crate takes NAME=FOLDER"
+    crate=${2%%=*} folder=${2#*=}
+    shift 2
+fi
 case ${1:-} in
 -h | --help) usage && exit ;;
 '' | -*) usage_error "name the revision to measure against" ;;
 esac
 base=$1
 shift
-cd "$root"
 
-cargo build --release --locked --quiet --package switchcost
+repository=$root
+[[ -z $crate ]] || repository=$(git -C "$folder" rev-parse --show-toplevel) || fail "'$folder' is in no git repository"
+commit=$(git -C "$repository" rev-parse --verify --quiet --end-of-options "$base^{commit}") ||
+    fail "$repository has no revision '$base': check it out with fetch-depth: 0, or name the crate of another repository"
+sides=("git:$base" .)
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+old=''
+trap 'rm -rf -- "$scratch"; [[ -z $old ]] || git -C "$repository" worktree remove --force "$old"' EXIT
+if [[ $crate ]]; then
+    folder=$(cd -- "$folder" && pwd -P)
+    # At the same path each time: what is built of it is kept under its path.
+    old=$(git -C "$repository" rev-parse --absolute-git-dir)/switchcost-base
+    git -C "$repository" worktree remove --force "$old" 2>/dev/null || true
+    git -C "$repository" worktree add --quiet --force --force --detach "$old" "$commit"
+    sides=("$crate@path:$old${folder#"$repository"}" "$crate@path:$folder")
+fi
+
+(cd "$root" && cargo build --release --locked --quiet --package switchcost)
+cd "$repository"
 records=duel-$(date -u +%Y-%m-%dT%H-%M-%SZ).jsonl
 status=0
-target/release/switchcost duel "git:$base" . --out "$records" "$@" >"$scratch/verdicts" || status=$?
+"$root/target/release/switchcost" duel "${sides[@]}" --out "$records" "$@" >"$scratch/verdicts" || status=$?
 cat "$scratch/verdicts"
 case $status in
 0) verdict=pass ;;
@@ -44,5 +66,5 @@ esac
 [[ -z ${GITHUB_STEP_SUMMARY:-} ]] ||
     { echo '```' && cat "$scratch/verdicts" && echo '```'; } >>"$GITHUB_STEP_SUMMARY"
 [[ -z ${GITHUB_OUTPUT:-} ]] ||
-    printf '%s\n' "verdict=$verdict" "records=$root/$records" >>"$GITHUB_OUTPUT"
+    printf '%s\n' "verdict=$verdict" "records=$repository/$records" >>"$GITHUB_OUTPUT"
 exit "$status"

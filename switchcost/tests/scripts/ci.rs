@@ -1,51 +1,127 @@
-//! `scripts/ci-duel.sh`, with a runner that ends as it is told.
+//! The step of `action.yml`, which is `scripts/ci-duel.sh`, with a runner that ends as it is told.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use super::{can_run, executable, path_of, script};
-use crate::support::process::Run;
+use crate::support::process::{Outcome, Run};
+
+/// The shell text that the action runs.
+fn step() -> String {
+    let action = fs::read_to_string(path_of("../action.yml")).unwrap();
+    action.split_once("run: |\n").unwrap().1.to_owned()
+}
+
+/// An action's folder, the runner of which prints its arguments and ends with `$STATUS`.
+fn action(folder: &Path) {
+    for name in ["scripts/lib", "target/release", "bin"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    for name in ["ci-duel.sh", "lib/common.sh"] {
+        fs::copy(path_of(name), folder.join("scripts").join(name)).unwrap();
+    }
+    executable(&folder.join("bin/cargo"), "#!/bin/sh\n");
+    // Of a crate, the sources of both sides too.
+    let duel = "#!/bin/sh\necho \"verdicts of $*\"\n\
+                for side in \"$2\" \"$3\"; do test ! -d \"${side#*:}\" || cat \"${side#*:}/lib.rs\"; done\n\
+                exit $STATUS\n";
+    executable(&folder.join("target/release/switchcost"), duel);
+}
+
+fn git(folder: &Path, words: &str) {
+    let mut git = Command::new("git");
+    git.current_dir(folder).args(["-c", "user.name=x", "-c", "user.email=x"]);
+    let output = git.args(words.split(' ')).output().unwrap();
+    assert!(output.status.success(), "git {words}: {output:?}");
+}
+
+/// A repository with these texts of `FOLDER/lib.rs`, one a commit.
+fn repository(folder: &Path, texts: [&str; 2]) {
+    fs::create_dir_all(folder.join("its crate")).unwrap();
+    git(folder, "init --quiet");
+    for text in texts {
+        fs::write(folder.join("its crate/lib.rs"), text).unwrap();
+        git(folder, "add its*");
+        git(folder, "commit --quiet --message=x");
+    }
+}
+
+/// The step, as GitHub starts it in a workspace; its summary and outputs.
+fn run(action: &Path, workspace: &Path, crate_name: &str, status: i32) -> (Outcome, [String; 2]) {
+    let outputs = ["summary", "outputs"].map(|name| action.join(name));
+    outputs.iter().for_each(|output| fs::write(output, "").unwrap());
+    let path = format!("{}:{}", action.join("bin").display(), std::env::var("PATH").unwrap());
+    let mut step =
+        Run::of("bash").arg("-eo").arg("pipefail").arg("-c").arg(step()).folder(workspace);
+    for (name, value) in [
+        ("GITHUB_ACTION_PATH", action.to_str().unwrap()),
+        ("GITHUB_STEP_SUMMARY", outputs[0].to_str().unwrap()),
+        ("GITHUB_OUTPUT", outputs[1].to_str().unwrap()),
+        ("PATH", &path),
+        ("STATUS", &status.to_string()),
+        ("CRATE", crate_name),
+        ("FOLDER", "its crate"),
+        ("BASE", "HEAD~1"),
+        ("PLAN", "why"),
+        ("FILTER", "one CPU"),
+        ("FLAGS", "--budget 9s"),
+    ] {
+        step = step.env(name, Some(value));
+    }
+    (step.finish(), outputs.each_ref().map(|output| fs::read_to_string(output).unwrap()))
+}
 
 #[test]
 fn a_step_of_a_workflow_ends_as_its_duel() {
-    if !can_run(&["bash", "env", "mktemp", "date"]) {
+    if !can_run(&["bash", "env", "mktemp", "date", "git"]) {
         return;
     }
-    for flags in ["", "--budget 9s"] {
-        script("ci-duel.sh", flags).finish().expect_refusal(2, &["revision", "--help"]);
+    for flags in ["", "--budget 9s", "--crate tokio HEAD"] {
+        script("ci-duel.sh", flags).finish().expect_refusal(2, &["--help"]);
     }
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    for name in ["scripts/lib", "target/release", "bin"] {
-        fs::create_dir_all(path(name)).unwrap();
-    }
-    for name in ["ci-duel.sh", "lib/common.sh"] {
-        fs::copy(path_of(name), path("scripts").join(name)).unwrap();
-    }
-    executable(&path("bin/cargo"), "#!/bin/sh\n");
-    let duel = "#!/bin/sh\necho \"verdicts of $*\"; exit $STATUS\n";
-    executable(&path("target/release/switchcost"), duel);
-    let outputs = ["summary", "outputs"].map(path);
+    let folder = folder.path();
+    action(folder);
+    repository(folder, ["old", "new"]);
     for (status, code, verdict) in [
         (0, 0, Some("pass")),
         (1, 1, Some("regression")),
         (2, 2, None),
         (3, 0, Some("inconclusive")),
     ] {
-        outputs.iter().for_each(|output| fs::write(output, "").unwrap());
-        let preparation = format!(
-            r#"PATH="{}:$PATH" STATUS={status} GITHUB_STEP_SUMMARY="{}" GITHUB_OUTPUT="{}" exec "$0" "$@""#,
-            path("bin").display(),
-            outputs[0].display(),
-            outputs[1].display()
-        );
-        let run = Run::within(&preparation, &path("scripts/ci-duel.sh")).flags("abc --budget 9s");
-        let run = run.finish().expect(code);
-        assert!(run.stdout.starts_with("verdicts of duel git:abc . --out duel-"), "{run}");
-        assert!(run.stdout.contains(".jsonl --budget 9s"), "{run}");
+        let (run, [summary, told]) = run(folder, folder, "", status);
+        let run = run.expect(code);
+        assert!(run.stdout.starts_with("verdicts of duel git:HEAD~1 . --out duel-"), "{run}");
+        assert!(run.stdout.contains(".jsonl --plan why --filter one CPU --budget 9s"), "{run}");
         assert_eq!(run.stdout.contains("::warning::"), status == 3, "{run}");
-        let [summary, told] = outputs.each_ref().map(|output| fs::read_to_string(output).unwrap());
         assert_eq!(summary.contains("verdicts of"), verdict.is_some(), "{summary}");
         let expected = verdict.map_or(String::new(), |verdict| format!("verdict={verdict}\n"));
         assert!(told.starts_with(&expected) && told.contains("records=") == verdict.is_some());
     }
+}
+
+#[test]
+fn a_crate_is_measured_in_its_own_repository() {
+    if !can_run(&["bash", "env", "mktemp", "date", "git"]) {
+        return;
+    }
+    let [ours, theirs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    action(ours.path());
+    git(ours.path(), "init --quiet");
+    repository(theirs.path(), ["of the base\n", "of the change\n"]);
+    // Twice, since the first one must leave nothing.
+    for _ in 0..2 {
+        let (run, [_, told]) = run(ours.path(), theirs.path(), "tokio", 0);
+        let run = run.expect(0);
+        assert!(run.stdout.ends_with("\nof the base\nof the change\n"), "{run}");
+        let here = theirs.path().canonicalize().unwrap();
+        let new = format!(" tokio@path:{} --out ", here.join("its crate").display());
+        assert!(run.stdout.contains(&new), "{run}");
+        assert!(told.contains(&format!("records={}/duel-", here.display())), "{told}");
+        let status = Command::new("git").args(["worktree", "list"]).current_dir(&here).output();
+        assert_eq!(status.unwrap().stdout.split(|&byte| byte == b'\n').count(), 2, "{run}");
+    }
+    let (run, _) = run(ours.path(), theirs.path(), "", 0);
+    run.expect_refusal(1, &["no revision 'HEAD~1'", "fetch-depth: 0", "name the crate"]);
 }
