@@ -10,8 +10,7 @@ Pack all programs for a machine that has neither Rust nor these sources
 
 Builds them with everything linked in, the C library too, and writes
 switchcost-VERSION-ARCH.tar.gz, and its checksum: copy it, unpack it, run ./switchcost in it. It
-needs a Linux kernel of its architecture and nothing else. Man pages and completions are in share:
-cp -r switchcost-*/share /usr/local.
+needs a Linux kernel of its architecture and nothing else. Its README.md says what is in it.
 
 Usage: $me [OPTIONS]
 
@@ -112,7 +111,7 @@ build() {
 
 # The programs in Go are static as they are. Where nothing can build them, the archive is without.
 build_go() {
-    local go source
+    local source
     go=$(command -v "${GO:-go}" || command -v /usr/local/go/bin/go) || {
         say "no Go toolchain: the archive is without the programs in Go"
         return
@@ -130,13 +129,12 @@ build_go() {
 pack() {
     local folder=$work/$name date
     mkdir -- "$folder"
-    cp -- "${built[@]}" "$root"/{README.md,CHANGELOG.md,LICENSE} "$folder"
+    cp -- "${built[@]}" "$root"/{CHANGELOG.md,LICENSE} "$folder"
+    cp -- "$root/scripts/lib/archive-readme.md" "$folder/README.md"
     cp -r -- "$root/docs" "$folder"
+    unlink_what_is_missing "$folder"
     add_pages "$folder"
-    # What is linked in, and on which terms.
-    cargo tree --manifest-path "$root/Cargo.toml" --workspace --locked --edges normal --target "$target" \
-        --prefix none --format '{p}: {l}' | sed 's/ (\*)$//' | grep -v -e '(/' -e '^$' | sort -u >"$folder/LICENSES.txt" ||
-        fail "cargo does not tell the licences of what is linked in"
+    add_licences "$folder"
     # The same sources make the same archive, but for the paths that the compiler writes down.
     date=$(git -C "$root" log -1 --format=%ct 2>/dev/null) || date=$(date +%s)
     mkdir -p -- "$out" || fail "cannot make the folder '$out'"
@@ -160,6 +158,59 @@ add_pages() {
     done
 }
 
+# missing_links FILE: relative links of a document that lead nowhere.
+missing_links() {
+    local link
+    { grep -oE '\]\([^)]+\)' "$1" || true; } | sed 's/^](//; s/)$//' | sort -u | while read -r link; do
+        [[ $link == *://* || $link == '#'* || -e ${1%/*}/${link%%#*} ]] || printf '%s\n' "$link"
+    done
+}
+
+# unlink_what_is_missing FOLDER: of a link to the sources, the text stays.
+unlink_what_is_missing() {
+    local file link
+    for file in "$1"/CHANGELOG.md "$1"/docs/{,findings/}*.md; do
+        while read -r link; do
+            sed -i "s|!\?\[\([^]]*\)\]($link)|\1|g" "$file"
+        done < <(missing_links "$file")
+    done
+}
+
+# add_licences FOLDER: what is linked in, on which terms, and the texts. A crate without a text has one of those that
+# its line names; the toolchain has them.
+add_licences() {
+    local texts=$1/licenses manifests=$work/metadata crate release source
+    cargo tree --manifest-path "$root/Cargo.toml" --workspace --locked --edges normal --target "$target" \
+        --prefix none --format '{p}: {l}' | sed 's/ (\*)$//' | grep -v -e '(/' -e '^$' | sort -u >"$1/LICENSES.txt" ||
+        fail "cargo does not tell the licences of what is linked in"
+    cargo metadata --manifest-path "$root/Cargo.toml" --locked --format-version 1 --filter-platform "$target" |
+        grep -o '"manifest_path":"[^"]*"' | cut -d '"' -f 4 >"$manifests"
+    while IFS=' :' read -r crate release _; do
+        source=$(grep -F "/$crate-${release#v}/Cargo.toml" "$manifests") || fail "cargo does not tell where $crate $release is"
+        copy_texts "$texts/$crate-${release#v}" "${source%/*}"/{LICEN[CS]E,COPYING,NOTICE,COPYRIGHT,license}*
+    done <"$1/LICENSES.txt"
+    source=$(rustc --print sysroot)/share/doc/rust
+    copy_texts "$texts/rust" "$source"/{COPYRIGHT-library.html,licenses/*}
+    if [[ $musl ]]; then
+        # Rust has a musl of its own.
+        copy_texts "$texts/musl" /usr/share/doc/musl*/copyright /usr/share/licenses/musl/*
+    else
+        copy_texts "$texts/glibc" /usr/share/doc/libc6-dev/copyright /usr/share/common-licenses/LGPL-2.1 \
+            /usr/share/licenses/glibc/*
+        # The unwinder.
+        copy_texts "$texts/libgcc" /usr/share/doc/libgcc-*-dev/copyright /usr/share/licenses/libgcc/*
+    fi
+    [[ ! -d $work/go ]] || copy_texts "$texts/go" "$("$go" env GOROOT)"/{LICENSE,PATENTS}
+}
+
+# copy_texts FOLDER FILE...: those that exist.
+copy_texts() {
+    local file
+    for file in "${@:2}"; do
+        [[ ! -f $file ]] || { mkdir -p -- "$1" && cp -- "$file" "$1"; }
+    done
+}
+
 # check_archive: what was packed works where nothing else is.
 check_archive() {
     local program base empty=$work/empty into=(chroot)
@@ -179,6 +230,8 @@ check_archive() {
         "${into[@]}" "$empty" "/$name/$base" --tasks 3 --controlled </dev/null >/dev/null ||
             fail "--check: $base does not run in an empty root"
     done
+    progress "checking its README ..."
+    check_readme "$empty/$name"
     progress "checking the runner ..."
     # What a task holds in memory, only /proc tells.
     "${into[@]}" "$empty" "/$name/switchcost" --quick --rounds 1 --full --filter 'time per' \
@@ -189,6 +242,21 @@ check_archive() {
         cmp -s - "$work/tables" || fail "--check: the report of its records is another"
     progress
     say "every program runs in an empty root, but for goroutine-arrivals, which takes /proc"
+}
+
+# check_readme FOLDER: what an archive's README names is there, and so are the texts of the licences.
+check_readme() {
+    local words what
+    [[ -z $(missing_links "$1/README.md") ]] || fail "--check: README.md links to what is not there: $(missing_links "$1/README.md")"
+    while read -ra words; do
+        # Help is printed behind flags that are known. What stat runs has its own.
+        [[ ${words[1]:-} == stat ]] || words+=(--help)
+        "${into[@]}" "$empty" "/$name/${words[0]}" "${words[@]:1}" </dev/null >/dev/null ||
+            fail "--check: README.md names '${words[*]}', which fails"
+    done < <(grep '^\./' "$1/README.md")
+    for what in rust "$([[ $musl ]] && echo musl || echo glibc)" $([[ -d $work/go ]] && echo go); do
+        [[ -d $1/licenses/$what ]] || fail "--check: no text of the licence of $what was found"
+    done
 }
 
 main "$@"
