@@ -26,7 +26,7 @@ pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> 
     }
     let tables = Tables::of(figures);
     let parts = parts(figures, &tables);
-    if parts.is_empty() { spread(&tables).into_iter().collect() } else { parts }
+    if parts.is_empty() { spread(figures, &tables).into_iter().collect() } else { parts }
 }
 
 /// The range of the ratios of each kind, over all rows.
@@ -74,11 +74,11 @@ fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
     ))
 }
 
-/// The least and the greatest figure of the first table, or of the last point of the first curve at which all
+/// The least and the greatest figure of the first table, of those that it divides by each other, or of the last point of the first curve at which all
 /// were measured.
-fn spread(tables: &Tables<'_>) -> Option<String> {
-    let (metric, at, figures) = match (tables.tables.first(), tables.curves.first()) {
-        (Some(table), _) => (table.metric, String::new(), of_table(table)),
+fn spread(figures: &Figures<'_>, tables: &Tables<'_>) -> Option<String> {
+    let (metric, at, ends) = match (tables.tables.first(), tables.curves.first()) {
+        (Some(table), _) => (table.metric, String::new(), of_table(figures, table)),
         (None, curve) => {
             let curve = curve?;
             let (x, _) = curve.series.first()?.points.iter().rfind(|(x, _)| {
@@ -92,9 +92,9 @@ fn spread(tables: &Tables<'_>) -> Option<String> {
             (curve.metric, format!(" at {} {x}", curve.over), series.collect())
         }
     };
-    let least = figures.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let most = figures.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    if figures.len() < 2 || least.1 <= 0.0 {
+    let least = ends.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let most = ends.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    if ends.len() < 2 || least.1 <= 0.0 {
         return None;
     }
     let quantity = metric.quantity();
@@ -110,12 +110,19 @@ fn spread(tables: &Tables<'_>) -> Option<String> {
     Some(format!("{what}{at}: from {low} to {high}, {times} times as much."))
 }
 
-/// The section's own figures, with their names.
-fn of_table(table: &Table<'_>) -> Vec<(String, f64)> {
-    let own = table.figures().filter(|figure| !figure.runs.is_further());
-    let value = |figure: &Figure<'_>| match figure.slopes() {
-        Some(slopes) => Some(slopes.headline().line.slope.estimate),
-        None => Some(figure.reading()?.mean.value),
+/// A figure that a section divides by another, and that one: of these, those that are furthest apart. Without
+/// any, all of the section's own figures; with their names.
+fn of_table(figures: &Figures<'_>, table: &Table<'_>) -> Vec<(String, f64)> {
+    let named = |figure: &Figure<'_>| {
+        let value = match figure.slopes() {
+            Some(slopes) => slopes.headline().line.slope.estimate,
+            None => figure.reading()?.mean.value,
+        };
+        Some((figure.key.name(), value))
     };
-    own.filter_map(|figure| Some((figure.key.name(), value(figure)?))).collect()
+    let own = || table.figures().filter(|figure| !figure.runs.is_further());
+    let pairs = own().filter_map(|figure| Some([named(figure)?, named(figures.versus(figure)?)?]));
+    let apart = |[one, other]: &[(String, f64); 2]| (one.1 / other.1).ln().abs();
+    let furthest = pairs.max_by(|a, b| apart(a).total_cmp(&apart(b)));
+    furthest.map_or_else(|| own().filter_map(named).collect(), Vec::from)
 }
