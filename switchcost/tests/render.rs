@@ -135,8 +135,24 @@ fn the_verb_writes_what_it_is_asked_for() {
     let spliced = fs::read_to_string(&readme).unwrap();
     assert!(spliced.starts_with("before\n<!-- switchcost:begin -->\n"));
     assert!(spliced.contains(&markdown) && !spliced.contains("\nold\n"));
+    assert!(fs::read_to_string(path("answer.svg")).unwrap().contains(">Example, 8 CPUs, "));
     // The page, the table, the document and its picture.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "nothing is left over");
+}
+
+/// Without an answer a page begins with figures that the plan divides by each other, and no others.
+#[test]
+fn like_is_compared_with_like() {
+    let mut records = records();
+    for record in &mut records {
+        let mut header = (*record.header).clone();
+        header.plan.cases.iter_mut().for_each(|case| (case.answer, case.baseline) = (None, None));
+        record.header = header.into();
+    }
+    let page = page(&records);
+    let lead = page.split_once("<p class=\"lead\">").map_or("", |(_, rest)| rest);
+    let expected = "Time per hop: from 1.1 µs (async task over pipes, free) to 3.5 µs (thread over pipes, free), ";
+    assert!(lead.starts_with(expected), "{}", lead.split('<').next().unwrap_or_default());
 }
 
 /// The fixture; the same of another machine whose plan asks one question less; and a plan without an
@@ -183,6 +199,8 @@ fn several_files_stand_side_by_side() {
         "{text}"
     );
     assert!(text.lines().all(|line| !line.starts_with("a: Not in")), "{text}");
+    // Two modes are two figures wherever the row stands.
+    assert!([&text, &report(&[&a]).1].iter().all(|text| text.contains("780 ns/1.5 µs")), "{text}");
 
     let (html, markdown) = (format!("{a}.html"), format!("{a}.md"));
     let flags = ["--html", &html, "--export-markdown", &markdown, "--export-json", "-"];

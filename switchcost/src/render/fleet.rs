@@ -27,7 +27,7 @@ pub fn document(fleet: &Fleet) -> Document {
         title: "OS thread, async task: times and sizes, of one machine each".to_owned(),
         grid: grid(fleet, |row| {
             let costs = [row.thread, row.task];
-            costs.map(|cost| cost.plain(row.metric.quantity())).join(", ")
+            costs.map(|cost| cost.show(row.metric.quantity())).join(", ")
         }),
         lines: Vec::new(),
     };

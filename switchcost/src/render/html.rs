@@ -10,7 +10,7 @@ use serde_json::json;
 use super::document::Section;
 use super::plot::{self, Plot};
 use super::tables::Shades;
-use super::{Grid, curves, foot, origin, tables, terms};
+use super::{Grid, curves, foot, origin, tables};
 use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
 use crate::system::console::plain;
@@ -25,7 +25,7 @@ pub(super) const TITLE: &str = "What a thread and an async task cost";
 /// Policy that keeps the page from running or loading anything, should an escape ever be forgotten.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src ";
 
-const STRIP: &str = "Sorted by the mean; at the right, its multiple of the least. Each point is the mean of one \
+const STRIP: &str = "Sorted by the mean; beside the name, its multiple of the least. Each point is the mean of one \
                      process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
                      processes. Bar: its 95 % interval. Open marks: a figure that is not sure.";
 
@@ -147,7 +147,7 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
         let body = html! {
             (table(&section.grid, &section.title, shades.as_ref()))
             @if shades.is_some() { p.where { "The darker, the longer (log scale)." } }
-            (terms(&section))
+            (terms(&words(&section)))
             (figure(plot, caption))
             (list(section.lines))
         };
@@ -165,16 +165,21 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
     sections
 }
 
-/// What the words of a section mean.
-fn terms(section: &Section) -> Markup {
-    let names = section.grid.body.iter().filter_map(|line| line.first());
-    let words = [&section.title].into_iter().chain(&section.grid.head).chain(names);
-    let terms = terms::of(&words.map(String::as_str).collect::<Vec<_>>().join(" "));
+/// What the words of a text mean.
+pub(super) fn terms(text: &str) -> Markup {
+    let terms = super::terms::of(text);
     html! { @if !terms.is_empty() {
         p.terms { @for (index, (term, meaning)) in terms.iter().enumerate() {
             @if index > 0 { " · " } dfn { (term) } ": " (meaning)
         } "." }
     } }
+}
+
+/// Words of a section that a reader may not know.
+fn words(section: &Section) -> String {
+    let names = section.grid.body.iter().filter_map(|line| line.first());
+    let words = [&section.title].into_iter().chain(&section.grid.head).chain(names);
+    words.map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// A table that scrolls by itself if it is too wide, and then shows that it does; one of many columns keeps its

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use maud::{Markup, PreEscaped, html};
 
-use super::html::{TITLE, list, page};
+use super::html::{TITLE, list, page, terms};
 use super::plot::{Plot, SERIES, Strips};
 use crate::figures::number::number;
 use crate::views::answer::AnswerRow;
@@ -19,12 +19,13 @@ const SCRIPT: &str = include_str!("sort.js");
 /// Hash that lets this script run and no other: `openssl dgst -sha256 -binary sort.js | base64`.
 const SCRIPT_HASH: &str = "'sha256-fks15CImCczYIdyYlmU4NYqZMldOY9O7TFMLnLBSkqA='";
 
-const READ: &str = "Each cell has the ratio thread ÷ task, and below it both costs. A column has its own log scales, \
-                    the same for all machines. Bars: 95 % intervals, from whole processes as samples, or from sessions if \
-                    there are several. Open marks: figures that are not sure.";
+const READ: &str = "The ratio thread ÷ task, and below it both costs, on log scales. Bars: 95 % intervals, from processes \
+                    or sessions as samples. Open marks: not sure. Two marks of a kind: two groups of processes, whose \
+                    mean describes neither. Compare ratios between machines; a time is of one machine.";
 
-const COMPARE: &str = "Ratios may be compared between machines; a time is of one machine. Two marks of a kind are two \
-                       groups of processes, whose mean describes neither.";
+const GET: &str = "cargo install --git URL switchcost   # URL: the repository of this page
+switchcost --out answer.jsonl
+switchcost share NAME answer.jsonl";
 
 /// A question, with what the machines have to say: an item for each.
 struct Question<'a> {
@@ -37,12 +38,16 @@ struct Question<'a> {
 pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
     let questions: Vec<Question<'_>> =
         fleet.rows.iter().filter_map(|rows| question(rows)).collect();
+    let doubts = fleet.machines.iter().flat_map(|machine| &machine.doubts);
+    let words: Vec<&str> =
+        questions.iter().map(|question| question.name).chain(doubts.map(String::as_str)).collect();
     let body = html! {
         main.machines {
             h1 { (TITLE) }
             p.lead { (conclusion::of_answers("On these machines", fleet.rows.iter().flatten().flatten())) }
-            p { (READ) }
             div.key { (Plot::key(&SERIES).inline()) }
+            p.where { (READ) }
+            (terms(&words.join(" ")))
             (sorting(&questions))
             table {
                 thead { tr {
@@ -50,7 +55,6 @@ pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
                     @for (index, question) in questions.iter().enumerate() {
                         th scope="col" {
                             button disabled value={ (index + 1) " ratio" } { (question.name) }
-                            @for ends in question.strips.ends() { (labels(&ends)) }
                         }
                     }
                 } }
@@ -61,11 +65,10 @@ pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
                     }
                 } }
             }
-            p { (COMPARE) }
             h2 { "Add yours" }
             p { "Measure on a quiet machine, and open a pull request with the file that this writes; it holds no \
                  host name, user, path or command. Nothing is sent by itself." }
-            pre { "switchcost --out answer.jsonl\nswitchcost share NAME answer.jsonl" }
+            pre { (GET) }
         }
         script { (PreEscaped(SCRIPT)) }
     };
@@ -106,8 +109,12 @@ fn facts(machine: &Machine) -> Markup {
             strong { (name) }
             p { (facts) }
             @if let Some(date) = date { p.where { "Measured " (date) } }
-            @for doubt in doubts { p.doubt { (doubt) } }
-            @if !trust.is_empty() { details { summary { "Conditions" } (list(trust.clone())) } }
+            @for doubt in doubts.iter().take(1) { p.doubt { (doubt) } }
+            @if doubts.len() + trust.len() > 0 { details {
+                summary { @if doubts.len() > 1 { (doubts.len() - 1) " more doubts, conditions" } @else { "Conditions" } }
+                @for doubt in doubts.iter().skip(1) { p.doubt { (doubt) } }
+                (list(trust.clone()))
+            } }
         }
     }
 }

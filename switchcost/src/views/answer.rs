@@ -84,19 +84,30 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// The figure with two significant digits and its mark.
-    pub(crate) fn plain(&self, quantity: Quantity) -> String {
-        self.grade.mark(&short(quantity, self.value))
+    /// That of a figure which its processes have in common.
+    pub(crate) fn of(figure: &Figure<'_>) -> Option<Cost> {
+        let reading = figure.reading()?;
+        Some(Cost {
+            value: reading.mean.value,
+            interval: reading.mean.interval,
+            modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
+            grade: figure.grade,
+        })
     }
 
-    /// The same; both if it has two modes.
+    /// The figure with two significant digits and its mark; both if it has two modes.
     pub(crate) fn show(&self, quantity: Quantity) -> String {
-        let Some(modes) = self.modes else {
-            return self.plain(quantity);
+        let text = match self.modes.map(|modes| modes.map(|mode| shown(quantity, mode))) {
+            Some([low, high]) if low.unit == high.unit => format!("{}/{high}", low.number),
+            Some([low, high]) => format!("{low}/{high}"),
+            None => short(quantity, self.value),
         };
-        let [low, high] = modes.map(|mode| shown(quantity, mode));
-        let low = if low.unit == high.unit { low.number } else { low.to_string() };
-        self.grade.mark(&format!("{low}/{high}"))
+        self.grade.mark(&text)
+    }
+
+    /// The least and the greatest figure: both modes, if one figure would tell of neither.
+    pub(crate) fn ends(&self) -> Range {
+        self.modes.unwrap_or([self.value; 2])
     }
 }
 
@@ -174,16 +185,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     }
     // Thread ÷ task, of times: `figures` formed it round by round.
     let ratio = figure.reading()?.ratio?;
-    let cost = |of: &Figure<'_>| {
-        let reading = of.reading()?;
-        Some(Cost {
-            value: reading.mean.value,
-            interval: reading.mean.interval,
-            modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
-            grade: of.grade,
-        })
-    };
-    let (thread, task) = (cost(figure)?, cost(versus)?);
+    let (thread, task) = (Cost::of(figure)?, Cost::of(versus)?);
     Some(AnswerRow { name, metric, thread, task, ratio, range: None, is_alone: false })
 }
 
@@ -203,7 +205,7 @@ fn waiting(rows: &[AnswerRow]) -> Option<String> {
 /// Range of the threads' figures and that of the tasks', of some rows.
 fn ranges(rows: &[AnswerRow], is_wanted: fn(&&AnswerRow) -> bool) -> Option<[Range; 2]> {
     let costs = rows.iter().filter(is_wanted).map(|row| [row.thread, row.task]);
-    let points = costs.map(|pair| pair.map(|cost| [cost.value; 2]));
+    let points = costs.map(|pair| pair.map(|cost| cost.ends()));
     points.reduce(|a, b| [joined(a[0], b[0]), joined(a[1], b[1])])
 }
 
@@ -221,7 +223,11 @@ fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let Some((first, others)) = works.split_first() else { return Vec::new() };
     let hop = rows.iter().find(|row| row.metric == Metric::Hop);
     let units = hop.map_or(String::new(), |hop| {
-        let [threads, tasks] = [hop.thread, hop.task].map(|cost| number(times[0] / cost.value));
+        let times = |cost: Cost| {
+            let [low, high] = cost.ends();
+            range([times[0] / high, times[0] / low], number)
+        };
+        let [threads, tasks] = [hop.thread, hop.task].map(times);
         format!(": {threads} thread switches or {tasks} task switches")
     });
     let mut lines = vec![format!("{first}{units}.")];

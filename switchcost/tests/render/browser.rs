@@ -37,6 +37,11 @@ function look(frame) {
       if (at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1)
         say(title + ": '" + text.textContent.trim() + "' leaves the plot");
       if (at.height < 11) say(title + ": text " + at.height + " px high");
+      for (const mark of plot.querySelectorAll("circle, ellipse, rect:not(.bar)")) {
+        const on = mark.getBoundingClientRect();
+        if (on.left < at.right && at.left < on.right && on.top < at.bottom - 2 && at.top + 2 < on.bottom)
+          say(title + ": a mark covers '" + text.textContent.trim() + "'");
+      }
     }
   }
 }

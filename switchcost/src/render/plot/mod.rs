@@ -3,8 +3,8 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::figures::Figures;
 use crate::figures::grade::Grade;
+use crate::figures::{Figures, provenance};
 use crate::system::console::{plain, plain_line};
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
@@ -24,8 +24,11 @@ use axis::Axis;
 pub(super) const CSS: &str = include_str!("plot.css");
 
 /// A drawing, its height in pixels.
+#[derive(Default)]
 pub(super) struct Plot {
     title: String,
+    /// Line below the title of a file.
+    note: String,
     height: u32,
     body: String,
 }
@@ -35,7 +38,7 @@ const COLORS: usize = 6;
 
 impl Plot {
     fn new(title: &str) -> Self {
-        Plot { title: plain_line(title).into_owned(), height: 0, body: String::new() }
+        Plot { title: plain_line(title).into_owned(), ..Plot::default() }
     }
 
     /// Text with its middle at a height, moved to the right by some pixels.
@@ -75,12 +78,16 @@ impl Plot {
         self.body += &mark.0;
     }
 
-    /// Legend with the mark of each name: two beside each other if they are short.
+    /// Legend with the mark of each name: two or three beside each other if they are short.
     fn legend<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         let names: Vec<&str> = names.collect();
-        let columns = if names.iter().all(|name| name.chars().count() < 24) { 2 } else { 1 };
+        let columns = match names.iter().map(|name| name.chars().count()).max() {
+            Some(..14) if names.len() == 3 => 3,
+            Some(..24) => 2,
+            _ => 1,
+        };
         for (index, name) in names.iter().enumerate() {
-            let x = (index % columns) as f64 * 0.5 + 0.014;
+            let x = (index % columns) as f64 / columns as f64 + 0.014;
             let y = self.height + 10 + (index / columns) as u32 * 20;
             self.mark((x, y), index, Grade::Sure);
             self.text(name, (x, 12), y, "start", "");
@@ -127,7 +134,7 @@ impl Plot {
 
     /// The drawing as a file that needs nothing else, with its title.
     fn file(&self) -> String {
-        let height = self.height + 66;
+        let height = self.height + 82;
         let svg = html! {
             svg xmlns="http://www.w3.org/2000/svg" class="plot" width="800" height=(height)
                 viewBox={ "0 0 800 " (height) } {
@@ -135,7 +142,8 @@ impl Plot {
                 style { (PreEscaped(CSS)) }
                 rect class="paper" width="800" height=(height) {}
                 text class="title" x="20" y="32" { (self.title) }
-                svg x="20" y="50" width="760" height=(self.height) { (PreEscaped(&self.body)) }
+                text class="muted" x="20" y="54" { (self.note) }
+                svg x="20" y="68" width="760" height=(self.height) { (PreEscaped(&self.body)) }
             }
         };
         plain(&svg.0).into_owned()
@@ -152,7 +160,7 @@ fn color(series: usize) -> String {
 
 /// The picture of the answer as a file.
 pub fn answer_file(of: &Answer) -> String {
-    answer(of).file()
+    Plot { note: plain_line(&of.machine).into_owned(), ..answer(of) }.file()
 }
 
 /// Each plot as a file: its name, made of its title, and its text.
@@ -160,7 +168,11 @@ pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, Str
     let Tables { tables, curves } = Tables::of(figures);
     let plots = tables.iter().filter_map(strip).chain(curves.iter().filter_map(curve));
     let times = answer.and_then(|answer| times(figures, answer));
-    let named = times.into_iter().chain(plots).map(|plot| (slug(&plot.title), plot.file()));
+    let machine = provenance::machine(figures.records);
+    let named = times.into_iter().chain(plots).map(|plot| {
+        let plot = Plot { note: plain_line(&machine).into_owned(), ..plot };
+        (slug(&plot.title), plot.file())
+    });
     let answer = answer.map(|answer| ("answer".to_owned(), answer_file(answer)));
     let mut files: Vec<(String, String)> = Vec::new();
     for (slug, svg) in answer.into_iter().chain(named) {

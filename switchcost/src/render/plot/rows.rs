@@ -1,25 +1,33 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
 use facts::Quantity;
+use maud::html;
 
 use super::axis::Axis;
 use super::{Plot, color};
 use crate::figures::grade::Grade;
-use crate::figures::number::{number, short};
+use crate::figures::number::number;
 use crate::figures::{Figures, Reading};
-use crate::views::answer::{Answer, AnswerRow};
+use crate::system::console::plain_line;
+use crate::views::answer::{Answer, AnswerRow, Cost};
 use crate::views::tables::Table;
 
 /// Height of a row in pixels, of which its name and its figure take the upper half.
-const ROW: u32 = 46;
+const ROW: u32 = 50;
 /// Middle of the lower half.
-const TRACK: u32 = 31;
+const TRACK: u32 = 34;
+/// Height that the points of a row's processes spread over.
+const SPREAD: u32 = 14;
 
 impl Plot {
     fn row(&mut self, name: &str, figure: &str) -> u32 {
         let y = self.height;
-        self.text(name, (0.0, 0), y + 10, "start", "bold");
-        self.text(figure, (1.0, 0), y + 10, "end", "bold figure");
+        self.body += &html! {
+            text x="0" y=(y + 10) dy=".35em" {
+                tspan class="bold" { (plain_line(name)) } tspan dx="10" { (plain_line(figure)) }
+            }
+        }
+        .0;
         self.height += ROW;
         y + TRACK
     }
@@ -30,8 +38,10 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's");
     plot.legend(["async task = 1x", "OS thread"].into_iter());
     let axis = Axis::ratios(answer.rows.iter().flat_map(bounds));
-    // The figures stand beside the marks.
-    let place = |value: f64| 0.17 + 0.64 * axis.place(value);
+    // The figures stand beside the marks; two of them need more room.
+    let has_modes = answer.rows.iter().any(|row| row.task.modes.or(row.thread.modes).is_some());
+    let [left, right] = if has_modes { [0.31, 0.72] } else { [0.17, 0.84] };
+    let place = |value: f64| left + (right - left) * axis.place(value);
     let top = plot.height;
     for row in &answer.rows {
         let (task, thread) = (place(1.0), place(row.ratio.value));
@@ -39,13 +49,13 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
         let y =
             plot.row(&row.name, &row.ratio.grade.mark(&format!("{}x", number(row.ratio.value))));
         plot.line((task, y), (thread, y), "line s2");
-        plot.bar(low, high, (y - 1, 3));
         plot.mark((task, y), 0, row.task.grade);
         plot.mark((thread, y), 1, row.ratio.grade);
+        plot.bar(low, high, (y - 1, 3));
         // Outside of all that is drawn, the smaller figure at the left.
         let (left, right) =
             if task <= thread { (row.task, row.thread) } else { (row.thread, row.task) };
-        let [left, right] = [left, right].map(|cost| cost.plain(row.metric.quantity()));
+        let [left, right] = [left, right].map(|cost| cost.show(row.metric.quantity()));
         plot.text(&left, (task.min(low), -10), y, "end", "");
         plot.text(&right, (task.max(high), 10), y, "start", "");
     }
@@ -57,26 +67,32 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
 /// such work to set them against.
 pub(in crate::render) fn times(figures: &Figures<'_>, answer: &Answer) -> Option<Plot> {
     let work = figures.iter().filter(|figure| figure.runs.place.case.everyday);
-    let work = work.filter_map(|f| Some((f.key.name(), 2, f.reading()?.mean.value, f.grade)));
-    let mut times: Vec<(String, usize, f64, Grade)> = work.collect();
+    let work = work.filter_map(|figure| Some((figure.key.name(), 2, Cost::of(figure)?)));
+    let mut times: Vec<(String, usize, Cost)> = work.collect();
     if times.is_empty() {
         return None;
     }
     for row in answer.rows.iter().filter(|row| row.metric.quantity() == Quantity::Time) {
-        times.push((format!("task: {}", row.name), 0, row.task.value, row.task.grade));
-        times.push((format!("thread: {}", row.name), 1, row.thread.value, row.thread.grade));
+        times.push((format!("task: {}", row.name), 0, row.task));
+        times.push((format!("thread: {}", row.name), 1, row.thread));
     }
-    times.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let axis = Axis::costs(times.iter().map(|(_, _, time, _)| *time), Quantity::Time);
-    let place = |value: f64| 0.015 + 0.97 * axis.place(value);
+    times.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
+    let axis = Axis::costs(times.iter().flat_map(|(.., time)| time.ends()), Quantity::Time);
+    // A figure stands at the end of its bar.
+    let place = |value: f64| 0.015 + 0.7 * axis.place(value);
     let mut plot = Plot::new("How long things take");
     plot.legend(["async task", "OS thread", "everyday work"].into_iter());
     let top = plot.height;
-    for (name, series, time, grade) in &times {
-        let y = plot.row(name, &grade.mark(&short(Quantity::Time, *time))) - 8;
-        plot.line((place(0.0), y), (place(*time), y), &format!("line {}", color(*series)));
-        plot.mark((place(*time), y), *series, *grade);
-        plot.height -= 12;
+    for (name, series, time) in &times {
+        let y = plot.row(name, "") - 9;
+        let [low, high] = time.ends();
+        plot.line((place(0.0), y), (place(high), y), &format!("line {}", color(*series)));
+        plot.mark((place(low), y), *series, time.grade);
+        if high > low {
+            plot.mark((place(high), y), *series, time.grade);
+        }
+        plot.text(&time.show(Quantity::Time), (place(high), 12), y, "start", "");
+        plot.height -= 14;
     }
     plot.height += 4;
     plot.foot(&axis, place, top, "time");
@@ -126,9 +142,13 @@ pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
         };
         let y = plot.row(name, &grade.mark(&ratio));
         // In their order in time, the first one on top: drift is a slope.
-        let step = 18.0 / reading.means.len().saturating_sub(1).max(1) as f64;
+        let step = f64::from(SPREAD) / reading.means.len().saturating_sub(1).max(1) as f64;
         for (index, mean) in reading.means.iter().enumerate() {
-            plot.mark((place(*mean), y - 9 + (index as f64 * step) as u32), *column, *grade);
+            plot.mark(
+                (place(*mean), y - SPREAD / 2 + (index as f64 * step) as u32),
+                *column,
+                *grade,
+            );
         }
         let centres =
             reading.modes.map_or(vec![mean], |modes| modes.map(|mode| mode.centre).to_vec());

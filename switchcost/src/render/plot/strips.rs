@@ -6,7 +6,7 @@ use stats::Interval;
 
 use super::Plot;
 use super::axis::Axis;
-use crate::views::answer::{AnswerRow, Cost};
+use crate::views::answer::AnswerRow;
 
 /// Height of a strip in pixels.
 const HEIGHT: u32 = 18;
@@ -31,15 +31,15 @@ impl Strips {
         let ratios =
             rows.iter().flat_map(|row| bounds(row.ratio.interval).chain([row.ratio.value]));
         let costs = rows.iter().flat_map(|row| [row.thread, row.task]);
-        let costs = costs.flat_map(|cost| points(cost).into_iter().chain(bounds(cost.interval)));
+        let costs = costs.flat_map(|cost| cost.ends().into_iter().chain(bounds(cost.interval)));
         Strips { ratios: Axis::ratios(ratios), costs: Axis::costs(costs, quantity), quantity }
     }
 
     /// The ratio with its interval.
     pub(in crate::render) fn ratio(&self, title: &str, row: &AnswerRow) -> Plot {
         let mut plot = strip(title, &self.ratios);
-        bar(&mut plot, &self.ratios, row.ratio.interval);
         plot.mark((place(&self.ratios, row.ratio.value), HEIGHT / 2), 2, row.ratio.grade);
+        bar(&mut plot, &self.ratios, row.ratio.interval);
         plot
     }
 
@@ -47,10 +47,10 @@ impl Strips {
     pub(in crate::render) fn costs(&self, title: &str, row: &AnswerRow) -> Plot {
         let mut plot = strip(title, &self.costs);
         for (series, cost) in [row.task, row.thread].into_iter().enumerate() {
-            bar(&mut plot, &self.costs, cost.interval.filter(|_| cost.modes.is_none()));
-            for point in points(cost) {
+            for point in cost.modes.map_or(vec![cost.value], Vec::from) {
                 plot.mark((place(&self.costs, point), HEIGHT / 2), series, cost.grade);
             }
+            bar(&mut plot, &self.costs, cost.interval.filter(|_| cost.modes.is_none()));
         }
         plot
     }
@@ -62,11 +62,6 @@ impl Strips {
             self.costs.end_labels(self.quantity),
         ]
     }
-}
-
-/// Both modes of a cost, if one figure would tell of neither.
-fn points(cost: Cost) -> Vec<f64> {
-    cost.modes.map_or(vec![cost.value], |modes| modes.to_vec())
 }
 
 /// An empty strip with the lines of its axis.
