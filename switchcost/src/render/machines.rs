@@ -23,7 +23,8 @@ const READ: &str = "The ratio thread ÷ task, and below it both costs, on log sc
                     or sessions as samples. Open marks: not sure. Two marks of a kind: two groups of processes, whose \
                     mean describes neither. Compare ratios between machines; a time is of one machine.";
 
-const GET: &str = "cargo install --git URL switchcost   # URL: the repository of this page
+/// Commands that add a machine.
+const GET: &str = "cargo install --git URL switchcost
 switchcost --out answer.jsonl
 switchcost share NAME answer.jsonl";
 
@@ -67,7 +68,7 @@ pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
             }
             h2 { "Add yours" }
             p { "Measure on a quiet machine, and open a pull request with the file that this writes; it holds no \
-                 host name, user, path or command. Nothing is sent by itself." }
+                 host name, user, path or command. Nothing is sent by itself. URL is that of the repository." }
             pre { (GET) }
         }
         script { (PreEscaped(SCRIPT)) }
