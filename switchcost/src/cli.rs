@@ -1,12 +1,13 @@
 //! The command line: one verb, one file of `verbs`.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use crate::measure::process_group;
@@ -19,6 +20,8 @@ use crate::verbs::{
 };
 
 /// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
+///
+/// Examples: `switchcost`, `switchcost --quick`, `switchcost run --plan why`, `switchcost estimate --switches 20k/s`.
 #[derive(Debug, Parser)]
 #[command(version = env!("SWITCHCOST_VERSION"), args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -32,15 +35,21 @@ struct Cli {
 enum Verb {
     /// Run a plan and print its answer or its tables (the default command)
     ///
+    /// Examples: `switchcost run --quick`, `switchcost run --plan why --full`, `switchcost run --list --filter pipes`.
+    ///
     /// Exit status: 0 each case was measured, or this machine cannot have it; 1 some case failed, which the
     /// output names.
     Run(run::Args),
     /// Measure over a range of one flag: a curve for each program
     ///
+    /// Examples: `switchcost sweep --tasks 2..10000`, `switchcost sweep --idle 0..10000`.
+    ///
     /// Each value is measured in fresh processes. A line below each curve says where it leaves the level
     /// that it begins at. Values that the limits of this system do not allow are left out by name.
     Sweep(sweep::Args),
     /// Build more and more tasks until a limit stops each program
+    ///
+    /// Examples: `switchcost scale --to 100000`.
     ///
     /// Prints how set-up, first iteration, teardown and memory grow, and the limit that stops each program.
     Scale(scale::Args),
@@ -56,14 +65,19 @@ enum Verb {
     /// A service is watched in /proc. Its switching does not matter under 10 % of its CPU time or 1 % of the
     /// machine. It is the bottleneck from 50 % of its CPU time on, if the service keeps half of the machine busy.
     ///
-    /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`, `switchcost estimate --pid 1234`.
+    /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`, `switchcost estimate --pid 1234`,
+    /// `switchcost estimate -- COMMAND`.
     Estimate(estimate::Args),
     /// Run a program once and print all that can be observed
+    ///
+    /// Examples: `switchcost stat thread-brigade --tasks 500`, `switchcost stat --counters async-brigade`.
     ///
     /// Options of stat stand before PROGRAM; what follows it belongs to the program, its --iters and
     /// --warmup too.
     Stat(stat::Args),
     /// Print the limits of this system, the one that binds first, and what raises it
+    ///
+    /// Examples: `switchcost limits`, `switchcost limits thread-brigade --tasks 20000`.
     ///
     /// The programs are asked for their needs. Nothing is measured or changed.
     /// Options of limits stand before PROGRAM; what follows it belongs to the program.
@@ -76,14 +90,21 @@ enum Verb {
     Machine(machine::Args),
     /// Check that a program in any language follows the contract (docs/CONTRACT.md)
     ///
+    /// Examples: `switchcost check ./my-brigade`, `switchcost check python3 skeleton.py`.
+    ///
     /// Each check is printed as passed, failed or skipped, with the reason. Options of check stand before
     /// PROGRAM; what follows it belongs to the program.
     ///
     /// Exit status: 0 nothing failed, 1 something did, 2 there is no such program.
     Check(check::Args),
     /// Print results files again: answer, tables, page, data
+    ///
+    /// Examples: `switchcost report FILE --full`, `switchcost report FILE --html PAGE`,
+    /// `switchcost report results/*/answer.jsonl`.
     Report(report::Args),
     /// Prepare an answer for the page of machines; nothing is sent
+    ///
+    /// Examples: `switchcost share NAME answer.jsonl`, `switchcost share --check results/NAME/answer.jsonl`.
     ///
     /// Writes results/NAME/answer.jsonl without what is private, prints all that it holds, and says how to open a
     /// pull request.
@@ -91,6 +112,8 @@ enum Verb {
     /// Exit status: 0 written, or all files pass --check; 1 some file does not; 2 it cannot be shared.
     Share(share::Args),
     /// Compare results files
+    ///
+    /// Examples: `switchcost compare OLD NEW --fail-above 5%`.
     ///
     /// Two files cannot tell a slower program from a busier machine; duel can.
     Compare(compare::Args),
@@ -100,14 +123,19 @@ enum Verb {
     /// with another one of a dependency: CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV.
     /// What must be built is built in target/duel and kept there. A setting is NAME=VALUE or one of those below.
     ///
-    /// Examples: `switchcost duel tokio@1.50.0 .`, `switchcost duel --b MALLOC_ARENA_MAX=1`.
+    /// Examples: `switchcost duel tokio@1.50.0 .`, `switchcost duel git:HEAD~1 . --fail-above 5%`,
+    /// `switchcost duel --b MALLOC_ARENA_MAX=1`.
     ///
     /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is or a row failed, 3 nothing
     /// could be said.
     Duel(duel::Args),
     /// Print completions for a shell
+    ///
+    /// Examples: `switchcost completions fish > ~/.config/fish/completions/switchcost.fish`.
     Completions(shell::CompletionArgs),
     /// Print the manual page
+    ///
+    /// Examples: `switchcost man --dir ~/.local/share/man/man1`.
     Man(shell::ManArgs),
 }
 
@@ -123,9 +151,21 @@ fn guarded(body: impl FnOnce() -> ExitCode) -> ExitCode {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or(ExitCode::FAILURE)
 }
 
+/// Reads the command line; `help VERB` is `VERB --help`.
+fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    if args.get(1).is_some_and(|first| first == "help") {
+        args.remove(1);
+        args.push("--help".into());
+    }
+    let is_long = args.iter().any(|arg| arg == "--help");
+    let mut command = shell::with_help(Cli::command(), is_long);
+    let matches = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+}
+
 fn parse_and_run() -> ExitCode {
     let signals_set = reset_signals();
-    let cli = match Cli::try_parse() {
+    let cli = match parse(env::args_os().collect()) {
         Ok(cli) => cli,
         Err(e) => return explain(&e),
     };
@@ -229,6 +269,24 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn examples_are_command_lines_and_help_is_short() {
+        for verb in shell::with_help(Cli::command(), true).get_subcommands_mut() {
+            let help = verb.render_help().to_string();
+            assert!(help.lines().count() <= 80, "{help}");
+            let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+            for example in examples.take_while(|line| line.starts_with("  switchcost")) {
+                let words = example.split('>').next().unwrap_or_default().split_whitespace();
+                parse(words.map(OsString::from).collect())
+                    .unwrap_or_else(|e| panic!("{example}: {e}"));
+            }
+        }
+        let help = parse(["switchcost", "help", "duel"].map(OsString::from).to_vec()).unwrap_err();
+        let at =
+            |what| help.to_string().find(what).unwrap_or_else(|| panic!("no {what} in {help}"));
+        assert!(at("Examples:") < at("Usage:") && at("\nSettings:") < at("Exit status:"), "{help}");
+    }
 
     #[test]
     #[ignore = "the child of the next test: it panics"]

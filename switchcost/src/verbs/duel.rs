@@ -39,12 +39,6 @@ pub(crate) struct Args {
     #[arg(value_name = "B", default_value = ".")]
     second: Side,
 
-    #[command(flatten)]
-    settings: Settings,
-
-    #[command(flatten)]
-    selection: Selection,
-
     /// Time for all rows together, builds apart
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = values::duration)]
     budget: Duration,
@@ -81,6 +75,13 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
+
+    // The heading of a group is that of all that follows it.
+    #[command(flatten)]
+    settings: Settings,
+
+    #[command(flatten)]
+    selection: Selection,
 }
 
 /// What the sides are started with.

@@ -1,14 +1,37 @@
-//! `switchcost completions` and `switchcost man`, generated from the command line's definition.
+//! Help texts, `switchcost completions` and `switchcost man`, generated from the command line's definition.
+//!
+//! Paragraphs of a verb's text that begin with `Examples:` and `Exit status:` are sections of their own.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
 
+use crate::render::layout;
 use crate::system::console;
+use crate::system::replace;
 use anyhow::Context;
-use clap::Command;
+use clap::builder::PossibleValue;
+use clap::{Arg, ArgAction, Command};
 use clap_complete::Shell;
 
-use crate::system::replace;
+const EXAMPLES: &str = "Examples:";
+const EXIT_STATUS: &str = "Exit status:";
+
+/// Exit status of a verb that has no others.
+const STATUS: &str = "0 done, 1 could not, 2 bad usage, 128 + signal interrupted.";
+
+/// Files that verbs write, for the manual pages.
+const FILES: [(&str, &str); 3] = [
+    (
+        "switchcost-DATE.jsonl, duel-DATE.jsonl",
+        "records, one line for each process, in this folder",
+    ),
+    ("/tmp/switchcost.lock", "keeps two runs apart; SWITCHCOST_LOCK names another file"),
+    ("target/duel", "what was built for the sides of a duel, in a checkout"),
+];
+
+/// Widest line of a help text.
+const WIDEST: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionArgs {
@@ -24,6 +47,99 @@ pub(crate) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
+/// A verb's text in parts.
+#[derive(Default)]
+struct Parts {
+    examples: Vec<String>,
+    text: Vec<String>,
+    status: Option<String>,
+}
+
+impl Parts {
+    fn of(command: &Command) -> Self {
+        let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+        let mut parts = Parts::default();
+        // The first paragraph is the short text.
+        for paragraph in long.split("\n\n").skip(1) {
+            if let Some(examples) = paragraph.strip_prefix(EXAMPLES) {
+                parts.examples =
+                    examples.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+            } else if let Some(status) = paragraph.strip_prefix(EXIT_STATUS) {
+                parts.status = Some(status.trim().to_owned());
+            } else {
+                parts.text.push(paragraph.to_owned());
+            }
+        }
+        parts
+    }
+}
+
+/// The command line with help texts that begin with examples and list the options by group, a line or two each. If
+/// they are not `long`, they have neither examples nor what options and verbs are about.
+pub(crate) fn with_help(command: Command, long: bool) -> Command {
+    let names: Vec<String> =
+        command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let command = names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |verb| one_with_help(verb, long))
+    });
+    one_with_help(command, long).disable_help_subcommand(true)
+}
+
+fn one_with_help(command: Command, long: bool) -> Command {
+    let parts = Parts::of(&command);
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let (mut head, mut foot) = (about, String::new());
+    if long {
+        if !parts.examples.is_empty() {
+            let _ = write!(head, "\n\n{EXAMPLES}\n  {}", parts.examples.join("\n  "));
+        }
+        parts.text.iter().for_each(|text| head += &format!("\n\n{text}"));
+        foot = values(&command);
+        if let Some(status) = &parts.status {
+            let _ = write!(foot, "{EXIT_STATUS} {status}");
+        }
+    }
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
+    let help = help.help("Print help; -h is shorter").help_heading(None::<&str>);
+    let command = command.disable_help_flag(true).arg(help);
+    let template = "{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+    command.help_template(template).before_help(head).after_help(foot.trim_end().to_owned())
+}
+
+/// What the values of options are, as far as they are not plain.
+fn values(command: &Command) -> String {
+    let width = layout::width().min(WIDEST);
+    let mut text = Vec::new();
+    for option in command.get_arguments() {
+        let values = option.get_possible_values();
+        let is_known = match option.get_id().as_str() {
+            "plan" => command.get_name() != "run",
+            name => name == "format" || !values.iter().any(|value| value.get_help().is_some()),
+        };
+        if !is_known && !option.is_positional() {
+            let _ = named(option, &values, width, &mut text);
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn named(
+    option: &Arg,
+    values: &[PossibleValue],
+    width: usize,
+    text: &mut Vec<u8>,
+) -> io::Result<()> {
+    use io::Write;
+
+    let indent = 4 + values.iter().map(|value| value.get_name().len()).max().unwrap_or_default();
+    writeln!(text, "--{}:", option.get_long().unwrap_or_default())?;
+    for value in values {
+        let about = value.get_help().map(ToString::to_string).unwrap_or_default();
+        layout::named(&format!("  {}", value.get_name()), &about, (indent, width), text)?;
+    }
+    writeln!(text)
+}
+
 pub(crate) fn completions(args: &CompletionArgs, mut command: Command) -> anyhow::Result<()> {
     console::print(|out| {
         clap_complete::generate(args.shell, &mut command, "switchcost", out);
@@ -33,22 +149,61 @@ pub(crate) fn completions(args: &CompletionArgs, mut command: Command) -> anyhow
 }
 
 pub(crate) fn man(args: &ManArgs, command: Command) -> anyhow::Result<()> {
-    match &args.dir {
-        None => console::print(|out| clap_mangen::Man::new(command).render(out))
-            .context("cannot print the page"),
-        Some(dir) => pages(command, dir)
-            .with_context(|| format!("cannot write pages into {}", dir.display())),
-    }
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let Some(dir) = &args.dir else {
+        return console::print(|out| page(&command, out)).context("cannot print the page");
+    };
+    let write = || -> anyhow::Result<()> {
+        replace::folder(dir)?;
+        for command in [&command].into_iter().chain(command.get_subcommands()) {
+            let mut text = Vec::new();
+            page(command, &mut text)?;
+            let name = clap_mangen::Man::new(command.clone()).get_filename();
+            replace::file(&dir.join(name), &text)?;
+        }
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write pages into {}", dir.display()))
 }
 
-/// Writes the pages to a folder of their own first: the generator follows links.
-fn pages(command: Command, dir: &Path) -> anyhow::Result<()> {
-    let made = tempfile::tempdir()?;
-    clap_mangen::generate_to(command, made.path())?;
-    replace::folder(dir)?;
-    for page in fs::read_dir(made.path())? {
-        let page = page?;
-        replace::file(&dir.join(page.file_name()), &fs::read(page.path())?)?;
+/// Writes a verb's manual page.
+fn page(command: &Command, out: &mut impl io::Write) -> io::Result<()> {
+    let parts = Parts::of(command);
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let text = [&[about][..], &parts.text].concat().join("\n\n");
+    let man = clap_mangen::Man::new(command.clone().long_about(text));
+    man.render_title(out)?;
+    man.render_name_section(out)?;
+    writeln!(out, ".SH SYNOPSIS\n\\fB{}\\fR", escaped(&name(command)))?;
+    let is_own = |argument: &&Arg| !["help", "version"].contains(&argument.get_id().as_str());
+    for argument in command.get_arguments().filter(is_own) {
+        let brackets = if argument.is_required_set() { ["", ""] } else { ["[", "]"] };
+        let argument = argument.to_string();
+        let [open, close] = if argument.starts_with('[') { ["", ""] } else { brackets };
+        writeln!(out, "{open}{}{close}", escaped(&argument))?;
     }
-    Ok(())
+    man.render_description_section(out)?;
+    if !parts.examples.is_empty() {
+        writeln!(out, ".SH EXAMPLES\n.nf\n{}\n.fi", escaped(&parts.examples.join("\n")))?;
+    }
+    man.render_options_section(out)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(out)?;
+    }
+    writeln!(out, ".SH FILES")?;
+    for (file, what) in FILES {
+        writeln!(out, ".TP\n{}\n{what}", escaped(file))?;
+    }
+    writeln!(out, ".SH \"EXIT STATUS\"\n{}", escaped(parts.status.as_deref().unwrap_or(STATUS)))
+}
+
+/// The words that call a verb.
+fn name(command: &Command) -> String {
+    command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned()
+}
+
+/// Text that roff takes as it is, if no line of it begins with a full stop.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\e").replace('-', "\\-")
 }
