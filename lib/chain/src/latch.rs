@@ -13,6 +13,10 @@ use contract::{Interrupted, signals};
 
 use crate::fault::Fault;
 
+/// Time without a further task after which a look sleeps, and time for which it does. Whoever only yields while it
+/// waits may keep the tasks from their CPU for ever: under a real-time policy.
+const REST: Duration = Duration::from_millis(1);
+
 /// Longest time in which no further task starts.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -71,7 +75,7 @@ impl StartLatch {
     }
 
     /// True if all tasks run; an error if none has started for 30 seconds, if one has ended instead, or at a
-    /// signal.
+    /// signal. It may sleep: others are to start meanwhile.
     pub fn is_open(&mut self) -> anyhow::Result<bool> {
         if signals::received().is_some() {
             return Err(Interrupted.into());
@@ -91,13 +95,17 @@ impl StartLatch {
                 PATIENCE.as_secs()
             );
         }
-        Ok(started >= self.expected)
+        let is_open = started >= self.expected;
+        if !is_open && self.since.elapsed() > REST {
+            thread::sleep(REST);
+        }
+        Ok(is_open)
     }
 
-    /// Sleeps until all tasks run.
+    /// Waits until all tasks run.
     pub fn wait(&mut self) -> anyhow::Result<()> {
         while !self.is_open()? {
-            thread::sleep(Duration::from_millis(1));
+            thread::sleep(REST);
         }
         Ok(())
     }

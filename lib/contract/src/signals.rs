@@ -7,8 +7,17 @@ use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-/// Ctrl-C, kill(1), and a terminal that has gone away.
-const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+/// Ctrl-C, kill(1), a terminal that has gone away, Ctrl-\, and what else people and alarms send to a process that
+/// does not expect it. By default each of them ends a process, whose children's children then stay.
+pub const STOPPING: [Signal; 7] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGALRM,
+];
 
 /// Signals closer together than this are one request, in ns: a terminal and a parent both pass Ctrl-C
 /// on, and timeout(1) signals the process and then its group.

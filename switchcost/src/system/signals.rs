@@ -8,14 +8,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
 
+use contract::signals::STOPPING;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{pipe2, read, write};
-
-/// Ctrl-C, kill(1), and a terminal that has gone away.
-const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// Signals closer together than this are one request: timeout(1) sends its signal to the process and
 /// then to its group. In ms.

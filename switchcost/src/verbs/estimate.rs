@@ -178,6 +178,8 @@ impl Args {
         } else if let Some((program, args)) = self.command.split_first() {
             let mut command = Command::new(program);
             command.args(args);
+            // From its start on: what it starts in turn would outlive this process.
+            signals::install()?;
             let group = ProcessGroup::spawn(command, Stdio::from(io::stderr()), self.length * 2)
                 .with_context(|| format!("cannot start {}", program.display()))?;
             (vec![group.pid().as_raw()], Some(group))

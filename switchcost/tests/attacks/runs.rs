@@ -11,6 +11,7 @@ use nix::unistd::mkfifo;
 use switchcost::plan::Plan;
 
 use super::{RECORDS, switchcost};
+use crate::support::RUNNER;
 use crate::support::house::House;
 use crate::support::process::{NO_FILES, Run, Running};
 use crate::support::until;
@@ -100,8 +101,28 @@ fn an_estimate_leaves_nothing_behind() {
     fs::create_dir(&folder).unwrap();
     let running = house.switchcost("estimate --switches 9").env("TMPDIR", folder.to_str()).start();
     until("it measures", || running.has("sleep"));
-    assert_eq!(running.end_by(Signal::SIGQUIT), Vec::<String>::new());
+    running.signal(Signal::SIGQUIT);
+    running.finish_all().expect(131);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+/// Ctrl-\, and what ends a process by default, leave no child of a child.
+#[test]
+fn a_command_and_its_children_end_with_whoever_started_it() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = folder.path().join("async-brigade");
+    fs::hard_link(RUNNER, &program).unwrap();
+    for signal in [Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGALRM] {
+        let script = "sleep 1000 & setsid sleep 1001 & exec sleep 1002";
+        let estimate = switchcost("estimate --for 1000s").arg(RECORDS).flags("-- sh -c");
+        let program = Run::of(&program).flags("--tasks 2 --iters 1 --command");
+        for run in [estimate.arg(script), program.arg(script)] {
+            let running = run.start();
+            until("the command runs", || running.count("sleep") == 3);
+            running.signal(signal);
+            running.finish_all().expect(128 + signal as i32);
+        }
+    }
 }
 
 #[test]

@@ -237,7 +237,12 @@ impl Running {
 
     /// Whether some process of this run has this name (`/proc/PID/comm`).
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.processes().any(|pid| is_called(pid, name))
+        self.count(name) > 0
+    }
+
+    /// How many processes of this run have this name.
+    pub(crate) fn count(&self, name: &str) -> usize {
+        self.processes().filter(|&pid| is_called(pid, name)).count()
     }
 
     /// The processes of this run that are alive.
