@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::plan::scheduling::Policy;
 use crate::plan::setting::Setting;
 use crate::system::console::shell_line;
+use crate::system::trust;
 
 mod built_in;
 mod check;
@@ -248,16 +249,23 @@ impl Plan {
     }
 
     /// The same plan, in which a relative path of a program (it has a `/`) starts in `folder`.
-    #[must_use]
-    pub fn with_paths_from(mut self, folder: &Path) -> Self {
+    ///
+    /// # Errors
+    /// When others may have put it there.
+    pub fn with_paths_from(mut self, folder: &Path) -> Result<Self, String> {
+        let mut found = HashSet::new();
         for section in &mut self.sections {
             let columns = section.columns.iter_mut().filter_map(|column| column.program.as_mut());
             let programs = section.rows.iter_mut().map(|row| &mut row.program).chain(columns);
             for program in programs.filter(|program| program.contains('/')) {
-                *program = folder.join(&*program).to_string_lossy().into_owned();
+                let path = folder.join(&*program);
+                if Path::new(program).is_relative() && path.exists() && found.insert(path.clone()) {
+                    trust::ensure_own(&path)?;
+                }
+                *program = path.to_string_lossy().into_owned();
             }
         }
-        self
+        Ok(self)
     }
 
     /// The same plan in a quarter of the time: fewer rounds, and shorter ones.

@@ -15,6 +15,7 @@ use crate::plan::checkout::is_crate;
 use crate::plan::programs::Places;
 use crate::system::console::is_command;
 use crate::system::executable::Executable;
+use crate::system::trust;
 
 mod build;
 mod lock;
@@ -265,7 +266,7 @@ impl Programs {
     pub fn executable(&self, name: &str) -> Result<Executable, String> {
         let path = self.folder.join(name);
         if path.is_file() && !name.contains('/') && self.may_have(name) {
-            Ok(path.into())
+            trust::ensure_own(&path).map(|()| path.into())
         } else {
             Err(format!("{} has no program '{name}'", self.side))
         }

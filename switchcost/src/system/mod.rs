@@ -10,3 +10,4 @@ pub mod replace;
 pub(crate) mod seccomp;
 pub mod signals;
 pub(crate) mod tools;
+pub(crate) mod trust;

@@ -127,7 +127,7 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
         ))
     })?;
     let plan = Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?;
-    Ok(plan.with_paths_from(path.parent().unwrap_or(path)))
+    plan.with_paths_from(path.parent().unwrap_or(path)).map_err(fault)
 }
 
 /// The records of a run that is to go on.
