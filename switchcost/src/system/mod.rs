@@ -11,3 +11,4 @@ pub(crate) mod seccomp;
 pub mod signals;
 pub(crate) mod tools;
 pub(crate) mod trust;
+pub(crate) mod write;

@@ -24,7 +24,7 @@ use crate::plan::setting::Setting;
 use crate::plan::sweep::{self, Cut, Planned, Sweep};
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan, built_in_tables, placement, values};
 use crate::system::console::{self, BadUsage};
-use crate::system::signals;
+use crate::system::{replace, signals};
 
 /// What becomes of the records of a verb that makes its own plan. (`run` has these flags too, but
 /// there they exclude `--resume`.)
@@ -111,6 +111,9 @@ impl TypedValueParser for PlanParser {
     }
 }
 
+/// No plan is longer, in bytes.
+const LONGEST_PLAN: u64 = 1 << 20;
+
 /// The built-in plan of that name, or the one in that file.
 fn named(plan: &OsStr) -> anyhow::Result<Plan> {
     if let Some(built_in) = plan.to_str().and_then(BuiltIn::named) {
@@ -118,7 +121,7 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
     }
     let path = Path::new(plan);
     let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
-    let text = fs::read_to_string(path).map_err(|e| {
+    let text = replace::read(path, LONGEST_PLAN).map_err(|e| {
         let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
         fault(format!(
             "cannot read {}: {e}; the built-in plans are {}",
@@ -135,6 +138,10 @@ pub(super) fn earlier(path: &Path) -> anyhow::Result<Contents> {
     let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
     if path == Path::new("-") {
         return Err(fault("a run can only go on in a file".to_owned()));
+    }
+    // What could not be appended to is not read either.
+    if let Ok(found) = fs::symlink_metadata(path) {
+        replace::ensure_output(&found).map_err(|why| fault(why.to_string()))?;
     }
     let contents = store::read_any(path)?;
     if contents.runs.is_empty() && !contents.faults.is_empty() {
