@@ -207,6 +207,9 @@ const REPEATS_OF_A_COUNT: u32 = 3;
 /// How many task counts a slope needs.
 pub const COUNTS_OF_A_SLOPE: usize = 8;
 
+/// Most cases of a plan: a case takes about a kilobyte.
+const MOST_CASES: usize = 200_000;
+
 impl Plan {
     /// The plan that runs when no other is named.
     pub fn built_in() -> anyhow::Result<Self> {
@@ -238,6 +241,8 @@ impl Plan {
         if let Some(question) = &plan.question {
             ensure_printable("the question", question)?;
         }
+        let count: usize = plan.sections.iter().map(Section::count).sum();
+        ensure!(count <= MOST_CASES, "it has {count} cases, and {MOST_CASES} are the most");
         let mut titles = HashSet::new();
         for section in &plan.sections {
             ensure_printable("a title", &section.title)?;
@@ -362,12 +367,16 @@ impl Plan {
 }
 
 impl Case {
-    /// True if its section, row or column contains `text`, case-insensitively.
+    /// True if its section, row, column, both together or its name in the answer contains `text`, case-insensitively, or
+    /// `text` is its line of `--list`.
     pub fn matches(&self, text: &str) -> bool {
-        let text = text.to_lowercase();
-        [&self.section.title, &self.cell.row, &self.cell.column]
-            .iter()
-            .any(|name| name.to_lowercase().contains(&text))
+        let text = text.to_lowercase().replace(" (a/a)", "");
+        let cell = &self.cell;
+        let answer = cell.answer.as_ref().map(|answer| format!("{answer}, {}", cell.column));
+        let names = [&self.section.title, &cell.name()].map(|name| name.to_lowercase());
+        let answer = answer.map(|answer| answer.to_lowercase());
+        let is_line = text.starts_with(&format!("{}: ", names[1]));
+        is_line || names.iter().chain(&answer).any(|name| name.contains(&text))
     }
 
     /// The same case again, to learn the noise; slopes have their own.

@@ -1,6 +1,6 @@
 //! What verbs share that measure: which cases, what becomes of the records, and the run itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,8 +58,8 @@ pub(super) struct Selection {
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
     plan: Option<OsString>,
 
-    /// Only cases whose section, row or column contains this text, case-insensitive; run keeps the rows
-    /// that they are divided by, or that they subtract, too
+    /// Only cases whose section, row, column or name in the answer contains this text, case-insensitive, or a line of
+    /// --list; run keeps the rows that they are divided by, or that they subtract, too
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 }
@@ -73,19 +73,32 @@ impl Selection {
         }
     }
 
-    /// Keeps the cases that the filter lets through.
-    pub(super) fn retain(&self, cases: &mut Vec<Case>) -> anyhow::Result<()> {
+    /// Keeps the cases that the filter lets through, and those that a ratio of theirs divides by or a difference
+    /// subtracts, if they are measured with it.
+    pub(super) fn retain(&self, cases: &mut Vec<Case>, with_needs: bool) -> anyhow::Result<()> {
         let Some(filter) = &self.filter else {
             return Ok(());
         };
-        cases.retain(|case| case.matches(filter));
-        if cases.is_empty() {
-            Err(BadUsage::new(format!(
-                "--filter: no case has '{filter}' in its section, row or column; `switchcost run --list` shows all"
-            )))
-        } else {
-            Ok(())
+        let cell = |case: &Case, row: &str| {
+            (case.cell.section.clone(), case.cell.column.clone(), row.to_owned())
+        };
+        let wanted: Vec<bool> = cases.iter().map(|case| case.matches(filter)).collect();
+        if !wanted.contains(&true) {
+            return Err(BadUsage::new(format!(
+                "--filter: no case has '{filter}' in its section, row, column or name in the answer; `switchcost run \
+                 --list` shows all"
+            )));
         }
+        let mut needed = HashSet::new();
+        for (case, _) in cases.iter().zip(&wanted).filter(|(_, wanted)| **wanted && with_needs) {
+            let rows = case.cell.baseline.iter().chain(&case.cell.versus);
+            needed.extend(rows.map(|row| cell(case, row)));
+        }
+        let mut wanted = wanted.into_iter();
+        cases.retain(|case| {
+            wanted.next() == Some(true) || needed.contains(&cell(case, &case.cell.row))
+        });
+        Ok(())
     }
 }
 
