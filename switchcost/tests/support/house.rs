@@ -104,9 +104,9 @@ impl House {
 
     /// A run of the runner. Its own programs are meant, whatever names it carries.
     pub(crate) fn switchcost(&self, flags: &str) -> Run {
-        let is_own = |word: &str| !word.contains('/') && self.path(word).is_file();
+        let is_own = |word: &str| !word.contains(['/', '.']) && self.path(word).is_file();
         let words = flags.split_whitespace();
-        let words = words.map(|word| match word.ends_with("-brigade") && is_own(word) {
+        let words = words.map(|word| match is_own(word) {
             true => format!("./{word}"),
             false => word.to_owned(),
         });
