@@ -27,11 +27,17 @@ extern "C" fn look_at_stdout() {
 #[unsafe(link_section = ".init_array")]
 static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
 
-/// Writes to standard output at once.
-pub fn print(text: &str) -> io::Result<()> {
+/// An error if standard output was closed at the start.
+pub fn ensure_stdout() -> io::Result<()> {
     if STDOUT_CLOSED.load(Ordering::Relaxed) {
         return Err(io::Error::other("standard output is closed: redirect it to a file or a pipe"));
     }
+    Ok(())
+}
+
+/// Writes to standard output at once.
+pub fn print(text: &str) -> io::Result<()> {
+    ensure_stdout()?;
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|e| io::Error::new(e.kind(), format!("standard output: {e}")))

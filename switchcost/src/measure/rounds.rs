@@ -1,7 +1,7 @@
 //! Rounds: every case once, each in a fresh process. All that fit are alive together and take turns; what
 //! cannot, such as a size, runs alone.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -117,10 +117,15 @@ impl Rounds {
         ensure!(earlier.runs.len() == 1, "it holds several runs");
         header::ensure_same(header, &self.header)?;
         let other = header::OTHER_PLAN;
+        let mut known = HashMap::new();
+        for case in cases {
+            known.entry((case.index, case.x)).or_insert(case);
+        }
         for record in earlier.records.iter().filter(|record| record.is_whole()) {
-            let is_its = |case: &&Case| case.index == record.case && case.x == record.x;
             let line = || shell_line([&record.program].into_iter().chain(&record.args));
-            let Some(case) = cases.iter().find(is_its) else { bail!("{other}: {}", line()) };
+            let Some(case) = known.get(&(record.case, record.x)) else {
+                bail!("{other}: {}", line())
+            };
             ensure!(case.args() == record.args, "{other}: {}", line());
             let identity = (record.case, record.x, record.twin, record.side);
             self.done.insert((record.round, identity));

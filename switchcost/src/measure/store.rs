@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use anyhow::{Context, anyhow, bail, ensure};
 use facts::{Process, Run};
 
-use crate::system::lock;
+use crate::system::{lock, replace, write};
 
 mod absurd;
 mod read;
@@ -92,16 +92,14 @@ impl Store {
     /// # Errors
     /// When it cannot be opened for writing.
     pub fn append_to(path: &Path) -> anyhow::Result<Self> {
-        let made = !path.exists();
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(path)
-            .with_context(|| cannot_write(path))?;
+        let (file, made) = replace::append(path).with_context(|| cannot_write(path))?;
+        let is_given = replace::is_stdout(path);
+        let path = if is_given { Path::new("/dev/stdout") } else { path };
         let path = path.to_owned();
         let mut store = Store { path, file, made }.locked()?;
-        end_last_line(&mut store.file).with_context(|| cannot_write(&store.path))?;
+        if !is_given {
+            end_last_line(&mut store.file).with_context(|| cannot_write(&store.path))?;
+        }
         Ok(store)
     }
 
@@ -168,7 +166,7 @@ impl Store {
     fn write(&mut self, mut line: Vec<u8>) -> anyhow::Result<()> {
         line.push(b'\n');
         let before = self.length();
-        let written = self.file.write_all(&line);
+        let written = write::all(&self.file, &line);
         if let (Err(_), Some(before)) = (&written, before) {
             // Where this fails too, whoever opens the file next ends the line.
             let _ = self.file.set_len(before);

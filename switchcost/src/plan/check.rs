@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use anyhow::{Context, ensure};
 use facts::Metric;
 
-use super::{COUNTS_OF_A_SLOPE, Row, Section};
+use super::{COUNTS_OF_A_SLOPE, Over, Row, Section};
 use crate::system::console::{is_command, plain_line};
 
 /// Checks that flags of a program leave those alone that the runner sets.
@@ -28,6 +28,13 @@ pub(super) fn ensure_printable(what: &str, name: &str) -> anyhow::Result<()> {
 }
 
 impl Section {
+    /// Number of its cases.
+    pub(super) fn count(&self) -> usize {
+        let points = self.over.as_ref().map_or(1, Over::count);
+        let rows = self.rows.iter().map(|row| row.tasks.len().max(points) << u8::from(row.twin));
+        rows.sum::<usize>().saturating_mul(self.columns.len().max(1))
+    }
+
     /// Checks the section of a plan.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.rows.is_empty(), "it has no [[section.row]]");

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, anyhow, bail, ensure};
 
 use crate::system::console::{self, shell_line};
-use crate::system::tools;
+use crate::system::{tools, trust};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
 const BUILT: &str =
@@ -115,6 +115,7 @@ impl Checkout {
         target: &Path,
         packages: &[&str],
     ) -> anyhow::Result<()> {
+        ensure_own(&[sources, target])?;
         let mut command = self.cargo();
         command.args(["build", "--locked", "--profile", &self.profile]);
         // On a terminal cargo shows how far it is.
@@ -155,11 +156,11 @@ impl Checkout {
         let Some((name, args)) = words.split_first() else {
             return Ok(());
         };
+        ensure_own(&[&self.folder, &executables]).map_err(|why| why.to_string())?;
         let mut command =
             if name == "cargo" { self.cargo() } else { tools::command(name, &self.folder) };
         command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
-        let made = fs::create_dir_all(&executables).map_err(|e| e.to_string());
-        made.and_then(|()| build(&mut command, &format!("a program ({name})")))
+        build(&mut command, &format!("a program ({name})"))
             .map_err(|why| format!("it cannot be built: {}: {why}", shell_line(&words)))
     }
 }
@@ -170,6 +171,15 @@ pub(crate) fn is_crate(sources: &Path, name: &str) -> bool {
         && !name.contains('/')
         && name != env!("CARGO_PKG_NAME")
         && sources.join(name).join("src/main.rs").is_file()
+}
+
+/// Makes folders to build in, and checks that nobody else may put sources or what was built there.
+pub(crate) fn ensure_own(folders: &[&Path]) -> anyhow::Result<()> {
+    for folder in folders {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        trust::ensure_own(folder).map_err(anyhow::Error::msg)?;
+    }
+    Ok(())
 }
 
 /// Cargo: the one that started this executable, or that of PATH.

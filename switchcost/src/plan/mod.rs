@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::plan::scheduling::Policy;
 use crate::plan::setting::Setting;
 use crate::system::console::shell_line;
+use crate::system::trust;
 
 mod built_in;
 mod check;
@@ -206,6 +207,9 @@ const REPEATS_OF_A_COUNT: u32 = 3;
 /// How many task counts a slope needs.
 pub const COUNTS_OF_A_SLOPE: usize = 8;
 
+/// Most cases of a plan: a case takes about a kilobyte.
+const MOST_CASES: usize = 200_000;
+
 impl Plan {
     /// The plan that runs when no other is named.
     pub fn built_in() -> anyhow::Result<Self> {
@@ -237,6 +241,8 @@ impl Plan {
         if let Some(question) = &plan.question {
             ensure_printable("the question", question)?;
         }
+        let count: usize = plan.sections.iter().map(Section::count).sum();
+        ensure!(count <= MOST_CASES, "it has {count} cases, and {MOST_CASES} are the most");
         let mut titles = HashSet::new();
         for section in &plan.sections {
             ensure_printable("a title", &section.title)?;
@@ -248,16 +254,23 @@ impl Plan {
     }
 
     /// The same plan, in which a relative path of a program (it has a `/`) starts in `folder`.
-    #[must_use]
-    pub fn with_paths_from(mut self, folder: &Path) -> Self {
+    ///
+    /// # Errors
+    /// When others may have put it there.
+    pub fn with_paths_from(mut self, folder: &Path) -> Result<Self, String> {
+        let mut found = HashSet::new();
         for section in &mut self.sections {
             let columns = section.columns.iter_mut().filter_map(|column| column.program.as_mut());
             let programs = section.rows.iter_mut().map(|row| &mut row.program).chain(columns);
             for program in programs.filter(|program| program.contains('/')) {
-                *program = folder.join(&*program).to_string_lossy().into_owned();
+                let path = folder.join(&*program);
+                if Path::new(program).is_relative() && path.exists() && found.insert(path.clone()) {
+                    trust::ensure_own(&path)?;
+                }
+                *program = path.to_string_lossy().into_owned();
             }
         }
-        self
+        Ok(self)
     }
 
     /// The same plan in a quarter of the time: fewer rounds, and shorter ones.
@@ -354,12 +367,16 @@ impl Plan {
 }
 
 impl Case {
-    /// True if its section, row or column contains `text`, case-insensitively.
+    /// True if its section, row, column, both together or its name in the answer contains `text`, case-insensitively, or
+    /// `text` is its line of `--list`.
     pub fn matches(&self, text: &str) -> bool {
-        let text = text.to_lowercase();
-        [&self.section.title, &self.cell.row, &self.cell.column]
-            .iter()
-            .any(|name| name.to_lowercase().contains(&text))
+        let text = text.to_lowercase().replace(" (a/a)", "");
+        let cell = &self.cell;
+        let answer = cell.answer.as_ref().map(|answer| format!("{answer}, {}", cell.column));
+        let names = [&self.section.title, &cell.name()].map(|name| name.to_lowercase());
+        let answer = answer.map(|answer| answer.to_lowercase());
+        let is_line = text.starts_with(&format!("{}: ", names[1]));
+        is_line || names.iter().chain(&answer).any(|name| name.contains(&text))
     }
 
     /// The same case again, to learn the noise; slopes have their own.

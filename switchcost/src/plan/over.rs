@@ -55,6 +55,11 @@ impl Over {
         Ok(())
     }
 
+    /// Number of its values.
+    pub(super) fn count(&self) -> usize {
+        self.values.len()
+    }
+
     /// The points of a case.
     pub(super) fn points(&self, case: &Case) -> Vec<Case> {
         let point = |&x: &u64| {

@@ -14,7 +14,7 @@ use crate::plan::{Case, ProgramTable, ProgramTables};
 use crate::system::carried;
 use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
-use crate::system::tools;
+use crate::system::{tools, trust};
 
 /// Programs of a run, by the side of a duel and the name that a plan or a command line gives them.
 #[derive(Clone, Debug, Default)]
@@ -149,15 +149,17 @@ impl Places {
         self.checkout.as_ref().is_some_and(|checkout| is_crate(&checkout.folder, name))
     }
 
-    /// An executable at a path, or beside this one.
+    /// An executable at a path, one that this one carries, or one beside it.
     fn of_name(&self, name: &str) -> Result<Executable, String> {
-        let path = if name.contains('/') { PathBuf::from(name) } else { self.beside.join(name) };
-        if path.is_file() && name != env!("CARGO_PKG_NAME") {
-            return Ok(path.into());
-        }
-        if self.checkout.is_none() && carried::program(name).is_some() {
+        let is_path = name.contains('/');
+        if !is_path && self.checkout.is_none() && carried::program(name).is_some() {
             let this = this_executable().map_err(|e| format!("{e:#}"))?;
             return Ok(Executable { name: Some(name.to_owned()), ..this.into() });
+        }
+        let path = if is_path { PathBuf::from(name) } else { self.beside.join(name) };
+        if path.is_file() && name != env!("CARGO_PKG_NAME") {
+            // A path was typed, or is a plan's, which has been looked at.
+            return if is_path { Ok(()) } else { trust::ensure_own(&path) }.map(|()| path.into());
         }
         Err(match &self.checkout {
             _ if name.contains('/') => format!("there is no program {name}"),
@@ -178,7 +180,8 @@ impl Places {
             checkout.build_by(&table.build).map_err(Missing::Failed)?;
         }
         // What is built already needs no tool that builds it, but may be out of date in a checkout.
-        let found = self.executable(table).filter(|_| lacking.is_none() || self.checkout.is_none());
+        let found = self.executable(table).map_err(Missing::Failed)?;
+        let found = found.filter(|_| lacking.is_none() || self.checkout.is_none());
         found.ok_or_else(|| {
             let program = table.run.first().map_or("", String::as_str);
             let folder = self.beside.display();
@@ -196,19 +199,29 @@ impl Places {
         })
     }
 
-    /// The executable that a table's first word names.
-    fn executable(&self, table: &ProgramTable) -> Option<Executable> {
-        let (program, args) = table.run.split_first()?;
+    /// The executable that a table's first word names, unless somebody else may have put it there, or another file that
+    /// is named.
+    fn executable(&self, table: &ProgramTable) -> Result<Option<Executable>, String> {
+        let Some((program, args)) = table.run.split_first() else { return Ok(None) };
         let folder = self.checkout.as_ref().map(|checkout| checkout.folder.clone());
         let built = self.checkout.as_ref().map_or(self.beside.clone(), Checkout::executables);
-        let path = if program.contains('/') {
-            Some(folder.clone().unwrap_or_default().join(program)).filter(|path| path.is_file())
+        let args = args.iter().map(|word| word.replace(EXECUTABLES, &built.to_string_lossy()));
+        let args: Vec<String> = args.collect();
+        let here = |word: &str| folder.clone().unwrap_or_default().join(word);
+        let found = if program.contains('/') {
+            Some(here(program)).filter(|path| path.is_file())
         } else {
             let known = [&built, &self.beside].map(|folder| folder.join(program));
-            known.into_iter().find(|path| path.is_file()).or_else(|| tools::find(program))
+            known.into_iter().find(|path| path.is_file())
         };
-        let args = args.iter().map(|word| word.replace(EXECUTABLES, &built.to_string_lossy()));
-        Some(Executable { args: args.collect(), folder, ..path?.into() })
+        let named = args.iter().filter(|word| word.contains('/')).map(|word| here(word));
+        for path in found.iter().cloned().chain(named.filter(|path| path.exists())) {
+            trust::ensure_own(&path)?;
+        }
+        let in_path =
+            || Some(program).filter(|name| !name.contains('/')).and_then(|p| tools::find(p));
+        let path = found.or_else(in_path);
+        Ok(path.map(|path| Executable { args, folder, ..path.into() }))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -15,6 +15,7 @@ use crate::plan::checkout::is_crate;
 use crate::plan::programs::Places;
 use crate::system::console::is_command;
 use crate::system::executable::Executable;
+use crate::system::trust;
 
 mod build;
 mod lock;
@@ -265,7 +266,7 @@ impl Programs {
     pub fn executable(&self, name: &str) -> Result<Executable, String> {
         let path = self.folder.join(name);
         if path.is_file() && !name.contains('/') && self.may_have(name) {
-            Ok(path.into())
+            trust::ensure_own(&path).map(|()| path.into())
         } else {
             Err(format!("{} has no program '{name}'", self.side))
         }
@@ -277,9 +278,18 @@ pub fn is_same(sides: &[Programs; 2], program: &str) -> io::Result<bool> {
     let [Ok(first), Ok(second)] = sides.each_ref().map(|side| side.executable(program)) else {
         return Ok(false);
     };
-    let [first_length, second_length] =
-        [fs::metadata(&first.path)?, fs::metadata(&second.path)?].map(|m| m.len());
-    Ok(first_length == second_length && fs::read(first.path)? == fs::read(second.path)?)
+    let files = [File::open(first.path)?, File::open(second.path)?];
+    if files[0].metadata()?.len() != files[1].metadata()?.len() {
+        return Ok(false);
+    }
+    let [first, second] = files.map(|file| BufReader::new(file).bytes());
+    // Piece by piece: they may be larger than the memory.
+    for (one, other) in first.zip(second) {
+        if one? != other? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -159,3 +159,28 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         assert_refused(&format!("rounds=1\n{plain}{rest}"), reason);
     }
 }
+
+#[test]
+fn a_line_of_the_list_and_a_name_of_the_answer_are_found() {
+    let cases = Plan::built_in().unwrap().cases(false);
+    for case in &cases {
+        let name = case.cell.name();
+        for text in [name.to_uppercase(), format!("{name}: 5 x {}", case.command())] {
+            assert!(case.matches(&text) && case.matches(&text.replace(": ", " (A/A): ")), "{text}");
+        }
+    }
+    let found = |text: &str| cases.iter().filter(|case| case.matches(text)).count();
+    assert_eq!((found("switch through pipes"), found("switch through pipes, one CPU")), (2, 1));
+    let line = format!("{}: {}", cases[0].cell.name(), cases[0].command());
+    assert_eq!((found(&line), found("no such row: 5 x p")), (1, 0));
+}
+
+#[test]
+fn a_plan_has_an_end() {
+    let columns = (0..500).map(|n| format!("{{name='{n}'}},")).collect::<String>();
+    let rows = (0..500).map(|n| format!("{{name='{n}',program='p',iters=1,warmup=0}},"));
+    let rows: String = rows.collect();
+    let text =
+        format!("rounds=1\n{}", section("hop", &format!("column=[{columns}]\nrow=[{rows}]")));
+    assert_refused(&text, "it has 250000 cases, and 200000 are the most");
+}

@@ -2,24 +2,32 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 
 pub use contract::BadUsage;
 pub use contract::console::{is_command, plain, plain_line};
+
+use crate::system::write;
 
 /// Writes to standard output in one go, as [`plain`] text: figures quote files and other programs. A reader that
 /// has gone away is no error; a closed output is one.
 pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
     let mut text = Vec::new();
     write(&mut text)?;
-    contract::console::show(&plain(&String::from_utf8_lossy(&text)))
+    contract::console::ensure_stdout()?;
+    let text = plain(&String::from_utf8_lossy(&text)).into_owned();
+    match write::all(io::stdout(), text.as_bytes()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(e) => Err(io::Error::new(e.kind(), format!("standard output: {e}"))),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// Writes a line to standard error, as [`plain`] text: messages quote files and other programs.
 pub(crate) fn say(text: fmt::Arguments<'_>) {
-    let text = text.to_string();
+    let text = format!("{}\n", plain(&text.to_string()));
     // If nobody listens, nothing is left to be done.
-    let _ = writeln!(io::stderr(), "{}", plain(&text));
+    let _ = write::all(io::stderr(), text.as_bytes());
 }
 
 /// A command line as a POSIX shell reads it back: a word that is not plain stands in single quotes.

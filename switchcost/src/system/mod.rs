@@ -10,3 +10,5 @@ pub mod replace;
 pub(crate) mod seccomp;
 pub mod signals;
 pub(crate) mod tools;
+pub(crate) mod trust;
+pub(crate) mod write;

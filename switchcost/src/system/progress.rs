@@ -1,9 +1,10 @@
 //! A line on the terminal, drawn before a run begins and never while one measures.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::Instant;
 
 use crate::system::console::plain_line;
+use crate::system::write;
 use terminal_size::{Width, terminal_size_of};
 
 /// Progress of the runs of a plan, in a line that is cleared when it is dropped.
@@ -64,7 +65,7 @@ pub(crate) fn draw(line: &str) {
     let columns = terminal_size_of(io::stderr()).map_or(80, |(Width(columns), _)| columns);
     let line = cut(line, usize::from(columns));
     // A terminal that has gone away is no reason to stop measuring.
-    let _ = write!(io::stderr(), "\r\x1b[K{line}");
+    let _ = write::all(io::stderr(), format!("\r\x1b[K{line}").as_bytes());
 }
 
 /// A line that does not wrap: some terminals do so behind the last column.

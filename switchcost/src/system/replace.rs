@@ -1,30 +1,44 @@
-//! Files that are replaced whole or left as they are.
+//! Files that are named on a command line. Outputs are regular files, or what this process was given, such as standard
+//! output: another user may have put a link or a FIFO into the place of a file.
 
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
+use nix::fcntl::OFlag;
+use nix::sys::stat::makedev;
+
+use crate::system::write;
 
 /// Gives a file new contents. A temporary file in the same folder takes its name when it is
-/// complete, so a full disk leaves the old file. A device or a pipe, such as /dev/stdout, is written
-/// to. A link to a file is refused: it may be another user's.
+/// complete, so a full disk leaves the old file.
 pub fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Makes a folder for files of [`file()`], with its parents.
 pub fn folder(path: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))
+    let made = match fs::symlink_metadata(path) {
+        Ok(old) if old.is_symlink() => ensure_output(&old),
+        _ => fs::create_dir_all(path),
+    };
+    made.with_context(|| format!("cannot make the folder {}", path.display()))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let old = fs::metadata(path).ok();
-    if old.as_ref().is_some_and(|old| !old.is_file() && !old.is_dir()) {
-        return Ok(OpenOptions::new().write(true).open(path)?.write_all(bytes)?);
+fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if let Some(given) = given(path)? {
+        return Ok(write::all(given, bytes)?);
     }
-    ensure!(!path.is_symlink(), "it is a link: name the file itself, or - for standard output");
+    let old = fs::symlink_metadata(path).ok().filter(|old| !old.is_dir());
+    if let Some(old) = &old {
+        ensure_output(old)?;
+        if !old.is_file() {
+            return Ok(());
+        }
+    }
     let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut new = tempfile::Builder::new()
         .prefix(".switchcost-")
@@ -39,9 +53,83 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Opens a file to append to it; true if it was not there before.
+pub(crate) fn append(path: &Path) -> io::Result<(File, bool)> {
+    if let Some(given) = given(path)? {
+        return Ok((given, false));
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    match options.clone().create_new(true).open(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return Ok((made?, true)),
+    }
+    ensure_output(&fs::symlink_metadata(path)?)?;
+    // Something else may have its name by now.
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = options.custom_flags(flags.bits()).open(path)?;
+    ensure_output(&file.metadata()?)?;
+    Ok((file, false))
+}
+
+/// Checks that it is a regular file. /dev/null is a wish to keep nothing.
+pub(crate) fn ensure_output(found: &Metadata) -> io::Result<()> {
+    let kind = match found.file_type() {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_char_device() && found.rdev() == makedev(1, 3) => return Ok(()),
+        kind if kind.is_symlink() => "a link: name the file itself",
+        kind if kind.is_dir() => "a folder: name a file",
+        kind if kind.is_fifo() => "a FIFO: name a regular file",
+        kind if kind.is_socket() => "a socket: name a regular file",
+        _ => "a device: name a regular file",
+    };
+    Err(io::Error::other(format!("it is {kind}, or - for standard output")))
+}
+
+/// True if a path names standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+/// What this process was given and a path names: standard output, standard error, or the pipe of a process substitution.
+fn given(path: &Path) -> io::Result<Option<File>> {
+    let cloned = |fd: BorrowedFd<'_>| Ok(Some(File::from(fd.try_clone_to_owned()?)));
+    if is_stdout(path) {
+        return cloned(io::stdout().as_fd());
+    }
+    if path == Path::new("/dev/stderr") {
+        return cloned(io::stderr().as_fd());
+    }
+    if path.parent() != Some(Path::new("/dev/fd")) {
+        return Ok(None);
+    }
+    // Without a reader it is an error.
+    OpenOptions::new().append(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path).map(Some)
+}
+
+/// Text of a regular file of at most `most` bytes.
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
+    let fault = |what: String| Err(io::Error::other(what));
+    // No FIFO is waited for.
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return fault("it is no regular file: write it into one".to_owned());
+    }
+    let mut text = String::new();
+    file.take(most + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        return fault(format!("it is longer than {} MiB", most >> 20));
+    }
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
 
     use super::*;
 
@@ -58,15 +146,51 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_written_through_to_a_device_only() {
-        let folder = tempfile::tempdir().unwrap();
-        for (target, is_refused) in [("/dev/null", false), ("missing", true), ("there", true)] {
-            let link = folder.path().join(format!("to-{}", target.replace('/', "")));
-            symlink(target, &link).unwrap();
-            fs::write(folder.path().join("there"), "kept").unwrap();
-            assert_eq!(file(&link, b"new").is_err(), is_refused, "{target}");
-            assert!(link.is_symlink() && !folder.path().join("missing").exists());
+    fn an_output_is_a_regular_file() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        fs::write(path("there"), "kept").unwrap();
+        for (name, target) in [("dangling", "missing"), ("link", "there"), ("device", "/dev/null")]
+        {
+            symlink(target, path(name)).unwrap();
         }
-        assert_eq!(fs::read(folder.path().join("there")).unwrap(), b"kept");
+        mkfifo(&path("fifo"), Mode::S_IRWXU).unwrap();
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        for (name, word) in [
+            ("dangling", "a link"),
+            ("link", "a link"),
+            ("device", "a link"),
+            ("fifo", "a FIFO"),
+            ("socket", "a socket"),
+            ("/dev/zero", "a device"),
+            ("/dev/fd/999", "No such file"),
+        ] {
+            let replaced = format!("{:#}", file(&path(name), b"new").unwrap_err());
+            let appended = append(&path(name)).unwrap_err().to_string();
+            assert!(replaced.contains(word) && appended.contains(word), "{replaced} {appended}");
+        }
+        assert!(folder(&path("dangling")).is_err());
+        assert!(!path("missing").exists());
+        assert_eq!(fs::read(path("there")).unwrap(), b"kept");
+        file(Path::new("/dev/null"), b"new").unwrap();
+        assert!(!append(Path::new("/dev/null")).unwrap().1);
+        assert!(append(&path("made")).unwrap().1 && !append(&path("made")).unwrap().1);
+    }
+
+    #[test]
+    fn an_input_has_a_bound() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        fs::write(path("file"), vec![b'x'; 1 << 20]).unwrap();
+        assert_eq!(read(&path("file"), 1 << 20).unwrap().len(), 1 << 20);
+        mkfifo(&path("fifo"), Mode::S_IRWXU).unwrap();
+        for (name, most, word) in [
+            ("file", (1 << 20) - 1, "longer"),
+            ("fifo", 9, "no regular file"),
+            ("/dev/zero", 9, "no regular file"),
+        ] {
+            let why = read(&path(name), most).unwrap_err().to_string();
+            assert!(why.contains(word), "{why}");
+        }
     }
 }

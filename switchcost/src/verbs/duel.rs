@@ -194,7 +194,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases(false);
-    args.selection.retain(&mut cases)?;
+    args.selection.retain(&mut cases, false)?;
     let sides = args.settings.sides([&args.first, &args.second]);
     let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
     let mut known = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! What verbs share that measure: which cases, what becomes of the records, and the run itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::plan::setting::Setting;
 use crate::plan::sweep::{self, Cut, Planned, Sweep};
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan, built_in_tables, placement, values};
 use crate::system::console::{self, BadUsage};
-use crate::system::signals;
+use crate::system::{replace, signals};
 
 /// What becomes of the records of a verb that makes its own plan. (`run` has these flags too, but
 /// there they exclude `--resume`.)
@@ -58,8 +58,8 @@ pub(super) struct Selection {
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
     plan: Option<OsString>,
 
-    /// Only cases whose section, row or column contains this text, case-insensitive; run keeps the rows
-    /// that they are divided by, or that they subtract, too
+    /// Only cases whose section, row, column or name in the answer contains this text, case-insensitive, or a line of
+    /// --list; run keeps the rows that they are divided by, or that they subtract, too
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 }
@@ -73,19 +73,32 @@ impl Selection {
         }
     }
 
-    /// Keeps the cases that the filter lets through.
-    pub(super) fn retain(&self, cases: &mut Vec<Case>) -> anyhow::Result<()> {
+    /// Keeps the cases that the filter lets through, and those that a ratio of theirs divides by or a difference
+    /// subtracts, if they are measured with it.
+    pub(super) fn retain(&self, cases: &mut Vec<Case>, with_needs: bool) -> anyhow::Result<()> {
         let Some(filter) = &self.filter else {
             return Ok(());
         };
-        cases.retain(|case| case.matches(filter));
-        if cases.is_empty() {
-            Err(BadUsage::new(format!(
-                "--filter: no case has '{filter}' in its section, row or column; `switchcost run --list` shows all"
-            )))
-        } else {
-            Ok(())
+        let cell = |case: &Case, row: &str| {
+            (case.cell.section.clone(), case.cell.column.clone(), row.to_owned())
+        };
+        let wanted: Vec<bool> = cases.iter().map(|case| case.matches(filter)).collect();
+        if !wanted.contains(&true) {
+            return Err(BadUsage::new(format!(
+                "--filter: no case has '{filter}' in its section, row, column or name in the answer; `switchcost run \
+                 --list` shows all"
+            )));
         }
+        let mut needed = HashSet::new();
+        for (case, _) in cases.iter().zip(&wanted).filter(|(_, wanted)| **wanted && with_needs) {
+            let rows = case.cell.baseline.iter().chain(&case.cell.versus);
+            needed.extend(rows.map(|row| cell(case, row)));
+        }
+        let mut wanted = wanted.into_iter();
+        cases.retain(|case| {
+            wanted.next() == Some(true) || needed.contains(&cell(case, &case.cell.row))
+        });
+        Ok(())
     }
 }
 
@@ -111,6 +124,9 @@ impl TypedValueParser for PlanParser {
     }
 }
 
+/// No plan is longer, in bytes.
+const LONGEST_PLAN: u64 = 1 << 20;
+
 /// The built-in plan of that name, or the one in that file.
 fn named(plan: &OsStr) -> anyhow::Result<Plan> {
     if let Some(built_in) = plan.to_str().and_then(BuiltIn::named) {
@@ -118,7 +134,7 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
     }
     let path = Path::new(plan);
     let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
-    let text = fs::read_to_string(path).map_err(|e| {
+    let text = replace::read(path, LONGEST_PLAN).map_err(|e| {
         let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
         fault(format!(
             "cannot read {}: {e}; the built-in plans are {}",
@@ -127,7 +143,7 @@ fn named(plan: &OsStr) -> anyhow::Result<Plan> {
         ))
     })?;
     let plan = Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?;
-    Ok(plan.with_paths_from(path.parent().unwrap_or(path)))
+    plan.with_paths_from(path.parent().unwrap_or(path)).map_err(fault)
 }
 
 /// The records of a run that is to go on.
@@ -135,6 +151,10 @@ pub(super) fn earlier(path: &Path) -> anyhow::Result<Contents> {
     let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
     if path == Path::new("-") {
         return Err(fault("a run can only go on in a file".to_owned()));
+    }
+    // What could not be appended to is not read either.
+    if let Ok(found) = fs::symlink_metadata(path) {
+        replace::ensure_output(&found).map_err(|why| fault(why.to_string()))?;
     }
     let contents = store::read_any(path)?;
     if contents.runs.is_empty() && !contents.faults.is_empty() {

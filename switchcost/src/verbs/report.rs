@@ -65,6 +65,9 @@ pub(crate) struct Args {
 const BEGIN: &str = "<!-- switchcost:begin -->\n";
 const END: &str = "<!-- switchcost:end -->";
 
+/// No file is longer that the tables are put into, in bytes.
+const LONGEST_PAGE: u64 = 16 << 20;
+
 /// Files to write, made before any of them is written.
 type Outputs<'a> = Vec<(&'a Path, Vec<u8>)>;
 
@@ -271,8 +274,8 @@ fn picture(file: &Path) -> (PathBuf, &'static str) {
 
 /// A file's text with what stands between the two marks replaced, the picture of the answer first.
 fn spliced(file: &Path, picture: Option<&str>, figures: &Figures<'_>) -> anyhow::Result<Vec<u8>> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = replace::read(file, LONGEST_PAGE)
+        .with_context(|| format!("cannot read {}", file.display()))?;
     // The end is looked for behind the beginning: prose may mention both.
     let parts = text.split_once(BEGIN);
     let Some((before, (_, after))) =

@@ -1,5 +1,6 @@
 //! `switchcost run`: runs a plan and prints its tables.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,22 +79,8 @@ impl Args {
         if let Some(rounds) = self.rounds {
             plan = plan.with_rounds(rounds);
         }
-        let all = plan.cases(self.quick);
-        let mut wanted = all.clone();
-        self.selection.retain(&mut wanted)?;
-        // What a ratio divides by and a difference subtracts is measured with it.
-        let needs = |case: &Case, other: &Case| {
-            case.cell.section == other.cell.section
-                && case.cell.column == other.cell.column
-                && case
-                    .cell
-                    .baseline
-                    .iter()
-                    .chain(&case.cell.versus)
-                    .any(|row| *row == other.cell.row)
-        };
-        let mut cases = all;
-        cases.retain(|other| wanted.iter().any(|case| case == other || needs(case, other)));
+        let mut cases = plan.cases(self.quick);
+        self.selection.retain(&mut cases, true)?;
         if self.a_a {
             let twins: Vec<Case> = cases.iter().filter_map(Case::twin).collect();
             cases.extend(twins);
@@ -119,7 +106,8 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
 /// Prints one line for each case.
 fn list(args: &Args) -> anyhow::Result<()> {
     let (plan, cases) = args.cases()?;
-    programs::ensure_known(cases.iter().map(|case| &*case.program), &plan.programs)?;
+    let names: BTreeSet<&str> = cases.iter().map(|case| &*case.program).collect();
+    programs::ensure_known(names, &plan.programs)?;
     console::print(|out| {
         for case in &cases {
             let twin = if case.twin { " (A/A)" } else { "" };

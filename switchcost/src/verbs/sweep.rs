@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
 use facts::Metric;
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     program: Vec<CommandLine>,
 
     /// Only programs whose command line contains this text, case-insensitive
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     filter: Option<String>,
 
     /// Where each process may run: on every CPU, or pinned to one; give it twice for both

@@ -1,9 +1,11 @@
-//! Tools that build programs, started in a folder that others may write to.
+//! Programs, and tools that build them, found in a folder that others may write to.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::{script, switchcost};
+use crate::support::house::House;
 use crate::support::process::Run;
 
 const PLAN: &str = r#"
@@ -51,4 +53,50 @@ fn a_cargo_in_the_current_folder_is_not_started() {
             assert!(!folder.path().join("planted").exists(), "{variable:?} {path}");
         }
     }
+}
+
+#[test]
+fn what_others_may_put_beside_the_runner_is_not_started() {
+    let house = House::new(1, &[]);
+    let planted = |name: &str| script(&house.path(name), "touch planted");
+    planted("one-thread-brigade");
+    planted("uring-brigade");
+    let open = |name: &str, mode| {
+        fs::set_permissions(house.path(name), Permissions::from_mode(mode)).unwrap();
+    };
+    fs::create_dir(house.path("plans")).unwrap();
+    let plan = PLAN.replace("one-thread-brigade", "./p");
+    fs::write(house.path("plans/path.toml"), &plan).unwrap();
+    script(&house.path("plans/p"), "touch ../planted");
+    let table =
+        format!("{}[program.p]\nrun = ['plans/p']\n", PLAN.replace("one-thread-brigade", "p"));
+    fs::write(house.path("table.toml"), table).unwrap();
+    let refused = |flags: &str, code: i32, words: &[&str]| {
+        let run = Run::of(house.path("switchcost")).flags(flags).folder(house.folder());
+        run.finish().expect_refusal(code, words);
+        assert!(!house.path("planted").exists(), "{flags}");
+    };
+    for (name, mode) in [("", 0o777), ("", 0o1777), ("uring-brigade", 0o757)] {
+        open(name, mode);
+        refused("stat uring-brigade", 2, &["others may write to", "chmod go-w"]);
+        open(name, 0o755);
+    }
+    for (name, mode) in [("plans", 0o1777), ("plans/p", 0o757)] {
+        open(name, mode);
+        refused("run --plan plans/path.toml --list", 2, &["others may write to", "plans"]);
+        let run = Run::of(house.path("switchcost")).flags("run --plan table.toml --out out");
+        let run = run.folder(house.folder()).finish();
+        assert!(run.stdout.contains("others may write to"), "{run}");
+        assert!(!house.path("planted").exists());
+        open(name, 0o755);
+    }
+    fs::create_dir(house.path("side")).unwrap();
+    script(&house.path("side/one-thread-brigade"), "touch planted");
+    open("side", 0o777);
+    fs::write(house.path("plan.toml"), PLAN).unwrap();
+    refused("duel side side --plan plan.toml", 1, &["others may write to", "side"]);
+    // What it carries comes first.
+    let own = Run::of(house.path("switchcost")).flags("stat --iters 1 one-thread-brigade");
+    own.folder(house.folder()).finish().expect(0);
+    assert!(!house.path("planted").exists());
 }

@@ -59,3 +59,26 @@ fn a_long_argument_is_not_echoed_whole() {
         run.expect(code);
     }
 }
+
+/// With a look at all rows for each of them it would take minutes, and be a hang.
+#[test]
+fn ten_thousand_rows_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |n: u32| {
+        format!(
+            "[[section.row]]\nname='r{n}'\nprogram='./p'\niters=1\nwarmup=0\nversus='r{}'\n",
+            n ^ 1
+        )
+    };
+    let rows: String = (0..10_000).map(row).collect();
+    let plan = format!("rounds=1\n[[section]]\ntitle='t'\nmetric='hop'\n{rows}");
+    fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    fs::write(folder.path().join("p"), "").unwrap();
+    for filter in ["r", "r77"] {
+        let run = switchcost("run --plan plan.toml --list --filter").arg(filter);
+        let run = run.folder(folder.path()).finish().expect_quiet_success();
+        assert_eq!(run.stdout.lines().count(), if filter == "r" { 10_000 } else { 112 });
+    }
+    let run = switchcost("sweep --tasks 1..2 --filter").arg("").finish();
+    run.expect_refusal(2, &["--filter"]);
+}

@@ -2,13 +2,14 @@
 //! alone with a fake in the place of a benchmark program, so that nothing is built.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nix::sys::signal::Signal::{self, SIGINT};
+use nix::sys::signal::Signal::{self, SIGINT, SIGTERM};
 use nix::sys::signal::{SigHandler, signal};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use switchcost::plan::Plan;
 
 use super::{RECORDS, switchcost};
 use crate::support::RUNNER;
@@ -45,9 +46,54 @@ fn the_first_signal_ends_a_wait_for_input_or_a_reader() {
     let fifo = fifo(&path);
     interrupt_asleep(switchcost("report").arg(fifo).start());
     interrupt_asleep(switchcost("compare").arg(fifo).arg(RECORDS).start());
-    interrupt_asleep(switchcost("report").arg(RECORDS).arg("--html").arg(fifo).start());
-    interrupt_asleep(switchcost("run --plan").arg(fifo).start());
-    interrupt_asleep(switchcost("run --resume").arg(fifo).start());
+}
+
+#[test]
+fn outputs_and_plans_are_regular_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fifo");
+    let fifo = fifo(&path);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("victim", &link).unwrap();
+    let refused = |flags: &str, path: &Path, code: i32, word: &str| {
+        let run = switchcost(flags).arg(path).folder(folder.path()).finish();
+        run.expect_refusal(code, &[path.to_str().unwrap(), word]);
+    };
+    let report = format!("report {RECORDS} --html");
+    let splice = format!("report {RECORDS} --splice");
+    for (path, word) in [(fifo, "a FIFO"), (&link, "a link"), (Path::new("/dev/zero"), "a device")]
+    {
+        refused("run --quick --out", path, 1, word);
+        refused("sweep --tasks 1..2 --out", path, 1, word);
+        refused("run --resume", path, 2, word);
+        refused(&report, path, 1, word);
+    }
+    for path in [fifo, Path::new("/dev/zero")] {
+        refused("run --list --plan", path, 2, "no regular file");
+        refused(&splice, path, 1, "no regular file");
+    }
+    assert!(!folder.path().join("victim").exists());
+}
+
+/// The pipe is full before it prints: nobody reads.
+#[test]
+fn a_signal_ends_a_write_that_nobody_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fifo");
+    mkfifo(&path, Mode::S_IRWXU).unwrap();
+    let house = House::new(100_000, &["one-thread-brigade"]);
+    for flags in ["", "--out /dev/stdout", "--out -"] {
+        let mut held = fs::OpenOptions::new();
+        held.read(true).write(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
+        let mut held = held.open(&path).unwrap();
+        while held.write(&[b'x'; 4096]).is_ok() {}
+        let script = format!("exec >'{}'", path.display());
+        let running = house.run_after(&script, flags).start();
+        until("it measures", || running.has("one-thread-brig"));
+        running.send(SIGTERM);
+        until("it has ended", || running.has_ended());
+        assert_eq!(running.finish().code, 143, "{flags}");
+    }
 }
 
 #[test]
@@ -94,13 +140,10 @@ fn an_empty_file_of_records_is_harmless() {
 #[test]
 fn an_estimate_leaves_nothing_behind() {
     let house = House::new(1, &[]);
-    for program in Plan::built_in().unwrap().cases(true).iter().map(|case| &case.program) {
-        house.fake(program, "exec sleep 1000");
-    }
     let folder = house.path("tmp");
     fs::create_dir(&folder).unwrap();
     let running = house.switchcost("estimate --switches 9").env("TMPDIR", folder.to_str()).start();
-    until("it measures", || running.has("sleep"));
+    until("it measures", || running.stderr_so_far().contains("measuring"));
     running.signal(Signal::SIGQUIT);
     running.finish_all().expect(131);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);

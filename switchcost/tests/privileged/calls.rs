@@ -109,7 +109,8 @@ fn events_that_a_sandbox_denies_are_absent_with_the_reason() {
     let Some(()) = tracing() else { return };
     let house = House::new(1, &["one-thread-brigade"]);
     let run = denied("perf_event_open", "EPERM").arg(house.path("switchcost"));
-    let run = run.flags("stat --counters --iters 4 --format json one-thread-brigade").finish();
+    let run = run.flags("stat --counters --iters 4 --format json ./one-thread-brigade");
+    let run = run.folder(house.folder()).finish();
     let answer: Value = serde_json::from_str(run.expect(0).line()).unwrap();
     assert_eq!(answer["process"]["samples"]["count"], 4);
     let counters = &answer["process"]["counters"];

@@ -51,7 +51,8 @@ fn what_proc_would_tell_is_absent_and_not_zero() {
     let house = House::new(1, &["one-thread-brigade"]);
     for (shell, is_told) in [(r#"exec "$0" "$@""#, true), (WITHOUT, false)] {
         let run = Run::within(shell, &house.path("switchcost"));
-        let run = run.flags("stat --counters --iters 4 --format json one-thread-brigade").finish();
+        let run = run.flags("stat --counters --iters 4 --format json ./one-thread-brigade");
+        let run = run.folder(house.folder()).finish();
         let run = run.expect(0);
         let answer: Value = serde_json::from_str(run.line()).unwrap();
         assert_eq!(answer["process"]["samples"]["count"], 4, "{run}");

@@ -188,7 +188,7 @@ fn a_faulty_plan_is_bad_usage() {
         house.run("").finish().expect_refusal(2, &["--plan", "plan.toml", words]);
         assert!(!house.out().exists(), "nothing to keep, no file");
     }
-    house.set_plan(&plan.replace("async-brigade", "no-such-brigade"));
+    house.set_plan(&plan.replace("program = \"async-brigade", "program = \"no-such-brigade"));
     for flags in ["", "--list"] {
         house.run(flags).finish().expect_refusal(2, &["no-such-brigade"]);
     }
@@ -201,7 +201,7 @@ fn a_faulty_plan_is_bad_usage() {
 fn a_relative_path_of_a_program_starts_in_the_folder_of_the_plan() {
     let house = House::new(1, &TWO[..1]);
     fs::create_dir(house.path("plans")).unwrap();
-    let plan = house.plan().replace(TWO[0], &format!("../{}", TWO[0]));
+    let plan = house.plan().replace("program = \"", "program = \"../");
     fs::write(house.path("plans/plan.toml"), &plan).unwrap();
     let run = |flags: &str| house.switchcost("run --plan plans/plan.toml").flags(flags).finish();
     run("--out out.jsonl").expect(0);
@@ -281,7 +281,7 @@ fn a_sweep_says_what_it_takes_and_ends_with_its_budget() {
     let run = |verb: &str| {
         let _ = fs::remove_file(house.out());
         let run = house.switchcost(verb).flags("--budget 1ms --out out.jsonl --program");
-        run.arg(TWO[0]).finish().expect(0)
+        run.arg(format!("./{}", TWO[0])).finish().expect(0)
     };
     // All values are alive together, in one round of five.
     let swept = run("sweep --tasks 1..9 --points 3 --placement unpinned");

@@ -1,5 +1,6 @@
-//! A folder with the runner and programs beside it, which need not be what they are called: away from
-//! cargo's folders the runner takes what it finds, and builds nothing.
+//! A folder with the runner and programs beside it, which need not be what they are called. Away from
+//! cargo's folders the runner builds nothing, and of names takes the programs that it carries: the plan and the command
+//! lines have paths.
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -35,8 +36,11 @@ done
 echo '{"at":"ended","teardown_ns":1}'
 "#;
 
-/// One row of a plan.
+/// A program and its row of a plan.
 const ROW: &str = r#"
+    [program.$NAME]
+    run = ["$PATH"]
+
     [[section.row]]
     name = "row $NAME"
     program = "$NAME"
@@ -60,7 +64,8 @@ impl House {
         fs::hard_link(RUNNER, house.path("switchcost")).unwrap();
         let mut plan = format!("rounds = {rounds}\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n");
         for program in programs {
-            plan += &ROW.replace("$NAME", program);
+            let path = house.path(program);
+            plan += &ROW.replace("$NAME", program).replace("$PATH", &path.to_string_lossy());
             house.fake(program, ":");
         }
         house.set_plan(&plan);
@@ -97,10 +102,16 @@ impl House {
         FAKE.replace("one-thread-brigade", program).replace("$BEFORE", before)
     }
 
-    /// A run of the runner.
+    /// A run of the runner. Its own programs are meant, whatever names it carries.
     pub(crate) fn switchcost(&self, flags: &str) -> Run {
-        let run = Run::of(self.path("switchcost"));
-        run.flags(flags).folder(self.folder.path())
+        let is_own = |word: &str| !word.contains(['/', '.']) && self.path(word).is_file();
+        let words = flags.split_whitespace();
+        let words = words.map(|word| match is_own(word) {
+            true => format!("./{word}"),
+            false => word.to_owned(),
+        });
+        let run = Run::of(self.path("switchcost")).folder(self.folder.path());
+        words.fold(run, |run, word| run.arg(word))
     }
 
     /// A run of the plan into `out.jsonl`.

@@ -1,6 +1,8 @@
 //! Lines that parse and cannot be true. What no clock and no counter can have shown would otherwise
 //! become a figure, or spoil an interval.
 
+use std::collections::HashSet;
+
 use contract::message::Distribution;
 use facts::machine::CpuQuota;
 use facts::{Machine, Metric, Process, Run};
@@ -98,8 +100,9 @@ fn summary(name: &str, s: &Distribution) -> Result<(), String> {
 /// # Errors
 /// As [`process`].
 pub(super) fn run(run: &Run) -> Result<(), String> {
-    for (index, case) in (0..).zip(&run.plan.cases) {
-        ensure(run.plan.get(index).is_some(), || {
+    let titles: HashSet<&str> = run.plan.sections.iter().map(|s| &*s.title).collect();
+    for case in &run.plan.cases {
+        ensure(titles.contains(&*case.section), || {
             format!("plan: case '{}' is in no section", case.name())
         })?;
     }

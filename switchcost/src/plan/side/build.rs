@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use super::Source;
 use super::lock::Lock;
-use crate::plan::checkout::{Checkout, output};
+use crate::plan::checkout::{Checkout, ensure_own, output};
 
 /// Sources of a side that is built, and where.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
     let folder = checkout.target.join("duel").join(format!("git-{hash}"));
     let sources = folder.join("sources");
     if !sources.join("Cargo.toml").is_file() {
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        ensure_own(&[&folder])?;
         let path = sources.to_string_lossy();
         // One that was begun, or that `cargo clean` has removed.
         checkout.git(&["worktree", "prune"])?;
@@ -50,14 +50,14 @@ pub(super) fn with_source(
     let [sources, base, kept] =
         ["sources", "Cargo.lock.base", "Cargo.lock.kept"].map(|name| folder.join(name));
     let lock = sources.join("Cargo.lock");
+    ensure_own(&[&folder])?;
     let own = fs::read(checkout.folder.join("Cargo.lock")).context("Cargo.lock")?;
     // If it was updated before, neither the network is needed nor a new build.
     let is_updated =
         fs::read(&base).is_ok_and(|base| base == own) && fs::rename(&lock, &kept).is_ok();
     // Written again at the end.
     let _ = fs::remove_file(&base);
-    fs::create_dir_all(&folder)
-        .and_then(|()| mirror(&checkout.folder, &sources))
+    mirror(&checkout.folder, &sources)
         .and_then(|()| patch(&sources.join("Cargo.toml"), name, source))
         .with_context(|| format!("cannot copy the sources to {}", sources.display()))?;
     if is_updated {
