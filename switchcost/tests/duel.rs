@@ -97,14 +97,15 @@ fn two_folders_are_told_apart_by_exact_counts() {
     // Samples of 1000 ns on both sides.
     assert_eq!(finding(&json, PROGRAM, "time")["change"]["estimate"], 0.0);
 
-    let gate = "--pairs 8 --fail-on counts --fail-above 50%";
-    for (flags, code) in [
-        (format!("a b {gate}"), 1),
-        (format!("b a {gate}"), 0),
-        ("a b --pairs 8 --fail-on counts --fail-above 150%".to_owned(), 0),
+    for (sides_of, limit, code, words) in [
+        ("a b", "40%", 1, "1 more, 1 unchanged"),
+        ("b a", "40%", 0, "1 fewer, 1 unchanged"),
+        // The limit is the margin, too: what lies inside it counts as none, whatever its sign.
+        ("a b", "150%", 0, "2 unchanged"),
+        ("b a", "60%", 0, "2 unchanged"),
     ] {
+        let flags = format!("{sides_of} --pairs 8 --fail-on counts --fail-above {limit}");
         let run = sides.duel(&flags).finish().expect(code);
-        let words = if flags.starts_with('a') { "1 more, 1 unchanged" } else { "1 fewer" };
         assert!(run.stdout.contains(words), "{run}");
         assert!(run.stdout.lines().all(|line| line.chars().count() <= 100), "{run}");
     }

@@ -11,9 +11,10 @@ use clap::ValueEnum;
 use super::args::TextOrJson;
 use super::measuring::{Selection, drawn_seed, earlier};
 use super::output::json;
-use crate::figures::duel::verdict::{Finding, Kind, MARGIN, MIN_PAIRS};
+use crate::figures::duel::verdict::{Finding, Kind, MIN_PAIRS};
 use crate::figures::duel::{Decider, Row};
 use crate::figures::number::percent;
+use crate::figures::verdict::MARGIN;
 use crate::measure::around::Around;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
@@ -258,7 +259,7 @@ impl Args {
         let is_asked = |kind: Kind| {
             self.fail_on.includes(kind) && !(self.fail_on == Gate::All && kind.is_count())
         };
-        if !findings.any(|finding| is_asked(finding.kind) && !finding.is_inconclusive()) {
+        if !findings.any(|finding| is_asked(finding.kind) && !finding.verdict.is_open()) {
             return Err(anyhow!(NothingSaid));
         }
         ensure!(
