@@ -336,7 +336,10 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
     let commands = ["--before-b", "echo 2 > k", "--after-b", "echo 1 > k; echo back >> log"];
     let with = |run: Run| commands.iter().fold(run, |run, word| run.arg(word));
     let run = with(sides.duel("a a --pairs 8")).finish().expect(0);
-    assert!(run.stdout.contains("1 more"), "{run}");
+    // The heading names what B was.
+    for words in ["1 more", "a, before it `echo 2 > k`, after it `echo 1 > k; echo back >> log`"] {
+        assert!(run.stdout.replace("\n  ", " ").contains(words), "{words}: {run}");
+    }
     let k = || fs::read_to_string(sides.path("k")).unwrap();
     assert_eq!(k(), "1\n");
 
@@ -347,12 +350,15 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
     running.finish_all();
     assert_eq!(k(), "1\n");
 
-    let run = sides.duel("a a --pairs 8 --before-b").arg("echo no >&2; exit 4").finish();
-    let run = run.expect(1);
-    assert!(
-        run.stderr.contains("exit status: 4: no") || run.stdout.contains("exit status: 4: no"),
-        "{run}"
-    );
+    // The side whose command fails is the one to blame.
+    for (flag, side) in
+        [("--before-a", "A"), ("--after-a", "A"), ("--before-b", "B"), ("--after-b", "B")]
+    {
+        let run = sides.duel("a a --pairs 8").arg(flag).arg("echo no >&2; exit 4").finish();
+        let run = run.expect(1);
+        let words = format!("{side}: `echo no >&2; exit 4`: exit status: 4: no");
+        assert!(run.stdout.replace("\n  ", " ").contains(&words), "{flag}: {run}");
+    }
 }
 
 #[test]

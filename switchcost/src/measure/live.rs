@@ -118,8 +118,9 @@ impl<'a> Live<'a> {
     }
 
     /// Ends it for a reason that is not its own.
-    pub(super) fn fail(&mut self, why: String) {
-        self.attempt(|_, _| Err::<(), _>(Fault::Told(why)));
+    pub(super) fn fail(&mut self, why: &str) {
+        self.attempt(|_, _| Err::<(), _>(Fault::Told(why.to_owned())));
+        self.process.error.get_or_insert_with(|| why.to_owned());
     }
 
     fn get_ready(&mut self, session: &mut Session) -> Result<(), Fault> {

@@ -26,18 +26,19 @@ pub struct Sides<'a> {
     pub changes: [&'a [Change]; 2],
     /// Further changes of the second side; each has rows of its own.
     pub each: &'a [Change],
-    /// True if commands around their slices make a difference.
-    pub has_commands: bool,
+    /// Commands before their slices and after them.
+    pub commands: [[Option<&'a str>; 2]; 2],
 }
 
 impl Sides<'_> {
     /// True if equal programs may differ.
     pub fn have_settings(&self) -> bool {
         let changes = self.changes.into_iter().chain([self.each]);
-        self.has_commands || changes.into_iter().any(|changes| !changes.is_empty())
+        let has_command = self.commands.as_flattened().iter().any(Option::is_some);
+        has_command || changes.into_iter().any(|changes| !changes.is_empty())
     }
 
-    /// What each is called: its build and its changes.
+    /// What each is called: its build, its changes and its commands.
     fn names(&self, built: [String; 2]) -> [String; 2] {
         let with = |name: String, changes: &[Change]| match changes {
             [] => name,
@@ -50,7 +51,13 @@ impl Sides<'_> {
             [] => second,
             each => format!("{second}, and each of {}", together(each)),
         };
-        [with(first, a), second]
+        let [around_a, around_b] = self.commands.map(|[before, after]| {
+            let told = |when: &str, command: Option<&str>| {
+                command.map_or(String::new(), |command| format!(", {when} it `{command}`"))
+            };
+            told("before", before) + &told("after", after)
+        });
+        [with(first, a) + &around_a, second + &around_b]
     }
 
     /// A row on both sides, with a twin of the first, as often as the budget allows.

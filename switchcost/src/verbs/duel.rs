@@ -126,12 +126,12 @@ impl Settings {
     }
 
     fn sides<'a>(&'a self, builds: [&'a Side; 2]) -> Sides<'a> {
-        let commands = [&self.before_a, &self.after_a, &self.before_b, &self.after_b];
+        let commands = [[&self.before_a, &self.after_a], [&self.before_b, &self.after_b]];
         Sides {
             builds,
             changes: [&self.a, &self.b],
             each: &self.each,
-            has_commands: commands.into_iter().any(Option::is_some),
+            commands: commands.map(|around| around.map(Option::as_deref)),
         }
     }
 }
