@@ -180,7 +180,7 @@ mod tests {
         let [first, second] = [&from, &to].map(|sources| {
             fs::write(sources.join("Cargo.lock"), lock).unwrap();
             let target = sources.with_file_name("target");
-            checkout.cargo_build(sources, &target, &["one"]).unwrap();
+            checkout.cargo_build(sources, &target, &["one"], "one").unwrap();
             fs::read(checkout.profile_folder(&target).join("one")).unwrap()
         });
         assert!(first == second, "{} and {} bytes", first.len(), second.len());
