@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -72,6 +72,8 @@ impl Checkout {
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
         }
+        // Nobody can answer a question for a password.
+        command.env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
         // `status` would rewrite the index.
         output(command.arg("--no-optional-locks").args(args))
     }
@@ -164,6 +166,35 @@ impl Checkout {
     }
 }
 
+/// Folder of the package of that name in a folder, which may be the root of a workspace, and its version.
+pub(crate) fn package_in(
+    checkout: &Checkout,
+    folder: &Path,
+    name: &str,
+) -> anyhow::Result<(PathBuf, String)> {
+    let mut command = checkout.cargo();
+    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let metadata = output(command.arg("--manifest-path").arg(folder.join("Cargo.toml")))?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).context("cargo metadata")?;
+    let root = fs::canonicalize(folder)?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let packages = packages.filter_map(|package| {
+        let manifest = fs::canonicalize(package["manifest_path"].as_str()?).ok()?;
+        let folder = manifest.parent()?.to_owned();
+        let version = package["version"].as_str()?;
+        let is_inside = folder.starts_with(&root);
+        is_inside.then_some((package["name"].as_str()?, folder, version))
+    });
+    let packages: Vec<(&str, PathBuf, &str)> = packages.collect();
+    match packages.iter().find(|(other, ..)| *other == name) {
+        Some((_, folder, version)) => Ok((folder.clone(), (*version).to_owned())),
+        None => {
+            let names: Vec<&str> = packages.iter().map(|(name, ..)| *name).collect();
+            bail!("{} has no package '{name}', but {}", folder.display(), names.join(", "))
+        }
+    }
+}
+
 /// True if `sources` have a benchmark program of that name.
 pub(crate) fn is_crate(sources: &Path, name: &str) -> bool {
     !name.is_empty()
@@ -222,7 +253,8 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let words = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     ensure!(!lines.is_empty(), "{name}: {}", output.status);
-    bail!("{name}: {}", lines.join("; "))
+    // Cargo has each cause below a line of its own.
+    bail!("{name}: {}", lines.join("; ").replace("; Caused by:; ", ": "))
 }
 
 #[cfg(test)]
