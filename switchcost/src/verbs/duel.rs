@@ -90,7 +90,7 @@ pub(crate) struct Args {
 struct Settings {
     /// Setting of the old side, repeatable: NAME=VALUE (environment), flags="--workers 4" (for the programs that
     /// know them), cpus=0-3, policy=batch, slack=1ns, wrap="nice -n 19" (a command that executes the program),
-    /// or seccomp=docker (a filter like the container engines' default)
+    /// or seccomp=docker (the filter of Docker's default profile: moby/profiles, seccomp/v0.2.3)
     #[arg(long = "a", value_name = "SETTING")]
     a: Vec<Change>,
 
