@@ -361,13 +361,50 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
     }
 }
 
+/// A row of one CPU keeps it, and one that has a flag's value already is no duel.
+#[test]
+fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
+    let rows = [row(OTHER), row(PROGRAM) + "pin = true\nflags = ['--x', '1']\n"].concat();
+    let sides = Sides::new(&format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{rows}"));
+    sides.fake("a", PROGRAM, 1, ":");
+    sides.fake("a", OTHER, 1, ":");
+    for (setting, why) in [
+        ("cpus=0", "cpus=0 would take its own CPUs away"),
+        ("flags=--x 1", "it has flags='--x 1' already"),
+    ] {
+        let run = sides.duel("a a --pairs 8 --b").arg(setting).finish().expect(0);
+        let text = run.stdout.replace("\n  ", " ");
+        for words in ["1 unchanged, 1 left out", "Left out: row one-thread-brigade", why] {
+            assert!(text.contains(words), "{words}: {run}");
+        }
+    }
+    let run = sides.duel("a a --each cpus=0 --filter").arg(PROGRAM).finish();
+    run.expect_refusal(1, &["no row can be measured", "cpus=0"]);
+}
+
+/// A default that a flag repeats, as the program itself describes it.
+#[test]
+fn a_flag_that_repeats_a_programs_default_is_left_out() {
+    let beside = Path::new(RUNNER).parent().unwrap();
+    let program = "async-mem-brigade";
+    if !beside.join(program).is_file() {
+        return crate::support::skip("the programs are not built");
+    }
+    let plan = format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(program));
+    let sides = Sides::new(&plan);
+    let run =
+        sides.duel("--b").arg("flags=--flavor current-thread").arg(beside).arg(beside).finish();
+    run.expect_refusal(1, &["no row can be measured: it has --flavor current-thread already"]);
+}
+
 #[test]
 fn a_setting_that_cannot_be_is_bad_usage() {
     let sides = of_settings(":");
     for (setting, words) in [
         ("K", "NAME=VALUE"),
         ("cpus=9999", "no list"),
-        ("policy=idle", "policy"),
+        ("policy=foo", "other, batch or fifo"),
+        ("polcy=batch", "write policy="),
         ("flags=--iters 3", "the runner's own"),
         ("seccomp=none", "docker"),
     ] {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use clap::ValueEnum;
+use contract::message::Runtime;
 
 use super::args::TextOrJson;
 use super::measuring::{Selection, drawn_seed, earlier};
@@ -21,12 +22,14 @@ use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
 use crate::plan::duel::{Lineup, Sides};
+use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
-use crate::plan::setting::Change;
+use crate::plan::scheduling::Cpus;
+use crate::plan::setting::{self, Change, Setting};
 use crate::plan::side::Side;
 use crate::plan::{Case, values};
 use crate::render;
-use crate::system::console::{self, BadUsage};
+use crate::system::console::{self, BadUsage, shell_line};
 use crate::system::signals;
 use crate::views::duel::Duel;
 
@@ -136,21 +139,51 @@ impl Settings {
     }
 }
 
-/// Why a program would not run as a side has it; `None` if it would. Asked once for each command line.
-fn refusal(
-    case: &Case,
-    programs: &Programs,
-    known: &mut BTreeMap<String, Option<String>>,
-) -> Option<String> {
-    let line = format!("{:?} {} {}", case.side, case.setting, case.command());
-    let ask = || match programs.of(case) {
-        Ok(program) => match probe::ask(program, &case.flags, &case.setting) {
-            Ok(answer) => answer.reason(),
-            Err(error) => Some(format!("{error:#}")),
-        },
-        Err(why) => Some(why.to_string()),
-    };
-    known.entry(line).or_insert_with(ask).clone()
+/// What programs say of the command lines of both sides, each asked once.
+#[derive(Debug, Default)]
+struct Answers {
+    known: BTreeMap<String, Result<Option<Runtime>, String>>,
+    /// The first side of a row, which comes before the second.
+    first: Option<Case>,
+}
+
+impl Answers {
+    /// Why a program would not run as a side has it, or would run no other than the first side's; `None` if it
+    /// would.
+    fn refusal(&mut self, case: &Case, programs: &Programs) -> Option<String> {
+        let runtime = match self.ask(case, programs) {
+            Ok(runtime) => runtime,
+            Err(why) => return Some(why),
+        };
+        if case.side == Some(facts::Side::A) {
+            self.first = Some(case.clone());
+            return None;
+        }
+        // A default that a flag repeats. The description tells that of the runtime alone.
+        let first = self.first.clone().filter(|first| first.index == case.index)?;
+        let is_alike = first.flags != case.flags
+            && first.setting == case.setting
+            && setting::are_alike_but(["--flavor", "--workers"], &first.flags, &case.flags)
+            && runtime.is_some()
+            && self.ask(&first, programs) == Ok(runtime);
+        let words = case.flags.iter().filter(|word| !first.flags.contains(word));
+        is_alike.then(|| setting::has_already(&shell_line(words)))
+    }
+
+    fn ask(&mut self, case: &Case, programs: &Programs) -> Result<Option<Runtime>, String> {
+        let setting = Setting::of_case(case, Cpus::allowed().ok().as_ref());
+        let cpus = setting.cpus.as_ref().map(ToString::to_string);
+        let line = format!("{:?} {setting} {cpus:?} {}", case.side, case.command());
+        let ask = || {
+            let program = programs.of(case).map_err(|why| why.to_string())?;
+            match probe::ask(program, &case.flags, &setting) {
+                Ok(Feasibility::Fits(description)) => Ok(description.runtime),
+                Ok(answer) => answer.reason().map_or(Ok(None), Err),
+                Err(error) => Err(format!("{error:#}")),
+            }
+        };
+        self.known.entry(line).or_insert_with(ask).clone()
+    }
 }
 
 /// Figures that may fail a duel.
@@ -197,9 +230,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     args.selection.retain(&mut cases)?;
     let sides = args.settings.sides([&args.first, &args.second]);
     let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
-    let mut known = BTreeMap::new();
     if sides.have_settings() {
-        lineup.leave_out(|case, programs| refusal(case, programs, &mut known))?;
+        let mut answers = Answers::default();
+        lineup.leave_out(|case, programs| answers.refusal(case, programs))?;
     }
     let Lineup { cases, left_out, programs, names } = lineup;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
