@@ -235,7 +235,16 @@ fn what_no_cargo_builds_is_left_out_by_name() {
         row("peer")
     ));
     sides.fake("a", PROGRAM, 1, ":");
-    let run = sides.duel("a a --pairs 8").finish().expect(0);
+    let run = sides.duel("a a --pairs 8 --budget 1s").finish().expect(0);
+    // It says before the start what the budget has no room for, and what can be seen.
+    assert!(
+        run.stderr.contains("8 rounds, which a verdict needs, take about 3 s: give --budget 3s"),
+        "{run}"
+    );
+    assert!(
+        run.stderr.contains("about 8 rounds: pinned rows usually show a change beyond ± 1."),
+        "{run}"
+    );
     for words in ["1 left out", "row peer", "switchcost compare"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }

@@ -12,7 +12,7 @@ use contract::message::Runtime;
 use super::args::TextOrJson;
 use super::measuring::{Selection, drawn_seed, earlier};
 use super::output::json;
-use crate::figures::duel::verdict::{Finding, Kind, MIN_PAIRS};
+use crate::figures::duel::verdict::{self, Finding, Kind, MIN_PAIRS};
 use crate::figures::duel::{Decider, Row};
 use crate::figures::number::percent;
 use crate::figures::verdict::MARGIN;
@@ -249,12 +249,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for (case, why) in &left_out {
         rounds.leave_out(case, why)?;
     }
-    console::say(format_args!(
-        "{rows} rows take turns for {} s, seed {seed}",
-        args.budget.as_secs_f64()
-    ));
+    let s = if rows == 1 { " takes" } else { "s take" };
+    let budget = args.budget.as_secs_f64();
+    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {seed}"));
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
+    say_what_fits(&cases, args.budget, most, rows);
     rounds.run_some(cases, Some(args.budget), &pacing::DUEL, |round, cases, records| {
         if round < most { decider.choose(round, cases, records) } else { Vec::new() }
     })?;
@@ -273,6 +273,25 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let concluded = rounds.conclude_any();
     printed.context("cannot print the result").and(concluded)?;
     if signals::received().is_some() { Ok(()) } else { args.judge(&duel.rows) }
+}
+
+/// Says before it starts what a duel can show, from what programs usually take and how pairs usually spread.
+fn say_what_fits(cases: &[Case], budget: Duration, most: u32, rows: usize) {
+    let (rounds, least) = pacing::forecast(cases, budget);
+    if least > budget {
+        console::say(format_args!(
+            "{MIN_PAIRS} rounds, which a verdict needs, take about {0:.0} s: give --budget {0:.0}s, or fewer rows",
+            least.as_secs_f64().ceil()
+        ));
+    }
+    let rounds = rounds.min(most);
+    if let Some([steady, unsteady]) = verdict::usual_reach(rounds, rows) {
+        console::say(format_args!(
+            "about {rounds} rounds: pinned rows usually show a change beyond ± {:.1} %, on an unsteady machine ± {:.1} %",
+            steady * 100.0,
+            unsteady * 100.0
+        ));
+    }
 }
 
 impl Args {

@@ -34,6 +34,18 @@ const EARLY: f64 = 0.4;
 /// Numbers of pairs after which a row may be decided before the end.
 const LOOKS: [usize; 6] = [MIN_PAIRS, 12, 18, 27, 40, 60];
 
+/// Standard deviation of the pairs of a pinned row, as logarithms, on a steady machine and on an unsteady one:
+/// the medians of 25 rows each in results/epyc5-2vcpu-6.18/knobs.jsonl and results/epyc-2vcpu-6.18/knobs.jsonl.
+const SPREADS: [f64; 2] = [0.007, 0.040];
+
+/// How far the interval of a pinned row's time usually reaches, on a steady machine and on an unsteady one.
+pub fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
+    let tests = (rows * (KINDS.len() - 1)) as f64;
+    let level = (1.0 - CONFIDENCE) * (1.0 - EARLY) / tests;
+    let t = stats::t_critical(1.0 - level, f64::from(pairs.checked_sub(1)?))?;
+    Some(SPREADS.map(|spread| (t * spread / f64::from(pairs).sqrt()).exp_m1()))
+}
+
 /// Figure that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
