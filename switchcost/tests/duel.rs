@@ -1,6 +1,8 @@
 //! `switchcost duel`, with fakes in the place of programs: each iteration takes 1000 ns, and counts are
 //! what a test says.
 
+mod settings;
+
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,14 +99,15 @@ fn two_folders_are_told_apart_by_exact_counts() {
     // Samples of 1000 ns on both sides.
     assert_eq!(finding(&json, PROGRAM, "time")["change"]["estimate"], 0.0);
 
-    let gate = "--pairs 8 --fail-on counts --fail-above 50%";
-    for (flags, code) in [
-        (format!("a b {gate}"), 1),
-        (format!("b a {gate}"), 0),
-        ("a b --pairs 8 --fail-on counts --fail-above 150%".to_owned(), 0),
+    for (sides_of, limit, code, words) in [
+        ("a b", "40%", 1, "1 more, 1 unchanged"),
+        ("b a", "40%", 0, "1 fewer, 1 unchanged"),
+        // The limit is the margin, too: what lies inside it counts as none, whatever its sign.
+        ("a b", "150%", 0, "2 unchanged"),
+        ("b a", "60%", 0, "2 unchanged"),
     ] {
+        let flags = format!("{sides_of} --pairs 8 --fail-on counts --fail-above {limit}");
         let run = sides.duel(&flags).finish().expect(code);
-        let words = if flags.starts_with('a') { "1 more, 1 unchanged" } else { "1 fewer" };
         assert!(run.stdout.contains(words), "{run}");
         assert!(run.stdout.lines().all(|line| line.chars().count() <= 100), "{run}");
     }
@@ -232,7 +235,16 @@ fn what_no_cargo_builds_is_left_out_by_name() {
         row("peer")
     ));
     sides.fake("a", PROGRAM, 1, ":");
-    let run = sides.duel("a a --pairs 8").finish().expect(0);
+    let run = sides.duel("a a --pairs 8 --budget 1s").finish().expect(0);
+    // It says before the start what the budget has no room for, and what can be seen.
+    assert!(
+        run.stderr.contains("8 rounds, which a verdict needs, take about 3 s: give --budget 3s"),
+        "{run}"
+    );
+    assert!(
+        run.stderr.contains("about 8 rounds: pinned rows usually show a change beyond ± 1."),
+        "{run}"
+    );
     for words in ["1 left out", "row peer", "switchcost compare"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
@@ -259,113 +271,4 @@ fn memory_of_a_task_is_a_slope() {
     let bytes = found["figures"][0].as_f64().unwrap();
     assert!((2_000.0..40_000.0).contains(&bytes), "{found}");
     assert!(found["change"]["estimate"].as_f64().unwrap().abs() < 0.5, "{found}");
-}
-
-/// One folder on both sides, whose programs count what their setting says.
-fn of_settings(count: &str) -> Sides {
-    let sides =
-        Sides::new(&format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(PROGRAM)));
-    sides.fake("a", PROGRAM, "K", count);
-    sides
-}
-
-#[test]
-fn a_setting_is_found_told_and_repeated() {
-    for (setting, count, words) in [
-        ("K=2", ": ${K:=1}", "K=2"),
-        ("wrap=env K=2", ": ${K:=1}", "wrap='env K=2'"),
-        ("flags=--k 2", "K=1; case \"$*\" in *--k\\ 2*) K=2 ;; esac", "flags='--k 2'"),
-        (
-            "seccomp=docker",
-            "K=$(sed -n 's/^Seccomp:\\t//p' /proc/self/status); K=$((K / 2 + 1))",
-            "seccomp=docker",
-        ),
-        (
-            "slack=7ns",
-            "K=$(($(cat /proc/self/timerslack_ns 2>/dev/null || echo 1) == 7 ? 2 : 1))",
-            "slack=7ns",
-        ),
-    ] {
-        let sides = of_settings(count);
-        let run = sides.duel("a a --pairs 8 --out out.jsonl --b").arg(setting).finish().expect(0);
-        assert!(run.stdout.contains("1 more"), "{setting}: {run}");
-        assert!(run.stdout.contains(&format!("a with {words}")), "{setting}: {run}");
-        let lines = fs::read_to_string(sides.path("out.jsonl")).unwrap();
-        let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-        assert!(header["command"].as_str().unwrap().contains(setting), "{header}");
-        // On both sides it makes no difference.
-        let both = sides.duel("a a --pairs 8 --a").arg(setting).arg("--b").arg(setting).finish();
-        assert!(both.expect(0).stdout.contains("1 unchanged"), "{setting}");
-    }
-}
-
-#[test]
-fn one_side_against_several_settings_is_one_table() {
-    let sides = of_settings(": ${K:=1}");
-    let flags = "a a --pairs 8 --each K=1 --each K=3 --format json";
-    let run = sides.duel(flags).finish().expect(0);
-    let json = answer(&run);
-    for (setting, change) in [("K=1", 0.0), ("K=3", 2.0)] {
-        let found = finding(&json, &format!("{PROGRAM}: {setting}"), "switches");
-        assert_eq!(found["change"]["estimate"], change, "{found}");
-    }
-}
-
-#[test]
-fn a_program_that_does_not_know_a_flag_is_left_out_by_name() {
-    let sides = Sides::of_two();
-    sides.fake("a", PROGRAM, 1, ":");
-    let path = sides.path("a").join(PROGRAM);
-    let refusal = "*--x*) echo \"error: unexpected argument '--x' found\" >&2; exit 2 ;;";
-    let text = fs::read_to_string(&path).unwrap();
-    executable(&path, &text.replace("*--help*)", &format!("{refusal}\n*--help*)")));
-    sides.fake("a", OTHER, 1, ":");
-    let run = sides.duel("a a --pairs 8 --b flags=--x").finish().expect(0);
-    for words in ["1 left out", &format!("row {PROGRAM}"), "it has no flag --x"] {
-        assert!(run.stdout.contains(words), "{words}: {run}");
-    }
-    let run = sides.duel("a a --pairs 8 --b flags=--x --filter").arg(PROGRAM).finish();
-    run.expect_refusal(1, &["no row can be measured", "--x"]);
-}
-
-#[test]
-fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
-    let sides = of_settings("K=$(cat k)");
-    fs::write(sides.path("k"), "1").unwrap();
-    let commands = ["--before-b", "echo 2 > k", "--after-b", "echo 1 > k; echo back >> log"];
-    let with = |run: Run| commands.iter().fold(run, |run, word| run.arg(word));
-    let run = with(sides.duel("a a --pairs 8")).finish().expect(0);
-    assert!(run.stdout.contains("1 more"), "{run}");
-    let k = || fs::read_to_string(sides.path("k")).unwrap();
-    assert_eq!(k(), "1\n");
-
-    fs::remove_file(sides.path("log")).unwrap();
-    let running = with(sides.duel("a a --budget 600s")).start();
-    until("the setting was put back", || sides.path("log").exists());
-    running.signal(SIGINT);
-    running.finish_all();
-    assert_eq!(k(), "1\n");
-
-    let run = sides.duel("a a --pairs 8 --before-b").arg("echo no >&2; exit 4").finish();
-    let run = run.expect(1);
-    assert!(
-        run.stderr.contains("exit status: 4: no") || run.stdout.contains("exit status: 4: no"),
-        "{run}"
-    );
-}
-
-#[test]
-fn a_setting_that_cannot_be_is_bad_usage() {
-    let sides = of_settings(":");
-    for (setting, words) in [
-        ("K", "NAME=VALUE"),
-        ("cpus=9999", "no list"),
-        ("policy=idle", "policy"),
-        ("flags=--iters 3", "the runner's own"),
-        ("seccomp=none", "docker"),
-    ] {
-        sides.duel("a a --b").arg(setting).finish().expect_refusal(2, &["--b", words]);
-    }
-    let run = sides.duel("a a --b").arg("wrap=no-such-command").finish();
-    run.expect_refusal(1, &["no-such-command"]);
 }

@@ -10,7 +10,7 @@ const MOST_FREEDOM: f64 = 1e5;
 ///
 /// `None` when `confidence` is not inside 0..1 or `freedom` is under 1. Degrees of freedom may be
 /// fractional (Welch).
-pub(crate) fn t_critical(confidence: f64, freedom: f64) -> Option<f64> {
+pub fn t_critical(confidence: f64, freedom: f64) -> Option<f64> {
     let upper_tail = 0.5 + confidence / 2.0;
     if !(confidence > 0.0 && upper_tail < 1.0 && freedom >= 1.0) {
         return None;

@@ -23,6 +23,7 @@ mod theil_sen;
 mod tests;
 
 pub use describe::{median, outliers, quantile};
+pub use distribution::t_critical;
 pub use estimate::{Estimate, MIN_ROUNDS};
 pub use interval::{Contrast, Interval, t_interval};
 pub use line::{Halves, Line, fit_line, halves, log_slope_ratio, slope_ratio};

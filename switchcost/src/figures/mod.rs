@@ -22,6 +22,7 @@ pub mod number;
 pub mod provenance;
 pub mod runs;
 pub mod speed;
+pub mod verdict;
 
 use conditions::Conditions;
 use doubt::{Doubt, Stated};

@@ -17,6 +17,9 @@ pub struct Around {
     pub after: Option<String>,
 }
 
+/// A side's command that failed, and how.
+pub(super) type Failed = (Side, String);
+
 /// The side whose commands stand now.
 pub(super) struct Within<'a> {
     commands: &'a [Around; 2],
@@ -37,29 +40,39 @@ impl<'a> Within<'a> {
     /// Changes the side; true if a command was run.
     ///
     /// # Errors
-    /// When a command fails; no side's commands stand then.
-    pub(super) fn enter(&mut self, side: Option<Side>) -> Result<bool, String> {
+    /// When a command fails, with its side; no side's commands stand then.
+    pub(super) fn enter(&mut self, side: Option<Side>) -> Result<bool, Failed> {
         if self.is_plain() || self.side == side {
             return Ok(false);
         }
         self.leave()?;
-        // What it did in part, the other one puts back.
         self.side = side;
-        let before = side.and_then(|side| self.of(side).before.as_deref());
-        before.map_or(Ok(()), |command| self.run(command)).map(|()| true)
+        let entered = self.run(side, |around| &around.before);
+        if entered.is_err() {
+            // What it did in part, the other one puts back.
+            drop(self.leave());
+        }
+        entered.map(|()| true)
     }
 
-    fn leave(&mut self) -> Result<(), String> {
-        let after = self.side.take().and_then(|side| self.of(side).after.as_deref());
-        after.map_or(Ok(()), |command| self.run(command))
+    fn leave(&mut self) -> Result<(), Failed> {
+        let side = self.side.take();
+        self.run(side, |around| &around.after)
     }
 
-    fn of(&self, side: Side) -> &'a Around {
-        &self.commands[usize::from(side == Side::B)]
+    /// Runs a side's command, if it has one.
+    fn run(
+        &self,
+        side: Option<Side>,
+        which: fn(&'a Around) -> &'a Option<String>,
+    ) -> Result<(), Failed> {
+        let Some(side) = side else { return Ok(()) };
+        let line = which(&self.commands[usize::from(side == Side::B)]);
+        line.as_deref().map_or(Ok(()), |line| self.execute(line)).map_err(|why| (side, why))
     }
 
     /// A group of its own: an interruption of the runner must not end what puts a setting back.
-    fn run(&self, line: &str) -> Result<(), String> {
+    fn execute(&self, line: &str) -> Result<(), String> {
         let mut command = Command::new("timeout");
         command.arg(self.timeout.as_secs().max(1).to_string()).args(["sh", "-c", line]);
         command.stdin(Stdio::null()).process_group(0);
@@ -75,8 +88,8 @@ impl<'a> Within<'a> {
 
 impl Drop for Within<'_> {
     fn drop(&mut self) {
-        if let Err(why) = self.leave() {
-            console::say(format_args!("switchcost: {why}"));
+        if let Err((side, why)) = self.leave() {
+            console::say(format_args!("switchcost: {side:?}: {why}"));
         }
     }
 }

@@ -15,7 +15,6 @@ use super::sums::{each, merge, plus, sum};
 use super::turns::{Options, SLICE, Seat};
 use super::watch::{Look, Watch};
 use crate::measure::store;
-use crate::plan::Case;
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
 use crate::system::signals;
@@ -56,7 +55,7 @@ impl<'a> Live<'a> {
     pub(super) fn new(seat: &'a Seat<'a>, allowed: Option<&Cpus>) -> Self {
         let case = seat.case;
         let mut process = Process::of(&case.program, case.args());
-        let setting = setting(case, allowed);
+        let setting = Setting::of_case(case, allowed);
         process.cpus = setting.cpus.as_ref().map(ToString::to_string);
         process.policy = setting.policy.map(|policy| policy.name().to_owned());
         process.setting = Some(setting.to_string()).filter(|text| !text.is_empty());
@@ -84,7 +83,7 @@ impl<'a> Live<'a> {
     pub(super) fn begin(&mut self, options: &Options) {
         let case = self.seat.case;
         self.process.memory = Some(MemoryChange { before: memory::system(), held: None });
-        let setting = setting(case, Cpus::allowed().ok().as_ref());
+        let setting = Setting::of_case(case, Cpus::allowed().ok().as_ref());
         let mut args = self.process.args.clone();
         args.push("--controlled".to_owned());
         match Session::start(self.seat.program, &args, &setting, options.timeout) {
@@ -118,8 +117,9 @@ impl<'a> Live<'a> {
     }
 
     /// Ends it for a reason that is not its own.
-    pub(super) fn fail(&mut self, why: String) {
-        self.attempt(|_, _| Err::<(), _>(Fault::Told(why)));
+    pub(super) fn fail(&mut self, why: &str) {
+        self.attempt(|_, _| Err::<(), _>(Fault::Told(why.to_owned())));
+        self.process.error.get_or_insert_with(|| why.to_owned());
     }
 
     fn get_ready(&mut self, session: &mut Session) -> Result<(), Fault> {
@@ -354,15 +354,6 @@ impl<'a> Live<'a> {
             },
         }
     }
-}
-
-/// Setting of a case's process.
-fn setting(case: &Case, allowed: Option<&Cpus>) -> Setting {
-    let mut setting = case.setting.clone();
-    if case.pin {
-        setting.cpus = allowed.map(Cpus::first);
-    }
-    setting
 }
 
 /// Takes the end of a process into its record: the cause of a fault, or an interruption.

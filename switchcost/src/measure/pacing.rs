@@ -45,6 +45,10 @@ pub struct Pace {
     pub turns: u32,
 }
 
+/// Usual time of a process: with six slices it took 0.13 and 0.18 s in results/epyc5-2vcpu-6.18/knobs.jsonl and
+/// results/epyc-2vcpu-6.18/knobs.jsonl, with eleven 0.24 s in the latter.
+const USUAL: Wall = Wall { fixed: 0.07, slice: 0.015, slices: DUEL.first };
+
 /// Time of a case in one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wall {
@@ -75,6 +79,22 @@ impl Wall {
 }
 
 impl Pace {
+    /// The same, or fewer turns if the fewest rounds would not end in time: the machine became busy.
+    #[must_use]
+    pub fn slowed(
+        self,
+        cases: &[Case],
+        walls: &[Option<Wall>],
+        left: Duration,
+        round: u32,
+        aim: &Aim,
+    ) -> Self {
+        // This round, and those that are left.
+        let rounds = aim.fewest.saturating_sub(round).max(1);
+        let fitting = Pace::of(cases, walls, left, &Aim { rounds: [rounds; 2], ..*aim });
+        Pace { turns: self.turns.min(fitting.turns) }
+    }
+
     /// Turns that fill the time which is left after the first round.
     pub fn of(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> Self {
         let left = left.as_secs_f64();
@@ -92,6 +112,32 @@ impl Pace {
         let [fewest, most] = aim.turns.map(f64::from);
         Pace { turns: ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32 }
     }
+}
+
+/// Time that the fewest rounds still take after this one, with the fewest turns.
+pub fn least(cases: &[Case], walls: &[Option<Wall>], round: u32, aim: &Aim) -> Duration {
+    let one = |(case, wall): (&Case, &Option<Wall>)| {
+        Some(share(case) * wall.as_ref()?.within(f64::from(aim.turns[0]), case, aim))
+    };
+    let all: f64 = cases.iter().zip(walls).filter_map(one).sum();
+    Duration::from_secs_f64(all * f64::from(aim.fewest.saturating_sub(round + 1)))
+}
+
+/// Share of the rounds that a case is in: a duel has its twins in every second one.
+fn share(case: &Case) -> f64 {
+    if case.twin { 0.5 } else { 1.0 }
+}
+
+/// Rounds of a duel that usually fit, and the time that the fewest take.
+pub fn forecast(cases: &[Case], budget: Duration) -> (u32, Duration) {
+    let walls = vec![Some(USUAL); cases.len()];
+    let turns = f64::from(Pace::of(cases, &walls, budget, &DUEL).turns);
+    let round = |turns: f64| -> f64 {
+        cases.iter().map(|case| share(case) * USUAL.within(turns, case, &DUEL)).sum()
+    };
+    let least = round(f64::from(DUEL.turns[0])) * f64::from(DUEL.fewest);
+    let rounds = (budget.as_secs_f64() / round(turns).max(1e-9)) as u32;
+    (rounds.max(DUEL.fewest), Duration::from_secs_f64(least))
 }
 
 /// Removes the cases of which a single one would take most of the time that is left, and returns their names.
@@ -160,5 +206,28 @@ mod tests {
         let mut many = vec![case(); 20];
         let dropped = retain(&mut many, &[wall(1.0, 0.0); 20], Duration::from_secs(20), &PLAN);
         assert_eq!((dropped.len(), many.len()), (0, 20));
+    }
+
+    #[test]
+    fn a_duel_is_forecast_and_slows_down_if_the_machine_does() {
+        let row = || [case(), case(), Case { twin: true, ..case() }];
+        let seconds = Duration::from_secs;
+        // One row has time for many rounds; twenty-two have eight in a minute, and not in ten seconds.
+        let (rounds, least) = forecast(&row(), seconds(60));
+        assert!((30..60).contains(&rounds) && least < seconds(4), "{rounds} {least:?}");
+        let many: Vec<Case> = (0..22).flat_map(|_| row()).collect();
+        let (rounds, least) = forecast(&many, seconds(10));
+        assert!(rounds == 8 && (seconds(40)..seconds(80)).contains(&least), "{rounds} {least:?}");
+
+        let cases = row();
+        let pace = Pace { turns: 20 };
+        let slowed = |slice: f64, round| {
+            let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
+            pace.slowed(&cases, &walls, seconds(10), round, &DUEL).turns
+        };
+        assert_eq!((slowed(0.01, 2), slowed(0.1, 2), slowed(10.0, 2)), (20, 5, 4));
+        let walls = [Some(Wall { fixed: 1.0, slice: 0.0, slices: 20 }); 3];
+        // Two and a half programs in each of six further rounds.
+        assert_eq!(super::least(&cases, &walls, 1, &DUEL), seconds(15));
     }
 }

@@ -222,11 +222,18 @@ impl Rounds {
                 break;
             }
             let Some(budget) = budget else { continue };
+            let left = budget.saturating_sub(begun.elapsed());
+            if round > 0 && round + 1 < aim.fewest && !aim.leaves_out {
+                self.pace = self.pace.map(|pace| pace.slowed(&cases, &walls, left, round, aim));
+            }
             if round == 0 && walls.iter().any(Option::is_some) {
-                let left = budget.saturating_sub(begun.elapsed());
                 self.pace = Some(Pace::of(&cases, &walls, left, aim));
+                let least = begun.elapsed() + pacing::least(&cases, &walls, round, aim);
                 if aim.leaves_out {
                     self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
+                } else if least > budget * 4 / 3 {
+                    let (fewest, least) = (aim.fewest, least.as_secs());
+                    console::say(format_args!("{fewest} rounds take about {least} s here"));
                 }
             }
             // Half of a round too much is better than half of one too little.

@@ -73,11 +73,9 @@ pub fn measure(
         order.sort_by_key(|&k| seats[k].case.side);
     }
     for &k in &order {
-        if signals::received().is_none() {
-            match within.enter(seats[k].case.side) {
-                Ok(_) => lives[k].begin(options),
-                Err(why) => lives[k].process.error = Some(why),
-            }
+        let is_due = signals::received().is_none() && lives[k].process.error.is_none();
+        if is_due && enter(&mut lives, k, &mut within).is_some() {
+            lives[k].begin(options);
         }
     }
     let mut watch = Watch::new(begun, lives.iter().flat_map(|live| live.cpus.clone()));
@@ -103,6 +101,22 @@ pub fn measure(
         .collect();
     let account = watch.account();
     lives.into_iter().map(|live| live.into_process(account, &lines)).collect()
+}
+
+/// Has the commands of a program's side stand; true if one was run, `None` if it failed. A side whose command
+/// fails has its programs ended.
+fn enter(lives: &mut [Live<'_>], k: usize, within: &mut Within<'_>) -> Option<bool> {
+    loop {
+        let (side, why) = match within.enter(lives[k].side()) {
+            Ok(has_run) => return Some(has_run),
+            Err(failed) => failed,
+        };
+        let own = lives.iter_mut().filter(|live| live.side() == Some(side));
+        own.for_each(|live| live.fail(&why));
+        if lives[k].side() == Some(side) {
+            return None;
+        }
+    }
 }
 
 /// Round trips of a cache line between CPUs in use, measured once for programs with the same CPUs.
@@ -143,13 +157,10 @@ fn take_turns(
             if lives[k].session.is_none() {
                 continue;
             }
-            match within.enter(lives[k].side()) {
-                Ok(false) => {}
-                Ok(true) => last = None,
-                Err(why) => {
-                    lives[k].fail(why);
-                    continue;
-                }
+            match enter(lives, k, within) {
+                Some(false) => {}
+                Some(true) => last = None,
+                None => continue,
             }
             let probed = drawn(&lives[k].cpus, rng);
             let is_spread = lives[k].cpus.len() > 1;

@@ -4,7 +4,10 @@ use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
 
@@ -69,6 +72,8 @@ impl Checkout {
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
         }
+        // Nobody can answer a question for a password.
+        command.env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
         // `status` would rewrite the index.
         output(command.arg("--no-optional-locks").args(args))
     }
@@ -100,20 +105,22 @@ impl Checkout {
         let defaults = self.default_members();
         let is_apart = |name: &&str| !defaults.iter().any(|default| default == name);
         let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
-        self.cargo_build(&self.folder, &self.target, &[])?;
+        let what = "the programs";
+        self.cargo_build(&self.folder, &self.target, &[], what)?;
         if !apart.is_empty() {
-            self.cargo_build(&self.folder, &self.target, &apart)?;
+            self.cargo_build(&self.folder, &self.target, &apart, what)?;
         }
         Ok(())
     }
 
     /// Has cargo build packages of `sources`, the default members if none is named, with this one's
-    /// profile, into a target folder.
+    /// profile, into a target folder. `what` says for whom.
     pub(crate) fn cargo_build(
         &self,
         sources: &Path,
         target: &Path,
         packages: &[&str],
+        what: &str,
     ) -> anyhow::Result<()> {
         ensure_own(&[sources, target])?;
         let mut command = self.cargo();
@@ -125,12 +132,7 @@ impl Checkout {
         command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
         command.arg("--target-dir").arg(target);
         command.args(packages.iter().flat_map(|name| ["--package", name]));
-        let of = if sources == self.folder {
-            String::new()
-        } else {
-            format!(" of {}", sources.display())
-        };
-        build(&mut command, &format!("the programs{of}"))
+        build(&mut command, what)
             .map_err(|why| anyhow!("cargo could not build the programs: {why}"))
     }
 
@@ -160,8 +162,37 @@ impl Checkout {
         let mut command =
             if name == "cargo" { self.cargo() } else { tools::command(name, &self.folder) };
         command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
-        build(&mut command, &format!("a program ({name})"))
+        build(&mut command, &format!("a program by {name}"))
             .map_err(|why| format!("it cannot be built: {}: {why}", shell_line(&words)))
+    }
+}
+
+/// Folder of the package of that name in a folder, which may be the root of a workspace, and its version.
+pub(crate) fn package_in(
+    checkout: &Checkout,
+    folder: &Path,
+    name: &str,
+) -> anyhow::Result<(PathBuf, String)> {
+    let mut command = checkout.cargo();
+    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let metadata = output(command.arg("--manifest-path").arg(folder.join("Cargo.toml")))?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).context("cargo metadata")?;
+    let root = fs::canonicalize(folder)?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let packages = packages.filter_map(|package| {
+        let manifest = fs::canonicalize(package["manifest_path"].as_str()?).ok()?;
+        let folder = manifest.parent()?.to_owned();
+        let version = package["version"].as_str()?;
+        let is_inside = folder.starts_with(&root);
+        is_inside.then_some((package["name"].as_str()?, folder, version))
+    });
+    let packages: Vec<(&str, PathBuf, &str)> = packages.collect();
+    match packages.iter().find(|(other, ..)| *other == name) {
+        Some((_, folder, version)) => Ok((folder.clone(), (*version).to_owned())),
+        None => {
+            let names: Vec<&str> = packages.iter().map(|(name, ..)| *name).collect();
+            bail!("{} has no package '{name}', but {}", folder.display(), names.join(", "))
+        }
     }
 }
 
@@ -188,17 +219,37 @@ fn find_cargo() -> Option<PathBuf> {
     named.filter(|path| path.is_absolute()).or_else(|| tools::find("cargo"))
 }
 
-/// Runs a build, and says so on a terminal.
+/// Runs a build, and says so on a terminal; elsewhere it says each minute that it goes on.
 fn build(command: &mut Command, what: &str) -> Result<(), String> {
-    if io::stderr().is_terminal() {
-        console::say(format_args!("bringing {what} up to date …"));
+    let is_terminal = io::stderr().is_terminal();
+    if is_terminal {
+        console::say(format_args!("building {what} …"));
     }
-    let status = command.status();
-    match status {
+    let tell = |minutes| {
+        if !is_terminal {
+            console::say(format_args!("building {what}, for {minutes} min"));
+        }
+    };
+    match meanwhile(Duration::from_secs(60), tell, || command.status()) {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(status.to_string()),
         Err(e) => Err(e.to_string()),
     }
+}
+
+/// Does some work, and tells after each interval how many are over.
+fn meanwhile<T>(interval: Duration, tell: impl Fn(u32) + Send, work: impl FnOnce() -> T) -> T {
+    let (end, is_over) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            (1..)
+                .take_while(|_| is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout))
+                .for_each(tell);
+        });
+        let done = work();
+        drop(end);
+        done
+    })
 }
 
 /// Output of a tool that succeeds, trimmed.
@@ -212,5 +263,23 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let words = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     ensure!(!lines.is_empty(), "{name}: {}", output.status);
-    bail!("{name}: {}", lines.join("; "))
+    // Cargo has each cause below a line of its own.
+    bail!("{name}: {}", lines.join("; ").replace("; Caused by:; ", ": "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_lasts_is_told_until_it_ends() {
+        let (told, heard) = mpsc::channel();
+        let tell = move |times| told.send(times).unwrap();
+        let first = meanwhile(Duration::from_millis(1), tell, || {
+            [heard.recv().unwrap(), heard.recv().unwrap()]
+        });
+        assert_eq!(first, [1, 2]);
+        // Nothing is told of what is quick.
+        assert_eq!(meanwhile(Duration::from_secs(3600), |_| unreachable!(), || 7), 7);
+    }
 }

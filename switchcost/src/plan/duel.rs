@@ -26,18 +26,19 @@ pub struct Sides<'a> {
     pub changes: [&'a [Change]; 2],
     /// Further changes of the second side; each has rows of its own.
     pub each: &'a [Change],
-    /// True if commands around their slices make a difference.
-    pub has_commands: bool,
+    /// Commands before their slices and after them.
+    pub commands: [[Option<&'a str>; 2]; 2],
 }
 
 impl Sides<'_> {
     /// True if equal programs may differ.
     pub fn have_settings(&self) -> bool {
         let changes = self.changes.into_iter().chain([self.each]);
-        self.has_commands || changes.into_iter().any(|changes| !changes.is_empty())
+        let has_command = self.commands.as_flattened().iter().any(Option::is_some);
+        has_command || changes.into_iter().any(|changes| !changes.is_empty())
     }
 
-    /// What each is called: its build and its changes.
+    /// What each is called: its build, its changes and its commands.
     fn names(&self, built: [String; 2]) -> [String; 2] {
         let with = |name: String, changes: &[Change]| match changes {
             [] => name,
@@ -50,35 +51,51 @@ impl Sides<'_> {
             [] => second,
             each => format!("{second}, and each of {}", together(each)),
         };
-        [with(first, a), second]
+        let [around_a, around_b] = self.commands.map(|[before, after]| {
+            let told = |when: &str, command: Option<&str>| {
+                command.map_or(String::new(), |command| format!(", {when} it `{command}`"))
+            };
+            told("before", before) + &told("after", after)
+        });
+        [with(first, a) + &around_a, second + &around_b]
     }
 
     /// A row on both sides, with a twin of the first, as often as the budget allows.
-    fn copies(&self, case: &Case, each: Option<&Change>) -> [Case; 3] {
-        [(Side::A, false), (Side::B, false), (Side::A, true)].map(|(side, twin)| {
+    ///
+    /// # Errors
+    /// The reason why it cannot have a change.
+    fn copies(&self, case: &Case, each: Option<&Change>) -> Result<[Case; 3], String> {
+        for change in self.changes.into_iter().flatten().chain(each) {
+            change.obstacle(case).map_or(Ok(()), Err)?;
+        }
+        Ok([(Side::A, false), (Side::B, false), (Side::A, true)].map(|(side, twin)| {
             let mut copy = Case { rounds: u32::MAX, side: Some(side), twin, ..case.clone() };
             let changes = self.changes[usize::from(side == Side::B)].iter();
             let each = each.filter(|_| side == Side::B);
             changes.chain(each).for_each(|change| change.put_into(&mut copy));
             copy
-        })
+        }))
     }
 
-    /// All rows: one for each case, or for each case and change.
-    fn rows(&self, cases: &[Case]) -> Vec<Case> {
-        if self.each.is_empty() {
-            return cases.iter().flat_map(|case| self.copies(case, None)).collect();
-        }
+    /// All rows, one for each case, or for each case and change; and those that cannot have a change.
+    fn rows(&self, cases: &[Case]) -> (Vec<Case>, Vec<Absent>) {
         let step = cases.iter().map(|case| case.index + 1).max().unwrap_or(0);
-        let numbered = || (0..).zip(self.each);
-        let rows =
-            cases.iter().flat_map(|case| numbered().map(move |(k, change)| (case, k, change)));
-        rows.flat_map(|(case, k, change)| {
-            let row = format!("{}: {change}", case.cell.row);
-            let cell = Arc::new(facts::Case { row, ..(*case.cell).clone() });
-            self.copies(&Case { index: case.index + k * step, cell, ..case.clone() }, Some(change))
-        })
-        .collect()
+        let (mut rows, mut left_out) = (Vec::new(), Vec::new());
+        for case in cases {
+            let mut put = |case: Case, each: Option<&Change>| match self.copies(&case, each) {
+                Ok(copies) => rows.extend(copies),
+                Err(why) => left_out.push((Case { side: Some(Side::A), ..case }, why)),
+            };
+            if self.each.is_empty() {
+                put(case.clone(), None);
+            }
+            for (k, change) in (0..).zip(self.each) {
+                let row = format!("{}: {change}", case.cell.row);
+                let cell = Arc::new(facts::Case { row, ..(*case.cell).clone() });
+                put(Case { index: case.index + k * step, cell, ..case.clone() }, Some(change));
+            }
+        }
+        (rows, left_out)
     }
 }
 
@@ -125,11 +142,13 @@ impl Lineup {
         }
         left_out.dedup_by_key(|(case, _)| case.index);
         left_out.iter_mut().for_each(|(case, _)| case.side = Some(Side::A));
-        if measured.is_empty() {
+        let (cases, obstructed) = sides.rows(&measured);
+        left_out.extend(obstructed);
+        if cases.is_empty() {
             let why = left_out.first().map_or("the plan is empty", |(_, why)| why);
             bail!("no row can be measured: {why}");
         }
-        Ok(Lineup { cases: sides.rows(&measured), left_out, programs, names: sides.names(built) })
+        Ok(Lineup { cases, left_out, programs, names: sides.names(built) })
     }
 
     /// Leaves rows out whose program refuses what it would be started with.

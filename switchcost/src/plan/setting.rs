@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use contract::units::Span;
 use nix::sched::sched_setaffinity;
 use nix::sys::signal::{SigHandler, Signal, signal};
@@ -33,6 +32,15 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Setting of a case's process among the CPUs that the runner may use.
+    pub(crate) fn of_case(case: &Case, allowed: Option<&Cpus>) -> Self {
+        let mut setting = case.setting.clone();
+        if case.pin {
+            setting.cpus = allowed.map(Cpus::first);
+        }
+        setting
+    }
+
     /// The filter of its system calls, to be made before the process.
     pub(crate) fn filter(&self) -> anyhow::Result<Option<Filter>> {
         self.has_filter.then(seccomp::docker).transpose()
@@ -120,15 +128,56 @@ impl FromStr for Change {
                 Ok(Change::Flags(words))
             }
             "cpus" => value.parse().map(Change::Cpus),
-            "policy" => Policy::from_str(value, false).map(Change::Policy),
+            "policy" => Policy::named(value).map(Change::Policy),
             "slack" => timer_slack(value).map(|Span(ns)| Change::TimerSlack(ns)),
             "wrap" => words().map(Change::Wrap),
             "seccomp" if value == "docker" => Ok(Change::Seccomp),
             "seccomp" => Err("seccomp=docker is the only filter".to_owned()),
             _ if !is_variable(name) => Err(usage.to_owned()),
-            _ => Ok(Change::Env(name.to_owned(), value.to_owned())),
+            "env" => Err(format!("write the variable alone: {value}")),
+            _ => match near(name) {
+                None => Ok(Change::Env(name.to_owned(), value.to_owned())),
+                Some(key) => Err(format!(
+                    "nothing reads a variable '{name}': write {key}=; one of that name takes \
+                     wrap=\"env {name}=VALUE\""
+                )),
+            },
         }
     }
+}
+
+/// Names of the settings that are no variables.
+const KEYS: [&str; 6] = ["flags", "cpus", "policy", "slack", "wrap", "seccomp"];
+
+/// The key that a name was probably meant to be: it begins like one, or has up to two letters amiss.
+fn near(name: &str) -> Option<&'static str> {
+    let is_near = |key: &&str| {
+        let begins = |long: &str, short: &str| short.len() > 2 && long.starts_with(short);
+        let most = if key.len() > 4 { 2 } else { 1 };
+        begins(key, name)
+            || begins(name, key) && name.len() < key.len() + 3
+            || distance(name, key) <= most
+    };
+    KEYS.into_iter().find(is_near)
+}
+
+/// Letters to insert, to remove, to replace or to swap with the next one (optimal string alignment).
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
+    for i in 1..=one.len() {
+        let mut row = vec![i];
+        for j in 1..=other.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[one.len()][other.len()]
 }
 
 /// True if a shell can assign to a variable of this name.
@@ -161,7 +210,10 @@ impl Change {
     pub fn put_into(&self, case: &mut Case) {
         let setting = &mut case.setting;
         match self {
-            Change::Env(name, value) => setting.env.push((name.clone(), value.clone())),
+            Change::Env(name, value) => {
+                setting.env.retain(|(other, _)| other != name);
+                setting.env.push((name.clone(), value.clone()));
+            }
             Change::Flags(words) => {
                 words.iter().for_each(|word| remove_flag(&mut case.flags, word));
                 case.flags.extend(words.iter().cloned());
@@ -176,6 +228,41 @@ impl Change {
             Change::Seccomp => setting.has_filter = true,
         }
     }
+}
+
+impl Change {
+    /// Reason why a row cannot have it.
+    pub fn obstacle(&self, case: &Case) -> Option<String> {
+        if matches!(self, Change::Cpus(_)) && (case.pin || case.relation.is_some()) {
+            return Some(format!("{self} would take its own CPUs away, which its name promises"));
+        }
+        let mut changed = case.clone();
+        self.put_into(&mut changed);
+        let has_it =
+            changed.setting == case.setting && sorted(&changed.flags) == sorted(&case.flags);
+        has_it.then(|| has_already(&self.to_string()))
+    }
+}
+
+/// Reason why a row is left out that a change leaves as it is.
+pub fn has_already(change: &str) -> String {
+    format!("it has {change} already")
+}
+
+/// True if flags are the same but for those of these names.
+pub fn are_alike_but(names: [&str; 2], one: &[String], other: &[String]) -> bool {
+    let rest = |flags: &[String]| {
+        let mut flags = flags.to_vec();
+        names.iter().for_each(|name| remove_flag(&mut flags, name));
+        sorted(&flags)
+    };
+    rest(one) == rest(other)
+}
+
+fn sorted(flags: &[String]) -> Vec<String> {
+    let mut flags = flags.to_vec();
+    flags.sort_unstable();
+    flags
 }
 
 /// Removes a flag of that name with its value.
@@ -203,6 +290,9 @@ mod tests {
             "MALLOC_ARENA_MAX=1",
             "A='a b'",
             "EMPTY=''",
+            "CPUS=4",
+            "http_proxy=x",
+            "lang=C",
             "flags='--workers 4'",
             "cpus=0-3,8",
             "policy=batch",
@@ -221,13 +311,21 @@ mod tests {
             ("flags=--iters 5", "the runner's own"),
             ("wrap='nice", "not closed"),
             ("cpus=x", "no list"),
-            ("policy=idle", "policy"),
+            ("policy=foo", "no policy 'foo': other, batch or fifo"),
+            ("polcy=batch", "write policy="),
+            ("polciy=batch", "write policy="),
+            ("cpu=1", "write cpus="),
+            ("cpuset=1", "write cpus="),
+            ("warp=nice", "write wrap="),
+            ("flag=--workers", "write flags="),
+            ("secomp=docker", "write seccomp="),
+            ("env=A=1", "alone: A=1"),
             ("slack=0s", "no timer slack"),
             ("seccomp=none", "only filter"),
             ("A=\u{1b}[0m", "control character"),
         ] {
             let error = text.parse::<Change>().unwrap_err();
-            assert!(error.contains(why) || why == "policy", "{text}: {error}");
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 

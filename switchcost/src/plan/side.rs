@@ -165,10 +165,14 @@ pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[P
         sides[0],
         sides[1]
     );
-    for programs in &mut both {
+    let builds = both.iter().filter(|programs| programs.tree.is_some()).count();
+    let mut build = 0;
+    for (programs, name) in both.iter_mut().zip(["A", "B"]) {
         if let (Some(checkout), Some(tree)) = (&places.checkout, &programs.tree) {
+            build += 1;
+            let what = format!("{name}, {build} of {builds}: {}", programs.side);
             let built = checkout
-                .cargo_build(&tree.sources, &tree.target, &crates)
+                .cargo_build(&tree.sources, &tree.target, &crates, &what)
                 .and_then(|()| tree.describe(sides));
             programs.resolved = built.with_context(|| programs.side.clone())?;
         }

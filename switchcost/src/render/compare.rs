@@ -9,8 +9,9 @@ use super::document::Section;
 use super::tables::{cell, first_line};
 use super::{ABSENT, Document, Grid, counted};
 use crate::figures::number::{self, change, change_in_percent};
+use crate::figures::verdict::{Reason, Verdict};
 use crate::figures::{CONFIDENCE, grouped};
-use crate::views::compare::{Case, Comparison, LEVEL, Side, Verdict};
+use crate::views::compare::{Case, Comparison, LEVEL, Side};
 
 /// What the two files are called.
 const LABELS: [&str; 2] = ["old", "new"];
@@ -44,7 +45,8 @@ fn section(title: &str, cases: &[&Case<'_>]) -> Section {
             .change
             .shown()
             .map_or(ABSENT.to_owned(), |shown| case.grade().mark(&change(shown)));
-        let mut line = vec![case.name.clone(), case.change.verdict.to_string(), shown];
+        let mut line =
+            vec![case.name.clone(), case.change.verdict.in_full(case.metric.quantity()), shown];
         for (label, side) in LABELS.into_iter().zip(&case.sides) {
             line.push(match side {
                 Side::Absent => ABSENT.to_owned(),
@@ -71,7 +73,7 @@ fn section(title: &str, cases: &[&Case<'_>]) -> Section {
 /// Number of cases with each verdict, most first.
 fn tally(comparison: &Comparison<'_>) -> String {
     let cases = comparison.cases.iter();
-    let mut counts = grouped(cases.map(|case| (case.change.verdict.to_string(), ())));
+    let mut counts = grouped(cases.map(|case| (case.word(), ())));
     counts.sort_by_key(|(_, cases)| Reverse(cases.len()));
     counted(counts)
 }
@@ -80,13 +82,14 @@ fn tally(comparison: &Comparison<'_>) -> String {
 fn remarks(comparison: &Comparison<'_>) -> Vec<String> {
     let have = |verdict| comparison.cases.iter().any(|case| case.change.verdict == verdict);
     let mut remarks = vec![format!(
-        "In brackets: {:.0} % intervals; of a change the one that decides, which is wider. The verdicts hold \
-         together: of equal runs, at most one comparison in {:.0} calls any of its {} changes different (Holm).",
+        "Unchanged: the whole interval lies within ± {}. In brackets: {:.0} % intervals; of a change the one that \
+         decides, which is wider. The verdicts hold together: of equal runs, at most one comparison in {:.0} calls any of its {} changes different (Holm).",
+        number::percent(comparison.margin),
         CONFIDENCE * 100.0,
         1.0 / LEVEL,
         comparison.family
     )];
-    if have(Verdict::TwoModes) {
+    if have(Verdict::Inconclusive(Reason::TwoModes)) {
         remarks.push(
             "Two modes: the processes fall into two clusters, and no mean describes both; nothing is compared."
                 .to_owned(),
@@ -101,8 +104,8 @@ fn remarks(comparison: &Comparison<'_>) -> Vec<String> {
              one beside each of these, round by round; old and new are as measured.",
             range(all)
         );
-        if have(Verdict::Inconclusive) {
-            text += " Inconclusive: not beside all. `switchcost duel` can tell, in turns.";
+        if comparison.cases.iter().any(|case| case.change.verdict.is_open()) {
+            text += " No verdict: `switchcost duel` may tell, in turns.";
         }
         remarks.push(text);
     }

@@ -3,21 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use facts::Quantity;
 use stats::Interval;
 
 use super::document::Section;
 use super::{ABSENT, Document, Grid, counted};
-use crate::figures::duel::verdict::{Finding, KINDS, Kind, Verdict};
+use crate::figures::duel::verdict::{Finding, KINDS, Kind};
 use crate::figures::duel::{Fault, Row};
 use crate::figures::grouped;
 use crate::figures::number::{bracketed, capitalised, change_in_percent, percent};
+use crate::figures::verdict::Verdict;
 use crate::views::duel::Duel;
 
 /// A duel's verdicts.
 pub fn document(duel: &Duel) -> Document {
     let mut rows: Vec<&Row> = duel.rows.iter().collect();
-    rows.sort_by_key(|row| !row.findings.iter().any(Finding::has_changed));
+    rows.sort_by_key(|row| !row.findings.iter().any(|finding| finding.verdict.has_changed()));
     let mut head = head(duel);
     head.push(String::new());
     head.extend(KINDS.iter().filter_map(|&kind| tally(kind, &rows)));
@@ -45,7 +45,8 @@ fn tally(kind: Kind, rows: &[&Row]) -> Option<String> {
     let words = rows.iter().filter_map(|row| {
         let finding = row.findings.iter().find(|finding| finding.kind == kind);
         let has_fault = row.findings.is_empty() && kind == row.kind();
-        finding.map(word).or(has_fault.then(|| fault(row).0))
+        let word = finding.map(|finding| finding.verdict.word(kind.quantity()));
+        word.or(has_fault.then(|| fault(row).0))
     });
     let counts = grouped(words.map(|word| (word, ())));
     let name = match kind {
@@ -57,19 +58,6 @@ fn tally(kind: Kind, rows: &[&Row]) -> Option<String> {
     (!counts.is_empty()).then(|| format!("{name}: {}", counted(counts)))
 }
 
-fn word(finding: &Finding) -> &'static str {
-    match (&finding.verdict, finding.kind) {
-        (Verdict::More, Kind::Time) => "slower",
-        (Verdict::Less, Kind::Time) => "faster",
-        (Verdict::More, _) => "more",
-        (Verdict::Less, Kind::Memory) => "less",
-        (Verdict::Less, _) => "fewer",
-        (Verdict::Within(_), _) => "unchanged",
-        (Verdict::Open(_), _) => "no verdict",
-        (Verdict::Inconclusive(_), _) => "inconclusive",
-    }
-}
-
 /// Reason why a row has no findings: a word, and a sentence.
 fn fault(row: &Row) -> (&'static str, String) {
     match &row.fault {
@@ -79,12 +67,12 @@ fn fault(row: &Row) -> (&'static str, String) {
     }
 }
 
-/// Table of a section, and why figures are inconclusive.
+/// Table of a section, and why figures have no verdict.
 fn section(title: &str, rows: &[&Row]) -> Section {
     let mut body = Vec::new();
     let mut lines = Vec::new();
     for (row, finding) in rows.iter().flat_map(|row| row.findings.iter().map(move |f| (row, f))) {
-        if let Verdict::Inconclusive(why) = &finding.verdict {
+        if let Verdict::Inconclusive(why) = finding.verdict {
             let twin = finding.twin.filter(|twin| !twin.contains(0.0));
             let by = twin.map_or(String::new(), |twin| format!(" by {}", change(finding, &twin)));
             lines.push(format!("{}: {why}{by}", row.name));
@@ -100,18 +88,19 @@ fn section(title: &str, rows: &[&Row]) -> Section {
 
 /// Line of a finding; that of a count is indented, below the time of its row.
 fn cells(row: &str, finding: &Finding) -> Vec<String> {
-    let (name, quantity) = match finding.kind {
-        Kind::Time => (row, Quantity::Time),
-        Kind::Memory => (row, Quantity::Bytes),
-        Kind::Switches => ("  voluntary switches", Quantity::Count),
-        Kind::Faults => ("  minor faults", Quantity::Count),
+    let name = match finding.kind {
+        Kind::Time | Kind::Memory => row,
+        Kind::Switches => "  voluntary switches",
+        Kind::Faults => "  minor faults",
     };
+    let quantity = finding.kind.quantity();
     let exact = if finding.is_exact { ", exact" } else { "" };
     let verdict = match finding.verdict {
         Verdict::Within(0.0) => format!("the same{exact}"),
-        Verdict::Open(reach) => format!("no verdict: ± {}", percent(reach)),
-        Verdict::Less | Verdict::More => format!("{}{exact}", word(finding)),
-        Verdict::Within(_) | Verdict::Inconclusive(_) => word(finding).to_owned(),
+        // Why stands below the table.
+        Verdict::Inconclusive(_) => finding.verdict.word(quantity).to_owned(),
+        verdict if verdict.has_changed() => verdict.in_full(quantity) + exact,
+        verdict => verdict.in_full(quantity),
     };
     let change = finding.change.map_or(ABSENT.to_owned(), |interval| change(finding, &interval));
     let [a, b] = finding.figures.map(|figure| finding.grade.mark(&quantity.show(figure)));

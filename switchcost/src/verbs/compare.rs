@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use anyhow::{Context, bail, ensure};
 
 use super::output::{Format, json};
+use crate::figures::verdict::{MARGIN, Verdict};
 use crate::figures::{Figures, number};
 use crate::measure::store;
 use crate::plan::values;
 use crate::render;
 use crate::render::layout::width;
 use crate::system::console;
-use crate::views::compare::{Case, Comparison, Verdict, compare};
+use crate::views::compare::{Case, Comparison, compare};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -25,8 +26,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 
-    /// End with status 1 if a verdict is slower or larger and the whole interval of the change lies above
-    /// this. 5% and 5 are the same
+    /// End with status 1 if the whole interval of a change for the worse lies above this; it is the margin of
+    /// 'unchanged', too [default: 5% for that alone]. 5% and 5 are the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
     fail_above: Option<f64>,
 }
@@ -41,7 +42,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let figures = [Figures::of(&files[0]), Figures::of(&files[1])];
     let names = [&args.old, &args.new].map(|path| path.display().to_string());
-    let comparison = compare([&names[0], &names[1]], figures.each_ref());
+    let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
+    let comparison = compare([&names[0], &names[1]], figures.each_ref(), margin);
     let document = render::compare::document(&comparison);
     console::print(|out| match args.format {
         Format::Text => document.text(width(), out),
@@ -57,10 +59,10 @@ fn gate(comparison: &Comparison<'_>, limit: f64) -> anyhow::Result<()> {
     // A gate that nothing goes through guards nothing.
     ensure!(comparison.family > 0, "--fail-above: there is no case that could be compared");
     // What worked before and does so no more is the worst that an upgrade can do.
-    let lost = with_verdict(comparison, &[Verdict::OnlyInOld, Verdict::Failed]);
+    let is_lost = |verdict| matches!(verdict, Verdict::OnlyInOld | Verdict::Failed);
+    let lost = with_verdict(comparison, is_lost);
     ensure!(lost.is_empty(), "--fail-above: failed or missing:\n  {}", lost.join("\n  "));
-    let open = [Verdict::TwoModes, Verdict::TooFewRounds, Verdict::Unclear, Verdict::Inconclusive];
-    for case in with_verdict(comparison, &open) {
+    for case in with_verdict(comparison, |verdict| matches!(verdict, Verdict::Inconclusive(_))) {
         console::say(format_args!("switchcost: --fail-above: not judged: {case}"));
     }
     let worse: Vec<String> = comparison.worse_than(limit).into_iter().map(full_name).collect();
@@ -70,8 +72,8 @@ fn gate(comparison: &Comparison<'_>, limit: f64) -> anyhow::Result<()> {
     bail!("worse by more than --fail-above {}%:\n  {}", limit * 100.0, worse.join("\n  "))
 }
 
-fn with_verdict(comparison: &Comparison<'_>, wanted: &[Verdict]) -> Vec<String> {
-    let cases = comparison.cases.iter().filter(|case| wanted.contains(&case.change.verdict));
+fn with_verdict(comparison: &Comparison<'_>, is_wanted: fn(Verdict) -> bool) -> Vec<String> {
+    let cases = comparison.cases.iter().filter(|case| is_wanted(case.change.verdict));
     cases.map(full_name).collect()
 }
 

@@ -7,25 +7,29 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use clap::ValueEnum;
+use contract::message::Runtime;
 
 use super::args::TextOrJson;
 use super::measuring::{Selection, drawn_seed, earlier};
 use super::output::json;
-use crate::figures::duel::verdict::{Finding, Kind, MARGIN, MIN_PAIRS};
+use crate::figures::duel::verdict::{self, Finding, Kind, MIN_PAIRS};
 use crate::figures::duel::{Decider, Row};
 use crate::figures::number::percent;
+use crate::figures::verdict::MARGIN;
 use crate::measure::around::Around;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
 use crate::plan::duel::{Lineup, Sides};
+use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
-use crate::plan::setting::Change;
+use crate::plan::scheduling::Cpus;
+use crate::plan::setting::{self, Change, Setting};
 use crate::plan::side::Side;
 use crate::plan::{Case, values};
 use crate::render;
-use crate::system::console::{self, BadUsage};
+use crate::system::console::{self, BadUsage, shell_line};
 use crate::system::signals;
 use crate::views::duel::Duel;
 
@@ -90,7 +94,7 @@ pub(crate) struct Args {
 struct Settings {
     /// Setting of the old side, repeatable: NAME=VALUE (environment), flags="--workers 4" (for the programs that
     /// know them), cpus=0-3, policy=batch, slack=1ns, wrap="nice -n 19" (a command that executes the program),
-    /// or seccomp=docker (a filter like the container engines' default)
+    /// or seccomp=docker (the filter of Docker's default profile: moby/profiles, seccomp/v0.2.3)
     #[arg(long = "a", value_name = "SETTING")]
     a: Vec<Change>,
 
@@ -126,31 +130,61 @@ impl Settings {
     }
 
     fn sides<'a>(&'a self, builds: [&'a Side; 2]) -> Sides<'a> {
-        let commands = [&self.before_a, &self.after_a, &self.before_b, &self.after_b];
+        let commands = [[&self.before_a, &self.after_a], [&self.before_b, &self.after_b]];
         Sides {
             builds,
             changes: [&self.a, &self.b],
             each: &self.each,
-            has_commands: commands.into_iter().any(Option::is_some),
+            commands: commands.map(|around| around.map(Option::as_deref)),
         }
     }
 }
 
-/// Why a program would not run as a side has it; `None` if it would. Asked once for each command line.
-fn refusal(
-    case: &Case,
-    programs: &Programs,
-    known: &mut BTreeMap<String, Option<String>>,
-) -> Option<String> {
-    let line = format!("{:?} {} {}", case.side, case.setting, case.command());
-    let ask = || match programs.of(case) {
-        Ok(program) => match probe::ask(program, &case.flags, &case.setting) {
-            Ok(answer) => answer.reason(),
-            Err(error) => Some(format!("{error:#}")),
-        },
-        Err(why) => Some(why.to_string()),
-    };
-    known.entry(line).or_insert_with(ask).clone()
+/// What programs say of the command lines of both sides, each asked once.
+#[derive(Debug, Default)]
+struct Answers {
+    known: BTreeMap<String, Result<Option<Runtime>, String>>,
+    /// The first side of a row, which comes before the second.
+    first: Option<Case>,
+}
+
+impl Answers {
+    /// Why a program would not run as a side has it, or would run no other than the first side's; `None` if it
+    /// would.
+    fn refusal(&mut self, case: &Case, programs: &Programs) -> Option<String> {
+        let runtime = match self.ask(case, programs) {
+            Ok(runtime) => runtime,
+            Err(why) => return Some(why),
+        };
+        if case.side == Some(facts::Side::A) {
+            self.first = Some(case.clone());
+            return None;
+        }
+        // A default that a flag repeats. The description tells that of the runtime alone.
+        let first = self.first.clone().filter(|first| first.index == case.index)?;
+        let is_alike = first.flags != case.flags
+            && first.setting == case.setting
+            && setting::are_alike_but(["--flavor", "--workers"], &first.flags, &case.flags)
+            && runtime.is_some()
+            && self.ask(&first, programs) == Ok(runtime);
+        let words = case.flags.iter().filter(|word| !first.flags.contains(word));
+        is_alike.then(|| setting::has_already(&shell_line(words)))
+    }
+
+    fn ask(&mut self, case: &Case, programs: &Programs) -> Result<Option<Runtime>, String> {
+        let setting = Setting::of_case(case, Cpus::allowed().ok().as_ref());
+        let cpus = setting.cpus.as_ref().map(ToString::to_string);
+        let line = format!("{:?} {setting} {cpus:?} {}", case.side, case.command());
+        let ask = || {
+            let program = programs.of(case).map_err(|why| why.to_string())?;
+            match probe::ask(program, &case.flags, &setting) {
+                Ok(Feasibility::Fits(description)) => Ok(description.runtime),
+                Ok(answer) => answer.reason().map_or(Ok(None), Err),
+                Err(error) => Err(format!("{error:#}")),
+            }
+        };
+        self.known.entry(line).or_insert_with(ask).clone()
+    }
 }
 
 /// Figures that may fail a duel.
@@ -197,9 +231,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     args.selection.retain(&mut cases, false)?;
     let sides = args.settings.sides([&args.first, &args.second]);
     let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
-    let mut known = BTreeMap::new();
     if sides.have_settings() {
-        lineup.leave_out(|case, programs| refusal(case, programs, &mut known))?;
+        let mut answers = Answers::default();
+        lineup.leave_out(|case, programs| answers.refusal(case, programs))?;
     }
     let Lineup { cases, left_out, programs, names } = lineup;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
@@ -216,12 +250,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for (case, why) in &left_out {
         rounds.leave_out(case, why)?;
     }
-    console::say(format_args!(
-        "{rows} rows take turns for {} s, seed {seed}",
-        args.budget.as_secs_f64()
-    ));
+    let s = if rows == 1 { " takes" } else { "s take" };
+    let budget = args.budget.as_secs_f64();
+    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {seed}"));
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
+    say_what_fits(&cases, args.budget, most, rows);
     rounds.run_some(cases, Some(args.budget), &pacing::DUEL, |round, cases, records| {
         if round < most { decider.choose(round, cases, records) } else { Vec::new() }
     })?;
@@ -242,6 +276,25 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() { Ok(()) } else { args.judge(&duel.rows) }
 }
 
+/// Says before it starts what a duel can show, from what programs usually take and how pairs usually spread.
+fn say_what_fits(cases: &[Case], budget: Duration, most: u32, rows: usize) {
+    let (rounds, least) = pacing::forecast(cases, budget);
+    if least > budget {
+        console::say(format_args!(
+            "{MIN_PAIRS} rounds, which a verdict needs, take about {0:.0} s: give --budget {0:.0}s, or fewer rows",
+            least.as_secs_f64().ceil()
+        ));
+    }
+    let rounds = rounds.min(most);
+    if let Some([steady, unsteady]) = verdict::usual_reach(rounds, rows) {
+        console::say(format_args!(
+            "about {rounds} rounds: pinned rows usually show a change beyond ± {:.1} %, on an unsteady machine ± {:.1} %",
+            steady * 100.0,
+            unsteady * 100.0
+        ));
+    }
+}
+
 impl Args {
     /// The exit status, as an error unless it is 0.
     fn judge(&self, rows: &[Row]) -> anyhow::Result<()> {
@@ -259,7 +312,7 @@ impl Args {
         let is_asked = |kind: Kind| {
             self.fail_on.includes(kind) && !(self.fail_on == Gate::All && kind.is_count())
         };
-        if !findings.any(|finding| is_asked(finding.kind) && !finding.is_inconclusive()) {
+        if !findings.any(|finding| is_asked(finding.kind) && !finding.verdict.is_open()) {
             return Err(anyhow!(NothingSaid));
         }
         ensure!(

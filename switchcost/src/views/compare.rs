@@ -3,7 +3,7 @@
 //! A change is the ratio of the geometric means of the process means, with Welch's interval on their
 //! logarithms; in memory it is the ratio of two slopes. The verdicts hold together: all changes are one
 //! family, corrected by Holm's method, so that in at most 5 % of comparisons of equal runs any case is called
-//! different. The interval shown is the one that decides.
+//! different. The interval shown is the one that decides, by the rule of a duel.
 //!
 //! A machine that has become slower meanwhile makes a true difference, which no statistics of two files can
 //! tell from one of the programs. So each time is set beside the yardsticks, work that depends on the machine
@@ -16,7 +16,7 @@ use stats::{Contrast, Estimate, Line};
 
 mod change;
 
-pub use change::{Change, Judged, Verdict};
+pub use change::{Change, Judged};
 
 use crate::figures::grade::Grade;
 use crate::figures::provenance::{self, Fact};
@@ -38,6 +38,8 @@ pub struct Comparison<'a> {
     pub family: usize,
     /// Range of the yardsticks' changes, as ratios with their intervals: of those that are pinned, and of all.
     pub(crate) moved: [Option<(f64, f64)>; 2],
+    /// Largest change that counts as none, as a share.
+    pub(crate) margin: f64,
 }
 
 /// A file that is compared.
@@ -59,7 +61,7 @@ pub struct Case<'a> {
     /// Place in the plan.
     #[serde(flatten)]
     pub(crate) key: &'a Key,
-    metric: &'a Metric,
+    pub(crate) metric: &'a Metric,
     /// True if it depends on the machine alone.
     pub is_yardstick: bool,
     /// True if its processes were restricted to CPUs.
@@ -84,8 +86,8 @@ pub(crate) enum Side<'a> {
     Slope(Line),
 }
 
-/// Compares two files.
-pub fn compare<'a>(names: [&str; 2], figures: [&'a Figures<'a>; 2]) -> Comparison<'a> {
+/// Compares two files; `margin` is the largest change that counts as none, as a share.
+pub fn compare<'a>(names: [&str; 2], figures: [&'a Figures<'a>; 2], margin: f64) -> Comparison<'a> {
     let [old, new] = figures;
     let mut comparison = Comparison {
         files: [File::new(names[0], old), File::new(names[1], new)],
@@ -97,6 +99,7 @@ pub fn compare<'a>(names: [&str; 2], figures: [&'a Figures<'a>; 2]) -> Compariso
             .collect(),
         family: 0,
         moved: [None; 2],
+        margin,
     };
     comparison.set_beside(figures);
     comparison.judge();
@@ -175,6 +178,11 @@ fn cases<'a>(figure: &'a Figure<'a>, figures: [&'a Figures<'a>; 2]) -> Vec<Case<
 }
 
 impl Case<'_> {
+    /// Its verdict in a word.
+    pub(crate) fn word(&self) -> &'static str {
+        self.change.verdict.word(self.metric.quantity())
+    }
+
     /// Worth of the change: that of the worse side.
     pub(crate) fn grade(&self) -> Grade {
         let grades = self.sides.iter().map(|side| match side {
@@ -211,11 +219,13 @@ impl Comparison<'_> {
     pub fn worse_than(&self, limit: f64) -> Vec<&Case<'_>> {
         let is_beyond = |case: &&Case<'_>| {
             let interval = case.change.shown().and_then(|ratio| ratio.interval);
-            let better = interval.map(|interval| match case.metric.quantity() {
-                Quantity::Rate | Quantity::Throughput => 1.0 / interval.high,
-                _ => interval.low,
+            let better = interval.and_then(|interval| match case.metric.quantity() {
+                Quantity::Rate | Quantity::Throughput => Some(1.0 / interval.high),
+                Quantity::Time | Quantity::Bytes => Some(interval.low),
+                // For better or worse.
+                Quantity::Count | Quantity::Share => None,
             });
-            case.change.verdict.is_worse() && better.is_some_and(|better| better - 1.0 > limit)
+            !case.change.verdict.is_open() && better.is_some_and(|better| better - 1.0 > limit)
         };
         self.cases.iter().filter(is_beyond).collect()
     }
@@ -232,7 +242,7 @@ impl Comparison<'_> {
             let is_timed =
                 matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
             if let (true, Some(measured), Some(_)) =
-                (is_timed, &case.change.measured, case.change.p)
+                (is_timed, &case.change.measured, &case.change.judged)
             {
                 let others = if case.is_pinned { &pinned } else { &yardsticks };
                 let changes = others.iter().filter_map(|other| beside(case.key, other, figures));
@@ -250,7 +260,7 @@ impl Comparison<'_> {
         let steps = stats::holm_levels(&p, LEVEL).into_iter().zip(stats::holm(&p));
         let judged = self.cases.iter_mut().filter(|case| case.change.judged.is_some());
         for (case, (level, adjusted_p)) in judged.zip(steps) {
-            case.change.judge(case.metric.quantity(), level, adjusted_p);
+            case.change.judge(level, adjusted_p, self.margin);
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::figures::conditions::Conditions;
 use crate::figures::doubt::Stated;
 use crate::figures::doubts;
 use crate::figures::duel::{self, Row, verdict};
+use crate::figures::verdict::MARGIN;
 use crate::figures::{Figures, provenance};
 
 /// A duel as it is printed and written.
@@ -32,7 +33,7 @@ impl Duel {
     /// Judges the records of a duel.
     pub fn of(records: &[Record]) -> Self {
         let header = records.first().map(|record| &record.header);
-        let margin = header.and_then(|run| run.margin).unwrap_or(verdict::MARGIN);
+        let margin = header.and_then(|run| run.margin).unwrap_or(MARGIN);
         let mut rows = duel::rows(records);
         verdict::judge(&mut rows, margin);
         Duel {

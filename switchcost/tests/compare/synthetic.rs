@@ -5,8 +5,9 @@ use std::sync::Arc;
 use contract::message::Distribution;
 use facts::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
 use switchcost::figures::Figures;
+use switchcost::figures::verdict::{MARGIN, Verdict};
 use switchcost::render;
-use switchcost::views::compare::{Comparison, Verdict, compare};
+use switchcost::views::compare::{Comparison, compare};
 
 /// Log-normal noise from a seed.
 pub(crate) struct Noise(fastrand::Rng);
@@ -115,14 +116,13 @@ pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
 
 /// Comparison of two files, whose figures a test need not free.
 pub(crate) fn pair<'a>(old: &'a [Record], new: &'a [Record]) -> Comparison<'a> {
-    let figures = [old, new].map(|records| &*Box::leak(Box::new(Figures::of(records))));
-    compare(["old.jsonl", "new.jsonl"], figures)
+    pair_within(old, new, MARGIN)
 }
 
-/// True for another figure than before, beyond doubt.
-pub(crate) fn is_different(verdict: Verdict) -> bool {
-    use Verdict::{Faster, Higher, Larger, Lower, Slower, Smaller};
-    matches!(verdict, Faster | Slower | Smaller | Larger | Lower | Higher)
+/// The same with a margin.
+pub(crate) fn pair_within<'a>(old: &'a [Record], new: &'a [Record], margin: f64) -> Comparison<'a> {
+    let figures = [old, new].map(|records| &*Box::leak(Box::new(Figures::of(records))));
+    compare(["old.jsonl", "new.jsonl"], figures, margin)
 }
 
 pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Verdict> {

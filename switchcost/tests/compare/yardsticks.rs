@@ -1,11 +1,12 @@
 //! That a machine which has changed is not taken for a program that has, on files of which the truth is
 //! known.
 
-use facts::{Also, Metric, Record};
+use facts::{Also, Metric, Quantity, Record};
 use switchcost::figures::number::change;
-use switchcost::views::compare::{Comparison, Verdict};
+use switchcost::figures::verdict::{MARGIN, Reason, Verdict};
+use switchcost::views::compare::Comparison;
 
-use super::synthetic::{Noise, edit, is_different, pair, record, text, verdicts};
+use super::synthetic::{Noise, edit, pair, record, text, verdicts};
 
 /// Two cases of which the second depends on the machine alone; both times are multiplied.
 fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
@@ -25,24 +26,28 @@ fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
 fn what_the_machine_may_have_done_is_no_verdict() {
     let same = with_yardstick(1.0, 1.0);
     for (own, yardstick, expected) in [
-        (1.1, 1.1, Verdict::Inconclusive),
-        (1.1, 1.2, Verdict::Inconclusive),
-        (1.3, 1.1, Verdict::Slower),
-        (0.8, 1.1, Verdict::Faster),
-        (1.1, 1.0, Verdict::Slower),
-        (1.0, 1.0, Verdict::NoDifference),
+        (1.1, 1.1, "no verdict: ± 10 %"),
+        (1.13, 1.1, "no verdict: the machine changed too"),
+        (1.1, 1.2, "no verdict: ± 10 %"),
+        (1.3, 1.1, "slower"),
+        (0.8, 1.1, "faster"),
+        (1.1, 1.0, "slower"),
+        // An interval inside the margin, whatever its sign.
+        (1.03, 1.0, "unchanged"),
+        (1.0, 1.0, "unchanged"),
     ] {
         let new = with_yardstick(own, yardstick);
         let compared = pair(&same, &new);
-        assert_eq!(verdicts(&compared)[0], expected, "{own} beside {yardstick}");
+        let verdict = verdicts(&compared)[0].in_full(Quantity::Time);
+        assert_eq!(verdict, expected, "{own} beside {yardstick}");
         assert_told(&compared);
         let way_out = text(&compared).contains("switchcost duel");
-        assert_eq!(way_out, expected == Verdict::Inconclusive);
+        assert_eq!(way_out, expected.starts_with("no verdict"));
     }
 }
 
 /// All that is judged, beside yardsticks or not, is one family, and every row shows the interval of its
-/// verdict: it excludes no change exactly if that is a difference.
+/// verdict: it excludes no change if that is a difference, and lies inside the margin if that is none.
 fn assert_told(comparison: &Comparison<'_>) {
     let judged = comparison.cases.iter().filter_map(|case| case.change.judged.as_ref());
     let (p, adjusted): (Vec<f64>, Vec<f64>) = judged.map(|j| (j.p, j.adjusted_p)).unzip();
@@ -50,8 +55,14 @@ fn assert_told(comparison: &Comparison<'_>) {
     for case in &comparison.cases {
         // Once in a while chance makes two modes, and there is nothing to show.
         let Some(shown) = case.change.shown() else { continue };
-        let excluded = !shown.interval.unwrap().contains(1.0);
-        assert_eq!(is_different(case.change.verdict), excluded, "{} {:?}", case.name, case.change);
+        let interval = shown.interval.unwrap();
+        let is_inside = interval.low >= 1.0 - MARGIN && interval.high <= 1.0 + MARGIN;
+        let verdict = case.change.verdict;
+        let differs = !interval.contains(1.0) && !is_inside;
+        assert_eq!(verdict.has_changed(), differs, "{} {:?}", case.name, case.change);
+        let is_within = matches!(verdict, Verdict::Within(_));
+        let is_machine = verdict == Verdict::Inconclusive(Reason::Machine);
+        assert_eq!(is_within || is_machine, is_inside, "{} {:?}", case.name, case.change);
         assert!(text(comparison).contains(&change(shown)));
     }
 }
@@ -72,7 +83,8 @@ fn the_change_shown_is_the_one_beside_the_yardsticks() {
     for (name, measured, beside) in [("case 0", 1.65, 1.1), ("case 0, rate", 1.0 / 1.65, 1.0 / 1.1)]
     {
         let change = &compared.cases.iter().find(|case| case.name == name).unwrap().change;
-        assert_eq!(change.verdict, Verdict::Slower);
+        let is_more = name == "case 0";
+        assert_eq!(change.verdict, if is_more { Verdict::More } else { Verdict::Less });
         assert!((change.measured.unwrap().value - measured).abs() < 1e-9, "{change:?}");
         assert!((change.shown().unwrap().value - beside).abs() < 1e-9, "{change:?}");
         // The gate sees the same.
@@ -115,7 +127,7 @@ fn a_machine_that_varies_hides_no_change_and_makes_none() {
         let share = |of: fn(&Verdict) -> bool| {
             verdicts.iter().filter(|verdict| of(verdict)).count() as f64 / PAIRS as f64
         };
-        (share(|verdict| *verdict == Verdict::Slower), share(|verdict| is_different(*verdict)))
+        (share(|verdict| *verdict == Verdict::More), share(|verdict| verdict.has_changed()))
     };
     let (found, _) = tally(1.1, 0.02);
     assert!(found > 0.9, "10 % found in {found}");

@@ -7,11 +7,13 @@
 use std::collections::BTreeSet;
 use std::iter::zip;
 
+use facts::Quantity;
 use serde::Serialize;
 use stats::Interval;
 
 use super::{Pair, Row};
 use crate::figures::grade::Grade;
+use crate::figures::verdict::{Reason, Verdict};
 
 /// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge
 /// each change of a program: one false alarm in twenty would be too many.
@@ -19,9 +21,6 @@ pub const CONFIDENCE: f64 = 0.99;
 
 /// Fewest pairs that a verdict is made of.
 pub const MIN_PAIRS: usize = 8;
-
-/// Largest change that counts as none, as a share, unless `--fail-above` says another.
-pub const MARGIN: f64 = 0.05;
 
 /// Change that is shown as none, as a share: a count that has rounding alone is no other count.
 const NOTHING: f64 = 0.0005;
@@ -34,6 +33,18 @@ const EARLY: f64 = 0.4;
 
 /// Numbers of pairs after which a row may be decided before the end.
 const LOOKS: [usize; 6] = [MIN_PAIRS, 12, 18, 27, 40, 60];
+
+/// Standard deviation of the pairs of a pinned row, as logarithms, on a steady machine and on an unsteady one:
+/// the medians of 25 rows each in results/epyc5-2vcpu-6.18/knobs.jsonl and results/epyc-2vcpu-6.18/knobs.jsonl.
+const SPREADS: [f64; 2] = [0.007, 0.040];
+
+/// How far the interval of a pinned row's time usually reaches, on a steady machine and on an unsteady one.
+pub fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
+    let tests = (rows * (KINDS.len() - 1)) as f64;
+    let level = (1.0 - CONFIDENCE) * (1.0 - EARLY) / tests;
+    let t = stats::t_critical(1.0 - level, f64::from(pairs.checked_sub(1)?))?;
+    Some(SPREADS.map(|spread| (t * spread / f64::from(pairs).sqrt()).exp_m1()))
+}
 
 /// Figure that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -56,6 +67,15 @@ impl Kind {
     /// True for a count, which can be exact; false for a time and a size.
     pub fn is_count(self) -> bool {
         matches!(self, Kind::Switches | Kind::Faults)
+    }
+
+    /// Quantity that it is.
+    pub fn quantity(self) -> Quantity {
+        match self {
+            Kind::Time => Quantity::Time,
+            Kind::Memory => Quantity::Bytes,
+            Kind::Switches | Kind::Faults => Quantity::Count,
+        }
     }
 }
 
@@ -82,22 +102,6 @@ pub struct Finding {
     pub grade: Grade,
 }
 
-/// What can be said of a figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The second side has less of it.
-    Less,
-    /// It has more.
-    More,
-    /// The whole interval lies within the margin; there is no change beyond this.
-    Within(f64),
-    /// Nothing: the interval reaches so far from no change.
-    Open(f64),
-    /// Nothing, and why.
-    Inconclusive(String),
-}
-
 /// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
 /// Each look has its own part of the error, so that all looks and the end together keep it (Bonferroni);
 /// `rows` are judged together.
@@ -110,11 +114,10 @@ pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
     let tests = (rows * (KINDS.len() - 1)) as f64;
     let level = (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / tests;
     let interval = stats::t_interval(&series.pairs, 1.0 - level)?;
-    if !interval.contains(0.0) {
-        return Some(true);
+    match Verdict::of([interval.low, interval.high].map(f64::exp_m1), margin) {
+        Verdict::Within(_) => Some(false),
+        verdict => verdict.has_changed().then_some(true),
     }
-    let is_within = interval.low >= (-margin).ln_1p() && interval.high <= margin.ln_1p();
-    is_within.then_some(false)
 }
 
 /// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts
@@ -225,26 +228,21 @@ impl Finding {
     }
 
     fn verdict_within(&self, margin: f64) -> Verdict {
-        let inconclusive = |why: &str| Verdict::Inconclusive(why.to_owned());
         if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
-            return inconclusive("A against itself differs");
+            return Verdict::Inconclusive(Reason::TwinDiffers);
         }
         let Some(change) = self.change else {
-            return inconclusive("its figures have no interval");
+            return Verdict::Inconclusive(Reason::FewRounds);
         };
-        let reach = change.high.max(-change.low);
         if self.kind == Kind::Memory && !self.is_share {
-            inconclusive("its memory does not grow with its tasks")
+            Verdict::Inconclusive(Reason::NoSize)
         } else if self.is_nothing(&change) {
             Verdict::Within(0.0)
-        } else if change.high < 0.0 {
-            Verdict::Less
-        } else if change.low > 0.0 {
-            Verdict::More
-        } else if self.is_share && reach > margin {
-            Verdict::Open(reach)
         } else {
-            Verdict::Within(reach)
+            // A difference has no share: one that may be none is none.
+            let difference = if change.contains(0.0) { f64::INFINITY } else { 0.0 };
+            let margin = if self.is_share { margin } else { difference };
+            Verdict::of([change.low, change.high], margin)
         }
     }
 
@@ -264,16 +262,7 @@ impl Finding {
     pub fn is_worse_than(&self, limit: f64) -> bool {
         let low = self.change.map_or(0.0, |change| change.low);
         let limit = if self.is_share { limit } else { limit * self.figures[0] };
-        self.verdict == Verdict::More && low > limit
-    }
-
-    /// True if the second side has less or more of it.
-    pub fn has_changed(&self) -> bool {
-        matches!(self.verdict, Verdict::Less | Verdict::More)
-    }
-
-    /// True if nothing can be said.
-    pub fn is_inconclusive(&self) -> bool {
-        matches!(self.verdict, Verdict::Inconclusive(_) | Verdict::Open(_))
+        let is_said = !self.verdict.is_open() && self.verdict != Verdict::Within(0.0);
+        is_said && low > limit
     }
 }

@@ -2,15 +2,16 @@
 //! has a folder in `target/duel`, with a target folder of its own, kept for the next time.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::Source;
 use super::lock::Lock;
-use crate::plan::checkout::{Checkout, ensure_own, output};
+use crate::plan::checkout::{Checkout, ensure_own, output, package_in};
 
 /// Sources of a side that is built, and where.
 #[derive(Debug)]
@@ -45,20 +46,21 @@ pub(super) fn with_source(
     name: &str,
     source: &Source,
 ) -> anyhow::Result<Tree> {
-    let word = source.to_string().replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
-    let folder = checkout.target.join("duel").join(format!("{name}-{word}"));
+    let folder = checkout.target.join("duel").join(format!("{name}-{}", folder_name(source)));
     let [sources, base, kept] =
         ["sources", "Cargo.lock.base", "Cargo.lock.kept"].map(|name| folder.join(name));
     let lock = sources.join("Cargo.lock");
     ensure_own(&[&folder])?;
     let own = fs::read(checkout.folder.join("Cargo.lock")).context("Cargo.lock")?;
+    let patch = patch(checkout, name, source)?;
+    let now = [&own, patch.as_bytes()].concat();
     // If it was updated before, neither the network is needed nor a new build.
     let is_updated =
-        fs::read(&base).is_ok_and(|base| base == own) && fs::rename(&lock, &kept).is_ok();
+        fs::read(&base).is_ok_and(|base| base == now) && fs::rename(&lock, &kept).is_ok();
     // Written again at the end.
     let _ = fs::remove_file(&base);
     mirror(&checkout.folder, &sources)
-        .and_then(|()| patch(&sources.join("Cargo.toml"), name, source))
+        .and_then(|()| append(&sources.join("Cargo.toml"), &patch))
         .with_context(|| format!("cannot copy the sources to {}", sources.display()))?;
     if is_updated {
         fs::rename(&kept, &lock).context("Cargo.lock")?;
@@ -74,26 +76,70 @@ pub(super) fn with_source(
     }
     // A patch of cargo's configuration stands, whatever cargo was asked for.
     Lock::read(&sources)?.expect(name, source)?;
-    fs::write(&base, &own).context("Cargo.lock")?;
+    fs::write(&base, &now).context("Cargo.lock")?;
     Ok(Tree { sources, target: folder.join("target"), ..these(checkout) })
 }
 
-/// Has a manifest take a crate from somewhere else, unless that is the registry.
-fn patch(manifest: &Path, name: &str, source: &Source) -> io::Result<()> {
+/// Name of a source's folder: short, and another one for each source.
+fn folder_name(source: &Source) -> String {
+    let text = source.to_string();
+    let word = text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
+    if word == text && word.len() < 100 {
+        return word;
+    }
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let end = word.len().saturating_sub(60);
+    format!("{}-{:016x}", &word[end..], hasher.finish())
+}
+
+/// Lines of a manifest that take a crate from somewhere else, unless that is the registry.
+fn patch(checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<String> {
     // A text of JSON is one of TOML.
     let text = |text: &str| serde_json::Value::from(text);
     let keys = match source {
-        Source::Version(_) => return Ok(()),
-        Source::Path(path) => format!("path = {}", text(&path.to_string_lossy())),
+        Source::Version(_) => return Ok(String::new()),
+        Source::Path(path) => {
+            let (folder, version) = package_in(checkout, path, name)?;
+            // Another version is another lock file.
+            format!("path = {} # {version}", text(&folder.to_string_lossy()))
+        }
         Source::Git { url, revision } => {
-            format!("git = {}\nrev = {}", text(url), text(revision))
+            let commit = commit(checkout, url, revision)?;
+            format!("git = {}\nrev = {}", text(url), text(&commit))
         }
     };
+    Ok(format!("\n[patch.crates-io.{name}]\n{keys}\n"))
+}
+
+/// Commit of a branch or a tag of a repository; what looks like a commit is left to cargo.
+fn commit(checkout: &Checkout, url: &str, revision: &str) -> anyhow::Result<String> {
+    let is_hash = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
+    if is_hash && revision.len() == 40 || revision.starts_with("refs/") {
+        return Ok(revision.to_owned());
+    }
+    // The commit that an annotated tag points to comes before the tag, and a tag before a branch, as for git.
+    let names = ["tags/{}^{}", "tags/{}", "heads/{}"]
+        .map(|name| format!("refs/{}", name.replacen("{}", revision, 1)));
+    let [peeled, tag, branch] = names.each_ref().map(String::as_str);
+    let found = checkout.git(&["ls-remote", "--", url, peeled, tag, branch])?;
+    let lines: Vec<(&str, &str)> = found.lines().filter_map(|line| line.split_once('\t')).collect();
+    let commits = names.iter().filter_map(|name| lines.iter().find(|(_, found)| found == name));
+    match commits.map(|(commit, _)| *commit).next() {
+        Some(commit) => Ok(commit.to_owned()),
+        None if is_hash => Ok(revision.to_owned()),
+        None => bail!("{url} has no branch, tag or commit '{revision}'"),
+    }
+}
+
+/// Adds lines to a manifest that is a link to the checkout's own.
+fn append(manifest: &Path, lines: &str) -> io::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
     let own = fs::read_to_string(manifest)?;
-    let patched = format!("{own}\n[patch.crates-io.{name}]\n{keys}\n");
-    // It is a link to the checkout's own.
     fs::remove_file(manifest)?;
-    fs::write(manifest, patched)
+    fs::write(manifest, own + lines)
 }
 
 /// These sources as they are.
@@ -135,6 +181,63 @@ fn mirror(from: &Path, to: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::plan::programs::Places;
+
+    #[test]
+    fn each_source_has_a_folder_of_its_own() {
+        let path = |path: &str| folder_name(&Source::Path(path.into()));
+        assert_eq!(folder_name(&Source::Version("1.50.0".to_owned())), "1.50.0");
+        assert_ne!(path("/a/b"), path("/a-b"));
+        assert!(path(&"x/".repeat(2000)).len() < 100);
+    }
+
+    #[test]
+    fn a_branch_a_tag_and_a_package_of_a_workspace_are_found() {
+        let Some(checkout) = Places::find().unwrap().checkout else {
+            crate::system::console::say(format_args!("skipped: not in a checkout's target folder"));
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_string_lossy().into_owned();
+        let package = |name: &str| format!("[package]\nname = '{name}'\nversion = '1.0.0'\n");
+        for (file, text) in [
+            ("Cargo.toml", "[workspace]\nmembers = ['one', 'two']\n"),
+            ("one/Cargo.toml", &package("one")),
+            ("one/src/lib.rs", ""),
+            ("two/Cargo.toml", &package("two")),
+            ("two/src/lib.rs", ""),
+        ] {
+            let file = folder.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        let found = |name: &str| package_in(&checkout, folder.path(), name);
+        let root = fs::canonicalize(folder.path()).unwrap();
+        assert_eq!(found("two").unwrap(), (root.join("two"), "1.0.0".to_owned()));
+        let why = found("tokio").unwrap_err().to_string();
+        assert!(why.contains("no package 'tokio', but one, two"), "{why}");
+
+        let git = |args: &str| {
+            let own = ["-C", &path, "-c", "user.name=x", "-c", "user.email=x@x"];
+            checkout.git(&own.into_iter().chain(args.split(' ')).collect::<Vec<_>>()).unwrap()
+        };
+        for args in ["init -q -b main", "add .", "commit -q -m x", "tag -a -m x v1", "branch a/b"] {
+            git(args);
+        }
+        let head = git("rev-parse HEAD");
+        let url = format!("file://{path}");
+        for (revision, expected) in [
+            ("main", &*head),
+            ("a/b", &head),
+            ("v1", &head),
+            (&head, &head),
+            (&head[..9], &head[..9]),
+        ] {
+            assert_eq!(commit(&checkout, &url, revision).unwrap(), expected, "{revision}");
+        }
+        let why = commit(&checkout, &url, "nosuch").unwrap_err().to_string();
+        assert!(why.contains("no branch, tag or commit 'nosuch'"), "{why}");
+        assert!(commit(&checkout, "file:///nosuch", "main").is_err());
+    }
 
     /// Else a duel of equal builds would find the layout of their code.
     #[test]
@@ -180,7 +283,7 @@ mod tests {
         let [first, second] = [&from, &to].map(|sources| {
             fs::write(sources.join("Cargo.lock"), lock).unwrap();
             let target = sources.with_file_name("target");
-            checkout.cargo_build(sources, &target, &["one"]).unwrap();
+            checkout.cargo_build(sources, &target, &["one"], "one").unwrap();
             fs::read(checkout.profile_folder(&target).join("one")).unwrap()
         });
         assert!(first == second, "{} and {} bytes", first.len(), second.len());

@@ -1,23 +1,19 @@
 //! Change of one case, and its verdict.
 
-use std::fmt;
-
-use facts::Quantity;
 use serde::Serialize;
-use stats::{Contrast, Estimate, Interval, MIN_ROUNDS};
+use stats::{Contrast, Estimate, Interval};
 
 use super::Side;
 use crate::figures::CONFIDENCE;
+use crate::figures::verdict::{Reason, Verdict};
 
 /// Change of a case.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
-    /// In a word.
+    /// What can be said of it.
     pub verdict: Verdict,
     /// New divided by old as measured, with the 95 % interval of this case alone.
     pub measured: Option<Estimate>,
-    /// How often equal runs lie this far apart, as measured.
-    pub(super) p: Option<f64>,
     /// The change that is judged.
     pub judged: Option<Judged>,
 }
@@ -39,72 +35,10 @@ pub struct Judged {
     contrasts: Vec<Contrast>,
 }
 
-/// Change of a case, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It takes less time, or does more in it.
-    Faster,
-    /// It takes more time, or does less in it.
-    Slower,
-    /// It takes less memory.
-    Smaller,
-    /// It takes more memory.
-    Larger,
-    /// A number of things, or of busy CPUs, that is lower, for better or worse.
-    Lower,
-    /// One that is higher.
-    Higher,
-    /// Nothing that could not be chance.
-    NoDifference,
-    /// Different, but by no more than the machine itself may have changed.
-    Inconclusive,
-    /// The process means of either file fall into two clusters: no mean describes both.
-    TwoModes,
-    /// There are too few processes for an interval.
-    TooFewRounds,
-    /// A slope that may be zero, or a figure that is, cannot be divided by.
-    Unclear,
-    /// The new file does not have it.
-    OnlyInOld,
-    /// The old file does not have it.
-    OnlyInNew,
-    /// Either file has it not measured.
-    Failed,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Smaller => "smaller",
-            Verdict::Larger => "larger",
-            Verdict::Lower => "lower",
-            Verdict::Higher => "higher",
-            Verdict::NoDifference => "within noise",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::TwoModes => "two modes",
-            Verdict::TooFewRounds => return write!(f, "under {MIN_ROUNDS} rounds: no verdict"),
-            Verdict::Unclear => "no verdict: a size that may be zero",
-            Verdict::OnlyInOld => "only in old",
-            Verdict::OnlyInNew => "only in new",
-            Verdict::Failed => "failed",
-        })
-    }
-}
-
-impl Verdict {
-    /// True for the worse, beyond doubt.
-    pub fn is_worse(self) -> bool {
-        matches!(self, Verdict::Slower | Verdict::Larger)
-    }
-}
-
 impl Change {
     /// The change as measured; `None` if neither file has the case.
     pub(super) fn of(sides: &[Side<'_>; 2]) -> Option<Self> {
-        let bare = |verdict| Some(Change { verdict, measured: None, p: None, judged: None });
+        let bare = |verdict| Some(Change { verdict, measured: None, judged: None });
         let (ratio, contrast) = match sides {
             [Side::Absent, Side::Absent] => return None,
             [Side::Failed(_), _] | [_, Side::Failed(_)] => return bare(Verdict::Failed),
@@ -113,7 +47,7 @@ impl Change {
             [Side::Figure(old), Side::Figure(new)] => {
                 let (old, new) = (old.reading()?, new.reading()?);
                 if old.modes.is_some() || new.modes.is_some() {
-                    return bare(Verdict::TwoModes);
+                    return bare(Verdict::Inconclusive(Reason::TwoModes));
                 }
                 let ratio = Estimate::unpaired_ratio(&new.samples, &old.samples, CONFIDENCE);
                 (ratio, Contrast::log_ratio(&new.samples, &old.samples))
@@ -127,12 +61,12 @@ impl Change {
             // The same name for a time and a size: two plans that have nothing to do with each other.
             _ => return bare(Verdict::Failed),
         };
-        let Some(ratio) = ratio else { return bare(Verdict::Unclear) };
+        let Some(ratio) = ratio else { return bare(Verdict::Inconclusive(Reason::NoSize)) };
         // Too few rounds for an interval are too few for a p.
         let contrast = ratio.interval.and(contrast);
         let judged = contrast.and_then(|contrast| Judged::of(&[(ratio, contrast)], &ratio, false));
-        let p = judged.as_ref().map(|judged| judged.p);
-        Some(Change { verdict: Verdict::TooFewRounds, measured: Some(ratio), p, judged })
+        let verdict = Verdict::Inconclusive(Reason::FewRounds);
+        Some(Change { verdict, measured: Some(ratio), judged })
     }
 
     /// The change to show: the one that is judged, if there is one.
@@ -141,25 +75,20 @@ impl Change {
     }
 
     /// Decides at the level of this change's step in Holm's method.
-    pub(super) fn judge(&mut self, quantity: Quantity, level: f64, adjusted_p: f64) {
-        use Quantity::{Bytes, Count, Rate, Share, Throughput, Time};
+    pub(super) fn judge(&mut self, level: f64, adjusted_p: f64, margin: f64) {
         let Some((judged, measured)) = self.judged.as_mut().zip(self.measured) else {
             return;
         };
         judged.adjusted_p = adjusted_p;
         judged.ratio.interval = judged.interval(&measured, 1.0 - level);
-        let may_be_none = judged.ratio.interval.is_none_or(|interval| interval.contains(1.0));
-        let differs_as_measured = self.p.is_some_and(|p| p <= level);
-        self.verdict = match (quantity, judged.ratio.value < 1.0) {
-            _ if may_be_none && judged.is_beside && differs_as_measured => Verdict::Inconclusive,
-            _ if may_be_none => Verdict::NoDifference,
-            (Bytes, true) => Verdict::Smaller,
-            (Bytes, false) => Verdict::Larger,
-            (Time, true) | (Rate | Throughput, false) => Verdict::Faster,
-            (Time, false) | (Rate | Throughput, true) => Verdict::Slower,
-            (Count | Share, true) => Verdict::Lower,
-            (Count | Share, false) => Verdict::Higher,
-        };
+        let Some(interval) = judged.ratio.interval else { return };
+        let verdict = |low, high| Verdict::of([low - 1.0, high - 1.0], margin);
+        self.verdict = verdict(interval.low, interval.high);
+        let is_small = |verdict| matches!(verdict, Verdict::Within(_));
+        // The two figures would contradict the word.
+        if is_small(self.verdict) && !is_small(verdict(measured.value, measured.value)) {
+            self.verdict = Verdict::Inconclusive(Reason::Machine);
+        }
     }
 }
 

@@ -1,0 +1,144 @@
+//! Verdict on a change from one side to another: one rule and one set of words, for a duel and for two files.
+
+use std::fmt;
+
+use facts::Quantity;
+use serde::Serialize;
+use stats::MIN_ROUNDS;
+
+use super::number::percent;
+
+/// Largest change that counts as none, as a share, unless `--fail-above` says another.
+pub const MARGIN: f64 = 0.05;
+
+/// What can be said of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The second side has less of it.
+    Less,
+    /// It has more.
+    More,
+    /// The whole interval lies within the margin, whatever its sign; there is no change beyond this.
+    Within(f64),
+    /// Nothing: the interval reaches so far from no change.
+    Open(f64),
+    /// Nothing, and why.
+    Inconclusive(Reason),
+    /// The second side does not have the figure.
+    OnlyInOld,
+    /// The first side does not have it.
+    OnlyInNew,
+    /// Either side was not measured.
+    Failed,
+}
+
+/// Reason why nothing can be said of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The first side's twin differs from it.
+    TwinDiffers,
+    /// There are too few values for an interval.
+    FewRounds,
+    /// Memory does not grow with the tasks, or a figure may be zero: nothing can be divided by it.
+    NoSize,
+    /// The processes of either side fall into two clusters: no mean describes both.
+    TwoModes,
+    /// Work that depends on the machine alone changed as much.
+    Machine,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::TwinDiffers => "A against itself differs",
+            Reason::FewRounds => return write!(f, "under {MIN_ROUNDS} rounds"),
+            Reason::NoSize => "a size that may be zero",
+            Reason::TwoModes => "two modes",
+            Reason::Machine => "the machine changed too",
+        })
+    }
+}
+
+impl Verdict {
+    /// The verdict on a change as a share, of which this is the whole interval.
+    pub fn of([low, high]: [f64; 2], margin: f64) -> Self {
+        let reach = high.max(-low);
+        if reach <= margin {
+            Verdict::Within(reach)
+        } else if high < 0.0 {
+            Verdict::Less
+        } else if low > 0.0 {
+            Verdict::More
+        } else {
+            Verdict::Open(reach)
+        }
+    }
+
+    /// The verdict in a word.
+    pub fn word(self, quantity: Quantity) -> &'static str {
+        use Quantity::{Count, Rate, Throughput, Time};
+        match (self, quantity) {
+            (Verdict::More, Time) | (Verdict::Less, Rate | Throughput) => "slower",
+            (Verdict::Less, Time) | (Verdict::More, Rate | Throughput) => "faster",
+            (Verdict::More, _) => "more",
+            (Verdict::Less, Count) => "fewer",
+            (Verdict::Less, _) => "less",
+            (Verdict::Within(_), _) => "unchanged",
+            (Verdict::Open(_) | Verdict::Inconclusive(_), _) => "no verdict",
+            (Verdict::OnlyInOld, _) => "only in old",
+            (Verdict::OnlyInNew, _) => "only in new",
+            (Verdict::Failed, _) => "failed",
+        }
+    }
+
+    /// The verdict for a table: of none, how far a change may reach, or why.
+    pub fn in_full(self, quantity: Quantity) -> String {
+        let word = self.word(quantity);
+        match self {
+            Verdict::Open(reach) => format!("{word}: ± {}", percent(reach)),
+            Verdict::Inconclusive(why) => format!("{word}: {why}"),
+            _ => word.to_owned(),
+        }
+    }
+
+    /// True if the second side has less or more of it.
+    pub fn has_changed(self) -> bool {
+        matches!(self, Verdict::Less | Verdict::More)
+    }
+
+    /// True if nothing can be said.
+    pub fn is_open(self) -> bool {
+        matches!(self, Verdict::Open(_) | Verdict::Inconclusive(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_inside_the_margin_is_unchanged_whatever_its_sign() {
+        for ([low, high], verdict) in [
+            ([-0.04, -0.003], Verdict::Within(0.04)),
+            ([0.01, 0.05], Verdict::Within(0.05)),
+            ([-0.01, 0.02], Verdict::Within(0.02)),
+            ([0.01, 0.06], Verdict::More),
+            ([-0.3, -0.01], Verdict::Less),
+            ([-0.874, 16.045], Verdict::Open(16.045)),
+        ] {
+            assert_eq!(Verdict::of([low, high], MARGIN), verdict, "{low} to {high}");
+        }
+        // A rate that rises is time that falls.
+        for (quantity, words) in [
+            (Quantity::Time, ["slower", "faster"]),
+            (Quantity::Rate, ["faster", "slower"]),
+            (Quantity::Bytes, ["more", "less"]),
+            (Quantity::Count, ["more", "fewer"]),
+        ] {
+            assert_eq!([Verdict::More, Verdict::Less].map(|v| v.word(quantity)), words);
+        }
+        assert_eq!(Verdict::Open(16.045).in_full(Quantity::Time), "no verdict: ± 1600 %");
+    }
+}

@@ -1,0 +1,171 @@
+//! Settings of a duel's sides.
+
+use std::fs;
+use std::path::Path;
+
+use nix::sys::signal::Signal::SIGINT;
+use serde_json::Value;
+
+use super::{OTHER, PROGRAM, Sides, answer, finding, row};
+use crate::support::house::executable;
+use crate::support::process::{Outcome, Run};
+use crate::support::{RUNNER, until};
+
+/// One folder on both sides, whose programs count what their setting says.
+fn of_settings(count: &str) -> Sides {
+    let sides =
+        Sides::new(&format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(PROGRAM)));
+    sides.fake("a", PROGRAM, "K", count);
+    sides
+}
+
+/// A duel of which the counts matter: beside others that use the CPUs no time may have a verdict.
+fn of_counts(run: Run) -> Outcome {
+    let run = run.finish();
+    assert!(matches!(run.code, 0 | 3), "{run}");
+    run
+}
+
+#[test]
+fn a_setting_is_found_told_and_repeated() {
+    for (setting, count, words) in [
+        ("K=2", ": ${K:=1}", "K=2"),
+        ("wrap=env K=2", ": ${K:=1}", "wrap='env K=2'"),
+        ("flags=--k 2", "K=1; case \"$*\" in *--k\\ 2*) K=2 ;; esac", "flags='--k 2'"),
+        (
+            "seccomp=docker",
+            "K=$(sed -n 's/^Seccomp:\\t//p' /proc/self/status); K=$((K / 2 + 1))",
+            "seccomp=docker",
+        ),
+        (
+            "slack=7ns",
+            "K=$(($(cat /proc/self/timerslack_ns 2>/dev/null || echo 1) == 7 ? 2 : 1))",
+            "slack=7ns",
+        ),
+    ] {
+        let sides = of_settings(count);
+        let run = of_counts(sides.duel("a a --pairs 8 --out out.jsonl --b").arg(setting));
+        assert!(run.stdout.contains("1 more"), "{setting}: {run}");
+        assert!(run.stdout.contains(&format!("a with {words}")), "{setting}: {run}");
+        let lines = fs::read_to_string(sides.path("out.jsonl")).unwrap();
+        let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        assert!(header["command"].as_str().unwrap().contains(setting), "{header}");
+        // On both sides it makes no difference.
+        let both = of_counts(sides.duel("a a --pairs 8 --a").arg(setting).arg("--b").arg(setting));
+        assert!(both.stdout.contains("1 unchanged"), "{setting}");
+    }
+}
+
+#[test]
+fn one_side_against_several_settings_is_one_table() {
+    let sides = of_settings(": ${K:=1}");
+    let flags = "a a --pairs 8 --each K=1 --each K=3 --format json";
+    let run = sides.duel(flags).finish().expect(0);
+    let json = answer(&run);
+    for (setting, change) in [("K=1", 0.0), ("K=3", 2.0)] {
+        let found = finding(&json, &format!("{PROGRAM}: {setting}"), "switches");
+        assert_eq!(found["change"]["estimate"], change, "{found}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_know_a_flag_is_left_out_by_name() {
+    let sides = Sides::of_two();
+    sides.fake("a", PROGRAM, 1, ":");
+    let path = sides.path("a").join(PROGRAM);
+    let refusal = "*--x*) echo \"error: unexpected argument '--x' found\" >&2; exit 2 ;;";
+    let text = fs::read_to_string(&path).unwrap();
+    executable(&path, &text.replace("*--help*)", &format!("{refusal}\n*--help*)")));
+    sides.fake("a", OTHER, 1, ":");
+    let run = sides.duel("a a --pairs 8 --b flags=--x").finish().expect(0);
+    for words in ["1 left out", &format!("row {PROGRAM}"), "it has no flag --x"] {
+        assert!(run.stdout.contains(words), "{words}: {run}");
+    }
+    let run = sides.duel("a a --pairs 8 --b flags=--x --filter").arg(PROGRAM).finish();
+    run.expect_refusal(1, &["no row can be measured", "--x"]);
+}
+
+#[test]
+fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
+    let sides = of_settings("K=$(cat k)");
+    fs::write(sides.path("k"), "1").unwrap();
+    let commands = ["--before-b", "echo 2 > k", "--after-b", "echo 1 > k; echo back >> log"];
+    let with = |run: Run| commands.iter().fold(run, |run, word| run.arg(word));
+    let run = of_counts(with(sides.duel("a a --pairs 8")));
+    // The heading names what B was.
+    for words in ["1 more", "a, before it `echo 2 > k`, after it `echo 1 > k; echo back >> log`"] {
+        assert!(run.stdout.replace("\n  ", " ").contains(words), "{words}: {run}");
+    }
+    let k = || fs::read_to_string(sides.path("k")).unwrap();
+    assert_eq!(k(), "1\n");
+
+    fs::remove_file(sides.path("log")).unwrap();
+    let running = with(sides.duel("a a --budget 600s")).start();
+    until("the setting was put back", || sides.path("log").exists());
+    running.signal(SIGINT);
+    running.finish_all();
+    assert_eq!(k(), "1\n");
+
+    // The side whose command fails is the one to blame.
+    for (flag, side) in
+        [("--before-a", "A"), ("--after-a", "A"), ("--before-b", "B"), ("--after-b", "B")]
+    {
+        let run = sides.duel("a a --pairs 8").arg(flag).arg("echo no >&2; exit 4").finish();
+        let run = run.expect(1);
+        let words = format!("{side}: `echo no >&2; exit 4`: exit status: 4: no");
+        assert!(run.stdout.replace("\n  ", " ").contains(&words), "{flag}: {run}");
+    }
+}
+
+/// A row of one CPU keeps it, and one that has a flag's value already is no duel.
+#[test]
+fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
+    let rows = [row(OTHER), row(PROGRAM) + "pin = true\nflags = ['--x', '1']\n"].concat();
+    let sides = Sides::new(&format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{rows}"));
+    sides.fake("a", PROGRAM, 1, ":");
+    sides.fake("a", OTHER, 1, ":");
+    for (setting, why) in [
+        ("cpus=0", "cpus=0 would take its own CPUs away"),
+        ("flags=--x 1", "it has flags='--x 1' already"),
+    ] {
+        let run = of_counts(sides.duel("a a --pairs 8 --b").arg(setting));
+        let text = run.stdout.replace("\n  ", " ");
+        for words in ["1 left out", "Left out: row one-thread-brigade", why] {
+            assert!(text.contains(words), "{words}: {run}");
+        }
+    }
+    let run = sides.duel("a a --each cpus=0 --filter").arg(PROGRAM).finish();
+    run.expect_refusal(1, &["no row can be measured", "cpus=0"]);
+}
+
+/// A default that a flag repeats, as the program itself describes it.
+#[test]
+fn a_flag_that_repeats_a_programs_default_is_left_out() {
+    let beside = Path::new(RUNNER).parent().unwrap();
+    let program = "async-mem-brigade";
+    if !beside.join(program).is_file() {
+        return crate::support::skip("the programs are not built");
+    }
+    let plan = format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(program));
+    let sides = Sides::new(&plan);
+    let run =
+        sides.duel("--b").arg("flags=--flavor current-thread").arg(beside).arg(beside).finish();
+    run.expect_refusal(1, &["no row can be measured: it has --flavor current-thread already"]);
+}
+
+#[test]
+fn a_setting_that_cannot_be_is_bad_usage() {
+    let sides = of_settings(":");
+    for (setting, words) in [
+        ("K", "NAME=VALUE"),
+        ("cpus=9999", "no list"),
+        ("policy=foo", "other, batch or fifo"),
+        ("polcy=batch", "write policy="),
+        ("flags=--iters 3", "the runner's own"),
+        ("seccomp=none", "docker"),
+    ] {
+        sides.duel("a a --b").arg(setting).finish().expect_refusal(2, &["--b", words]);
+    }
+    let run = sides.duel("a a --b").arg("wrap=no-such-command").finish();
+    run.expect_refusal(1, &["no-such-command"]);
+}
