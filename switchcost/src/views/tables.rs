@@ -115,7 +115,8 @@ impl<'a> Table<'a> {
 impl<'a> Curve<'a> {
     fn of(over: String, figures: &[&'a Figure<'a>]) -> Self {
         let metric = figures[0].metric();
-        let is_time = matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration);
+        let is_time =
+            matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration | Metric::Samples(_));
         let mut held = Vec::new();
         // Caches matter to what is done over and over.
         if over == "--tasks" && is_time {
@@ -144,7 +145,8 @@ fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
         for (place, (name, own)) in rows.iter().enumerate() {
             for (other_name, other) in &rows[place + 1..] {
                 // What two kinds of threads cost is no news, nor what two placements do.
-                if *own[0].metric() == Metric::Iteration || claim(own) != claim(other) {
+                let is_whole = matches!(own[0].metric(), Metric::Iteration | Metric::Samples(_));
+                if is_whole || claim(own) != claim(other) {
                     found.extend(Overtaking::of([name, other_name], &ratios(own, other)));
                 }
             }
