@@ -51,7 +51,6 @@ fn bad_flags_are_refused() {
         ("--load 50 --every 1ms", "--every"),
         ("--load 50 --work 3000", "--work"),
         ("--load 50 --work 2ms", "--work"),
-        ("--load 1 --work 1ms --iters 4000000", "at most"),
         ("--test-fault stall", "--load"),
         ("--load 50 --on thread --workers 2", "--workers"),
         ("--load 50 --on tokio-per-cpu --workers 2", "--workers"),

@@ -52,7 +52,7 @@ struct Used {
 
 impl Generator {
     pub(super) fn new(plan: Plan, cpus: Cpus, window: &'static Window) -> Self {
-        let room = || Vec::with_capacity(plan.arrivals);
+        let room = || Vec::with_capacity(plan.arrivals());
         Generator { plan, cpus, window, due: room(), late: room(), submitted: 0 }
     }
 
@@ -70,25 +70,44 @@ impl Generator {
         // Each process has other arrivals: the interval over processes holds what chance does to a tail.
         let mut rng = Rng::new();
         while let Some(mut pass) = run.next_pass()? {
-            self.due.clear();
-            self.late.clear();
-            let (first, before) = (self.submitted, self.used()?);
-            let mut due = self.window.now() as f64;
-            // The queue starts empty: until it is as long as it will be, arrivals do not count.
-            while self.due.len() < self.plan.lead && signals::received().is_none() {
-                due += gap(&mut rng, self.plan.gap);
-                self.arrive(due as u64, &mut submit)?;
+            let mut sums = Sums::default();
+            while pass.left() > 0 && signals::received().is_none() {
+                self.serve(&mut pass, &mut rng, &mut sums, &mut submit)?;
             }
-            while pass.next_iteration().is_some() {
-                due += gap(&mut rng, self.plan.gap);
-                self.arrive(due as u64, &mut submit)?;
-            }
-            self.wait_for(self.submitted)?;
-            let used = self.used()?.since(before);
-            self.sum_up(&mut pass, first, used)?;
+            // None is left: the usage ends when all tasks have.
+            let _ = pass.next_iteration();
+            sums.add_to(&mut pass);
             run.finish(pass)?;
         }
         Ok(())
+    }
+
+    /// As many arrivals as there is room for, with the queue never emptied between them: all that a runner asks for at
+    /// once.
+    fn serve(
+        &mut self,
+        pass: &mut Pass,
+        rng: &mut Rng,
+        sums: &mut Sums,
+        submit: &mut impl FnMut(Task) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.due.clear();
+        self.late.clear();
+        let (first, before) = (self.submitted, self.used()?);
+        let mut due = self.window.now() as f64;
+        // The queue starts empty: until it is as long as it will be, arrivals do not count.
+        while self.due.len() < self.plan.lead && signals::received().is_none() {
+            due += gap(rng, self.plan.gap);
+            self.arrive(due as u64, submit)?;
+        }
+        let room = self.plan.arrivals();
+        while pass.left() > 0 && self.due.len() < room && pass.next_iteration().is_some() {
+            due += gap(rng, self.plan.gap);
+            self.arrive(due as u64, submit)?;
+        }
+        self.wait_for(self.submitted)?;
+        let used = self.used()?.since(before);
+        self.sum_up(pass, sums, first, used)
     }
 
     /// Submits the tasks of an arrival when it is due.
@@ -151,7 +170,13 @@ impl Generator {
     }
 
     /// Checks the tasks of a request, and records what they took: of each arrival, until its last task started.
-    fn sum_up(&self, pass: &mut Pass, first: u64, used: Used) -> anyhow::Result<()> {
+    fn sum_up(
+        &self,
+        pass: &mut Pass,
+        sums: &mut Sums,
+        first: u64,
+        used: Used,
+    ) -> anyhow::Result<()> {
         let tasks = self.latencies(first)?;
         let each = self.due.iter().zip(tasks.chunks(self.plan.at_once));
         let ends =
@@ -169,14 +194,12 @@ impl Generator {
             return Ok(());
         };
         let all = (last - first) as f64 * self.cpus.serving.len() as f64;
-        let percent = |time: f64| Recorder::from_iter([(time / all * 100.0).round() as u64]);
-        let in_task = tasks[lead * self.plan.at_once..].iter().map(|[start, end]| end - start);
-        pass.add_extra("in_task", &in_task.collect());
-        pass.add_extra("generator_late", &self.late[lead..].iter().copied().collect());
-        pass.add_extra("cpu_percent", &percent(used.own));
-        if let Some(others) = used.others {
-            pass.add_extra("others_percent", &percent(others));
-        }
+        let percent = |time: f64| (time / all * 100.0).round() as u64;
+        let counted = &tasks[lead * self.plan.at_once..];
+        counted.iter().for_each(|[start, end]| sums.in_task.record(end - start));
+        self.late[lead..].iter().for_each(|&ns| sums.generator_late.record(ns));
+        sums.cpu_percent.record(percent(used.own));
+        used.others.into_iter().for_each(|others| sums.others_percent.record(percent(others)));
         Ok(())
     }
 
@@ -195,6 +218,24 @@ impl Generator {
             ends.len(),
             self.plan.load
         );
+    }
+}
+
+/// Distributions of a pass.
+#[derive(Default)]
+struct Sums {
+    in_task: Recorder,
+    generator_late: Recorder,
+    cpu_percent: Recorder,
+    others_percent: Recorder,
+}
+
+impl Sums {
+    fn add_to(&self, pass: &mut Pass) {
+        pass.add_extra("in_task", &self.in_task);
+        pass.add_extra("generator_late", &self.generator_late);
+        pass.add_extra("cpu_percent", &self.cpu_percent);
+        pass.add_extra("others_percent", &self.others_percent);
     }
 }
 

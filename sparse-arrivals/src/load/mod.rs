@@ -49,9 +49,6 @@ const LEAD: f64 = 80.0;
 /// Work that waits at most, in ns for each CPU that serves, and in tasks at least.
 const ROOM: (u64, u64) = (100_000_000, 200);
 
-/// Most arrivals of a program that runs alone: all are kept until the end.
-const MOST_ARRIVALS: u64 = 1_000_000;
-
 /// Bytes of a task: its times, its arrival, and what is sorted.
 const TASK_BYTES: u64 = 64;
 
@@ -79,8 +76,7 @@ enum Fault {
 struct Plan {
     /// In per cent.
     load: u32,
-    /// Most arrivals of a request, and those of them before the ones that count.
-    arrivals: usize,
+    /// Arrivals of a request before those that count.
     lead: usize,
     /// Tasks of an arrival.
     at_once: usize,
@@ -91,14 +87,13 @@ struct Plan {
 }
 
 impl Plan {
-    /// Up to `most` arrivals that count, of tasks of `work` ns, on so many CPUs.
-    fn new(load: u32, most: u64, at_once: u32, work: u64, cpus: usize) -> Self {
+    /// Tasks of `work` ns on so many CPUs.
+    fn new(load: u32, at_once: u32, work: u64, cpus: usize) -> Self {
         let (cpus, each) = (cpus as u64, u64::from(at_once));
         let idle = (1.0 - f64::from(load) / 100.0).max(0.0);
         let lead = (LEAD / idle.powi(2)).min(MOST_SAMPLES as f64) as usize;
         Plan {
             load,
-            arrivals: lead + most as usize,
             lead,
             at_once: at_once as usize,
             gap: (work * each) as f64 * 100.0 / (f64::from(load) * cpus as f64),
@@ -110,15 +105,12 @@ impl Plan {
         let Work::Time(Span(work)) = cli.work else {
             return Err(BadUsage::new("--work: with --load write a time such as 20us"));
         };
-        for (flag, count) in [("iters", cli.flags.iters), ("warmup", cli.flags.warmup)] {
-            if count > MOST_ARRIVALS {
-                return Err(BadUsage::new(format!(
-                    "--{flag} {count}: with --load an iteration is an arrival, and at most {MOST_ARRIVALS} fit"
-                )));
-            }
-        }
-        let most = cli.flags.iters.max(cli.flags.warmup).max(MOST_SAMPLES);
-        Ok(Plan::new(load, most, cli.flags.tasks, work, cpus.serving.len()))
+        Ok(Plan::new(load, cli.flags.tasks, work, cpus.serving.len()))
+    }
+
+    /// Most arrivals of a request.
+    fn arrivals(&self) -> usize {
+        self.lead + MOST_SAMPLES as usize
     }
 }
 
@@ -148,7 +140,7 @@ pub(crate) fn describe(cli: &Cli, load: u32) -> anyhow::Result<Description> {
         needs: Needs {
             // A runtime has an epoll, an eventfd and a duplicate of it.
             descriptors: Need::new(10 + 4 * per_cpu, 0),
-            bytes: Need::new(12 << 20, TASK_BYTES * plan.arrivals as u64),
+            bytes: Need::new(12 << 20, TASK_BYTES * plan.arrivals() as u64),
             ..Needs::default()
         },
         ..Description::new("sparse-arrivals", &cli.flags, claim)
@@ -171,7 +163,7 @@ pub(crate) fn measure(cli: &Cli, load: u32, run: &mut Run) -> anyhow::Result<()>
     // Threads that are created from here on are kept from the generator's CPU.
     restrict(&cpus.serving)?;
     let has_stalls = cli.load.test_fault == Some(Fault::Stall);
-    let tasks = plan.arrivals * plan.at_once;
+    let tasks = plan.arrivals() * plan.at_once;
     let window = Window::new(tasks, cli.work.multiplications()?, has_stalls);
     let generator = Generator::new(plan, cpus.clone(), window);
     let workers = workers(cli, &cpus);

@@ -20,12 +20,12 @@ fn gaps_are_exponential() {
 #[test]
 fn a_schedule_follows_the_load() {
     // 20 µs of work at 50 % of one CPU: an arrival every 40 µs; 100 ms of work are 5000 tasks.
-    let plan = Plan::new(50, 10_000, 1, WORK, 1);
-    assert_eq!((plan.gap, plan.lead, plan.arrivals, plan.room), (40_000.0, 320, 10_320, 5000));
+    let plan = Plan::new(50, 1, WORK, 1);
+    assert_eq!((plan.gap, plan.lead, plan.room), (40_000.0, 320, 5000));
     // Two at once on four CPUs.
-    let plan = Plan::new(80, 10_000, 2, WORK, 4);
+    let plan = Plan::new(80, 2, WORK, 4);
     assert_eq!((plan.gap, plan.room), (12_500.0, 20_000));
-    assert_eq!([95, 100, 1000].map(|load| Plan::new(load, 1, 1, WORK, 1).lead), [10_000; 3]);
+    assert_eq!([95, 100, 1000].map(|load| Plan::new(load, 1, WORK, 1).lead), [10_000; 3]);
 }
 
 /// Share of the tasks that wait for `t` at most in M/D/1, by Erlang's formula (Theory of probabilities and telephone
@@ -44,12 +44,12 @@ fn erlang(load: f64, t: f64) -> f64 {
 fn arrivals_that_count_are_late_as_theory_has_it() {
     let mut rng = Rng::with_seed(1);
     for load in [50, 70, 90] {
-        let plan = Plan::new(load, 10_000, 1, WORK, 1);
+        let plan = Plan::new(load, 1, WORK, 1);
         let mut waits: Vec<f64> = Vec::new();
         for _ in 0..60 {
             // Lindley's recursion, from an empty queue.
             let mut wait = 0.0_f64;
-            for k in 0..plan.arrivals {
+            for k in 0..plan.arrivals() {
                 wait = (wait - gap(&mut rng, plan.gap)).max(0.0);
                 if k >= plan.lead {
                     waits.push(wait / WORK as f64);
@@ -66,7 +66,7 @@ fn arrivals_that_count_are_late_as_theory_has_it() {
 
 #[test]
 fn a_backlog_is_the_loads_fault_or_that_of_others() {
-    let plan = Plan::new(50, 10_000, 1, WORK, 1);
+    let plan = Plan::new(50, 1, WORK, 1);
     let cpus = Cpus { generator: Some(1), serving: vec![0] };
     let mut generator = Generator::new(plan, cpus, Window::new(1, 0, false));
     generator.due = (0..8000).map(|k| k * 40_000).collect();
@@ -101,8 +101,8 @@ fn a_backlog_is_the_loads_fault_or_that_of_others() {
 #[test]
 fn a_stall_shows_as_often_as_the_schedule_says() {
     // An arrival every 200 µs on average, for 0.8 s: eight stalls with some five arrivals each.
-    let plan = Plan::new(50, 4000, 1, 100_000, 1);
-    let window = Window::new(plan.arrivals, 10, true);
+    let plan = Plan::new(50, 1, 100_000, 1);
+    let window = Window::new(plan.arrivals(), 10, true);
     let mut generator = Generator::new(plan, Cpus::allowed().unwrap(), window);
     let (submit, submitted) = sync_channel::<Task>(0);
     let server = thread::spawn(move || submitted.into_iter().for_each(Task::run));
