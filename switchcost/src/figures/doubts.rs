@@ -242,7 +242,12 @@ pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
         Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
         None => (figure.key.name(), String::new()),
     });
-    grouped(named).into_iter().map(|(name, xs)| name + &xs.join(", ")).collect()
+    // Sections may have a row and a value of the same name.
+    let distinct = |xs: Vec<String>| {
+        let once = grouped(xs.into_iter().map(|x| (x, ()))).into_iter().map(|(x, _)| x);
+        once.collect::<Vec<_>>().join(", ")
+    };
+    grouped(named).into_iter().map(|(name, xs)| name + &distinct(xs)).collect()
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl Queue {
         (0..before + each * requests).map(wait).skip(before).collect()
     }
 
-    /// The 99th percentile of M/D/1 is the number that lies on Erlang's formula (lib sparse-arrivals, `erlang`) at
+    /// The 99th percentile of M/D/1 is by Erlang's formula (`erlang` in sparse-arrivals/src/load/tests.rs), at
     /// 99 %; of M/M/2, P(W > t) = C exp(-(2 mu - lambda) t) with Erlang's C = 2 rho^2 / (1 + rho) (Kleinrock, Queueing
     /// Systems, volume 1, 1975).
     fn theory(self) -> f64 {
@@ -75,9 +75,9 @@ impl Queue {
             }
             // Backlogs of a stall fall by 1 - load in each ns: above t they are for (stall - t) / (1 - load).
             _ if self.has_stalls => STALL[1] - 0.01 * STALL[0] * (1.0 - self.load),
-            (_, 0.5) => 3.31 * WORK,
-            (_, 0.7) => 6.50 * WORK,
-            _ => 21.64 * WORK,
+            (_, 0.5) => 3.336 * WORK,
+            (_, 0.7) => 6.485 * WORK,
+            _ => 21.897 * WORK,
         }
     }
 }
