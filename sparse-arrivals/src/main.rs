@@ -57,7 +57,7 @@ use work::Work;
 #[derive(Parser)]
 #[command(
     mut_arg("tasks", |arg| arg.help("Number of tasks that arrive at once")),
-    mut_arg("iters", |arg| arg.default_value_if("load", IsPresent, "20")),
+    mut_arg("iters", |arg| arg.default_value_if("load", IsPresent, "20000")),
     mut_arg("warmup", |arg| arg.default_value_if("load", IsPresent, "1"))
 )]
 struct Cli {

@@ -288,8 +288,6 @@ pub struct Pass {
     samples_ns: Vec<u64>,
     /// For a person: any number of samples, summed up.
     pub(crate) recorder: Option<Box<Recorder>>,
-    /// Number of the iteration begun last.
-    index: u64,
     first: Option<Duration>,
     /// True if this process does all of the work.
     has_usage: bool,
@@ -331,8 +329,12 @@ impl Pass {
                 self.before = self.has_usage.then(Usage::now).flatten();
             }
         }
-        self.index = self.iterations.fetch_add(1, Ordering::Relaxed);
-        Some(self.index)
+        Some(self.iterations.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Iterations that have not begun.
+    pub fn left(&self) -> u64 {
+        self.untimed + self.timed
     }
 
     /// Adds a distribution that was measured beside the iterations, if there are samples of it.
@@ -346,11 +348,9 @@ impl Pass {
         self.is_timed
     }
 
-    /// Takes the time of the iteration begun last; that of an untimed one is dropped.
+    /// Takes the time of the next iteration that has begun; that of an untimed one is dropped.
     pub fn record(&mut self, elapsed: Duration) {
-        if self.index == 0 {
-            self.first = Some(elapsed);
-        }
+        self.first.get_or_insert(elapsed);
         if self.is_timed {
             let ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
             match &mut self.recorder {

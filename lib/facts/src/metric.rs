@@ -8,6 +8,7 @@ use contract::units::{Nanos, byte_unit, bytes_like, significant};
 use serde::{Deserialize, Serialize};
 
 use crate::Record;
+use crate::samples::{MANY, Samples};
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -63,6 +64,9 @@ pub enum Metric {
     PeakPerTask,
     /// Memory of the process and of the kernel with every task at rest, less that before, per task.
     SystemPerTask,
+    /// A figure of all samples of a process, such as `samples.p99`: of latencies, whatever was stolen meanwhile. Times are
+    /// as measured. A percentile takes ten samples beyond it.
+    Samples(Stat),
     /// A distribution that the program measured: `extra.NAME.STAT`, such as `extra.echo.p99`.
     Extra {
         /// Name of the distribution. It ends in its unit if that is not ns.
@@ -85,6 +89,8 @@ pub enum Stat {
     P90,
     /// 99th percentile.
     P99,
+    /// 99.9th percentile, of samples alone.
+    P999,
     /// Greatest sample.
     Max,
 }
@@ -139,16 +145,19 @@ impl FromStr for Metric {
         if let Some((metric, ..)) = NAMED.iter().find(|(_, name, _)| *name == text) {
             return Ok(metric.clone());
         }
+        if let Some(stat) = text.strip_prefix("samples.").and_then(Stat::named) {
+            return Ok(Metric::Samples(stat));
+        }
         let extra = text.strip_prefix("extra.").and_then(|rest| rest.rsplit_once('.'));
         if let Some((name, word)) = extra.filter(|(name, _)| !name.is_empty())
-            && let Some(stat) = Stat::ALL.into_iter().find(|stat| stat.words().0 == word)
+            && let Some(stat) = Stat::named(word).filter(|stat| *stat != Stat::P999)
         {
             return Ok(Metric::Extra { name: name.to_owned(), stat });
         }
         let names: Vec<&str> = NAMED.iter().map(|(_, name, _)| *name).collect();
         Err(format!(
-            "'{text}' is no metric: write one of {}, or extra.NAME.STAT with a STAT of mean, min, p50, \
-             p90, p99, max",
+            "'{text}' is no metric: write one of {}, samples.STAT or extra.NAME.STAT with a STAT of mean, min, p50, \
+             p90, p99, max, and samples.p99.9",
             names.join(", ")
         ))
     }
@@ -171,6 +180,7 @@ impl From<Metric> for String {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Metric::Samples(stat) => write!(f, "samples.{}", stat.words().0),
             Metric::Extra { name, stat } => write!(f, "extra.{name}.{}", stat.words().0),
             named => f.write_str(named.words().0),
         }
@@ -178,7 +188,12 @@ impl fmt::Display for Metric {
 }
 
 impl Stat {
-    const ALL: [Stat; 6] = [Stat::Mean, Stat::Min, Stat::P50, Stat::P90, Stat::P99, Stat::Max];
+    const ALL: [Stat; 7] =
+        [Stat::Mean, Stat::Min, Stat::P50, Stat::P90, Stat::P99, Stat::P999, Stat::Max];
+
+    fn named(word: &str) -> Option<Self> {
+        Stat::ALL.into_iter().find(|stat| stat.words().0 == word)
+    }
 
     /// Name, and the words of a label.
     fn words(self) -> (&'static str, &'static str) {
@@ -188,20 +203,38 @@ impl Stat {
             Stat::P50 => ("p50", "median"),
             Stat::P90 => ("p90", "90th percentile"),
             Stat::P99 => ("p99", "99th percentile"),
+            Stat::P999 => ("p99.9", "99.9th percentile"),
             Stat::Max => ("max", "maximum"),
         }
     }
 
-    /// The figure of a distribution.
-    pub fn of(self, distribution: &Distribution) -> f64 {
-        match self {
+    /// The figure of a distribution, which has no 99.9th percentile.
+    pub fn of(self, distribution: &Distribution) -> Option<f64> {
+        Some(match self {
             Stat::Mean => distribution.mean,
             Stat::Min => distribution.min as f64,
             Stat::P50 => distribution.p50 as f64,
             Stat::P90 => distribution.p90 as f64,
             Stat::P99 => distribution.p99 as f64,
+            Stat::P999 => return None,
             Stat::Max => distribution.max as f64,
-        }
+        })
+    }
+
+    /// The figure of samples, if there are enough of them.
+    fn of_samples(self, samples: &Samples) -> Option<f64> {
+        let fewest = match self {
+            Stat::Mean | Stat::Min | Stat::Max => 1,
+            Stat::P50 => 20,
+            Stat::P90 => 100,
+            Stat::P99 => 1000,
+            Stat::P999 => MANY,
+        };
+        let figure = match self {
+            Stat::P999 => samples.p999.map(|ns| ns as f64),
+            stat => stat.of(samples),
+        };
+        figure.filter(|_| samples.count >= fewest)
     }
 }
 
@@ -215,6 +248,7 @@ impl Metric {
     /// Label for an axis or a heading.
     pub fn label(&self) -> String {
         match self {
+            Metric::Samples(stat) => format!("{} of the samples", stat.words().1),
             Metric::Extra { name, stat } => format!("{name}, {}", stat.words().1),
             named => named.words().1.to_owned(),
         }
@@ -260,7 +294,8 @@ impl Metric {
             Metric::Peak => record.peak_resident()? as f64,
             Metric::PeakPerTask => record.peak_gain()? as f64 / tasks()?,
             Metric::SystemPerTask => record.system_gain()? / tasks()?,
-            Metric::Extra { name, stat } => stat.of(record.extra.get(name)?),
+            Metric::Samples(stat) => stat.of_samples(samples()?)?,
+            Metric::Extra { name, stat } => stat.of(record.extra.get(name)?)?,
         };
         figure.is_finite().then_some(figure)
     }

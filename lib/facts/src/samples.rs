@@ -5,12 +5,18 @@ use std::ops::Deref;
 use contract::message::Distribution;
 use serde::{Deserialize, Serialize};
 
+/// Fewest samples that have a 99.9th percentile.
+pub(crate) const MANY: u64 = 10_000;
+
 /// Summary of the timed iterations, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
     /// Count, moments and percentiles.
     #[serde(flatten)]
     pub distribution: Distribution,
+    /// 99.9th percentile; absent under ten thousand samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999: Option<u64>,
     /// Beginning and end of the run; absent under nine samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thirds: Option<Thirds>,
@@ -70,8 +76,11 @@ fn mean_and_error(samples: &[u64]) -> (f64, f64) {
 impl Samples {
     /// Summary of samples in their order; `None` if there are none.
     pub fn of(samples: &[u64]) -> Option<Self> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable();
         Some(Samples {
-            distribution: distribution(samples)?,
+            distribution: summary(&sorted)?,
+            p999: (samples.len() as u64 >= MANY).then(|| nearest_rank(&sorted, 999)),
             thirds: Thirds::of(samples),
             each: None,
         })
@@ -87,17 +96,22 @@ impl Deref for Samples {
     }
 }
 
+/// Percentile of sorted samples in parts per thousand, by nearest rank.
+fn nearest_rank(sorted: &[u64], part: usize) -> u64 {
+    sorted[(sorted.len() * part).div_ceil(1000).max(1) - 1]
+}
+
 /// Exact summary of samples: sums in integers, percentiles by nearest rank. `None` if there are
 /// none.
 pub fn distribution(samples: &[u64]) -> Option<Distribution> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable();
+    summary(&sorted)
+}
+
+fn summary(sorted: &[u64]) -> Option<Distribution> {
     let (&min, &max) = (sorted.first()?, sorted.last()?);
     let count = sorted.len() as u64;
-    let percentile = |percent: u64| {
-        let rank = (count * percent).div_ceil(100).max(1);
-        sorted[rank as usize - 1]
-    };
     let sum: u128 = sorted.iter().map(|&ns| u128::from(ns)).sum();
     let mean = sum as f64 / count as f64;
     // In a second pass: a difference of large sums would lose the digits.
@@ -107,9 +121,9 @@ pub fn distribution(samples: &[u64]) -> Option<Distribution> {
         mean,
         stddev: (squares / count as f64).sqrt(),
         min,
-        p50: percentile(50),
-        p90: percentile(90),
-        p99: percentile(99),
+        p50: nearest_rank(sorted, 500),
+        p90: nearest_rank(sorted, 900),
+        p99: nearest_rank(sorted, 990),
         max,
     })
 }
@@ -128,6 +142,12 @@ mod tests {
         assert_eq!((s.min, s.p50, s.p90, s.p99, s.max), (1, 500, 900, 990, 1000));
         assert_eq!(distribution(&[7]).map(|d| (d.p50, d.p99)), Some((7, 7)));
         assert_eq!(Samples::of(&[]), None);
+    }
+
+    #[test]
+    fn a_percentile_of_a_tail_takes_samples_beyond_it() {
+        let of = |count| Samples::of(&(1..=count).collect::<Vec<u64>>()).unwrap();
+        assert_eq!((of(9999).p999, of(10_000).p999), (None, Some(9990)));
     }
 
     #[test]

@@ -209,9 +209,14 @@ func (r *Run) Iterate() bool {
 	return true
 }
 
-// Record takes the time of the iteration under way; that of an untimed one is dropped.
+// Left is how many iterations of the pass have not begun.
+func (r *Run) Left() uint64 {
+	return r.untimed + r.timed
+}
+
+// Record takes the time of the next iteration that has begun; that of an untimed one is dropped.
 func (r *Run) Record(elapsed time.Duration) {
-	if r.Begun == 1 {
+	if r.first == 0 {
 		r.first = elapsed
 	}
 	if r.isTiming {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -28,7 +29,7 @@ type generator struct {
 }
 
 // start starts it on a CPU, or with -1 on all.
-func start(cpu, arrivals int) (*generator, error) {
+func start(cpu int) (*generator, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this executable: %w", err)
@@ -38,7 +39,7 @@ func start(cpu, arrivals int) (*generator, error) {
 		return nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
 	defer writer.Close()
-	command := exec.Command(self, "generate", strconv.Itoa(cpu), strconv.Itoa(arrivals))
+	command := exec.Command(self, "generate", strconv.Itoa(cpu))
 	command.ExtraFiles = []*os.File{writer}
 	command.Stderr = os.Stderr
 	g := &generator{command: command, pipe: reader}
@@ -55,18 +56,23 @@ func start(cpu, arrivals int) (*generator, error) {
 	return g, nil
 }
 
-// window has it generate arrivals at these times from the beginning that it chooses. Returns that, and how late
-// it was at each, when the window is over.
-func (g *generator) window(offsets []int64, over <-chan error) (begun int64, late []uint64, err error) {
-	if err := binary.Write(g.offsets, binary.NativeEndian, offsets); err != nil {
-		return 0, nil, fmt.Errorf("the generator has ended: %w", err)
+// begin has it generate arrivals at these times from the beginning that it chooses, and returns that.
+func (g *generator) begin(offsets []int64) (begun int64, err error) {
+	count := int64(len(offsets))
+	err = errors.Join(binary.Write(g.offsets, binary.NativeEndian, count), binary.Write(g.offsets, binary.NativeEndian, offsets))
+	if err == nil {
+		err = binary.Read(g.told, binary.NativeEndian, &begun)
 	}
-	if err := <-over; err != nil {
-		return 0, nil, err
+	if err != nil {
+		return 0, fmt.Errorf("the generator has ended: %w", err)
 	}
-	late = make([]uint64, len(offsets))
-	err = errors.Join(binary.Read(g.told, binary.NativeEndian, &begun), binary.Read(g.told, binary.NativeEndian, late))
-	return begun, late, err
+	return begun, nil
+}
+
+// late returns how late it was at each of so many arrivals, when all have come.
+func (g *generator) late(arrivals int) ([]uint64, error) {
+	late := make([]uint64, arrivals)
+	return late, binary.Read(g.told, binary.NativeEndian, late)
 }
 
 // end ends it: at the end of its input, or of the pipe.
@@ -87,12 +93,11 @@ func generate(args []string) {
 }
 
 func generateAll(args []string) error {
-	if len(args) != 2 {
-		return errors.New("it takes a CPU and a number of arrivals")
+	if len(args) != 1 {
+		return errors.New("it takes a CPU")
 	}
 	cpu, err := strconv.Atoi(args[0])
-	count, err2 := strconv.Atoi(args[1])
-	if err := errors.Join(err, err2); err != nil {
+	if err != nil {
 		return err
 	}
 	if cpu >= 0 {
@@ -100,16 +105,23 @@ func generateAll(args []string) error {
 			return err
 		}
 	}
-	offsets, late := make([]int64, count), make([]uint64, count)
 	input := bufio.NewReaderSize(os.Stdin, 1<<16)
 	for {
-		if err := binary.Read(input, binary.NativeEndian, offsets); err != nil {
+		var count int64
+		if err := binary.Read(input, binary.NativeEndian, &count); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
 		}
+		offsets, late := make([]int64, count), make([]uint64, count)
+		if err := binary.Read(input, binary.NativeEndian, offsets); err != nil {
+			return err
+		}
 		begun := now()
+		if binary.Write(os.Stdout, binary.NativeEndian, begun) != nil {
+			return nil
+		}
 		for k, offset := range offsets {
 			due := begun + offset
 			at := now()
@@ -124,8 +136,7 @@ func generateAll(args []string) error {
 				return nil
 			}
 		}
-		err := errors.Join(binary.Write(os.Stdout, binary.NativeEndian, begun), binary.Write(os.Stdout, binary.NativeEndian, late))
-		if err != nil {
+		if binary.Write(os.Stdout, binary.NativeEndian, late) != nil {
 			return nil
 		}
 	}
@@ -133,22 +144,31 @@ func generateAll(args []string) error {
 
 var arrival byte
 
-// draw draws the arrivals of a window, in ns from its beginning: exponential gaps, the same for the same number
-// of it, scaled so that each window has exactly the load that was asked for.
-func draw(window uint64, gap float64, count int) []int64 {
-	random := rand.New(rand.NewPCG(window, 0))
-	gaps, sum := make([]float64, count), 0.0
-	for k := range gaps {
-		gaps[k] = random.ExpFloat64()
-		sum += gaps[k]
-	}
-	scale, at := gap*float64(count)/sum, 0.0
-	offsets := make([]int64, count)
-	for k, each := range gaps {
-		at += each * scale
+// draw draws arrivals, in ns from the first one's beginning, with exponential gaps.
+func draw(gap float64, count int) []int64 {
+	offsets, at := make([]int64, count), 0.0
+	for k := range offsets {
+		at += gap * rand.ExpFloat64()
 		offsets[k] = int64(at)
 	}
 	return offsets
+}
+
+// busy is how long CPUs were not idle since the start, in ns; false if the kernel does not tell.
+func busy(cpus []int) (int64, bool) {
+	text, err := os.ReadFile("/proc/stat")
+	sum := int64(0)
+	for _, cpu := range cpus {
+		_, line, found := strings.Cut(string(text), fmt.Sprintf("\ncpu%d ", cpu))
+		var user, nice, system, idle, iowait, irq, softirq, steal int64
+		_, err2 := fmt.Sscan(line, &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal)
+		if err != nil || err2 != nil || !found {
+			return 0, false
+		}
+		// In ticks of 10 ms.
+		sum += (user + nice + system + irq + softirq + steal) * 1e7
+	}
+	return sum, true
 }
 
 // Clocks of clock_gettime(2).

@@ -1,10 +1,10 @@
 // Goroutines under a load: tasks arrive by a schedule that waits for none of them.
 //
-// One iteration: a window of --arrivals arrivals with exponential gaps, --tasks goroutines at each. A goroutine
-// multiplies for --work of CPU time. The generator is a process of its own, on a CPU of its own if there are two or
-// more (generator.go): of each arrival it writes a byte into a pipe. A goroutine that reads the pipe starts the tasks.
-// So they are served as `sparse-arrivals --on tokio --load` serves its own, whose header says what is counted:
-// a sample is the 99th percentile from the scheduled arrival to the task's first instruction.
+// One iteration is one arrival: --tasks goroutines, after an exponential gap. A goroutine multiplies for --work of CPU
+// time. The generator is a process of its own, on a CPU of its own if there are two or more (generator.go): of each
+// arrival it writes a byte into a pipe. A goroutine that reads the pipe starts the tasks. So they are served as
+// `sparse-arrivals --on tokio --load` serves its own, whose header says what is counted: a sample is the time from the
+// scheduled arrival to the task's first instruction.
 //
 // Not to be taken for goroutines that another one starts on its own thread: here each arrival comes from outside.
 package main
@@ -23,19 +23,18 @@ import (
 )
 
 var (
-	load     = contract.Number("load", 70, 1, 1000, "`PERCENT` of the CPUs that serve, as work that arrives")
-	arrivals = contract.Number("arrivals", 5000, 1, 1<<24, "`N` arrivals of an iteration, the first fifth of which is not counted")
-	work     = contract.Flags.Duration("work", 20*time.Microsecond, "CPU `TIME` of a task, 1us to 1ms")
+	load = contract.Number("load", 70, 1, 1000, "`PERCENT` of the CPUs that serve, as work that arrives")
+	work = contract.Flags.Duration("work", 20*time.Microsecond, "CPU `TIME` of a task, 1us to 1ms")
 )
 
 const (
-	longestWindow = time.Minute
-	// The backlog that ends a run: so much work for each CPU that serves, or so many tasks.
-	backlogTime, backlogTasks = 100 * time.Millisecond, 200
-	lead                      = 5
-	// A backlog grows if it is more than one of so many tasks in each quarter of a window that is long enough. One
-	// window may be so because others use the CPUs: five in a row end the run.
-	enough, growing, grownInARow = 200, 25, 5
+	// Arrivals before those that count are so many, divided by the square of the idle share: see LEAD of sparse-arrivals.
+	lead = 80.0
+	// Most iterations of a request.
+	most = 10_000
+	// A backlog grows if it is more than one of so many tasks at each quarter of enough arrivals. It is others' fault if
+	// they, or the host, used so much of the CPUs.
+	enough, growing, othersUse = 5000, 25, 0.1
 )
 
 func main() {
@@ -46,22 +45,10 @@ func main() {
 	contract.Main("goroutine-arrivals", 1, describe, measure)
 }
 
-// size is that of the windows.
-type size struct {
-	arrivals, atOnce int
-	gap              float64
-	limit            int64
-}
-
-// plan sizes the windows. Above 100 % they are so long that the backlog passes its limit.
-func plan(atOnce uint64, cpus int) size {
-	limit := int64(cpus)*max(int64(backlogTime / *work), backlogTasks) + int64(atOnce)
-	count := float64(*arrivals)
-	if excess := 1 - 100/float64(*load); excess > 0 {
-		count = max(count, math.Ceil(1.5*float64(limit)/excess/float64(atOnce)))
-	}
-	gap := float64(*work) * float64(atOnce) * 100 / (float64(*load) * float64(cpus))
-	return size{int(count), int(atOnce), gap, limit}
+// plan returns the mean gap of arrivals, in ns, and how many precede those that count.
+func plan(atOnce uint64, cpus int) (gap float64, before int) {
+	idle := max(1-float64(*load)/100, 0)
+	return float64(*work) * float64(atOnce) * 100 / (float64(*load) * float64(cpus)), int(min(lead/(idle*idle), most))
 }
 
 func describe(d *contract.Description) error {
@@ -72,27 +59,23 @@ func describe(d *contract.Description) error {
 	if err != nil {
 		return err
 	}
-	size := plan(d.Tasks, len(serving))
-	if length := size.gap * float64(size.arrivals); length > float64(longestWindow) {
-		return fmt.Errorf("--arrivals %d: a window would take %v at this load, and %v is the most: at most %d fit",
-			size.arrivals, time.Duration(length).Round(time.Second), longestWindow, int(float64(longestWindow)/size.gap))
-	}
+	_, before := plan(d.Tasks, len(serving))
 	workers := d.Runtime["workers"].(uint64)
 	d.Runtime["workers"] = min(workers, uint64(len(serving)))
-	d.Arrivals, d.Settle = uint64(size.arrivals), 0
-	d.Need("bytes", 0, 100*uint64(size.arrivals))
+	d.Arrivals, d.Settle = 1, 0
+	d.Need("bytes", 0, 100*uint64(before+most))
 	return nil
 }
 
-// window is what its tasks share.
-type window struct {
-	size
+// request is what its tasks share.
+type request struct {
 	work    uint64
+	atOnce  int
 	records []record
 	ended   atomic.Int64
-	// due is how many tasks will have ended when the window is over.
+	// due is how many tasks will have ended when it is over.
 	due  atomic.Int64
-	over chan error
+	over chan struct{}
 }
 
 // record is what a task did, in ns by CLOCK_MONOTONIC.
@@ -111,115 +94,137 @@ func measure(run *contract.Run) error {
 		return err
 	}
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), len(serving)))
-	size := plan(run.Tasks, len(serving))
 	multiplications, err := calibrate(*work)
 	if err != nil {
 		return err
 	}
-	w := &window{
-		size: size, work: multiplications, records: make([]record, size.arrivals*size.atOnce), over: make(chan error, 1),
-	}
-	generator, err := start(own, w.arrivals)
+	generator, err := start(own)
 	if err != nil {
 		return err
 	}
-	go w.accept(generator.pipe)
-	err = w.run(run, generator, len(serving))
-	return errors.Join(err, generator.end())
+	gap, before := plan(run.Tasks, len(serving))
+	r := &request{work: multiplications, atOnce: int(run.Tasks), over: make(chan struct{}, 1)}
+	r.records = make([]record, (before+most)*r.atOnce)
+	for err == nil && run.Next() {
+		if count := int(run.Left()); count > 0 {
+			err = r.serve(run, generator, draw(gap, before+count), before, serving, own >= 0)
+		}
+	}
+	return errors.Join(err, generator.end(), run.Err)
 }
 
-// accept starts the tasks of each arrival.
-func (w *window) accept(pipe *os.File) {
-	bytes, taken, isGrowing, grown := make([]byte, 4096), 0, w.arrivals >= enough, 0
-	for {
-		count, err := pipe.Read(bytes)
+// serve starts the tasks of all arrivals, waits for them, and records what they took.
+func (r *request) serve(run *contract.Run, generator *generator, due []int64, before int, cpus []int, isApart bool) error {
+	r.records = append(r.records[:0], make([]record, len(due)*r.atOnce)...)
+	r.ended.Store(0)
+	r.due.Store(int64(len(r.records)))
+	usedBefore := readClock(processTime)
+	busyBefore, isKnown := busy(cpus)
+	begun, err := generator.begin(due)
+	if err != nil {
+		return err
+	}
+	bytes, arrived, isGoingOn := make([]byte, 4096), 0, true
+	for arrived < len(due) && isGoingOn {
+		count, err := generator.pipe.Read(bytes)
 		if err != nil {
-			w.over <- fmt.Errorf("the generator has ended: %w", err)
-			return
+			return fmt.Errorf("the generator has ended: %w", err)
 		}
-		for range count {
-			for k := range w.atOnce {
-				go w.task(taken%w.arrivals*w.atOnce + k)
-			}
-			taken++
-			arrived := (taken-1)%w.arrivals + 1
-			backlog := int64(taken*w.atOnce) - w.ended.Load()
-			if arrived%((w.arrivals+3)/4) == 0 {
-				isGrowing = isGrowing && backlog*growing > int64(arrived*w.atOnce)
-			}
-			if arrived == w.arrivals {
-				grown++
-				if !isGrowing {
-					grown = 0
+		for k := 0; k < count && isGoingOn; k++ {
+			// Those that do not count are no iterations.
+			if isGoingOn = arrived < before || run.Iterate(); isGoingOn {
+				for place := range r.atOnce {
+					go r.task(arrived*r.atOnce + place)
 				}
-				isGrowing = w.arrivals >= enough
-			}
-			if backlog > w.limit || grown == grownInARow {
-				w.over <- fmt.Errorf("the backlog grew to %d tasks: a load of %d %%, and what it costs to serve it, "+
-					"is more than the CPUs can do: lower --load", backlog, *load)
-				return
+				arrived++
 			}
 		}
 	}
+	run.Iterate()
+	r.records = r.records[:arrived*r.atOnce]
+	r.due.Store(int64(len(r.records)))
+	if r.ended.Load() < r.due.Load() {
+		<-r.over
+	}
+	// A signal ends it early: that the generator was late is not told then.
+	if arrived == len(due) {
+		late, err := generator.late(arrived)
+		if err != nil {
+			return err
+		}
+		run.Aside("generator_late", late[before:]...)
+	}
+	due = due[:arrived]
+	for k := range due {
+		due[k] += begun
+	}
+	used, others := float64(readClock(processTime)-usedBefore), 0.0
+	if busyNow, isKnownNow := busy(cpus); isKnown && isKnownNow && isApart {
+		others = max(float64(busyNow-busyBefore)-used, 0)
+	}
+	return r.sumUp(run, due, min(before, arrived), len(cpus), used, others)
 }
 
 // task reads the clock, multiplies, reads the clock.
-func (w *window) task(place int) {
+func (r *request) task(place int) {
 	started := now()
-	product := multiply(w.work)
-	w.records[place] = record{started, now(), product}
-	if w.ended.Add(1) == w.due.Load() {
-		w.over <- nil
+	product := multiply(r.work)
+	r.records[place] = record{started, now(), product}
+	if r.ended.Add(1) == r.due.Load() {
+		r.over <- struct{}{}
 	}
 }
 
-// run does all passes.
-func (w *window) run(run *contract.Run, generator *generator, cpus int) error {
-	product := multiply(w.work)
-	for run.Next() {
-		for run.Iterate() {
-			clear(w.records)
-			w.due.Add(int64(len(w.records)))
-			before := readClock(processTime)
-			offsets := draw(run.Begun, w.gap, w.arrivals)
-			begun, late, err := generator.window(offsets, w.over)
-			if err != nil {
-				return err
+// sumUp checks the tasks, and records them: of each arrival, until its last task started.
+func (r *request) sumUp(run *contract.Run, due []int64, before, cpus int, used, others float64) error {
+	if len(due) == 0 {
+		return nil
+	}
+	product, ends := multiply(r.work), make([]int64, 0, len(r.records))
+	for arrival, at := range due {
+		last := at
+		for place, task := range r.records[arrival*r.atOnce : (arrival+1)*r.atOnce] {
+			if task.product != product || task.started < at {
+				return fmt.Errorf("task %d found %d, expected %d, or started before it arrived", place, task.product, product)
 			}
-			used := readClock(processTime) - before
-			skipped, last := w.arrivals/lead, begun
-			var toStart, toEnd, inTask []uint64
-			for place, r := range w.records {
-				arrival := place / w.atOnce
-				due := begun + offsets[arrival]
-				if r.product != product || r.started < due {
-					return fmt.Errorf("task %d found %d, expected %d, or started before it arrived", place, r.product, product)
-				}
-				last = max(last, r.ended)
-				if arrival >= skipped {
-					toStart = append(toStart, uint64(r.started-due))
-					toEnd = append(toEnd, uint64(r.ended-due))
-					inTask = append(inTask, uint64(r.ended-r.started))
-				}
+			last = max(last, task.started)
+			ends = append(ends, task.ended)
+			if arrival >= before {
+				run.Aside("in_task", uint64(task.ended-task.started))
 			}
-			slices.Sort(toStart)
-			slices.Sort(toEnd)
-			run.Record(time.Duration(permille(toStart, 990)))
-			run.Aside("to_start", toStart...)
-			run.Aside("to_end", toEnd...)
-			run.Aside("in_task", inTask...)
-			run.Aside("to_start_p999", permille(toStart, 999))
-			run.Aside("to_end_p999", permille(toEnd, 999))
-			run.Aside("generator_late", late[skipped:]...)
-			run.Aside("cpu_percent", uint64(math.Round(100*float64(used)/float64(last-begun)/float64(cpus))))
+		}
+		if arrival >= before {
+			run.Record(time.Duration(last - at))
 		}
 	}
-	return run.Err
+	slices.Sort(ends)
+	all := float64(cpus) * float64(ends[len(ends)-1]-due[0])
+	run.Aside("cpu_percent", uint64(math.Round(100*used/all)))
+	run.Aside("others_percent", uint64(math.Round(100*others/all)))
+	backlog, span := growingBacklog(due, ends), float64(cpus)*float64(due[len(due)-1]-due[0])
+	// Beside others tasks do start so late, unless they alone take more CPU time than there is.
+	if backlog == 0 || used < span && others > othersUse*span {
+		return nil
+	}
+	return fmt.Errorf("the backlog grew to %d of %d tasks: a load of %d %%, and what it costs to serve it, is more than the "+
+		"CPUs can do: lower --load", backlog, len(ends), *load)
 }
 
-// permille is a percentile of sorted samples in parts per thousand, by nearest rank.
-func permille(sorted []uint64, part int) uint64 {
-	return sorted[(len(sorted)*part+999)/1000-1]
+// growingBacklog is how many tasks wait or run when the last one arrives, if more than one of so many do at each
+// quarter of the arrivals; else 0.
+func growingBacklog(due, ends []int64) (backlog int) {
+	if len(due) < enough {
+		return 0
+	}
+	for quarter := 1; quarter <= 4; quarter++ {
+		arrived := len(due) * quarter / 4
+		ended, _ := slices.BinarySearch(ends, due[arrived-1])
+		tasks := arrived * len(ends) / len(due)
+		if backlog = tasks - ended; backlog*growing <= tasks {
+			return 0
+		}
+	}
+	return backlog
 }
 
 func multiply(times uint64) uint64 {

@@ -1,4 +1,4 @@
-//! The generator: a schedule that waits for no task, the windows, and what is read off them.
+//! The generator: a schedule that waits for no task, and what is read off the tasks.
 
 use std::hint;
 use std::thread;
@@ -11,20 +11,20 @@ use fastrand::Rng;
 use nix::sys::prctl::set_timerslack;
 use nix::time::ClockId;
 
+use super::Plan;
 use super::cpus::{Cpus, restrict};
 use super::window::{Task, Times, Window};
-use super::{LEAD, Plan};
 use crate::LONGEST;
 use crate::work::cpu_time;
 
-/// Fewest arrivals of a window whose backlog tells whether it grows.
-const ENOUGH: usize = 200;
+/// Fewest arrivals of a request that tell whether the backlog grows.
+const ENOUGH: usize = 5000;
 
-/// Share of the tasks of a window that wait or run, one of so many, at each of its quarters, if it grows.
-const GROWING: u64 = 25;
+/// Share of the tasks that wait or run, one of so many, if the backlog grows.
+const GROWING: usize = 25;
 
-/// Windows in a row whose backlog grows that end a run: in one, others may have used the CPUs.
-const GROWN: u32 = 5;
+/// Share of the CPUs' time, used by others or taken by the host, from which a backlog may be theirs.
+const OTHERS: f64 = 0.1;
 
 /// An open loop.
 #[derive(Debug)]
@@ -32,20 +32,28 @@ pub(super) struct Generator {
     plan: Plan,
     cpus: Cpus,
     window: &'static Window,
-    /// Times of the arrivals of a window, in ns from its beginning, and then since the epoch.
+    /// Times of the arrivals of a request, in ns since the epoch.
     due: Vec<u64>,
     /// How late the generator was at each, in ns.
     late: Vec<u64>,
-    /// Tasks of all windows.
+    /// Tasks of all requests.
     submitted: u64,
-    /// Windows in a row in which the backlog grew.
-    grown: u32,
+}
+
+/// CPU time since the start, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    /// Of this process, without the generator's.
+    own: f64,
+    /// Of all that ran on the CPUs that serve, and what the host took of them, but for this process's; `None` if the
+    /// kernel does not tell.
+    others: Option<f64>,
 }
 
 impl Generator {
     pub(super) fn new(plan: Plan, cpus: Cpus, window: &'static Window) -> Self {
-        let zeros = || vec![0; plan.arrivals];
-        Generator { plan, cpus, window, due: zeros(), late: zeros(), submitted: 0, grown: 0 }
+        let room = || Vec::with_capacity(plan.arrivals());
+        Generator { plan, cpus, window, due: room(), late: room(), submitted: 0 }
     }
 
     /// All passes, on the generator's own CPU; what serves was started before.
@@ -59,67 +67,72 @@ impl Generator {
             // It sleeps until the next arrival.
             None => set_timerslack(1)?,
         }
+        // Each process has other arrivals: the interval over processes holds what chance does to a tail.
+        let mut rng = Rng::new();
         while let Some(mut pass) = run.next_pass()? {
             let mut sums = Sums::default();
-            while let Some(iteration) = pass.next_iteration() {
-                draw(iteration, self.plan.gap, &mut self.due);
-                let (used, begun) = (self.used()?, self.window.now());
-                if !self.arrive(begun, &mut submit)? {
-                    continue;
-                }
-                self.drain()?;
-                let used = self.used()?.saturating_sub(used);
-                let late = self.sum_up(&mut pass, &mut sums, begun, used)?;
-                pass.record(late);
+            while pass.left() > 0 && signals::received().is_none() {
+                self.serve(&mut pass, &mut rng, &mut sums, &mut submit)?;
             }
+            // None is left: the usage ends when all tasks have.
+            let _ = pass.next_iteration();
             sums.add_to(&mut pass);
             run.finish(pass)?;
         }
         Ok(())
     }
 
-    /// One window: submits each task when it is due. False if a signal ends it.
-    fn arrive(
+    /// As many arrivals as there is room for, with the queue never emptied between them: all that a runner asks for at
+    /// once.
+    fn serve(
         &mut self,
-        begun: u64,
+        pass: &mut Pass,
+        rng: &mut Rng,
+        sums: &mut Sums,
         submit: &mut impl FnMut(Task) -> anyhow::Result<()>,
-    ) -> anyhow::Result<bool> {
-        let (first, quarter) = (self.submitted, self.due.len().div_ceil(4));
-        let mut is_growing = self.due.len() >= ENOUGH;
-        for k in 0..self.due.len() {
-            let due = begun + self.due[k];
-            self.due[k] = due;
-            self.late[k] = self.wait_until(due) - due;
-            for _ in 0..self.plan.at_once {
-                submit(self.window.task(self.submitted))?;
-                self.submitted += 1;
-            }
-            let backlog = self.submitted - self.window.ended()?;
-            if backlog > self.plan.limit {
-                bail!("the backlog passed {} tasks: {}", self.plan.limit, self.plan.too_much());
-            }
-            if (k + 1) % quarter == 0 {
-                is_growing &= backlog * GROWING > self.submitted - first;
-            }
-            if signals::received().is_some() {
-                return Ok(false);
-            }
+    ) -> anyhow::Result<()> {
+        self.due.clear();
+        self.late.clear();
+        let (first, before) = (self.submitted, self.used()?);
+        let mut due = self.window.now() as f64;
+        // The queue starts empty: until it is as long as it will be, arrivals do not count.
+        while self.due.len() < self.plan.lead && signals::received().is_none() {
+            due += gap(rng, self.plan.gap);
+            self.arrive(due as u64, submit)?;
         }
-        self.grown = if is_growing { self.grown + 1 } else { 0 };
-        if self.grown >= GROWN {
-            let backlog = self.submitted - self.window.ended()?;
-            let tasks = self.window.len();
-            bail!("the backlog grew to {backlog} of {tasks} tasks: {}", self.plan.too_much());
+        let room = self.plan.arrivals();
+        while pass.left() > 0 && self.due.len() < room && pass.next_iteration().is_some() {
+            due += gap(rng, self.plan.gap);
+            self.arrive(due as u64, submit)?;
         }
-        Ok(true)
+        self.wait_for(self.submitted)?;
+        let used = self.used()?.since(before);
+        self.sum_up(pass, sums, first, used)
     }
 
-    /// Waits until a task is due, and returns what time it is then.
-    fn wait_until(&self, due: u64) -> u64 {
+    /// Submits the tasks of an arrival when it is due.
+    fn arrive(
+        &mut self,
+        due: u64,
+        submit: &mut impl FnMut(Task) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.wait_until(due);
+        // Whatever waits here is late from its scheduled arrival on, as it would be in the queue.
+        self.wait_for(self.submitted.saturating_sub(self.plan.room))?;
+        self.due.push(due);
+        self.late.push(self.window.now() - due);
+        for _ in 0..self.plan.at_once {
+            submit(self.window.task(self.submitted))?;
+            self.submitted += 1;
+        }
+        Ok(())
+    }
+
+    fn wait_until(&self, due: u64) {
         loop {
             let now = self.window.now();
             if now >= due {
-                return now;
+                return;
             }
             match self.cpus.generator {
                 Some(_) => hint::spin_loop(),
@@ -128,116 +141,129 @@ impl Generator {
         }
     }
 
-    /// Waits until all tasks have ended.
-    fn drain(&self) -> anyhow::Result<()> {
+    /// Waits until so many tasks have ended.
+    fn wait_for(&self, tasks: u64) -> anyhow::Result<()> {
         let begun = Instant::now();
-        while self.window.ended()? < self.submitted {
+        while self.window.ended()? < tasks {
             ensure!(begun.elapsed() < LONGEST, "a task has not ended in {LONGEST:?}");
             thread::sleep(Duration::from_micros(100));
         }
         Ok(())
     }
 
-    /// CPU time of this process, without the generator's.
-    fn used(&self) -> anyhow::Result<Duration> {
-        let all = cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID)?;
-        Ok(all.saturating_sub(cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID)?))
+    fn used(&self) -> anyhow::Result<Used> {
+        let all = cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.as_nanos() as f64;
+        let own = all - cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID)?.as_nanos() as f64;
+        let here = if self.cpus.generator.is_some() { own } else { all };
+        Ok(Used { own, others: self.cpus.busy().map(|busy| busy - here) })
     }
 
-    /// Times of a window's tasks from their scheduled arrival to the start and to the end.
-    fn latencies(&self) -> impl Iterator<Item = anyhow::Result<[u64; 2]>> {
-        self.window.times().enumerate().map(|(place, times)| {
-            let (Times { started, ended }, due) = (times?, self.due[place / self.plan.at_once]);
-            ensure!(started >= due, "task {place} started before it had arrived");
+    /// Times of the tasks from `first` on from their scheduled arrival to the start and to the end.
+    fn latencies(&self, first: u64) -> anyhow::Result<Vec<[u64; 2]>> {
+        let times = self.window.times(first..self.submitted).enumerate();
+        let latency = |(k, times): (usize, anyhow::Result<Times>)| {
+            let (Times { started, ended }, due) = (times?, self.due[k / self.plan.at_once]);
+            ensure!(started >= due, "task {k} started before it had arrived");
             Ok([started - due, ended - due])
-        })
+        };
+        times.map(latency).collect()
     }
 
-    /// Checks the tasks of a window, adds what they took, and returns the sample: the 99th percentile from
-    /// the scheduled arrival to the start.
+    /// Checks the tasks of a request, and records what they took: of each arrival, until its last task started.
     fn sum_up(
         &self,
         pass: &mut Pass,
         sums: &mut Sums,
-        begun: u64,
-        used: Duration,
-    ) -> anyhow::Result<Duration> {
-        let lead = self.due.len() / LEAD;
-        let tasks = (self.due.len() - lead) * self.plan.at_once;
-        let (mut to_start, mut to_end) = (Vec::with_capacity(tasks), Vec::with_capacity(tasks));
-        let mut last = begun;
-        for (place, latency) in self.latencies().enumerate() {
-            let ([start, end], arrival) = (latency?, place / self.plan.at_once);
-            last = last.max(self.due[arrival] + end);
-            if arrival >= lead {
-                to_start.push(start);
-                to_end.push(end);
-                if pass.is_timed() {
-                    sums.in_task.record(end - start);
-                }
-            }
+        first: u64,
+        used: Used,
+    ) -> anyhow::Result<()> {
+        let tasks = self.latencies(first)?;
+        let each = self.due.iter().zip(tasks.chunks(self.plan.at_once));
+        let ends =
+            each.clone().flat_map(|(due, tasks)| tasks.iter().map(move |[_, end]| due + end));
+        let mut ends: Vec<u64> = ends.collect();
+        ends.sort_unstable();
+        self.ensure_served(&ends, used)?;
+        let lead = self.plan.lead.min(self.due.len());
+        for (_, tasks) in each.skip(lead) {
+            let start = tasks.iter().map(|[start, _]| *start).max();
+            pass.record(Duration::from_nanos(start.unwrap_or(0)));
         }
-        to_start.sort_unstable();
-        to_end.sort_unstable();
-        if pass.is_timed() {
-            to_start.iter().for_each(|&ns| sums.to_start.record(ns));
-            to_end.iter().for_each(|&ns| sums.to_end.record(ns));
-            sums.to_start_p999.record(permille(&to_start, 999));
-            sums.to_end_p999.record(permille(&to_end, 999));
-            self.late[lead..].iter().for_each(|&ns| sums.generator_late.record(ns));
-            let wall = (last - begun) as f64 * self.cpus.serving.len() as f64;
-            sums.cpu_percent.record((used.as_nanos() as f64 / wall * 100.0).round() as u64);
+        let (Some(first), Some(last), true) = (self.due.first(), ends.last(), pass.is_timed())
+        else {
+            return Ok(());
+        };
+        let all = (last - first) as f64 * self.cpus.serving.len() as f64;
+        let percent = |time: f64| (time / all * 100.0).round() as u64;
+        let counted = &tasks[lead * self.plan.at_once..];
+        counted.iter().for_each(|[start, end]| sums.in_task.record(end - start));
+        self.late[lead..].iter().for_each(|&ns| sums.generator_late.record(ns));
+        sums.cpu_percent.record(percent(used.own));
+        used.others.into_iter().for_each(|others| sums.others_percent.record(percent(others)));
+        Ok(())
+    }
+
+    /// Refuses a load that cannot be served; `ends` are in order. A backlog that is others' fault passes: tasks do
+    /// start so late beside them.
+    fn ensure_served(&self, ends: &[u64], used: Used) -> anyhow::Result<()> {
+        let Some(backlog) = growing_backlog(&self.due, ends) else { return Ok(()) };
+        let span = self.due.last().unwrap_or(&0) - self.due.first().unwrap_or(&0);
+        let all = span as f64 * self.cpus.serving.len() as f64;
+        if used.own < all && used.others.is_some_and(|others| others > OTHERS * all) {
+            return Ok(());
         }
-        Ok(Duration::from_nanos(permille(&to_start, 990)))
+        bail!(
+            "the backlog grew to {backlog} of {} tasks: a load of {} %, and what it costs to serve it, is more than the \
+             CPUs can do: lower --load",
+            ends.len(),
+            self.plan.load
+        );
     }
-}
-
-/// Draws the arrivals of a window, in ns from its beginning: exponential gaps, the same for the same number of
-/// it, scaled so that each window has exactly the load that was asked for.
-fn draw(window: u64, gap: f64, due: &mut [u64]) {
-    let mut rng = Rng::with_seed(window.wrapping_add(1));
-    let mut gaps = || -(1.0 - rng.f64()).ln();
-    let drawn: Vec<f64> = (0..due.len()).map(|_| gaps()).collect();
-    let scale = gap * due.len() as f64 / drawn.iter().sum::<f64>();
-    let mut at = 0.0;
-    for (due, gap) in due.iter_mut().zip(drawn) {
-        at += gap * scale;
-        *due = at as u64;
-    }
-}
-
-/// A percentile of sorted samples in parts per thousand, by nearest rank; 0 if there are none.
-fn permille(sorted: &[u64], part: usize) -> u64 {
-    let rank = (sorted.len() * part).div_ceil(1000).max(1);
-    sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
 /// Distributions of a pass.
 #[derive(Default)]
 struct Sums {
-    to_start: Recorder,
-    to_end: Recorder,
-    to_start_p999: Recorder,
-    to_end_p999: Recorder,
     in_task: Recorder,
     generator_late: Recorder,
     cpu_percent: Recorder,
+    others_percent: Recorder,
 }
 
 impl Sums {
     fn add_to(&self, pass: &mut Pass) {
-        for (name, samples) in [
-            ("to_start", &self.to_start),
-            ("to_end", &self.to_end),
-            ("to_start_p999", &self.to_start_p999),
-            ("to_end_p999", &self.to_end_p999),
-            ("in_task", &self.in_task),
-            ("generator_late", &self.generator_late),
-            ("cpu_percent", &self.cpu_percent),
-        ] {
-            pass.add_extra(name, samples);
-        }
+        pass.add_extra("in_task", &self.in_task);
+        pass.add_extra("generator_late", &self.generator_late);
+        pass.add_extra("cpu_percent", &self.cpu_percent);
+        pass.add_extra("others_percent", &self.others_percent);
     }
+}
+
+impl Used {
+    fn since(self, before: Used) -> Self {
+        let others = self.others.zip(before.others).map(|(now, then)| (now - then).max(0.0));
+        Used { own: self.own - before.own, others }
+    }
+}
+
+/// An exponential time to the next arrival.
+fn gap(rng: &mut Rng, mean: f64) -> f64 {
+    -(1.0 - rng.f64()).ln() * mean
+}
+
+/// Tasks that wait or run when the last one arrives, if more than one of so many do at each quarter of the arrivals.
+fn growing_backlog(due: &[u64], ends: &[u64]) -> Option<usize> {
+    let at_once = ends.len() / due.len().max(1);
+    let backlogs = (1..=4).map(|quarter| {
+        let arrived = due.len() * quarter / 4;
+        let ended = ends.partition_point(|&end| end <= due[arrived - 1]);
+        let backlog = arrived * at_once - ended.min(arrived * at_once);
+        (backlog * GROWING > arrived * at_once).then_some(backlog)
+    });
+    if due.len() < ENOUGH {
+        return None;
+    }
+    backlogs.collect::<Option<Vec<usize>>>()?.pop()
 }
 
 #[cfg(test)]

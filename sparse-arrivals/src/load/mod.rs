@@ -1,23 +1,24 @@
 //! The open loop: tasks arrive at a load, by a schedule that waits for none of them.
 //!
-//! One iteration: a window of `--arrivals` arrivals with exponential gaps, `--tasks` tasks at each. A task
-//! multiplies for `--work` of CPU time, by a calibration before the first window. The gaps are such that this work is
-//! `--load` per cent of the CPUs that serve; the same window of any two runs has the same schedule. A window
-//! ends when all of its tasks have. The first fifth of its arrivals is not counted: the queue starts empty.
+//! One iteration is one arrival: `--tasks` tasks, after an exponential gap. A task multiplies for `--work` of CPU time,
+//! by a calibration at the start. The gaps are such that this work is `--load` per cent of the CPUs that serve. The queue
+//! is never emptied within a request, however many iterations that has; before them come arrivals that do not count,
+//! until the queue is as long as it will be. The arrivals of any two processes differ.
 //!
-//! A sample is the 99th percentile, within the window, of the time from a task's *scheduled* arrival to its first
-//! instruction: who is late makes all that wait late, and nothing is left out (no coordinated omission). The
-//! distributions are of all tasks that count: `to_start`, `to_end`, and `in_task` from the start to the end;
-//! `to_start_p999` and `to_end_p999` are of the windows' 99.9th percentiles. `cpu_percent` is the CPU time of all
-//! threads but the generator's, in per cent of the CPUs that serve, a value for each window.
+//! A sample is the time from a *scheduled* arrival to the first instruction of its task, of several the last one:
+//! what is late makes all that wait late, and nothing is left out (no coordinated omission). Percentiles are the runner's, of all
+//! samples of a process. `in_task` is from the start to the end of a task. Values for each request, in per cent of
+//! the CPUs that serve: `cpu_percent`, the CPU time of all threads but the generator's; `others_percent`, that of other programs
+//! and what the host took.
 //!
 //! The main thread is the generator. If this process may use two CPUs or more, the last one is its own: it spins
 //! there until the next arrival is due, and all other threads are kept from that CPU. With one CPU it sleeps.
 //! `generator_late` is by how much it was late itself, the submission of earlier tasks included: what it
-//! is late, `to_start` is late too.
+//! is late, a sample is late too. It submits nothing while 100 ms of work wait.
 //!
 //! CPU time and switches of the process include the generator's. A load that what serves cannot do, its own
-//! cost included, is an error: the backlog passes 100 ms of work, or grows through five windows in a row.
+//! cost included, is an error: tasks start later and later to the end. Beside others that use the CPUs it is none,
+//! unless the tasks alone take more CPU time than there is: they do start so late.
 //!
 //! Not to be taken for a network server: an arrival is a store, a system call or a byte in a pipe. A CPU
 //! whose hyperthread neighbour is the generator's is slower than others.
@@ -28,8 +29,8 @@ mod servers;
 mod window;
 
 use clap::ValueEnum;
-use contract::message::{Claim, Description, Need, Needs, PassKind};
-use contract::units::{Nanos, Span};
+use contract::message::{Claim, Description, MOST_SAMPLES, Need, Needs, PassKind};
+use contract::units::Span;
 use contract::{BadUsage, Run};
 use threads::worker_needs;
 
@@ -40,14 +41,13 @@ use cpus::{Cpus, restrict};
 use generator::Generator;
 use window::Window;
 
-/// Part of a window's arrivals, one of so many, before those that count.
-const LEAD: usize = 5;
+/// Arrivals before those that count: so many, divided by the square of the idle share. The relaxation time of M/M/1 is
+/// about four times the time of a task, divided by that square; this is five of them, for a load to which the cost of
+/// serving adds half of what is idle. At most as many as a request has.
+const LEAD: f64 = 80.0;
 
-/// Longest window, in ns.
-const LONGEST_WINDOW: f64 = 60e9;
-
-/// Backlog that ends a run, in ns of work for each CPU that serves, and in tasks at least.
-const BACKLOG: (u64, u64) = (100_000_000, 200);
+/// Work that waits at most, in ns for each CPU that serves, and in tasks at least.
+const ROOM: (u64, u64) = (100_000_000, 200);
 
 /// Bytes of a task: its times, its arrival, and what is sorted.
 const TASK_BYTES: u64 = 64;
@@ -59,9 +59,6 @@ pub(crate) struct LoadFlags {
     /// CPUs that serve
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "every", help_heading = "Open loop")]
     pub(crate) load: Option<u32>,
-    /// Arrivals of an iteration, the first fifth of which is not counted
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "5000", value_parser = clap::value_parser!(u32).range(1..), requires = "load", help_heading = "Open loop")]
-    arrivals: u32,
     /// Fault for tests
     #[arg(long, hide = true, requires = "load")]
     test_fault: Option<Fault>,
@@ -74,35 +71,33 @@ enum Fault {
     Stall,
 }
 
-/// Size of the windows.
+/// A schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Plan {
     /// In per cent.
     load: u32,
-    /// Arrivals of a window.
-    arrivals: usize,
+    /// Arrivals of a request before those that count.
+    lead: usize,
     /// Tasks of an arrival.
     at_once: usize,
     /// Mean time from one arrival to the next, in ns.
     gap: f64,
-    /// Backlog that ends the run, in tasks.
-    limit: u64,
+    /// Most tasks that wait or run.
+    room: u64,
 }
 
 impl Plan {
-    /// Windows of tasks of `work` ns on so many CPUs. Above 100 % they are so long that the backlog passes its
-    /// limit.
-    fn new(load: u32, arrivals: u32, at_once: u32, work: u64, cpus: usize) -> Self {
+    /// Tasks of `work` ns on so many CPUs.
+    fn new(load: u32, at_once: u32, work: u64, cpus: usize) -> Self {
         let (cpus, each) = (cpus as u64, u64::from(at_once));
-        let limit = cpus * (BACKLOG.0 / work).max(BACKLOG.1) + each;
-        let excess = 1.0 - 100.0 / f64::from(load);
-        let passing = if excess > 0.0 { 1.5 * limit as f64 / excess / each as f64 } else { 0.0 };
+        let idle = (1.0 - f64::from(load) / 100.0).max(0.0);
+        let lead = (LEAD / idle.powi(2)).min(MOST_SAMPLES as f64) as usize;
         Plan {
             load,
-            arrivals: (arrivals as usize).max(passing.ceil() as usize),
+            lead,
             at_once: at_once as usize,
             gap: (work * each) as f64 * 100.0 / (f64::from(load) * cpus as f64),
-            limit,
+            room: cpus * (ROOM.0 / work).max(ROOM.1),
         }
     }
 
@@ -110,30 +105,12 @@ impl Plan {
         let Work::Time(Span(work)) = cli.work else {
             return Err(BadUsage::new("--work: with --load write a time such as 20us"));
         };
-        Ok(Plan::new(load, cli.load.arrivals, cli.flags.tasks, work, cpus.serving.len()))
+        Ok(Plan::new(load, cli.flags.tasks, work, cpus.serving.len()))
     }
 
-    /// Refuses windows that take too long: nothing but a signal ends one.
-    fn check(&self) -> anyhow::Result<()> {
-        let [length, most] = [self.arrivals as f64 * self.gap, LONGEST_WINDOW];
-        if length <= most {
-            return Ok(());
-        }
-        Err(BadUsage::new(format!(
-            "--arrivals {}: a window would take {} at this load, and {} is the most: at most {} fit",
-            self.arrivals,
-            Nanos(length),
-            Nanos(most),
-            (most / self.gap) as u64
-        )))
-    }
-
-    /// What a backlog says of the load.
-    fn too_much(&self) -> String {
-        format!(
-            "a load of {} %, and what it costs to serve it, is more than the CPUs can do: lower --load",
-            self.load
-        )
+    /// Most arrivals of a request.
+    fn arrivals(&self) -> usize {
+        self.lead + MOST_SAMPLES as usize
     }
 }
 
@@ -158,12 +135,12 @@ pub(crate) fn describe(cli: &Cli, load: u32) -> anyhow::Result<Description> {
     let claim = if is_tokio { Claim::UserSwitch } else { Claim::KernelSwitch };
     let per_cpu = if cli.on == On::TokioPerCpu { cpus.serving.len() as u64 } else { 0 };
     let tasks = Description {
-        arrivals: Some(plan.arrivals as u64),
+        arrivals: Some(1),
         passes: vec![PassKind { settle: 0, ..PassKind::main() }],
         needs: Needs {
             // A runtime has an epoll, an eventfd and a duplicate of it.
             descriptors: Need::new(10 + 4 * per_cpu, 0),
-            bytes: Need::new(12 << 20, TASK_BYTES * plan.arrivals as u64),
+            bytes: Need::new(12 << 20, TASK_BYTES * plan.arrivals() as u64),
             ..Needs::default()
         },
         ..Description::new("sparse-arrivals", &cli.flags, claim)
@@ -183,11 +160,10 @@ pub(crate) fn describe(cli: &Cli, load: u32) -> anyhow::Result<Description> {
 pub(crate) fn measure(cli: &Cli, load: u32, run: &mut Run) -> anyhow::Result<()> {
     let cpus = Cpus::allowed()?;
     let plan = Plan::of(cli, load, &cpus)?;
-    plan.check()?;
     // Threads that are created from here on are kept from the generator's CPU.
     restrict(&cpus.serving)?;
     let has_stalls = cli.load.test_fault == Some(Fault::Stall);
-    let tasks = plan.arrivals * plan.at_once;
+    let tasks = plan.arrivals() * plan.at_once;
     let window = Window::new(tasks, cli.work.multiplications()?, has_stalls);
     let generator = Generator::new(plan, cpus.clone(), window);
     let workers = workers(cli, &cpus);

@@ -1,6 +1,7 @@
-//! Memory of a window that its tasks share: what each did and when.
+//! Memory of the tasks of a request: what each did and when.
 
 use std::hint;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use crate::task::multiply;
 /// Interval of the stalls that a test plants, and their length, in ns.
 pub(super) const STALL: [u64; 2] = [100_000_000, 1_000_000];
 
-/// Memory of a window. One lives as long as the process, so that a task is two words.
+/// Memory of a request's tasks. One lives as long as the process, so that a task is two words.
 #[derive(Debug)]
 pub(super) struct Window {
     epoch: Instant,
@@ -39,7 +40,7 @@ struct Record {
 #[repr(align(64))]
 struct Count(AtomicU64);
 
-/// A task: where its window keeps it.
+/// A task: its place in the memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     window: &'static Window,
@@ -87,14 +88,9 @@ impl Window {
         }))
     }
 
-    /// The `k`th task of all windows.
+    /// The `k`th task of all requests.
     pub(super) fn task(&'static self, k: u64) -> Task {
         Task { window: self, place: (k % self.records.len() as u64) as usize }
-    }
-
-    /// Number of tasks of a window.
-    pub(super) fn len(&self) -> usize {
-        self.records.len()
     }
 
     /// Time since the epoch, in ns.
@@ -102,7 +98,7 @@ impl Window {
         Duration::as_nanos(&self.epoch.elapsed()) as u64
     }
 
-    /// Number of tasks of all windows that have ended; an error if one could not be started.
+    /// Number of tasks of all requests that have ended; an error if one could not be started.
     pub(super) fn ended(&self) -> anyhow::Result<u64> {
         match self.failure.get() {
             Some(failure) => bail!("{failure}"),
@@ -116,13 +112,14 @@ impl Window {
         let _ = self.failure.set(cause);
     }
 
-    /// Times of the tasks of a window whose tasks have all ended, in their order; an error if one did not do its work.
-    pub(super) fn times(&self) -> impl Iterator<Item = anyhow::Result<Times>> {
+    /// Times of these tasks, all of which have ended; an error for one that did not do its work.
+    pub(super) fn times(&self, tasks: Range<u64>) -> impl Iterator<Item = anyhow::Result<Times>> {
         let product = multiply(self.work);
-        self.records.iter().enumerate().map(move |(place, record)| {
+        tasks.map(move |k| {
+            let record = &self.records[(k % self.records.len() as u64) as usize];
             let found = record.product.swap(!product, Ordering::Relaxed);
             if found != product {
-                bail!("task {place} found {found}, expected {product}");
+                bail!("task {k} found {found}, expected {product}");
             }
             let [started, ended] =
                 [&record.started, &record.ended].map(|time| time.load(Ordering::Relaxed));

@@ -36,6 +36,8 @@ pub struct Candidate {
 pub struct Live {
     pub(super) group: ProcessGroup,
     timeout: Duration,
+    /// True if its samples are latencies, which overlap.
+    pub(super) has_latencies: bool,
 }
 
 /// End of a run.
@@ -63,7 +65,7 @@ impl Candidate {
         }
         let group = ProcessGroup::spawn(command, Stdio::piped(), self.timeout)
             .with_context(|| format!("cannot start {}", self.executable.path.display()))?;
-        Ok(Live { group, timeout: self.timeout })
+        Ok(Live { group, timeout: self.timeout, has_latencies: false })
     }
 
     /// Starts a run of so many tasks, with these further flags.
@@ -111,8 +113,12 @@ impl Live {
         let Some(line) = self.group.line()? else {
             bail!("no answer: {}", self.group.end()?.reason());
         };
-        serde_json::from_slice(&line)
-            .map_err(|e| anyhow::anyhow!("no answer: {e}: {}", String::from_utf8_lossy(&line)))
+        let answer = serde_json::from_slice(&line)
+            .map_err(|e| anyhow::anyhow!("no answer: {e}: {}", String::from_utf8_lossy(&line)))?;
+        if let Answer::Ready { description, .. } = &answer {
+            self.has_latencies = description.arrivals.is_some();
+        }
+        Ok(answer)
     }
 
     /// Sends a request and takes the answer to it.

@@ -209,7 +209,7 @@ impl fmt::Display for Doubt {
             ),
             Doubt::FewSlices(share) => write!(
                 f,
-                "{} Other work took CPU time from most slices in {} of the rounds.",
+                "{} Other work took CPU time from the slices of {} of the rounds.",
                 self.grade(),
                 percent(*share)
             ),

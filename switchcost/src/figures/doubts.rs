@@ -62,7 +62,9 @@ fn short_samples(record: &Record) -> Option<Doubt> {
 /// Lateness of what makes the arrivals, which is part of each latency.
 fn generator_late(record: &Record) -> Option<Doubt> {
     let late = record.extra.get("generator_late")?.p99 as f64;
-    let share = late / record.samples.as_ref()?.mean;
+    // Older programs had a percentile for a sample.
+    let samples = record.samples.as_ref()?;
+    let share = late / if record.arrivals == Some(1) { samples.p99 as f64 } else { samples.mean };
     (share > GENERATOR_LATE).then_some(Doubt::GeneratorLate(share))
 }
 
@@ -104,7 +106,7 @@ pub(super) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
         let missing = MIN_ROUNDS.saturating_sub(reading.means.len());
         doubts.extend((missing > 0).then_some(Doubt::FewRounds(missing)));
     }
-    if runs.metric.follows_iteration() {
+    if runs.metric.follows_iteration() || matches!(runs.metric, Metric::Samples(_)) {
         doubts.extend(of_times(&runs.timed()));
     }
     // A further column is of the same processes: it repeats what makes it worth less.
@@ -240,7 +242,12 @@ pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
         Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
         None => (figure.key.name(), String::new()),
     });
-    grouped(named).into_iter().map(|(name, xs)| name + &xs.join(", ")).collect()
+    // Sections may have a row and a value of the same name.
+    let distinct = |xs: Vec<String>| {
+        let once = grouped(xs.into_iter().map(|x| (x, ()))).into_iter().map(|(x, _)| x);
+        once.collect::<Vec<_>>().join(", ")
+    };
+    grouped(named).into_iter().map(|(name, xs)| name + &distinct(xs)).collect()
 }
 
 #[cfg(test)]

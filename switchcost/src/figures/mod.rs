@@ -9,8 +9,8 @@ use facts::{Ending, Metric, Quantity, Record, Side};
 use serde::{Serialize, Serializer};
 use stats::{Estimate, Interval, Mode};
 
-pub mod change_point;
 pub mod conditions;
+pub mod curves;
 pub mod doubt;
 pub mod doubts;
 pub mod duel;

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use facts::{Record, Slice};
+use facts::{Metric, Record, Slice};
 use serde::Serialize;
 
 mod slope;
@@ -48,7 +48,8 @@ pub struct Corrected {
     pub uncertainty: f64,
     /// Logarithms of its slices that count, by turn, as measured.
     pub turns: BTreeMap<u32, f64>,
-    /// True if less than half of its slices count, since the time of the others was not the program's.
+    /// True if less than half of its slices count, since the time of the others was not the program's; of latencies, if
+    /// such time was in any.
     pub is_short: bool,
 }
 
@@ -175,7 +176,7 @@ struct Process<'a> {
     /// All slices, and those that count.
     all: Vec<Look>,
     looks: Vec<Look>,
-    /// True if less than half of them count.
+    /// True if too few of them count.
     is_short: bool,
 }
 
@@ -253,7 +254,9 @@ fn process<'a>(
         let is_quiet = logs.iter().all(|log| *log <= LIKE_QUICK.ln());
         Look { turn: slice.turn, x, y: slice.mean().ln(), is_quiet }
     };
-    let (mut all, mut looks) = (Vec::new(), Vec::new());
+    // A tail has what was taken from it: its slices count, and its figure says so.
+    let is_tail = matches!(place.section.metric, Metric::Samples(_));
+    let (mut all, mut looks, mut lost) = (Vec::new(), Vec::new(), [0; 2]);
     for slice in &record.slices {
         let look = look(slice);
         if !look.y.is_finite() {
@@ -263,15 +266,19 @@ fn process<'a>(
         slices.all += 1;
         slowness.push(look.x);
         if slice.stolen.unwrap_or(0) as f64 > STOLEN * slice.window as f64 {
-            slices.stolen += 1;
+            lost[0] += 1;
         } else if slice.others.is_some_and(|share| share > OTHERS) {
-            slices.others += 1;
+            lost[1] += 1;
         } else {
             looks.push(look);
         }
     }
     if all.is_empty() {
         return None;
+    }
+    if !is_tail {
+        slices.stolen += lost[0];
+        slices.others += lost[1];
     }
     // What arrives at a given rate takes no time of its own: its latency follows no speed.
     let cpus = if record.arrivals.is_some() { 0 } else { record.slices[0].probes.len() };
@@ -281,7 +288,7 @@ fn process<'a>(
         group: (record.twin, record.side == Some(facts::Side::B)),
         round: round(record),
         cpus,
-        is_short: 2 * looks.len() < all.len(),
+        is_short: if is_tail { looks.len() < all.len() } else { 2 * looks.len() < all.len() },
         all,
         looks,
     })

@@ -154,15 +154,18 @@ impl<'a> Live<'a> {
         }
         let iters = self.seat.case.iters;
         // A few that are not kept: how long one takes, and whether the program counts its own usage.
-        let has_latencies = self.process.arrivals.is_some();
-        let few = if self.seat.iterations.is_some() || has_latencies { 1 } else { 3 };
+        let is_sized = self.seat.iterations.is_some() || self.process.arrivals.is_some();
+        let few = if is_sized { 1 } else { 3 };
         let is_long = self.description.as_ref().is_some_and(|description| description.alone);
         if iters > 1 && !is_long {
             let ran = session.run(few.min(iters), None)?;
             self.counts_usage = ran.usage.is_some();
             let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
-            // A latency does not tell how long an iteration takes.
-            let fitting = if has_latencies { 1 } else { SLICE.as_nanos() as u64 / shortest };
+            // A latency does not tell how long an iteration takes; and an open loop is not to be cut.
+            let fitting = match self.process.arrivals {
+                Some(arrivals) => MOST_SAMPLES / arrivals.max(1),
+                None => SLICE.as_nanos() as u64 / shortest,
+            };
             self.size = fitting.clamp(1, iters.min(MOST_SAMPLES));
         }
         self.size = self.seat.iterations.unwrap_or(self.size);

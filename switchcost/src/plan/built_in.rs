@@ -71,7 +71,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     ),
     built_in!(
         "load",
-        "how late tasks start at 10 to 95 % load, on threads, Tokio and goroutines; takes ten minutes"
+        "how late tasks start at 10 to 90 % load, on threads, Tokio and goroutines; takes ten minutes"
     ),
     built_in!("body", "HTTP bodies kept in memory or in files, by each strategy for what blocks"),
 ];

@@ -5,7 +5,7 @@ use facts::Quantity;
 
 use super::document::Section;
 use super::{ABSENT, Grid, tables};
-use crate::figures::change_point::{FEWEST, Held, Overtaking, TOLERANCE};
+use crate::figures::curves::{Held, Overtaking};
 use crate::figures::doubt::Doubt;
 use crate::figures::doubts::names;
 use crate::figures::number::short;
@@ -20,8 +20,8 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     xs.dedup();
     let mut lines = Vec::new();
     for series in &tried {
-        let sentence = efficiency(curve, series).unwrap_or_else(|| course(curve, series));
-        lines.push(format!("{}: {sentence}", series.name));
+        let sentence = efficiency(curve, series).or_else(|| end(curve, series));
+        lines.extend(sentence.map(|sentence| format!("{}: {sentence}", series.name)));
     }
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(tried.iter().filter_map(|series| calls(series)));
@@ -119,44 +119,21 @@ fn contradictions(curve: &Curve<'_>) -> Vec<String> {
     found.iter().map(|(doubt, figures)| format!("{doubt} {}", names(figures).join("; "))).collect()
 }
 
-/// Course of a series: where it leaves its first level, and how far it gets.
-fn course(curve: &Curve<'_>, series: &Series<'_>) -> String {
-    let points = series.measured();
-    let quantity = curve.metric.quantity();
-    let (Some(course), Some((last, _))) = (&series.course, points.last()) else {
-        if points.len() < FEWEST {
-            return "too few points to tell".to_owned();
-        }
-        // Without intervals any two points differ, and a change would mostly be noise.
-        let values = points.iter().map(|(_, estimate)| estimate.value);
-        let least = quantity.show(values.clone().fold(f64::INFINITY, f64::min));
-        let most = quantity.show(values.fold(0.0, f64::max));
-        return format!(
-            "between {least} and {most} (fewer than five runs: no intervals, so no change is told)"
-        );
+/// The last point of a series beside the first one.
+fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
+    let (ratio, [(first, _), .., (last, _)]) = (series.end?, &series.points[..]) else {
+        return None;
     };
-    let level = quantity.show(course.level);
-    let end = format!("{} as much at {last}", times(course.end));
-    match (course.change, course.stray) {
-        (Some((after, from)), _) => {
-            let moves = if course.end > 1.0 { "rises" } else { "falls" };
-            format!("{level} up to {}, {moves} from {from}: {end}", at(curve, after))
-        }
-        (None, Some((x, factor))) => {
-            format!("{level}, then uneven: {} as much at {}, {end}", times(factor), at(curve, x))
-        }
-        // Flat is what cannot be told from its level; to say so of this would mislead.
-        (None, None) if (course.end - 1.0).abs() > TOLERANCE => {
-            format!("{level}, and no change that the intervals bear out: {end}")
-        }
-        (None, None) => format!("flat over the whole range: {level}"),
-    }
-}
-
-/// A factor in words.
-fn times(factor: f64) -> String {
-    let digits = if factor < 0.01 { 4 } else { units::significant(factor).min(2) };
-    format!("{factor:.digits$} times")
+    let interval = ratio.interval?;
+    let digits = if ratio.value < 0.01 { 4 } else { units::significant(ratio.value).min(2) };
+    Some(format!(
+        "{}{:.digits$} times [{:.digits$}, {:.digits$}] as much at {} as at {first}",
+        ratio.grade,
+        ratio.value,
+        interval.low,
+        interval.high,
+        at(curve, *last)
+    ))
 }
 
 /// User memory of a program's tasks, and where it fills the caches.
@@ -194,7 +171,41 @@ mod tests {
         let figures = Figures::of(&records);
         let Section { grid, lines, .. } = section(&Tables::of(&figures).curves[0]);
         assert_eq!(grid.body, [["2", "100.0ns"]]);
-        assert_eq!(lines[1], "a, --tasks 2000 not run: at most 99 tasks.");
+        assert_eq!(lines, ["a, --tasks 2000 not run: at most 99 tasks."]);
+    }
+
+    #[test]
+    fn the_end_of_a_curve_is_divided_by_its_beginning_in_each_round() {
+        let case = Case { row: "a".to_owned(), over: Some("chains".to_owned()), ..Case::default() };
+        let process = |x, round: u32, ns| Process {
+            x: Some(x),
+            round,
+            hops: Some(1),
+            samples: Samples::of(&[ns; 9]),
+            ..Process::of("p", Vec::new())
+        };
+        // It rises and falls. A round is ten times as long as another, and so are all of its points.
+        let points = |round| {
+            [(1, 100), (2, 50), (4, 80)]
+                .map(|(x, ns)| (x, round, ns * (1 + 9 * u64::from(round % 2))))
+        };
+        let all = (0..6).flat_map(points).map(|(x, round, ns)| process(x, round, ns));
+        let mut records: Vec<facts::Record> =
+            all.map(|process| testing::in_case(Metric::Hop, case.clone(), process)).collect();
+        for record in 1..records.len() {
+            records[record].header = records[0].header.clone();
+        }
+        let lines = |records: &[facts::Record]| {
+            let figures = Figures::of(records);
+            section(&Tables::of(&figures).curves[0]).lines
+        };
+        assert_eq!(lines(&records), ["a: 0.80 times [0.80, 0.80] as much at 4 chains as at 1"]);
+        // Without an interval nothing is said, nor without the last point.
+        assert_eq!(lines(&records[..12]), [""; 0]);
+        records.iter_mut().filter(|record| record.x == Some(4)).for_each(|record| {
+            record.error = Some("gone".to_owned());
+        });
+        assert_eq!(lines(&records), ["a, --chains 4 failed: gone."]);
     }
 
     #[test]

@@ -78,7 +78,8 @@ fn time(record: &Record) -> Option<String> {
 fn percentiles(record: &Record) -> Option<String> {
     let s = record.samples.as_ref()?;
     let [min, p50, p90, p99, max] = [s.min, s.p50, s.p90, s.p99, s.max].map(|ns| Nanos(ns as f64));
-    Some(format!("of the iteration: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}"))
+    let p999 = s.p999.map_or(String::new(), |ns| format!("p99.9 {}, ", Nanos(ns as f64)));
+    Some(format!("of the iteration: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, {p999}max {max}"))
 }
 
 fn cpu(record: &Record) -> Option<String> {

@@ -82,7 +82,9 @@ fn spread(figures: &Figures<'_>, tables: &Tables<'_>) -> Option<String> {
         (None, curve) => {
             let curve = curve?;
             let (x, _) = curve.series.first()?.points.iter().rfind(|(x, _)| {
-                curve.series.iter().all(|series| series.measured().iter().any(|(at, _)| at == x))
+                curve.series.iter().all(|series| {
+                    series.points.iter().any(|(at, f)| at == x && f.reading().is_some())
+                })
             })?;
             let point = |figure: &Figure<'_>| figure.key.x == Some(*x);
             let series = curve.series.iter().filter_map(|series| {

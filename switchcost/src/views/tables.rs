@@ -3,9 +3,8 @@
 use contract::message::Claim;
 use facts::Metric;
 use serde::Serialize;
-use stats::Estimate;
 
-use crate::figures::change_point::{Course, Held, Overtaking};
+use crate::figures::curves::{Held, Overtaking};
 use crate::figures::grade::Graded;
 use crate::figures::runs::ratio_of;
 use crate::figures::{Figure, Figures, Outcome, grouped};
@@ -66,9 +65,9 @@ pub(crate) struct Series<'a> {
     /// Points in ascending order: the flag's value, and what was measured there.
     #[serde(skip)]
     pub(crate) points: Vec<(u64, &'a Figure<'a>)>,
-    /// Course, if there are points enough to tell.
-    pub(crate) course: Option<Course>,
-    /// Of a rate per CPU, the efficiency: each further point divided by the first one, round by round.
+    /// The last point divided by the first one, round by round, if there is an interval.
+    pub(crate) end: Option<Graded>,
+    /// Of a rate per CPU, the efficiency: each further point divided likewise.
     pub(crate) efficiency: Vec<(u64, Graded)>,
 }
 
@@ -115,7 +114,8 @@ impl<'a> Table<'a> {
 impl<'a> Curve<'a> {
     fn of(over: String, figures: &[&'a Figure<'a>]) -> Self {
         let metric = figures[0].metric();
-        let is_time = matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration);
+        let is_time =
+            matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration | Metric::Samples(_));
         let mut held = Vec::new();
         // Caches matter to what is done over and over.
         if over == "--tasks" && is_time {
@@ -144,7 +144,8 @@ fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
         for (place, (name, own)) in rows.iter().enumerate() {
             for (other_name, other) in &rows[place + 1..] {
                 // What two kinds of threads cost is no news, nor what two placements do.
-                if *own[0].metric() == Metric::Iteration || claim(own) != claim(other) {
+                let is_whole = matches!(own[0].metric(), Metric::Iteration | Metric::Samples(_));
+                if is_whole || claim(own) != claim(other) {
                     found.extend(Overtaking::of([name, other_name], &ratios(own, other)));
                 }
             }
@@ -173,25 +174,20 @@ fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Graded)> {
 impl<'a> Series<'a> {
     fn new(name: String, figures: &[&'a Figure<'a>]) -> Self {
         let points = figures.iter().filter_map(|figure| Some((figure.key.x?, *figure)));
-        let mut series =
-            Series { name, points: points.collect(), course: None, efficiency: Vec::new() };
-        series.course = Course::of(&series.measured());
-        if let [(_, first), others @ ..] = &series.points[..]
-            && *first.metric() == Metric::HopRatePerCpu
-        {
-            let ratios = others.iter().filter_map(|(x, figure)| {
+        let points: Vec<(u64, &Figure<'_>)> = points.collect();
+        let mut ratios: Vec<(u64, Graded)> = Vec::new();
+        if let [(_, first), others @ ..] = &points[..] {
+            ratios.extend(others.iter().filter_map(|(x, figure)| {
                 let estimate = ratio_of(&figure.runs.ratios(&first.runs))?;
                 Some((*x, Graded { estimate, grade: figure.grade.max(first.grade) }))
-            });
-            series.efficiency = ratios.collect();
+            }));
         }
-        series
-    }
-
-    /// Points that were measured.
-    pub(crate) fn measured(&self) -> Vec<(u64, Estimate)> {
-        let points = self.points.iter();
-        points.filter_map(|(x, figure)| Some((*x, figure.reading()?.mean))).collect()
+        let end = ratios.last().filter(|(x, _)| points.last().is_some_and(|(last, _)| x == last));
+        let end = end.map(|(_, ratio)| *ratio).filter(|ratio| ratio.interval.is_some());
+        if !figures.iter().all(|figure| *figure.metric() == Metric::HopRatePerCpu) {
+            ratios.clear();
+        }
+        Series { name, points, end, efficiency: ratios }
     }
 
     /// True if anything was tried.

@@ -69,9 +69,9 @@ programs! {
     the_example_of_contributing: "examples/rendezvous-brigade", "", "";
     sparse_arrivals: "sparse-arrivals", "--every 20us", "";
     sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
-    arrivals_under_a_load: "sparse-arrivals", "--load 50 --work 1us --arrivals 20", "";
-    arrivals_under_a_load_on_each_cpu: "sparse-arrivals", "--load 50 --work 1us --arrivals 20 --on tokio-per-cpu", "";
-    arrivals_under_a_load_at_futexes: "sparse-arrivals", "--load 50 --work 1us --arrivals 20 --on pool-futex", "";
+    arrivals_under_a_load: "sparse-arrivals", "--load 20 --work 20us", "";
+    arrivals_under_a_load_on_each_cpu: "sparse-arrivals", "--load 20 --work 20us --on tokio-per-cpu", "";
+    arrivals_under_a_load_at_futexes: "sparse-arrivals", "--load 20 --work 20us --on pool-futex", "";
 }
 
 /// A program of `peers` in another language, held to what a runner relies on. `build` makes a file in a folder
@@ -111,7 +111,7 @@ peers! {
     cpp_threads: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "--tasks-are threads";
     goroutines: ["go"], "cd go && go build -o $bin ./goroutine-brigade", "$bin/goroutine-brigade", "";
     goroutines_in_memory: ["go"], "cd go && go build -o $bin ./goroutine-mem-brigade", "$bin/goroutine-mem-brigade", "";
-    goroutines_under_a_load: ["go"], "cd go && go build -o $bin ./goroutine-arrivals", "$bin/goroutine-arrivals", "--load 50 --work 1us --arrivals 20";
+    goroutines_under_a_load: ["go"], "cd go && go build -o $bin ./goroutine-arrivals", "$bin/goroutine-arrivals", "--load 20 --work 20us";
     goroutines_of_chains: ["go"], "cd go && go build -o $bin ./goroutine-brigade", "$bin/goroutine-brigade", "--chains 2 --trips 3";
     goroutines_of_chains_in_memory: ["go"], "cd go && go build -o $bin ./goroutine-mem-brigade", "$bin/goroutine-mem-brigade", "--chains 3 --trips 2 --tokens 2";
     goroutine_creation: ["go"], "cd go && go build -o $bin ./goroutine-creation", "$bin/goroutine-creation", "";

@@ -7,6 +7,7 @@ mod machine;
 mod plans;
 mod real;
 mod slices;
+mod tails;
 mod turns;
 
 use crate::support::RUNNER;

@@ -50,7 +50,7 @@ fn figure(metric: &Metric, record: &Record) -> Option<f64> {
 
 /// Every metric with its figure of four tasks and two tokens, worked out by hand from the fields
 /// above, and as it is shown.
-const FIGURES: [(&str, Option<f64>, &str); 28] = [
+const FIGURES: [(&str, Option<f64>, &str); 32] = [
     ("hop", Some(1_200.0), "1.200µs"),
     ("task", Some(1_500.0), "1.500µs"),
     ("memory", None, ""),
@@ -78,6 +78,11 @@ const FIGURES: [(&str, Option<f64>, &str); 28] = [
     ("peak-per-task", Some(1.5e6), "1.431 MiB"),
     // 4,000,000 of its own and 6 x 100,000 of the kernel's.
     ("system-per-task", Some(1.15e6), "1.097 MiB"),
+    ("samples.p50", Some(11_900.0), "11.90µs"),
+    ("samples.max", Some(13_000.0), "13.00µs"),
+    // Of forty there is no such percentile.
+    ("samples.p90", None, ""),
+    ("samples.p99.9", None, ""),
     ("extra.echo.mean", Some(99.5), "99.50ns"),
     ("extra.echo.min", Some(90.0), "90.00ns"),
     ("extra.echo.p50", Some(100.0), "100.0ns"),
@@ -110,7 +115,15 @@ fn each_metric_has_its_figure_and_reads_as_its_quantity() {
     for (metric, name, _) in &NAMED {
         assert_eq!(name.parse().as_ref(), Ok(metric));
     }
-    for text in ["", "hops", "extra.echo", "extra..p99", "extra.echo.p100", "extra."] {
+    for text in [
+        "",
+        "hops",
+        "extra.echo",
+        "extra..p99",
+        "extra.echo.p100",
+        "extra.echo.p99.9",
+        "samples.p1",
+    ] {
         assert!(text.parse::<Metric>().is_err(), "{text}");
     }
 }
@@ -166,6 +179,22 @@ fn what_a_record_does_not_have_is_no_figure() {
     (empty.bytes, empty.usage) = (Some(1), record(1, 1).usage);
     for metric in [Metric::Rate, Metric::Throughput, Metric::CpuShare] {
         assert_eq!(figure(&metric, &empty), None, "{metric}");
+    }
+}
+
+#[test]
+fn a_percentile_takes_samples_beyond_it() {
+    let mut record = record(1, 1);
+    for (metric, fewest) in [
+        ("samples.p50", 20),
+        ("samples.p90", 100),
+        ("samples.p99", 1000),
+        ("samples.p99.9", 10_000),
+    ] {
+        for (count, is_there) in [(fewest - 1, false), (fewest, true)] {
+            record.samples = Samples::of(&vec![7; count]);
+            assert_eq!(figure(&metric.parse().unwrap(), &record).is_some(), is_there, "{metric}");
+        }
     }
 }
 

@@ -25,6 +25,8 @@ const MOST_ROUNDS: u32 = 1_000_000;
 pub(crate) fn process(process: &Process) -> Result<(), String> {
     if let Some(samples) = &process.samples {
         summary("samples", samples)?;
+        let p999 = samples.p999.unwrap_or(samples.max);
+        ensure((samples.p99..=samples.max).contains(&p999), || format!("samples: p999 {p999}"))?;
         let (hops, samples) = (process.hops.unwrap_or(1), samples.count);
         ensure(hops.checked_mul(samples).is_some(), || {
             format!("hops: {hops} in each of {samples} iterations are more than 2^64")

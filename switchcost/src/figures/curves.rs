@@ -1,81 +1,13 @@
-//! Course of a curve: where it leaves the level that it begins at, and where its tasks fill a cache.
-//!
-//! The *level* is the middle one, by value, of the first three points, or the very first one if
-//! the three are not alike. The *change point* is the first point from which on every point to the
-//! right end lies outside [`TOLERANCE`] of the level, on the same side, with an interval that shares no
-//! value with that of the level. So one stray point changes nothing, and neither does noise.
+//! What is said of curves: where one overtakes another, and where tasks fill a cache.
 
 use std::cmp::Ordering;
 
 use facts::Record;
 use facts::machine::Cache;
 use serde::Serialize;
-use stats::Estimate;
 
 use super::CONFIDENCE;
 use super::grade::Graded;
-
-/// How far from the level a point must be to have left it.
-pub const TOLERANCE: f64 = 0.2;
-
-/// Fewest points that have a course.
-pub const FEWEST: usize = 3;
-
-/// A curve in few words.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Course {
-    /// The value that the curve begins at.
-    pub level: f64,
-    /// The last point before the change point, and the change point.
-    pub change: Option<(u64, u64)>,
-    /// If there is none: the point farthest from the level of those that have left it, and its value
-    /// divided by the level.
-    pub stray: Option<(u64, f64)>,
-    /// The value at the right end, divided by the level.
-    pub end: f64,
-}
-
-impl Course {
-    /// Describes a curve by its points in ascending order; `None` under three points, or if a value
-    /// has no interval or is not positive and finite.
-    pub fn of(points: &[(u64, Estimate)]) -> Option<Self> {
-        let usable =
-            |(_, e): &(u64, Estimate)| e.interval.is_some() && e.value.is_finite() && e.value > 0.0;
-        let last = points.last().filter(|_| points.iter().all(usable))?;
-        let level = level(points)?;
-        let factor = |e: &Estimate| e.value / level.value;
-        let sides: Vec<Ordering> = points.iter().map(|(_, e)| side(e, &level)).collect();
-        let end = side(&last.1, &level);
-        let before = sides.iter().rposition(|side| *side != end);
-        let change = before
-            .filter(|_| end != Ordering::Equal)
-            .and_then(|before| Some((points.get(before)?.0, points.get(before + 1)?.0)));
-        let left = points.iter().zip(&sides).filter(|(_, side)| **side != Ordering::Equal);
-        let left = left.map(|((x, e), _)| (*x, factor(e)));
-        let farthest = left.max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
-        let stray = farthest.filter(|_| change.is_none());
-        Some(Course { level: level.value, change, stray, end: factor(&last.1) })
-    }
-}
-
-fn level(points: &[(u64, Estimate)]) -> Option<Estimate> {
-    let mut first: Vec<Estimate> = points.get(..FEWEST)?.iter().map(|(_, e)| *e).collect();
-    first.sort_by(|a, b| a.value.total_cmp(&b.value));
-    let middle = first[FEWEST / 2];
-    let alike = first.iter().all(|e| side(e, &middle) == Ordering::Equal);
-    Some(if alike { middle } else { points[0].1 })
-}
-
-/// Side of the level that a value is on; equal if it is near it or cannot be told from it.
-fn side(of: &Estimate, level: &Estimate) -> Ordering {
-    let bounds = |e: &Estimate| e.interval.map_or((e.value, e.value), |i| (i.low, i.high));
-    let ((low, high), (level_low, level_high)) = (bounds(of), bounds(level));
-    match of.value / level.value {
-        factor if factor > 1.0 + TOLERANCE && low > level_high => Ordering::Greater,
-        factor if factor < 1.0 - TOLERANCE && high < level_low => Ordering::Less,
-        _ => Ordering::Equal,
-    }
-}
 
 /// Where threads overtake tasks, or tasks threads: from a point on one takes less time than the other, which
 /// took less before.
@@ -173,7 +105,7 @@ mod tests {
     use super::*;
     use crate::testing;
     use facts::{Memory, MemoryChange, Run};
-    use stats::Interval;
+    use stats::{Estimate, Interval};
     use std::sync::Arc;
 
     /// Points at x = 1, 2, 4, ..., each with an interval of ± `reach`.
@@ -184,38 +116,6 @@ mod tests {
             (1 << i, Estimate { value, n: 5, interval: Some(interval) })
         };
         values.iter().enumerate().map(point).collect()
-    }
-
-    #[test]
-    fn a_change_point_is_where_all_that_follows_has_left_the_level() {
-        for (values, reach, level, change, stray) in [
-            (&[100.0, 104.0, 97.0, 101.0, 110.0][..], 2.0, 100.0, None, None),
-            (&[100.0, 104.0, 96.0, 100.0, 130.0, 200.0], 3.0, 100.0, Some((8, 16)), None),
-            // One stray point before is no part of it.
-            (&[100.0, 104.0, 150.0, 100.0, 130.0], 3.0, 100.0, Some((8, 16)), None),
-            // Each step is 10 %.
-            (&[100.0, 110.0, 120.0, 132.0, 145.0], 1.0, 110.0, Some((8, 16)), None),
-            (&[100.0, 60.0, 40.0, 30.0], 3.0, 100.0, Some((1, 2)), None),
-            // Intervals that overlap change nothing.
-            (&[100.0, 100.0, 100.0, 130.0, 140.0], 25.0, 100.0, None, None),
-            (&[100.0, 100.0, 250.0, 180.0, 100.0], 5.0, 100.0, None, Some((4, 2.5))),
-            // A dip and then a rise: what holds up to the end is the rise.
-            (&[100.0, 50.0, 100.0, 300.0], 5.0, 100.0, Some((4, 8)), None),
-        ] {
-            let course = Course::of(&curve(values, reach)).unwrap();
-            let end = values[values.len() - 1] / level;
-            assert_eq!(course, Course { level, change, stray, end }, "{values:?}");
-        }
-    }
-
-    #[test]
-    fn too_few_points_and_points_without_intervals_have_no_course() {
-        for values in [&[][..], &[1.0, 2.0], &[1.0, 0.0, 2.0], &[1.0, f64::NAN, 2.0]] {
-            assert_eq!(Course::of(&curve(values, 0.1)), None);
-        }
-        let mut points = curve(&[100.0, 101.0, 130.0], 1.0);
-        points[1].1.interval = None;
-        assert_eq!(Course::of(&points), None);
     }
 
     #[test]
