@@ -1,24 +1,29 @@
-//! A process that somebody else runs, watched for a while through /proc: what its threads did.
+//! Processes that somebody else runs, watched for a while through /proc: what their threads did.
 //!
-//! Switches of a thread that begins and ends between two looks are lost; the CPU time of the whole process is not,
-//! and tells how much was.
+//! Switches of a thread that begins and ends between two looks are lost; its CPU time is not, and tells how much was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use procfs::process::{Process, Task};
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+use procfs::process::{Process, Stat, Task};
 use serde::Serialize;
 
-use crate::{memory, usage};
+use crate::{machine, memory, usage};
 
 /// Time between two looks; more if a look takes longer than a twentieth of it.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Kernel stack of a thread on x86_64 and arm64, in bytes (THREAD_SIZE in arch/*/include/asm).
 const KERNEL_STACK: u64 = 16 << 10;
+
+/// Share of the busiest thread's CPU time from which another one is busy as well.
+const BUSY: u64 = 10;
 
 /// What the threads of one name did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -36,7 +41,7 @@ pub struct ThreadGroup {
 }
 
 /// What some processes did in a while.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Service {
     /// Name of the first process.
     pub name: String,
@@ -44,16 +49,46 @@ pub struct Service {
     pub elapsed_ns: u64,
     /// Threads by name, those that switch most first.
     pub groups: Vec<ThreadGroup>,
-    /// Threads that were alive at the last look.
+    /// Processes that were alive at the last look.
+    pub processes: u64,
+    /// Their threads.
     pub threads: u64,
+    /// Threads that used at least a tenth of the CPU time of the busiest.
+    pub busy: u64,
+    /// CPUs that they could have used: as many as threads were busy, within their affinity and their cpu.max.
+    pub cpus: f64,
     /// CPU time of the processes, in ns.
     pub cpu_ns: u64,
     /// Resident memory at the last look, in bytes; `None` if they are not ours.
     pub resident: Option<u64>,
     /// Kernel stacks and page tables at the last look, in bytes.
     pub kernel: Option<u64>,
+    /// Children that are alive and were not watched.
+    pub children: Vec<Child>,
+    /// CPU time of children that have ended and were not watched, in ns.
+    pub ended_children_ns: u64,
     /// True if they ended before the time was up.
     pub has_ended: bool,
+}
+
+/// A process that another one started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Child {
+    /// Its number.
+    pub pid: i32,
+    /// Its name, as the kernel shortens it.
+    pub name: String,
+}
+
+/// Processes to watch.
+#[derive(Clone, Debug)]
+pub enum Watched {
+    /// These, and nothing that they start.
+    Processes(Vec<i32>),
+    /// Those of a control group and of the groups in it, whenever they come.
+    Group(PathBuf),
+    /// All that this process starts, and what that starts.
+    StartedBy(i32),
 }
 
 /// Counts of a thread since it began.
@@ -66,6 +101,33 @@ struct Counts {
 
 /// A thread: its name, its counts at the first look, and at the last one.
 type Seen = (String, Counts, Counts);
+
+/// CPU time of a process, in ns: its own, and that of children which it has awaited.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    own: u64,
+    awaited: u64,
+}
+
+/// A process: its parent, its times at the first look, and at the last one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lived {
+    parent: i32,
+    first: Times,
+    last: Times,
+}
+
+/// All that was seen.
+#[derive(Debug, Default)]
+struct Book {
+    threads: BTreeMap<i32, Seen>,
+    processes: BTreeMap<i32, Lived>,
+    /// CPUs that a thread may run on.
+    allowed: BTreeSet<usize>,
+    /// Processes and threads of the last look that saw one.
+    pids: Vec<i32>,
+    alive: u64,
+}
 
 /// Makes sure that a process can be watched.
 ///
@@ -88,74 +150,180 @@ pub fn ensure_watchable(pid: i32) -> Result<(), String> {
     Ok(())
 }
 
-/// Processes of a control group, by its folder.
-///
-/// # Errors
-/// When its `cgroup.procs` cannot be read.
-pub fn of_group(folder: &std::path::Path) -> io::Result<Vec<i32>> {
+impl Watched {
+    /// The processes as they are now, the caller's own left out.
+    ///
+    /// # Errors
+    /// When the `cgroup.procs` of a control group cannot be read.
+    pub fn pids(&self) -> io::Result<Vec<i32>> {
+        let mut pids = match self {
+            Watched::Processes(pids) => pids.clone(),
+            Watched::Group(folder) => of_group(folder)?,
+            Watched::StartedBy(pid) => started_by(*pid),
+        };
+        pids.retain(|pid| *pid != std::process::id() as i32);
+        Ok(pids)
+    }
+}
+
+fn of_group(folder: &Path) -> io::Result<Vec<i32>> {
     let text = fs::read_to_string(folder.join("cgroup.procs"))?;
-    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+    let mut pids: Vec<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+    for entry in fs::read_dir(folder)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            // It may be removed meanwhile.
+            pids.extend(of_group(&entry.path()).unwrap_or_default());
+        }
+    }
+    Ok(pids)
+}
+
+/// Processes that are alive.
+fn living() -> Vec<Stat> {
+    let all = procfs::process::all_processes().into_iter().flatten().flatten();
+    all.filter_map(|process| process.stat().ok().filter(|stat| stat.state != 'Z')).collect()
+}
+
+/// Descendants of a process, children first.
+fn started_by(pid: i32) -> Vec<i32> {
+    let all = living();
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(all.iter().filter(|stat| stat.ppid == parent).map(|stat| stat.pid));
+        next += 1;
+    }
+    found.split_off(1)
 }
 
 /// Watches processes for so long, or until they have ended or `is_over` says so. `None` if nothing was seen twice.
-pub fn watch(pids: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Option<Service> {
-    let cpu_time = || -> u64 { pids.iter().filter_map(|&pid| usage::cpu_time(pid)).sum() };
-    let mut seen: BTreeMap<i32, Seen> = BTreeMap::new();
+pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) -> Option<Service> {
+    let mut book = Book::default();
     let begun = Instant::now();
-    let first_cpu = cpu_time();
-    look(pids, &mut seen);
-    for (_, first, last) in seen.values_mut() {
+    book.look(watched);
+    for (_, first, last) in book.threads.values_mut() {
         *first = *last;
     }
-    let first = *pids.first()?;
+    for process in book.processes.values_mut() {
+        process.first = process.last;
+    }
+    let main = *book.pids.first()?;
+    let quota = machine::cpu_quota_of(main);
     // smaps_rollup holds a lock of the process while it counts: once before, and once after.
-    let mut memory = memory::of(pids);
-    let mut service = None;
+    let mut memory = memory::of(&book.pids);
+    let mut elapsed = None;
     let mut interval = INTERVAL;
     while begun.elapsed() < length && !is_over() {
         thread::sleep(interval.min(length.saturating_sub(begun.elapsed())));
         let looked = Instant::now();
-        let threads = look(pids, &mut seen);
-        if threads == 0 {
+        if !book.look(watched) {
             break;
         }
-        service = Some((begun.elapsed(), cpu_time().saturating_sub(first_cpu), threads));
+        elapsed = Some(begun.elapsed());
         // Of many threads a look takes long: it must not become the load.
         interval = INTERVAL.max(looked.elapsed() * 20);
     }
-    let (elapsed, cpu_ns, threads) = service?;
-    let has_ended = look(pids, &mut BTreeMap::new()) == 0;
+    let elapsed = elapsed?;
+    let has_ended = !Book::default().look(watched);
     if !has_ended {
-        memory = memory::of(pids);
+        memory = memory::of(&book.pids);
     }
-    let page_tables = memory.page_tables.unwrap_or(0);
+    let (cpu_ns, ended_children_ns) = book.cpu_time(watched);
+    let busy = book.busy();
+    let allowed = (book.allowed.len() as f64).min(busy as f64).max(1.0);
     Some(Service {
         // It may have become another program meanwhile.
-        name: seen.get(&first).map_or_else(String::new, |(name, ..)| name.clone()),
+        name: book.threads.get(&main).map_or_else(String::new, |(name, ..)| name.clone()),
         elapsed_ns: elapsed.as_nanos() as u64,
-        groups: groups(seen.into_values()),
-        threads,
+        processes: book.pids.len() as u64,
+        threads: book.alive,
+        busy,
+        cpus: quota.map_or(allowed, |quota| quota.min(allowed)),
         cpu_ns,
         resident: memory.resident,
-        kernel: Some(threads * KERNEL_STACK + page_tables),
+        kernel: Some(book.alive * KERNEL_STACK + memory.page_tables.unwrap_or(0)),
+        children: book.unwatched(watched),
+        ended_children_ns,
         has_ended,
+        groups: groups(book.threads.into_values()),
     })
 }
 
-/// Takes the counts of all threads; how many there are.
-fn look(pids: &[i32], seen: &mut BTreeMap<i32, Seen>) -> u64 {
-    let mut alive = 0;
-    for &pid in pids {
-        let Ok(process) = Process::new(pid) else { continue };
-        let tasks = process.tasks().into_iter().flatten().flatten();
-        for task in tasks {
-            let Some((name, counts)) = counts(&task) else { continue };
-            alive += 1;
-            let entry = seen.entry(task.tid).or_default();
-            (entry.0, entry.2) = (name, counts);
+impl Book {
+    /// Takes the counts of all processes and threads; false if none is alive.
+    fn look(&mut self, watched: &Watched) -> bool {
+        let (mut pids, mut alive, mut allowed) = (Vec::new(), 0, BTreeSet::new());
+        for pid in watched.pids().unwrap_or_default() {
+            let Ok(process) = Process::new(pid) else { continue };
+            let before = alive;
+            for task in process.tasks().into_iter().flatten().flatten() {
+                let Some((name, counts)) = counts(&task) else { continue };
+                alive += 1;
+                let entry = self.threads.entry(task.tid).or_default();
+                (entry.0, entry.2) = (name, counts);
+                let cpus = sched_getaffinity(Pid::from_raw(task.tid));
+                let is_set = |cpus: &CpuSet, cpu| cpus.is_set(cpu).unwrap_or(false);
+                allowed.extend(cpus.iter().flat_map(|cpus| {
+                    (0..CpuSet::count()).filter(|&cpu| is_set(cpus, cpu))
+                }));
+            }
+            if alive > before {
+                pids.push(pid);
+                self.note(pid, &process);
+            }
+        }
+        if alive == 0 {
+            return false;
+        }
+        (self.pids, self.alive, self.allowed) = (pids, alive, allowed);
+        true
+    }
+
+    /// Takes the CPU time of a process.
+    fn note(&mut self, pid: i32, process: &Process) {
+        let (Some(own), Ok(stat)) = (usage::cpu_time(pid), process.stat()) else { return };
+        let ticks = (stat.cutime + stat.cstime).max(0) as u64;
+        let awaited = ticks * (1_000_000_000 / procfs::ticks_per_second());
+        let entry = self.processes.entry(pid).or_default();
+        (entry.parent, entry.last) = (stat.ppid, Times { own, awaited });
+    }
+
+    /// CPU time of what is watched, and of children beside it that have ended, in ns. A process that came and went
+    /// between two looks shows in the time that its parent awaited; of one that was seen, the parent has it again.
+    fn cpu_time(&self, watched: &Watched) -> (u64, u64) {
+        let sum = |part: fn(&Times) -> u64| -> u64 {
+            let since = |one: &Lived| part(&one.last).saturating_sub(part(&one.first));
+            self.processes.values().map(since).sum()
+        };
+        let (own, awaited) = (sum(|times| times.own), sum(|times| times.awaited));
+        let ended = self.processes.iter().filter(|(pid, one)| {
+            !self.pids.contains(pid) && self.processes.contains_key(&one.parent)
+        });
+        let twice: u64 = ended.map(|(_, one)| one.last.own + one.last.awaited).sum();
+        let others = awaited.saturating_sub(twice);
+        match watched {
+            Watched::Processes(_) => (own, others),
+            Watched::Group(_) | Watched::StartedBy(_) => (own + others, 0),
         }
     }
-    alive
+
+    /// Threads that used at least a tenth of the CPU time of the busiest; at least one.
+    fn busy(&self) -> u64 {
+        let used = |(_, first, last): &Seen| last.cpu_ns.saturating_sub(first.cpu_ns);
+        let most = self.threads.values().map(used).max().unwrap_or(0);
+        let is_busy = |seen: &&Seen| used(seen) > 0 && used(seen) >= most / BUSY;
+        (self.threads.values().filter(is_busy).count() as u64).max(1)
+    }
+
+    /// Children that are alive and not watched.
+    fn unwatched(&self, watched: &Watched) -> Vec<Child> {
+        let Watched::Processes(_) = watched else { return Vec::new() };
+        let is_beside = |stat: &Stat| {
+            self.pids.contains(&stat.ppid) && !self.pids.contains(&stat.pid)
+        };
+        let beside = living().into_iter().filter(is_beside);
+        beside.map(|stat| Child { pid: stat.pid, name: stat.comm }).collect()
+    }
 }
 
 fn counts(task: &Task) -> Option<(String, Counts)> {
@@ -208,7 +376,7 @@ mod tests {
             })
             .collect();
         let own = std::process::id() as i32;
-        let service = watch(&[own], Duration::from_millis(1200), || false).unwrap();
+        let service = watch(&Watched::Processes(vec![own]), Duration::from_millis(1200), || false).unwrap();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         let group = service.groups.iter().find(|group| group.name == "sleeper-").unwrap();

@@ -118,6 +118,12 @@ impl Programs {
     }
 }
 
+/// The program of that name that this executable carries: it can be asked without a build.
+pub(crate) fn carried(name: &str) -> anyhow::Result<Executable> {
+    carried::program(name).with_context(|| format!("switchcost carries no program '{name}'"))?;
+    Ok(Executable { name: Some(name.to_owned()), ..this_executable()?.into() })
+}
+
 /// Checks, without a build, that each program has a table, is a crate of the checkout, or is there.
 pub fn ensure_known<'a>(
     names: impl IntoIterator<Item = &'a str>,
@@ -156,8 +162,7 @@ impl Places {
             return Ok(path.into());
         }
         if self.checkout.is_none() && carried::program(name).is_some() {
-            let this = this_executable().map_err(|e| format!("{e:#}"))?;
-            return Ok(Executable { name: Some(name.to_owned()), ..this.into() });
+            return carried(name).map_err(|e| format!("{e:#}"));
         }
         Err(match &self.checkout {
             _ if name.contains('/') => format!("there is no program {name}"),

@@ -1,10 +1,12 @@
 //! What a hand-over costs on a machine, by who hands over and by what: time, and CPU time apart from it.
 
 use clap::ValueEnum;
+use contract::message::Runtime;
 use facts::{Link, Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
 
+use crate::figures::grade::Grade;
 use crate::figures::{CONFIDENCE, Figure, Figures};
 
 /// A range: the least and the greatest.
@@ -20,16 +22,23 @@ pub(crate) enum Scheduler {
     Multi,
 }
 
+impl Scheduler {
+    /// That of a runtime.
+    pub(crate) fn of(runtime: &Runtime) -> Self {
+        match runtime.flavor.as_str() {
+            "current-thread" => Scheduler::CurrentThread,
+            _ => Scheduler::Multi,
+        }
+    }
+}
+
 /// A hand-over of one kind at one placement.
 #[derive(Clone, Debug)]
 pub(crate) struct HandOver {
     link: Link,
     /// `None` of threads.
     scheduler: Option<Scheduler>,
-    /// Time, in ns.
-    time: Range,
-    /// CPU time, user and system, in ns.
-    cpu: Range,
+    cost: Cost,
 }
 
 /// Costs of one kind of hand-over, from the least of any placement to the greatest, intervals included.
@@ -37,27 +46,44 @@ pub(crate) struct HandOver {
 pub(crate) struct Cost {
     /// Time, in ns.
     pub(crate) time: Range,
-    /// CPU time, in ns.
+    /// CPU time, user and system, in ns.
     pub(crate) cpu: Range,
+    /// Worth of the worst of its figures.
+    pub(crate) grade: Grade,
 }
 
 /// The hand-overs that records measure, as their programs make them by default.
-pub(crate) fn all(records: &[Record]) -> Vec<HandOver> {
+fn all(records: &[Record]) -> Vec<HandOver> {
     let figures = Figures::of(records);
     figures.iter().filter(|figure| *figure.metric() == Metric::Hop).filter_map(hand_over).collect()
 }
 
-/// Costs between threads (`None`) or tasks, over a link or over all of them; `None` if nobody measured it.
-pub(crate) fn cost(
-    all: &[HandOver],
-    link: Option<Link>,
-    scheduler: Option<Scheduler>,
-) -> Option<Cost> {
-    let wanted = all
-        .iter()
-        .filter(|one| one.scheduler == scheduler && link.is_none_or(|link| link == one.link));
-    let costs = wanted.map(|one| Cost { time: one.time, cpu: one.cpu });
-    costs.reduce(|a, b| Cost { time: joined(a.time, b.time), cpu: joined(a.cpu, b.cpu) })
+/// Costs between threads, and between tasks, over these links; `None` if records lack one of them.
+pub(crate) fn costs(
+    records: &[Record],
+    links: &[Link],
+    scheduler: Scheduler,
+) -> Option<[Cost; 2]> {
+    let all = all(records);
+    let threads: Option<Vec<Cost>> = links.iter().map(|link| cost(&all, *link, None)).collect();
+    // Of several links tasks need one: the usual plan has each scheduler over one of them.
+    let tasks = links.iter().filter_map(|link| cost(&all, *link, Some(scheduler)));
+    Some([threads?.into_iter().reduce(Cost::joined)?, tasks.reduce(Cost::joined)?])
+}
+
+fn cost(all: &[HandOver], link: Link, scheduler: Option<Scheduler>) -> Option<Cost> {
+    let wanted = all.iter().filter(|one| one.scheduler == scheduler && one.link == link);
+    wanted.map(|one| one.cost).reduce(Cost::joined)
+}
+
+impl Cost {
+    fn joined(self, other: Cost) -> Cost {
+        Cost {
+            time: joined(self.time, other.time),
+            cpu: joined(self.cpu, other.cpu),
+            grade: self.grade.max(other.grade),
+        }
+    }
 }
 
 /// Range that holds both.
@@ -73,17 +99,15 @@ fn hand_over(figure: &Figure<'_>) -> Option<HandOver> {
     if !is_plain || !is_free || figure.key.x.is_some() {
         return None;
     }
-    let scheduler = first.runtime.as_ref().map(|runtime| match runtime.flavor.as_str() {
-        "current-thread" => Scheduler::CurrentThread,
-        _ => Scheduler::Multi,
-    });
+    let scheduler = first.runtime.as_ref().map(Scheduler::of);
     let each = figure.runs.whole.iter().map(|record| {
         let usage = record.usage?;
         Some((usage.user_ns + usage.system_ns) as f64 / record.timed()?.0 as f64)
     });
     let cpu = Estimate::geometric_mean(&each.collect::<Option<Vec<_>>>()?, CONFIDENCE)?;
     let time = figure.reading()?.mean;
-    Some(HandOver { link, scheduler, time: range(&time), cpu: range(&cpu) })
+    let cost = Cost { time: range(&time), cpu: range(&cpu), grade: figure.grade };
+    Some(HandOver { link, scheduler, cost })
 }
 
 /// Link of a plain hand-over, which its row in the plan declares.
@@ -121,7 +145,7 @@ fn range(estimate: &Estimate) -> Range {
 
 #[cfg(test)]
 mod tests {
-    use contract::message::{Runtime, Usage};
+    use contract::message::Usage;
     use facts::{Case, Process, Samples};
 
     use super::*;
