@@ -2,7 +2,7 @@
 //!
 //! Switches of a thread that begins and ends between two looks are lost; its CPU time is not, and tells how much was.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub struct Service {
     /// Threads by name, those that switch most first.
     pub groups: Vec<ThreadGroup>,
     /// Processes that were alive at the last look.
-    pub processes: u64,
+    pub pids: Vec<i32>,
     /// Their threads.
     pub threads: u64,
     /// Threads that used at least a tenth of the CPU time of the busiest.
@@ -99,8 +99,14 @@ struct Counts {
     cpu_ns: u64,
 }
 
-/// A thread: its name, its counts at the first look, and at the last one.
-type Seen = (String, Counts, Counts);
+/// A thread: its name, its counts at the first look and at the last one, and the CPUs that it may run on.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    name: String,
+    first: Counts,
+    last: Counts,
+    cpus: CpuSet,
+}
 
 /// CPU time of a process, in ns: its own, and that of children which it has awaited.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,8 +128,6 @@ struct Lived {
 struct Book {
     threads: BTreeMap<i32, Seen>,
     processes: BTreeMap<i32, Lived>,
-    /// CPUs that a thread may run on.
-    allowed: BTreeSet<usize>,
     /// Processes and threads of the last look that saw one.
     pids: Vec<i32>,
     alive: u64,
@@ -184,7 +188,7 @@ fn living() -> Vec<Stat> {
     all.filter_map(|process| process.stat().ok().filter(|stat| stat.state != 'Z')).collect()
 }
 
-/// Descendants of a process, children first.
+/// Descendants of a process, each after its parent.
 fn started_by(pid: i32) -> Vec<i32> {
     let all = living();
     let mut found = vec![pid];
@@ -201,8 +205,8 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
     let mut book = Book::default();
     let begun = Instant::now();
     book.look(watched);
-    for (_, first, last) in book.threads.values_mut() {
-        *first = *last;
+    for thread in book.threads.values_mut() {
+        thread.first = thread.last;
     }
     for process in book.processes.values_mut() {
         process.first = process.last;
@@ -229,13 +233,11 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
         memory = memory::of(&book.pids);
     }
     let (cpu_ns, ended_children_ns) = book.cpu_time(watched);
-    let busy = book.busy();
-    let allowed = (book.allowed.len() as f64).min(busy as f64).max(1.0);
+    let (busy, allowed) = book.busy();
     Some(Service {
         // It may have become another program meanwhile.
-        name: book.threads.get(&main).map_or_else(String::new, |(name, ..)| name.clone()),
+        name: book.threads.get(&main).map_or_else(String::new, |main| main.name.clone()),
         elapsed_ns: elapsed.as_nanos() as u64,
-        processes: book.pids.len() as u64,
         threads: book.alive,
         busy,
         cpus: quota.map_or(allowed, |quota| quota.min(allowed)),
@@ -245,6 +247,7 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
         children: book.unwatched(watched),
         ended_children_ns,
         has_ended,
+        pids: book.pids,
         groups: groups(book.threads.into_values()),
     })
 }
@@ -252,31 +255,26 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
 impl Book {
     /// Takes the counts of all processes and threads; false if none is alive.
     fn look(&mut self, watched: &Watched) -> bool {
-        let (mut pids, mut alive, mut allowed) = (Vec::new(), 0, BTreeSet::new());
+        let (mut pids, mut alive) = (Vec::new(), 0);
         for pid in watched.pids().unwrap_or_default() {
             let Ok(process) = Process::new(pid) else { continue };
             let before = alive;
             for task in process.tasks().into_iter().flatten().flatten() {
-                let Some((name, counts)) = counts(&task) else { continue };
+                let Some((name, last)) = counts(&task) else { continue };
                 alive += 1;
                 let entry = self.threads.entry(task.tid).or_default();
-                (entry.0, entry.2) = (name, counts);
-                let cpus = sched_getaffinity(Pid::from_raw(task.tid));
-                let is_set = |cpus: &CpuSet, cpu| cpus.is_set(cpu).unwrap_or(false);
-                allowed.extend(cpus.iter().flat_map(|cpus| {
-                    (0..CpuSet::count()).filter(|&cpu| is_set(cpus, cpu))
-                }));
+                (entry.name, entry.last) = (name, last);
+                entry.cpus = sched_getaffinity(Pid::from_raw(task.tid)).unwrap_or(entry.cpus);
             }
             if alive > before {
                 pids.push(pid);
                 self.note(pid, &process);
             }
         }
-        if alive == 0 {
-            return false;
+        if alive > 0 {
+            (self.pids, self.alive) = (pids, alive);
         }
-        (self.pids, self.alive, self.allowed) = (pids, alive, allowed);
-        true
+        alive > 0
     }
 
     /// Takes the CPU time of a process.
@@ -307,20 +305,21 @@ impl Book {
         }
     }
 
-    /// Threads that used at least a tenth of the CPU time of the busiest; at least one.
-    fn busy(&self) -> u64 {
-        let used = |(_, first, last): &Seen| last.cpu_ns.saturating_sub(first.cpu_ns);
-        let most = self.threads.values().map(used).max().unwrap_or(0);
-        let is_busy = |seen: &&Seen| used(seen) > 0 && used(seen) >= most / BUSY;
-        (self.threads.values().filter(is_busy).count() as u64).max(1)
+    /// Threads that used at least a tenth of the CPU time of the busiest, and the CPUs that they may use; at least one.
+    fn busy(&self) -> (u64, f64) {
+        let most = self.threads.values().map(Seen::cpu_ns).max().unwrap_or(0);
+        let is_busy = |seen: &&Seen| seen.cpu_ns() > 0 && seen.cpu_ns() >= most / BUSY;
+        let busy: Vec<&Seen> = self.threads.values().filter(is_busy).collect();
+        let may = |cpu: &usize| busy.iter().any(|seen| seen.cpus.is_set(*cpu).unwrap_or(false));
+        let allowed = (0..CpuSet::count()).filter(may).count();
+        (busy.len().max(1) as u64, allowed.min(busy.len()).max(1) as f64)
     }
 
     /// Children that are alive and not watched.
     fn unwatched(&self, watched: &Watched) -> Vec<Child> {
         let Watched::Processes(_) = watched else { return Vec::new() };
-        let is_beside = |stat: &Stat| {
-            self.pids.contains(&stat.ppid) && !self.pids.contains(&stat.pid)
-        };
+        let is_beside =
+            |stat: &Stat| self.pids.contains(&stat.ppid) && !self.pids.contains(&stat.pid);
         let beside = living().into_iter().filter(is_beside);
         beside.map(|stat| Child { pid: stat.pid, name: stat.comm }).collect()
     }
@@ -339,16 +338,24 @@ fn counts(task: &Task) -> Option<(String, Counts)> {
     Some((status.name, counts))
 }
 
+impl Seen {
+    /// CPU time since the first look, in ns.
+    fn cpu_ns(&self) -> u64 {
+        self.last.cpu_ns.saturating_sub(self.first.cpu_ns)
+    }
+}
+
 fn groups(threads: impl Iterator<Item = Seen>) -> Vec<ThreadGroup> {
     let mut groups: BTreeMap<String, ThreadGroup> = BTreeMap::new();
-    for (name, first, last) in threads {
-        let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    for thread in threads {
+        let Seen { first, last, .. } = &thread;
+        let name = thread.name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
         let group = groups.entry(name.clone()).or_default();
         group.name = name;
         group.threads += 1;
         group.voluntary += last.voluntary.saturating_sub(first.voluntary);
         group.involuntary += last.involuntary.saturating_sub(first.involuntary);
-        group.cpu_ns += last.cpu_ns.saturating_sub(first.cpu_ns);
+        group.cpu_ns += thread.cpu_ns();
     }
     let mut groups: Vec<ThreadGroup> = groups.into_values().collect();
     groups.sort_by_key(|group| std::cmp::Reverse((group.voluntary, group.cpu_ns)));
@@ -376,7 +383,8 @@ mod tests {
             })
             .collect();
         let own = std::process::id() as i32;
-        let service = watch(&Watched::Processes(vec![own]), Duration::from_millis(1200), || false).unwrap();
+        let service =
+            watch(&Watched::Processes(vec![own]), Duration::from_millis(1200), || false).unwrap();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         let group = service.groups.iter().find(|group| group.name == "sleeper-").unwrap();

@@ -6,20 +6,24 @@ use facts::service::Service;
 use facts::{Link, Quantity};
 
 use super::layout::{width, wrapped};
-use super::{Grid, counts, plural, share};
+use super::{Grid, counts, limits, plural, share};
 use crate::figures::grade::Grade;
-use crate::figures::number::{number, percent, range, short, shown};
+use crate::figures::number::{capitalised, number, percent, range, short, shown};
 use crate::system::console::plain_line;
 use crate::views::estimate::{
     Advice, Holding, LEAST_SEEN, LITTLE_OF_ITS_TIME, Load, Switching, Verdict, Watched,
 };
 use crate::views::hand_over::{Cost, Range, Scheduler};
+use crate::views::limits::Raise;
 
 /// Share of the CPU time that must have been seen thread by thread, or it is said.
 const MOST_SEEN: f64 = 0.95;
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
+
+/// CPUs in use under which a service may be busier at another time.
+const BUSY: f64 = 0.5;
 
 /// Most children that are named.
 const MOST_CHILDREN: usize = 12;
@@ -43,21 +47,25 @@ pub(crate) fn text(advice: &Advice, by: &str, out: &mut impl Write) -> io::Resul
     if let Some(holding) = holding {
         grade = grade.max(holding.grade);
         lines.push(tasks(load, holding));
+        lines.extend(holding.limits.raises.iter().map(command));
     }
     lines.push(by.to_owned());
     if grade > Grade::Sure {
-        lines.push(format!("{grade} marks what was measured on a disturbed machine: `switchcost` measures again."));
+        lines.push(format!(
+            "{grade} marks figures of a disturbed machine: `switchcost` measures again."
+        ));
     }
-    for line in lines {
-        wrapped(&line, 0, width(), out)?;
-    }
-    let raises = holding.iter().flat_map(|holding| &holding.limits.raises);
-    raises.into_iter().try_for_each(|raise| {
-        let (limit, remedy) = (&raise.shortage.limit.name, &raise.shortage.remedy);
-        let refusal = remedy.refusal.map_or(String::new(), |why| format!(": refused here, {why}"));
-        let root = if remedy.needs_root { "; needs root" } else { "" };
-        wrapped(&format!("    {remedy}   # {limit}{root}{refusal}"), 6, width(), out)
-    })
+    lines
+        .iter()
+        .try_for_each(|line| wrapped(line, if line.starts_with(' ') { 6 } else { 0 }, width(), out))
+}
+
+/// The command that raises a limit.
+fn command(Raise { shortage, .. }: &Raise) -> String {
+    let (limit, remedy) = (limits::name(&shortage.limit), &shortage.remedy);
+    let root = if remedy.needs_root { ", as root" } else { "" };
+    let refusal = remedy.refusal.map_or(String::new(), |why| format!("; refused here: {why}"));
+    format!("    {remedy}   # {limit}{root}{refusal}")
 }
 
 /// The CPU time or the time of a hand-over, with its mark.
@@ -65,7 +73,10 @@ fn times(cost: &Cost, which: Range) -> String {
     cost.grade.mark(&range(which, |ns| shown(Quantity::Time, ns)))
 }
 
-fn switches(load: &Load, Switching { each, share: shares, verdict, turns, .. }: &Switching) -> String {
+fn switches(
+    load: &Load,
+    Switching { each, share: shares, verdict, turns, .. }: &Switching,
+) -> String {
     let link = match load.link {
         Some(Link::Tcp) => "TCP (loopback: without a network card's interrupts)",
         Some(Link::Memory) => "channels in memory",
@@ -74,28 +85,31 @@ fn switches(load: &Load, Switching { each, share: shares, verdict, turns, .. }: 
     let [threads, tasks] = [0, 1].map(|kind| each[kind].grade.mark(&range(shares[kind], share)));
     let like = if load.cpus > load.measured_cpus { ", if they are like those here" } else { "" };
     let all = format!("{} CPU{}{like}", load.cpus, plural(load.cpus as usize));
-    let runtime = match load.scheduler {
-        Scheduler::CurrentThread => " on one thread",
-        Scheduler::Multi => "",
+    let of_tasks = match load.scheduler {
+        Scheduler::CurrentThread => " of one".to_owned(),
+        Scheduler::Multi if load.cpus_of_tasks() < load.cpus => {
+            format!(" of the {} that one runtime is known to use", load.cpus_of_tasks())
+        }
+        Scheduler::Multi => String::new(),
     };
-    let room = load.cpus_of_tasks();
-    let of_tasks = if room < load.cpus {
-        format!(" of the {room} that one runtime was seen to use")
-    } else {
-        String::new()
-    };
-    let both = format!("threads take {threads} of {all}, async tasks{runtime} {tasks}{of_tasks}");
+    let both = format!("take {threads} of {all}; async tasks {tasks}{of_tasks}");
     let [little, much] = turns.map(rounded);
     let verdict = match verdict {
-        Verdict::Little => format!("threads will do: {both}. That holds up to {little} switches/s."),
+        Verdict::Little => {
+            format!("threads will do. They {both}. That holds up to {little} switches/s.")
+        }
         Verdict::Unclear => format!(
-            "it depends on the rest of your program: {both}. Next: watch it under load, `switchcost estimate --pid PID`."
+            "it depends on the rest of your program. Threads {both}. Next: watch it under load, \
+             `switchcost estimate --pid PID`."
         ),
-        Verdict::Much => format!(
-            "take async tasks: {both}. Threads are too much from {much} switches/s on."
-        ),
+        Verdict::Much => {
+            format!(
+                "take async tasks. Threads {both}. Those are too much from {much} switches/s on."
+            )
+        }
         Verdict::TooMuch => format!(
-            "too many for threads and for async tasks: {both}. Next: hand over less often, or run several runtimes."
+            "too many for threads and for async tasks. Threads {both}. Next: hand over less often, or run several \
+             runtimes."
         ),
     };
     let [as_threads, as_tasks] = each.map(|cost| times(&cost, cost.time));
@@ -112,33 +126,32 @@ fn tasks(load: &Load, holding: &Holding) -> String {
     let of = holding.memory.map_or(String::new(), |all| {
         format!(" of the {} here", short(Quantity::Bytes, all as f64))
     });
-    let both = format!("threads hold {threads}{of}, async tasks {tasks}, buffers apart");
-    let most = |kind: usize| holding.first_limit(kind);
-    let at_most = |kind: usize| {
-        most(kind).map_or(String::new(), |(limit, most)| {
-            format!("at most {} fit, by {limit}", counts(most as f64))
+    let both = format!("hold {threads}{of}; async tasks {tasks}; buffers are not in it");
+    let [of_threads, of_tasks] = [0, 1].map(|kind| {
+        let limit = holding.first_limit(kind);
+        limit.map_or("any number".to_owned(), |(limit, most)| {
+            format!("at most {} ({})", counts(most as f64), limits::name(limit))
         })
-    };
+    });
     let verdict = match holding.verdict {
         Verdict::TooMuch => format!(
-            "more than this system allows. As threads {}; as async tasks {}. Next, raise:",
-            at_most(0),
-            at_most(1)
+            "more than this system allows. As threads fit {of_threads}, as async tasks {of_tasks}. Next, raise:"
         ),
-        Verdict::Much if holding.raise(0).is_some() => format!(
-            "take async tasks, or raise a limit: as threads {}. Otherwise {both}. To raise it:",
-            at_most(0)
+        Verdict::Much if holding.is_refused() => format!(
+            "take async tasks. As threads fit {of_threads}; they would {both}. To fit more threads, raise:"
         ),
-        Verdict::Much => format!("take async tasks: {both}."),
-        Verdict::Unclear => format!("it depends on what else needs the memory: {both}."),
+        Verdict::Much => format!("take async tasks. Threads {both}."),
+        Verdict::Unclear => format!("it depends on what else needs the memory. Threads {both}."),
         Verdict::Little => {
             let up_to = holding.up_to.unwrap_or(0);
-            let limit = most(0).filter(|(_, most)| *most == up_to);
-            let limit = limit.map_or(String::new(), |(limit, _)| {
-                format!(", the most that {limit} allows (`switchcost limits` says how to raise it)")
-            });
-            let up_to = if limit.is_empty() { rounded(up_to as f64) } else { counts(up_to as f64) };
-            format!("threads will do: {both}. That holds up to {up_to} {noun}{limit}.")
+            let limit = holding.first_limit(0).filter(|(_, most)| *most == up_to);
+            let up_to = limit.map_or_else(
+                || rounded(up_to as f64),
+                |(limit, _)| {
+                    format!("{}, the most for {}", counts(up_to as f64), limits::name(limit))
+                },
+            );
+            format!("threads will do. They {both}. That holds up to {up_to}.")
         }
     };
     format!("{} {noun}: {verdict}", counts(load.tasks.unwrap_or(0) as f64))
@@ -151,7 +164,7 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
     let bytes =
         |bytes: Option<u64>| bytes.map_or("?".to_owned(), |b| short(Quantity::Bytes, b as f64));
     let ended = if service.has_ended { "; it has ended" } else { "" };
-    let processes = match service.processes {
+    let processes = match service.pids.len() {
         1 => String::new(),
         processes => format!(" of {processes} processes"),
     };
@@ -193,80 +206,84 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<String> {
-    let of_cpus = match load.cpus {
-        1.0 => "the CPU".to_owned(),
-        cpus => format!("the {} CPUs", number(cpus)),
+    let Watched { service, used, seen, of_its_time } = watched;
+    let cpus = match load.cpus {
+        1.0 => "CPU".to_owned(),
+        cpus => format!("{} CPUs", number(cpus)),
     };
     let mark = |text: String| switching.each[0].grade.mark(&text);
-    let of_its_time = format!("{} of its CPU time", mark(part(watched.of_its_time)));
-    let of_its_cpus =
-        format!("{} of {of_cpus} that it could use", mark(part(switching.share[0])));
-    let is_idle = watched.used < load.cpus / 2.0;
+    let its_time = match *used {
+        0.0 => "no CPU time".to_owned(),
+        _ => format!("{} of its CPU time", mark(part(*of_its_time))),
+    };
+    let its_cpus = format!("{} of the {cpus} that it could use", mark(part(switching.share[0])));
     let verdict = match switching.verdict {
-        _ if watched.seen < LEAST_SEEN => {
-            "nothing can be said: most of its CPU time went to threads or processes that came and went between two \
-             looks. Next: count their switches, `perf stat -e context-switches`."
-                .to_owned()
+        Verdict::Little if of_its_time[1] < LITTLE_OF_ITS_TIME => {
+            format!("switching does not matter: it takes {its_time}.")
         }
-        Verdict::Little if watched.of_its_time[1] < LITTLE_OF_ITS_TIME => {
-            format!("it does not matter: it takes {of_its_time}. Threads will do.")
-        }
-        Verdict::Little => format!("it does not matter: it takes {of_its_cpus}. Threads will do."),
-        Verdict::Unclear | Verdict::TooMuch if is_idle => {
-            format!("worth a look: it takes {of_its_time}. Next: watch it at its busiest.")
-        }
-        Verdict::Unclear | Verdict::TooMuch => format!(
-            "worth a look: it takes {of_its_time}. Next: let it hand over less often, by larger batches, and watch it \
-             again."
+        Verdict::Little => format!("switching does not matter: it takes {its_cpus}."),
+        Verdict::Much => format!("switching is your bottleneck: it takes {its_cpus}."),
+        Verdict::Unclear | Verdict::TooMuch if *seen < LEAST_SEEN => format!(
+            "nothing can be said: {} of its CPU time went to what came and went between two looks.",
+            percent(1.0 - seen)
         ),
-        Verdict::Much => format!(
-            "your bottleneck: it takes {of_its_cpus}. Next: hand over less often, or try async tasks, whose as many \
-             hand-overs take {} of a CPU.",
+        Verdict::Unclear | Verdict::TooMuch => {
+            format!("switching is worth a look: it takes {its_time}.")
+        }
+    };
+    let next = match (switching.verdict, unwatched(service)) {
+        (_, Some(unwatched)) => unwatched,
+        (Verdict::Little, None) => "Threads will do.".to_owned(),
+        _ if *seen < LEAST_SEEN => "Next: `perf stat -e context-switches` counts them.".to_owned(),
+        _ if *used < BUSY => "Next: watch it at its busiest.".to_owned(),
+        (Verdict::Much, None) => format!(
+            "Next: hand over less often, in larger batches, or try async tasks: as many hand-overs take them {} of a \
+             CPU.",
             switching.each[1].grade.mark(&range(switching.cpus[1], share))
         ),
+        _ => "Next: hand over less often, in larger batches, and watch it again.".to_owned(),
     };
-    let unwatched = unwatched(&watched.service);
-    let whose = if unwatched.is_some() { "Switching of this alone" } else { "Switching" };
-    let [threads, tasks] = switching.each.map(|cost| times(&cost, cost.cpu));
-    let mut lines = vec![format!("{whose}: {verdict}")];
-    lines.extend(unwatched);
-    if watched.seen < MOST_SEEN && watched.seen >= LEAST_SEEN {
-        lines.push(format!(
-            "Threads or processes that came and went took {} of its CPU time: their switches are estimated by it.",
-            percent(1.0 - watched.seen)
-        ));
+    let is_part = !service.children.is_empty() || service.ended_children_ns > 0;
+    let whose = if is_part { "Of what was watched alone, " } else { "" };
+    let sentence = capitalised(&format!("{whose}{verdict} {next}"));
+    if *seen < LEAST_SEEN {
+        return vec![sentence];
     }
-    lines.push(format!(
-        "Taken: {} switches/s, each a hand-over of {threads} of CPU time between threads; between tasks {tasks}.",
+    let [threads, tasks] = switching.each.map(|cost| times(&cost, cost.cpu));
+    let mut counted = format!(
+        "Counted: {} switches/s, each taken for a hand-over between threads, {threads} of CPU time here; between tasks \
+         {tasks}.",
         rate(load.switches.unwrap_or(0.0))
-    ));
-    lines
+    );
+    if *seen < MOST_SEEN {
+        let unseen = percent(1.0 - seen);
+        counted += &format!(
+            " What came and went took {unseen} of its CPU time, and is taken to be like the rest."
+        );
+    }
+    vec![sentence, counted]
 }
 
 /// Children that were not watched, and how to watch them.
 fn unwatched(service: &Service) -> Option<String> {
     let children = &service.children;
-    if children.is_empty() {
-        let cpus = service.ended_children_ns as f64 / service.elapsed_ns as f64;
-        return (cpus > 0.0).then(|| {
-            format!(
-                "Children that have ended took {} CPUs and were not watched: name its control group by --cgroup, or \
-                 start it by `-- COMMAND`.",
-                number(cpus)
-            )
-        });
+    if children.is_empty() && service.ended_children_ns > 0 {
+        let cpus = number(service.ended_children_ns as f64 / service.elapsed_ns as f64);
+        return Some(format!(
+            "Children that have ended took {cpus} CPUs: name their control group by --cgroup, or start it by `-- COMMAND`."
+        ));
     }
-    let shown = children.iter().take(MOST_CHILDREN);
-    let pids: Vec<String> = shown.map(|child| child.pid.to_string()).collect();
-    let more = if children.len() > MOST_CHILDREN { ",..." } else { "" };
-    Some(format!(
-        "{} child{} of it {} not watched ({}): add `--pid {}{more}`, or name its control group by --cgroup.",
-        children.len(),
-        if children.len() == 1 { "" } else { "ren" },
-        if children.len() == 1 { "is" } else { "are" },
-        plain_line(&children[0].name),
-        pids.join(","),
-    ))
+    let first = plain_line(&children.first()?.name);
+    let count = children.len();
+    let how = if count <= MOST_CHILDREN {
+        let pids = service.pids.iter().copied().chain(children.iter().map(|child| child.pid));
+        let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+        format!("`--pid {}`, or their control group, --cgroup", pids.join(","))
+    } else {
+        "their control group, --cgroup".to_owned()
+    };
+    let (noun, are) = if count == 1 { ("child", "is") } else { ("children", "are") };
+    Some(format!("{count} {noun} ({first}) {are} not watched. Next: add them, {how}."))
 }
 
 /// A share of what was used, which may be all of it.

@@ -168,11 +168,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let is_asked = is_service || load.switches.is_some();
     let costs = is_asked.then(|| {
         let plan = plan(load.link, load.scheduler)?;
-        find(named.as_ref(), "these hand-overs", plan, |records| costs(records, &load))
+        find(named.as_ref(), load.hand_overs(), plan, |records| costs(records, &load))
     });
     let costs = costs.transpose()?;
-    let sizes =
-        needs.as_ref().map(|_| find(named.as_ref(), "memory", Plan::built_in()?, sizes)).transpose()?;
+    let sizes = needs.as_ref().map(|_| find(named.as_ref(), "memory", Plan::sizes()?, sizes));
+    let sizes = sizes.transpose()?;
     let sources = costs.iter().map(|(_, of)| of).chain(sizes.iter().map(|(_, of)| of));
     let sources: Vec<&Source> = sources.collect();
     let source = sources.first().context("there is nothing to estimate")?;
@@ -192,7 +192,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     console::print(|out| match args.format {
         TextOrJson::Json => json(&advice, out),
         TextOrJson::Text => {
-            let by = format!("By {} ({}).", names(&sources), source.title);
+            let by = format!("By {}: {}.", names(&sources), source.title);
             render::estimate::text(&advice, &plain_line(&by), out)
         }
     })
@@ -231,7 +231,8 @@ impl Named {
         let (records, shown) = (contents.records, path.display());
         if costs(&records, load).is_none() && sizes(&records).is_none() {
             return Err(BadUsage::new(format!(
-                "{shown} holds neither these hand-overs nor an answer: name results of the default plan"
+                "{shown} holds neither figures of {} nor an answer: name results of the default plan",
+                load.hand_overs()
             )));
         }
         let machine = records.first().map(|record| record.machine());
@@ -291,7 +292,9 @@ fn find<T>(
         bail!("interrupted while it measured");
     }
     found(&path, true, &records).with_context(|| {
-        format!("15 s were too short for {what}: `switchcost run --budget 60s`, then this again")
+        format!(
+            "15 s were too short for {what}: `switchcost run`, or with --plan links, takes longer"
+        )
     })
 }
 
@@ -303,7 +306,7 @@ fn names(sources: &[&Source]) -> String {
     };
     match sources {
         [switches, memory] if switches.path != memory.path => {
-            format!("{} and, of memory, {}", name(switches), name(memory))
+            format!("{} (switches) and {} (memory)", name(switches), name(memory))
         }
         sources => sources.first().map_or(String::new(), |source| name(source)),
     }
@@ -397,8 +400,8 @@ mod tests {
             assert_eq!(rate(text), Ok(20_000.0), "{text}");
         }
         for text in [
-            "", "0", "-1", "inf", "x/s", "1e300", "k", ",", "+5", "5kk", "1,,2", "20,0,0", "1,23", ",200", "1000,000",
-            "1,5k",
+            "", "0", "-1", "inf", "x/s", "1e300", "k", ",", "+5", "5kk", "1,,2", "20,0,0", "1,23",
+            ",200", "1000,000", "1,5k",
         ] {
             assert!(rate(text).is_err(), "{text}");
             assert!(tasks(text).is_err(), "{text}");

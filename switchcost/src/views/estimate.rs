@@ -1,13 +1,13 @@
 //! What a load costs here, as threads and as async tasks, and what that means. A load is so many switches and so many
 //! tasks, or a service that was watched.
 
-use facts::limits::Limits;
-use facts::service::Service;
 use facts::Link;
+use facts::limits::{LimitStatus, Limits};
+use facts::service::Service;
 use serde::Serialize;
 
 use super::hand_over::{Cost, Range, Scheduler};
-use super::limits::{self, Asked, LimitsReport, ProgramRow, Raise};
+use super::limits::{self, Asked, LimitsReport, ProgramRow};
 use crate::figures::grade::Grade;
 
 /// Share of the CPUs, or of the memory, up to which threads will do.
@@ -123,6 +123,18 @@ impl Load {
         self.link.as_ref().map_or(&[Link::Pipe, Link::Memory], std::slice::from_ref)
     }
 
+    /// Those hand-overs, in words.
+    pub(crate) fn hand_overs(&self) -> &'static str {
+        match (self.link, self.scheduler) {
+            (None, _) => "hand-overs",
+            (Some(Link::Tcp), _) => "hand-overs over TCP",
+            (Some(Link::Pipe), Scheduler::Multi) => "hand-overs over pipes",
+            (Some(Link::Pipe), Scheduler::CurrentThread) => "hand-overs over pipes on one thread",
+            (Some(Link::Memory), Scheduler::Multi) => "hand-overs in memory on several threads",
+            (Some(Link::Memory), Scheduler::CurrentThread) => "hand-overs in memory",
+        }
+    }
+
     /// CPUs that its tasks can use: one runtime is no faster on more than were measured (docs/findings/cores.md).
     pub(crate) fn cpus_of_tasks(&self) -> f64 {
         match self.scheduler {
@@ -136,7 +148,8 @@ impl Load {
         let rate = self.switches?;
         let of_one = each.map(|cost| cost.cpu.map(|ns| ns / 1e9));
         let cpus = of_one.map(|cost| cost.map(|one| one * rate));
-        let share = [cpus[0].map(|used| used / self.cpus), cpus[1].map(|used| used / self.cpus_of_tasks())];
+        let share =
+            [cpus[0].map(|used| used / self.cpus), cpus[1].map(|used| used / self.cpus_of_tasks())];
         let is_too_much = share[1][0] > 1.0;
         let verdict = if is_too_much { Verdict::TooMuch } else { Verdict::of(share[0]) };
         let [low, high] = of_one[0];
@@ -170,21 +183,25 @@ impl Load {
 
 impl Holding {
     /// The first limit that threads (0) or tasks (1) meet, with the most that it allows.
-    pub(crate) fn first_limit(&self, kind: usize) -> Option<(&str, u64)> {
+    pub(crate) fn first_limit(&self, kind: usize) -> Option<(&LimitStatus, u64)> {
         let row = &self.limits.programs[kind];
-        Some((row.binding.as_deref()?, row.most?))
+        let mut limits = self.limits.limits.iter().map(|row| &row.status);
+        Some((limits.find(|status| Some(&status.name) == row.binding.as_ref())?, row.most?))
     }
 
-    /// What raises it, if it is too low.
-    pub(crate) fn raise(&self, kind: usize) -> Option<&Raise> {
-        let (name, _) = self.first_limit(kind)?;
-        self.limits.raises.iter().find(|raise| raise.shortage.limit.name == name)
+    /// True if threads would fit if limits were raised.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.limits.programs[0].fits == Some(false)
     }
 }
 
 impl Advice {
     /// What a service's switches cost, by the costs of a hand-over.
-    pub(crate) fn of_service(service: Service, each: [Cost; 2], measured_cpus: f64) -> Option<Self> {
+    pub(crate) fn of_service(
+        service: Service,
+        each: [Cost; 2],
+        measured_cpus: f64,
+    ) -> Option<Self> {
         let (rate, seen) = switches(&service);
         let used = service.cpu_ns as f64 / service.elapsed_ns as f64;
         let load = Load {
@@ -200,8 +217,7 @@ impl Advice {
         // What a switch costs elsewhere may be more than all that the service used.
         switching.cpus[0] = switching.cpus[0].map(|cpus| cpus.min(used));
         switching.share[0] = switching.cpus[0].map(|cpus| cpus / load.cpus);
-        let of_its_time =
-            switching.cpus[0].map(|cpus| if used > 0.0 { cpus / used } else { 0.0 });
+        let of_its_time = switching.cpus[0].map(|cpus| if used > 0.0 { cpus / used } else { 0.0 });
         switching.verdict = if seen < LEAST_SEEN {
             Verdict::Unclear
         } else if of_its_time[1] < LITTLE_OF_ITS_TIME {

@@ -59,11 +59,7 @@ fn all(records: &[Record]) -> Vec<HandOver> {
 }
 
 /// Costs between threads, and between tasks, over these links; `None` if records lack one of them.
-pub(crate) fn costs(
-    records: &[Record],
-    links: &[Link],
-    scheduler: Scheduler,
-) -> Option<[Cost; 2]> {
+pub(crate) fn costs(records: &[Record], links: &[Link], scheduler: Scheduler) -> Option<[Cost; 2]> {
     let all = all(records);
     let threads: Option<Vec<Cost>> = links.iter().map(|link| cost(&all, *link, None)).collect();
     // Of several links tasks need one: the usual plan has each scheduler over one of them.
