@@ -3,9 +3,6 @@
 //! Switches of a thread that begins and ends between two looks are lost; its CPU time is not, and tells how much was.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +12,11 @@ use procfs::process::{Process, Stat, Task};
 use serde::Serialize;
 
 use crate::{machine, memory, usage};
+
+mod watched;
+
+use watched::living;
+pub use watched::{Watched, ensure_watchable};
 
 /// Time between two looks; more if a look takes longer than a twentieth of it.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -65,8 +67,6 @@ pub struct Service {
     pub kernel: Option<u64>,
     /// Children that are alive and were not watched.
     pub children: Vec<Child>,
-    /// CPU time of children that have ended and were not watched, in ns.
-    pub ended_children_ns: u64,
     /// True if they ended before the time was up.
     pub has_ended: bool,
 }
@@ -78,17 +78,6 @@ pub struct Child {
     pub pid: i32,
     /// Its name, as the kernel shortens it.
     pub name: String,
-}
-
-/// Processes to watch.
-#[derive(Clone, Debug)]
-pub enum Watched {
-    /// These, and nothing that they start.
-    Processes(Vec<i32>),
-    /// Those of a control group and of the groups in it, whenever they come.
-    Group(PathBuf),
-    /// All that this process starts, and what that starts.
-    StartedBy(i32),
 }
 
 /// Counts of a thread since it began.
@@ -133,73 +122,6 @@ struct Book {
     alive: u64,
 }
 
-/// Makes sure that a process can be watched.
-///
-/// # Errors
-/// Says that it is not there, is a zombie, or is a thread of the kernel.
-pub fn ensure_watchable(pid: i32) -> Result<(), String> {
-    let gone = || {
-        format!(
-            "there is no process {pid} here: it has ended, is in another pid namespace, or /proc hides it (hidepid)"
-        )
-    };
-    let stat = Process::new(pid).and_then(|process| process.stat()).map_err(|_| gone())?;
-    if matches!(stat.state, 'Z' | 'X') {
-        return Err(format!("process {pid} ({}) is a zombie: it has ended", stat.comm));
-    }
-    // PF_KTHREAD of include/linux/sched.h.
-    if stat.flags & 0x0020_0000 != 0 {
-        return Err(format!("{pid} ({}) is a thread of the kernel", stat.comm));
-    }
-    Ok(())
-}
-
-impl Watched {
-    /// The processes as they are now, the caller's own left out.
-    ///
-    /// # Errors
-    /// When the `cgroup.procs` of a control group cannot be read.
-    pub fn pids(&self) -> io::Result<Vec<i32>> {
-        let mut pids = match self {
-            Watched::Processes(pids) => pids.clone(),
-            Watched::Group(folder) => of_group(folder)?,
-            Watched::StartedBy(pid) => started_by(*pid),
-        };
-        pids.retain(|pid| *pid != std::process::id() as i32);
-        Ok(pids)
-    }
-}
-
-fn of_group(folder: &Path) -> io::Result<Vec<i32>> {
-    let text = fs::read_to_string(folder.join("cgroup.procs"))?;
-    let mut pids: Vec<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
-    for entry in fs::read_dir(folder)?.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            // It may be removed meanwhile.
-            pids.extend(of_group(&entry.path()).unwrap_or_default());
-        }
-    }
-    Ok(pids)
-}
-
-/// Processes that are alive.
-fn living() -> Vec<Stat> {
-    let all = procfs::process::all_processes().into_iter().flatten().flatten();
-    all.filter_map(|process| process.stat().ok().filter(|stat| stat.state != 'Z')).collect()
-}
-
-/// Descendants of a process, each after its parent.
-fn started_by(pid: i32) -> Vec<i32> {
-    let all = living();
-    let mut found = vec![pid];
-    let mut next = 0;
-    while let Some(&parent) = found.get(next) {
-        found.extend(all.iter().filter(|stat| stat.ppid == parent).map(|stat| stat.pid));
-        next += 1;
-    }
-    found.split_off(1)
-}
-
 /// Watches processes for so long, or until they have ended or `is_over` says so. `None` if nothing was seen twice.
 pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) -> Option<Service> {
     let mut book = Book::default();
@@ -232,7 +154,6 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
     if !has_ended {
         memory = memory::of(&book.pids);
     }
-    let (cpu_ns, ended_children_ns) = book.cpu_time(watched);
     let (busy, allowed) = book.busy();
     Some(Service {
         // It may have become another program meanwhile.
@@ -241,11 +162,10 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
         threads: book.alive,
         busy,
         cpus: quota.map_or(allowed, |quota| quota.min(allowed)),
-        cpu_ns,
+        cpu_ns: book.cpu_time(watched),
         resident: memory.resident,
         kernel: Some(book.alive * KERNEL_STACK + memory.page_tables.unwrap_or(0)),
         children: book.unwatched(watched),
-        ended_children_ns,
         has_ended,
         pids: book.pids,
         groups: groups(book.threads.into_values()),
@@ -286,23 +206,22 @@ impl Book {
         (entry.parent, entry.last) = (stat.ppid, Times { own, awaited });
     }
 
-    /// CPU time of what is watched, and of children beside it that have ended, in ns. A process that came and went
-    /// between two looks shows in the time that its parent awaited; of one that was seen, the parent has it again.
-    fn cpu_time(&self, watched: &Watched) -> (u64, u64) {
+    /// CPU time, in ns. A process that came and went between two looks shows in the time that its parent awaited; of
+    /// one that was seen, the parent has it again.
+    fn cpu_time(&self, watched: &Watched) -> u64 {
         let sum = |part: fn(&Times) -> u64| -> u64 {
             let since = |one: &Lived| part(&one.last).saturating_sub(part(&one.first));
             self.processes.values().map(since).sum()
         };
-        let (own, awaited) = (sum(|times| times.own), sum(|times| times.awaited));
+        let own = sum(|times| times.own);
+        if let Watched::Processes(_) = watched {
+            return own;
+        }
         let ended = self.processes.iter().filter(|(pid, one)| {
             !self.pids.contains(pid) && self.processes.contains_key(&one.parent)
         });
         let twice: u64 = ended.map(|(_, one)| one.last.own + one.last.awaited).sum();
-        let others = awaited.saturating_sub(twice);
-        match watched {
-            Watched::Processes(_) => (own, others),
-            Watched::Group(_) | Watched::StartedBy(_) => (own + others, 0),
-        }
+        own + sum(|times| times.awaited).saturating_sub(twice)
     }
 
     /// Threads that used at least a tenth of the CPU time of the busiest, and the CPUs that they may use; at least one.
@@ -364,8 +283,6 @@ fn groups(threads: impl Iterator<Item = Seen>) -> Vec<ThreadGroup> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
-
     use super::*;
 
     #[test]
@@ -392,23 +309,5 @@ mod tests {
         assert!(group.voluntary > 10, "{group:?}");
         assert!(service.threads >= 4 && !service.has_ended, "{service:?}");
         assert!(service.resident > Some(0));
-    }
-
-    #[test]
-    fn what_cannot_be_watched_is_named() {
-        assert!(ensure_watchable(std::process::id() as i32).is_ok());
-        let mut child = Command::new("true").stdin(Stdio::null()).spawn().unwrap();
-        let pid = child.id() as i32;
-        while !ensure_watchable(pid).is_err_and(|why| why.contains("zombie")) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        child.wait().unwrap();
-        assert!(ensure_watchable(pid).unwrap_err().contains("there is no process"));
-        if Process::new(2)
-            .and_then(|process| process.stat())
-            .is_ok_and(|stat| stat.comm == "kthreadd")
-        {
-            assert!(ensure_watchable(2).unwrap_err().contains("thread of the kernel"));
-        }
     }
 }

@@ -243,8 +243,7 @@ fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<Stri
         ),
         _ => "Next: hand over less often, in larger batches, and watch it again.".to_owned(),
     };
-    let is_part = !service.children.is_empty() || service.ended_children_ns > 0;
-    let whose = if is_part { "Of what was watched alone, " } else { "" };
+    let whose = if service.children.is_empty() { "" } else { "of what was watched alone, " };
     let sentence = capitalised(&format!("{whose}{verdict} {next}"));
     if *seen < LEAST_SEEN {
         return vec![sentence];
@@ -267,23 +266,18 @@ fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<Stri
 /// Children that were not watched, and how to watch them.
 fn unwatched(service: &Service) -> Option<String> {
     let children = &service.children;
-    if children.is_empty() && service.ended_children_ns > 0 {
-        let cpus = number(service.ended_children_ns as f64 / service.elapsed_ns as f64);
-        return Some(format!(
-            "Children that have ended took {cpus} CPUs: name their control group by --cgroup, or start it by `-- COMMAND`."
-        ));
-    }
     let first = plain_line(&children.first()?.name);
     let count = children.len();
+    let (noun, are, them) =
+        if count == 1 { ("child", "is", "it") } else { ("children", "are", "them") };
     let how = if count <= MOST_CHILDREN {
         let pids = service.pids.iter().copied().chain(children.iter().map(|child| child.pid));
         let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
-        format!("`--pid {}`, or their control group, --cgroup", pids.join(","))
+        format!("`--pid {}`, or name the control group by --cgroup", pids.join(","))
     } else {
-        "their control group, --cgroup".to_owned()
+        "the control group, --cgroup".to_owned()
     };
-    let (noun, are) = if count == 1 { ("child", "is") } else { ("children", "are") };
-    Some(format!("{count} {noun} ({first}) {are} not watched. Next: add them, {how}."))
+    Some(format!("{count} {noun} ({first}) {are} not watched. Next: add {them} by {how}."))
 }
 
 /// A share of what was used, which may be all of it.
@@ -298,7 +292,7 @@ fn part(shares: Range) -> String {
 /// A load with two digits, rounded down: what threads will do must not grow.
 fn rounded(load: f64) -> String {
     let unit = 10f64.powf(load.max(1.0).log10().floor() - 1.0);
-    counts((load / unit).floor() * unit)
+    counts((load / unit + 1e-9).floor() * unit)
 }
 
 /// A number of events a second: one that is not 0 never looks so.

@@ -108,7 +108,9 @@ fn many(text: &str) -> Option<f64> {
     let mut groups = whole.split(',').rev();
     // Commas stand between groups of three digits alone.
     let (first, mut others) = (groups.next_back()?, groups);
-    if whole.contains(',') && (first.len() > 3 || !others.all(|group| group.len() == 3)) {
+    if whole.contains(',')
+        && (!(1..=3).contains(&first.len()) || !others.all(|group| group.len() == 3))
+    {
         return None;
     }
     let digits = whole.replace(',', "") + fraction;
@@ -130,14 +132,6 @@ fn tasks(text: &str) -> Result<u64, String> {
         .ok_or_else(|| {
             format!("'{text}' is not a number of tasks: write one such as 50k or 50,000")
         })
-}
-
-/// Records of a file that is named.
-struct Named {
-    path: PathBuf,
-    records: Vec<Record>,
-    /// What tells its machine from this one.
-    differs: Vec<&'static str>,
 }
 
 /// File that figures are from.
@@ -164,14 +158,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     };
     // What is refused is refused before anything is measured, and nothing is watched meanwhile.
     let needs = load.tasks.map(|_| needs(&load)).transpose()?;
-    let named = args.results.as_deref().map(|path| Named::read(path, &load)).transpose()?;
+    let file = args.results.as_deref();
     let is_asked = is_service || load.switches.is_some();
     let costs = is_asked.then(|| {
         let plan = plan(load.link, load.scheduler)?;
-        find(named.as_ref(), load.hand_overs(), plan, |records| costs(records, &load))
+        find(file, load.hand_overs(), plan, |records| costs(records, &load))
     });
     let costs = costs.transpose()?;
-    let sizes = needs.as_ref().map(|_| find(named.as_ref(), "memory", Plan::sizes()?, sizes));
+    let sizes = needs.as_ref().map(|_| find(file, "memory", Plan::sizes()?, sizes));
     let sizes = sizes.transpose()?;
     let sources = costs.iter().map(|(_, of)| of).chain(sizes.iter().map(|(_, of)| of));
     let sources: Vec<&Source> = sources.collect();
@@ -223,32 +217,10 @@ fn cpus(machine: &Machine) -> Option<f64> {
     Some(facts::machine::cpu_list(list)?.len() as f64)
 }
 
-impl Named {
-    /// Reads a file that has something for a load.
-    fn read(path: &Path, load: &Load) -> anyhow::Result<Self> {
-        let contents = store::read(path)?;
-        store::tell(path, &contents);
-        let (records, shown) = (contents.records, path.display());
-        if costs(&records, load).is_none() && sizes(&records).is_none() {
-            return Err(BadUsage::new(format!(
-                "{shown} holds neither figures of {} nor an answer: name results of the default plan",
-                load.hand_overs()
-            )));
-        }
-        let machine = records.first().map(|record| record.machine());
-        let differs = machine.map(|machine| machine.same_machine(&facts::machine::read()));
-        let differs = differs.unwrap_or_default();
-        if let Some(machine) = machine.filter(|_| !differs.is_empty()) {
-            console::say(format_args!("{shown} is of another machine: {}", machine.summary()));
-        }
-        Ok(Named { path: path.to_owned(), records, differs })
-    }
-}
-
-/// Finds figures: in the named file, in the newest of this folder that has them and is of this machine, or by a short
-/// run of the plan, which is kept.
+/// Finds figures: in the named file, or in the newest of this folder that has them and is of this machine, or by a
+/// short run of the plan, which is kept there.
 fn find<T>(
-    named: Option<&Named>,
+    named: Option<&Path>,
     what: &str,
     plan: Plan,
     of: impl Fn(&[Record]) -> Option<T>,
@@ -258,32 +230,34 @@ fn find<T>(
         let title = provenance::machine(records);
         Some((of(records)?, Source { path, is_new, title, machine }))
     };
-    if let Some(named) = named {
-        let path = named.path.display();
-        if let Some(found) = found(&named.path, false, &named.records) {
-            return Ok(found);
-        }
-        if !named.differs.is_empty() {
-            let differs = named.differs.join(", ");
-            return Err(BadUsage::new(format!(
-                "{path} lacks figures of {what}, and this machine is another one ({differs}): measure them there"
-            )));
-        }
-        console::say(format_args!("{path} lacks figures of {what}"));
-    }
     let here = facts::machine::read();
+    if let Some(path) = named {
+        let contents = store::read(path)?;
+        store::tell(path, &contents);
+        let (found, path) = (found(path, false, &contents.records), path.display());
+        let (figures, source) = found.ok_or_else(|| {
+            BadUsage::new(format!(
+                "{path} lacks figures of {what}: without a file, the newest of this folder are used, and what they \
+                 lack is measured for 15 s"
+            ))
+        })?;
+        if !source.machine.same_machine(&here).is_empty() {
+            let machine = source.machine.summary();
+            console::say(format_args!("{path} is of another machine: {machine}"));
+        }
+        return Ok((figures, source));
+    }
     for path in newest_first(Path::new(".")).into_iter().take(MOST_FILES) {
         // Sweeps and duels leave files of the same name.
         let Ok(contents) = store::read(&path) else { continue };
-        let first = contents.records.first();
-        let is_here = first.is_some_and(|first| first.machine().same_machine(&here).is_empty());
         let path = path.strip_prefix(".").unwrap_or(&path);
-        if let Some(found) = found(path, false, &contents.records).filter(|_| is_here) {
+        let found = found(path, false, &contents.records);
+        if let Some(found) = found.filter(|(_, of)| of.machine.same_machine(&here).is_empty()) {
             return Ok(found);
         }
     }
     console::say(format_args!(
-        "no file here has figures of {what} on this machine: measuring them for 15 s"
+        "no results in this folder have figures of {what} on this machine: measuring them for 15 s"
     ));
     let (path, records) = quick(plan)?;
     if signals::received().is_some() {
@@ -407,5 +381,30 @@ mod tests {
             assert!(tasks(text).is_err(), "{text}");
         }
         assert_eq!((tasks("1.5k"), tasks("0.5").is_err()), (Ok(1500), true));
+    }
+
+    #[test]
+    fn the_plan_of_a_load_has_its_threads_and_its_tasks() {
+        for link in [Link::Pipe, Link::Tcp, Link::Memory] {
+            for (scheduler, flavor) in
+                [(Scheduler::Multi, "multi-thread"), (Scheduler::CurrentThread, "current-thread")]
+            {
+                let plan = plan(Some(link), scheduler).unwrap();
+                let rows = plan.sections.iter().flat_map(|section| &section.rows);
+                let kinds = rows.filter(|row| row.link == Some(link)).map(|row| {
+                    match row.flags.iter().position(|flag| flag == "--flavor") {
+                        Some(at) => row.flags[at + 1].as_str(),
+                        None if row.program == "async-mem-brigade" => "current-thread",
+                        None if row.program == "async-brigade" => "multi-thread",
+                        None => "threads",
+                    }
+                });
+                let kinds: Vec<&str> = kinds.collect();
+                assert!(
+                    kinds.contains(&flavor) && kinds.contains(&"threads"),
+                    "{link:?} {kinds:?}"
+                );
+            }
+        }
     }
 }

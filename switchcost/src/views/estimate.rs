@@ -238,3 +238,140 @@ fn switches(service: &Service) -> (f64, f64) {
     let seen = if cpu == 0 { 1.0 } else { (cpu as f64 / service.cpu_ns as f64).min(1.0) };
     (counted as f64 / (service.elapsed_ns as f64 / 1e9) / seen, seen)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use contract::message::{Need, Needs};
+    use facts::service::ThreadGroup;
+
+    use super::*;
+
+    const LOAD: Load = Load {
+        switches: Some(1000.0),
+        tasks: Some(1000),
+        are_connections: false,
+        link: Some(Link::Pipe),
+        scheduler: Scheduler::Multi,
+        cpus: 2.0,
+        measured_cpus: 2.0,
+    };
+
+    fn each(threads: Range, tasks: Range) -> [Cost; 2] {
+        [threads, tasks].map(|cpu| Cost { time: cpu, cpu, grade: Grade::Sure })
+    }
+
+    /// A service whose one group of threads switched so often in a second.
+    fn service(voluntary: u64, cpu_ns: u64, cpus: f64) -> Service {
+        let group = ThreadGroup { voluntary, cpu_ns, ..ThreadGroup::default() };
+        Service {
+            elapsed_ns: 1_000_000_000,
+            groups: vec![group],
+            cpu_ns,
+            cpus,
+            ..Service::default()
+        }
+    }
+
+    #[test]
+    fn a_share_of_the_cpus_decides() {
+        for (rate, verdict) in [
+            (9_000.0, Verdict::Little),
+            (30_000.0, Verdict::Unclear),
+            (200_000.0, Verdict::Much),
+            (5_000_000.0, Verdict::TooMuch),
+        ] {
+            let load = Load { switches: Some(rate), ..LOAD };
+            let switching = load.switching(each([5e3, 1e4], [500.0, 1e3])).unwrap();
+            assert_eq!(switching.verdict, verdict, "{rate}");
+            assert_eq!(switching.turns.map(f64::round), [1e4, 2e5]);
+        }
+    }
+
+    #[test]
+    fn one_runtime_has_no_more_cpus_than_were_measured() {
+        let each = each([1e3, 1e3], [500.0, 500.0]);
+        let load = Load { switches: Some(5e6), cpus: 64.0, ..LOAD };
+        let verdict = |load: &Load| load.switching(each).unwrap().verdict;
+        assert_eq!(verdict(&load), Verdict::TooMuch);
+        assert_eq!(verdict(&Load { measured_cpus: 64.0, ..load }), Verdict::Unclear);
+        let on_one = Load { scheduler: Scheduler::CurrentThread, measured_cpus: 64.0, ..load };
+        assert_eq!(verdict(&on_one), Verdict::TooMuch);
+    }
+
+    #[test]
+    fn no_load_is_advised_that_a_limit_refuses() {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("proc/sys/vm/max_map_count", "65530\n"),
+            ("proc/self/maps", ""),
+            (
+                "proc/self/limits",
+                "Max open files            1024                 20000                files\n",
+            ),
+        ] {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let limits = Limits::read_under(root.path());
+        let needs = |maps| Needs {
+            maps: Need::new(0, maps),
+            descriptors: Need::new(0, 1),
+            ..Needs::default()
+        };
+        let asked = [("threads".to_owned(), Ok(needs(4))), ("tasks".to_owned(), Ok(needs(0)))];
+        let held = |tasks| {
+            let load = Load { tasks: Some(tasks), ..LOAD };
+            load.holding(([[1e4; 2], [1e3; 2]], Grade::Sure), asked.clone(), &limits, Some(1 << 40))
+        };
+        for (tasks, verdict) in
+            [(9_000, Verdict::Little), (17_000, Verdict::Much), (30_000, Verdict::TooMuch)]
+        {
+            let held = held(tasks).unwrap();
+            assert_eq!((held.verdict, held.up_to), (verdict, Some(16_382)), "{tasks}");
+            let (limit, most) = held.first_limit(0).unwrap();
+            assert_eq!((limit.name.as_str(), most), ("vm.max_map_count", 16_382));
+            assert_eq!(held.first_limit(1).unwrap().1, 19_997);
+            assert_eq!(held.is_refused(), tasks > 16_382);
+            assert_eq!(held.limits.raises.is_empty(), tasks < 16_382);
+        }
+    }
+
+    #[test]
+    fn a_service_is_judged_by_the_cpus_that_it_could_use() {
+        for (switches, cpu_ns, cpus, verdict) in [
+            // It does nothing but switch, on one CPU of many.
+            (100_000, 1_000_000_000, 1.0, Verdict::Much),
+            (100_000, 1_000_000_000, 4.0, Verdict::Unclear),
+            // It sleeps, or computes.
+            (0, 0, 1.0, Verdict::Little),
+            (100, 500_000, 1.0, Verdict::Little),
+            (5_000, 1_000_000_000, 1.0, Verdict::Little),
+            (20_000, 1_000_000_000, 1.0, Verdict::Unclear),
+        ] {
+            let service = service(switches, cpu_ns, cpus);
+            let advice = Advice::of_service(service, each([8e3, 1e4], [1e3, 1e3]), 2.0).unwrap();
+            let (switching, watched) = (advice.switching.unwrap(), advice.watched.unwrap());
+            assert_eq!(switching.verdict, verdict, "{switches} {cpus}");
+            // No more than was used.
+            assert!(switching.cpus[0][1] <= watched.used && watched.of_its_time[1] <= 1.0);
+        }
+    }
+
+    #[test]
+    fn what_came_and_went_counts_by_its_cpu_time() {
+        let seen_of = |all| {
+            let seen = service(30, 25, 1.0);
+            switches(&Service { elapsed_ns: 2_000_000_000, cpu_ns: all, ..seen })
+        };
+        assert_eq!(seen_of(100), (60.0, 0.25));
+        assert_eq!(seen_of(25), (15.0, 1.0));
+        // The clocks of a process and of its threads are read one after the other.
+        assert_eq!(seen_of(24), (15.0, 1.0));
+        let unseen = Service { cpu_ns: 1_000_000_000, ..service(30, 25, 1.0) };
+        let advice = Advice::of_service(unseen, each([1.0; 2], [1.0; 2]), 2.0).unwrap();
+        assert_eq!(advice.switching.unwrap().verdict, Verdict::Unclear);
+    }
+}

@@ -89,7 +89,8 @@ pub(crate) fn joined(a: Range, b: Range) -> Range {
 
 fn hand_over(figure: &Figure<'_>) -> Option<HandOver> {
     let first = figure.runs.whole.first()?;
-    let link = link(first)?;
+    // Its row in the plan declares it.
+    let link = first.place()?.case.link?;
     let is_plain = first.policy.is_none() && first.setting.is_none() && first.tokens == 1;
     let is_free = first.cpus.is_none() || first.cpu_count() == Some(1);
     if !is_plain || !is_free || figure.key.x.is_some() {
@@ -106,35 +107,6 @@ fn hand_over(figure: &Figure<'_>) -> Option<HandOver> {
     Some(HandOver { link, scheduler, cost })
 }
 
-/// Link of a plain hand-over, which its row in the plan declares.
-fn link(record: &Record) -> Option<Link> {
-    let plan = &record.header.plan;
-    if plan.cases.iter().any(|case| case.link.is_some()) {
-        return record.place()?.case.link;
-    }
-    link_by_flags(record)
-}
-
-/// Link of a brigade with no other flags than those of its link and its scheduler: for plans that declare none, as
-/// those of old files.
-fn link_by_flags(record: &Record) -> Option<Link> {
-    let mut transport = None;
-    let mut words = record.args.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        match word {
-            "--transport" => transport = Some(words.next()?),
-            "--flavor" | "--warmup" => drop(words.next()),
-            _ => return None,
-        }
-    }
-    match (record.program.as_str(), transport) {
-        ("thread-brigade" | "async-brigade", None | Some("pipe")) => Some(Link::Pipe),
-        ("thread-brigade" | "async-brigade", Some("tcp")) => Some(Link::Tcp),
-        ("thread-mem-brigade" | "async-mem-brigade", None) => Some(Link::Memory),
-        _ => None,
-    }
-}
-
 fn range(estimate: &Estimate) -> Range {
     estimate.interval.map_or([estimate.value; 2], |interval| [interval.low, interval.high])
 }
@@ -145,70 +117,43 @@ mod tests {
     use facts::{Case, Process, Samples};
 
     use super::*;
-    use crate::plan::Plan;
     use crate::testing;
 
-    /// A record of a row with this link, in a plan in which another row declares one if `is_declared`.
-    fn record(program: &str, flags: &str, link: Option<Link>, is_declared: bool) -> Record {
+    /// A record of a row with this link.
+    fn record(link: Option<Link>, flavor: Option<&str>) -> Record {
+        let runtime = flavor
+            .map(|flavor| Runtime { flavor: flavor.to_owned(), ..Runtime::one_thread("x", None) });
         let process = Process {
             hops: Some(1),
             samples: Samples::of(&[100; 9]),
             usage: Some(Usage { user_ns: 900, ..Usage::default() }),
-            ..Process::of(program, flags.split_whitespace().map(str::to_owned).collect())
+            runtime,
+            ..Process::of("mine", Vec::new())
         };
-        let mut record = testing::in_case(Metric::Hop, Case { link, ..Case::default() }, process);
-        let other = Case { link: is_declared.then_some(Link::Tcp), ..Case::default() };
-        std::sync::Arc::make_mut(&mut record.header).plan.cases.push(other);
-        record
+        testing::in_case(Metric::Hop, Case { link, ..Case::default() }, process)
     }
 
     #[test]
-    fn a_row_declares_its_link_and_old_records_show_it_by_their_flags() {
-        use Link::{Memory, Pipe, Tcp};
-        for (program, flags, declared, is_new, expected) in [
-            ("mine", "--any 1", Some(Memory), true, Some(Memory)),
-            ("thread-brigade", "", None, true, None),
-            ("thread-brigade", "--warmup 5", None, false, Some(Pipe)),
-            ("async-brigade", "--transport tcp --flavor current-thread", None, false, Some(Tcp)),
-            ("thread-mem-brigade", "", None, false, Some(Memory)),
-            ("thread-brigade", "--tokens 5", None, false, None),
-            ("mine", "", None, false, None),
+    fn a_row_declares_its_link_and_a_runtime_makes_it_one_of_tasks() {
+        for (link, flavor, expected) in [
+            (Some(Link::Memory), None, Some((Link::Memory, None))),
+            (None, None, None),
+            (Some(Link::Tcp), Some("multi-thread"), Some((Link::Tcp, Some(Scheduler::Multi)))),
+            (
+                Some(Link::Pipe),
+                Some("current-thread"),
+                Some((Link::Pipe, Some(Scheduler::CurrentThread))),
+            ),
         ] {
-            let found = all(&[record(program, flags, declared, is_new)]);
-            let links: Vec<Link> = found.iter().map(|found| found.link).collect();
-            assert_eq!(links, Vec::from_iter(expected), "{program} {flags}");
+            let found = all(&[record(link, flavor)]);
+            let found = found.first().map(|found| (found.link, found.scheduler));
+            assert_eq!(found, expected);
         }
     }
 
     #[test]
-    fn a_runtime_makes_a_hand_over_one_of_tasks() {
-        let mut record = record("mine", "", Some(Link::Pipe), true);
-        assert_eq!(all(&[record.clone()])[0].scheduler, None);
-        for (flavor, scheduler) in
-            [("current-thread", Scheduler::CurrentThread), ("multi-thread", Scheduler::Multi)]
-        {
-            record.runtime =
-                Some(Runtime { flavor: flavor.to_owned(), ..Runtime::one_thread("mine", None) });
-            assert_eq!(all(&[record.clone()])[0].scheduler, Some(scheduler));
-        }
-    }
-
-    #[test]
-    fn the_built_in_plans_have_every_hand_over_that_can_be_asked_for() {
-        let plans = [Plan::built_in().unwrap(), Plan::links().unwrap()];
-        let rows = plans.iter().flat_map(|plan| &plan.sections).flat_map(|section| &section.rows);
-        let kind = |program: &str, flags: &[String]| match flags.last() {
-            Some(flavor) if flags.contains(&"--flavor".to_owned()) => flavor.clone(),
-            _ if program == "async-mem-brigade" => "current-thread".to_owned(),
-            _ if program.starts_with("async") => "multi-thread".to_owned(),
-            _ => "threads".to_owned(),
-        };
-        let declared = rows.filter_map(|row| Some((row.link?, kind(&row.program, &row.flags))));
-        let declared: Vec<(Link, String)> = declared.collect();
-        for link in [Link::Pipe, Link::Tcp, Link::Memory] {
-            for kind in ["threads", "current-thread", "multi-thread"] {
-                assert!(declared.contains(&(link, kind.to_owned())), "{link:?}, {kind}");
-            }
-        }
+    fn threads_and_tasks_are_needed() {
+        let one = record(Some(Link::Pipe), None);
+        assert!(costs(&[one], &[Link::Pipe], Scheduler::Multi).is_none());
     }
 }
