@@ -39,18 +39,20 @@ pub fn ensure_watchable(pid: i32) -> Result<(), String> {
 }
 
 impl Watched {
-    /// The processes as they are now, the caller's own left out.
+    /// The processes as they are now; the caller's own is none of a group's.
     ///
     /// # Errors
     /// When the `cgroup.procs` of a control group cannot be read.
     pub fn pids(&self) -> io::Result<Vec<i32>> {
-        let mut pids = match self {
-            Watched::Processes(pids) => pids.clone(),
-            Watched::Group(folder) => of_group(folder)?,
-            Watched::StartedBy(pid) => started_by(*pid),
-        };
-        pids.retain(|pid| *pid != std::process::id() as i32);
-        Ok(pids)
+        match self {
+            Watched::Processes(pids) => Ok(pids.clone()),
+            Watched::StartedBy(pid) => Ok(started_by(*pid)),
+            Watched::Group(folder) => {
+                let mut pids = of_group(folder)?;
+                pids.retain(|pid| *pid != std::process::id() as i32);
+                Ok(pids)
+            }
+        }
     }
 }
 
