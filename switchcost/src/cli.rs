@@ -59,14 +59,16 @@ enum Verb {
     Memory(memory::Args),
     /// Tell what switches and tasks cost on this machine, by their number or of a running service
     ///
-    /// The cost of a hand-over comes from results of this machine. Threads will do if they take under 5 % of the
-    /// CPUs or of the memory; tasks are advised from 50 % on.
+    /// The cost of a hand-over comes from results of this machine: the newest here, or a run of 15 s that is kept here.
+    /// Threads will do if they take under 5 % of the CPUs or of the memory and no limit refuses them. Tasks are
+    /// advised from 50 % on.
     ///
-    /// A service is watched in /proc. Its switching does not matter under 10 % of its CPU time or 1 % of the
-    /// machine. It is the bottleneck from 50 % of its CPU time on, if the service keeps half of the machine busy.
+    /// A service is watched in /proc. Its switching does not matter if it takes under 10 % of its CPU time, or under
+    /// 5 % of the CPUs that it could use: as many as threads are busy, within their affinity and their cpu.max. It is
+    /// the bottleneck from 50 % of those on. Children are watched with `-- COMMAND` and --cgroup, and named with --pid.
     ///
     /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`, `switchcost estimate --pid 1234`,
-    /// `switchcost estimate -- COMMAND`.
+    /// `switchcost estimate -- nginx -g 'daemon off;'`.
     Estimate(estimate::Args),
     /// Run a program once and print all that can be observed
     ///

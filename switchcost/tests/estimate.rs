@@ -1,27 +1,35 @@
 //! `switchcost estimate`: what the switches of a running service cost.
 
+use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use serde_json::Value;
+use switchcost::plan::Plan;
 
-use crate::support::RUNNER;
+use crate::support::house::House;
 use crate::support::process::Run;
+use crate::support::{RUNNER, until};
 
 /// Results that hold an answer.
 const RESULTS: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon-2vcpu-6.18/answer.jsonl");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon6-2vcpu-6.18/answer.jsonl");
 
 fn estimate(args: &[&str]) -> Run {
     args.iter().fold(Run::of(RUNNER).flags("estimate"), |run, arg| run.arg(arg))
 }
 
-/// A service that sleeps and wakes until it is dropped.
+/// A service that sleeps and wakes, beside a child of its own, until it is dropped.
 struct Service(Child);
 
 impl Service {
     fn start() -> Self {
-        let script = "while :; do sleep 0.02; done";
-        Service(Command::new("sh").args(["-c", script]).stdin(Stdio::null()).spawn().unwrap())
+        let script = "sleep 1000 & while :; do sleep 0.02; done";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).process_group(0);
+        Service(command.spawn().unwrap())
     }
 
     fn pid(&self) -> String {
@@ -31,9 +39,14 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
+        killpg(Pid::from_raw(self.0.id() as i32), Signal::SIGKILL).unwrap();
         self.0.wait().unwrap();
     }
+}
+
+/// What is printed, in one line.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -42,24 +55,45 @@ fn a_running_service_is_watched_and_told_what_its_switches_cost() {
     let pid = service.pid();
     let flags = ["--for", "1s", "--pid", &pid, RESULTS];
     let text = estimate(&flags).finish().expect(0).stdout;
-    for words in ["sh: 1 thread,", "switches/s take", "As tasks:", "Switching does not matter here"]
+    for part in ["sh: 1 thread,", "of what was watched alone, switching does not matter: it takes"]
     {
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(line.contains(words), "'{words}' is missing: {text}");
+        assert!(words(&text).to_lowercase().contains(part), "'{part}' is missing: {text}");
     }
+    // Its child is none of what was watched, and may not pass in silence.
+    let add = format!("by `--pid {pid},");
+    assert!(
+        words(&text).contains("not watched. Next: add ") && words(&text).contains(&add),
+        "{text}"
+    );
     assert!(text.lines().count() <= 12, "{text}");
     let json = estimate(&flags).flags("--format json").finish().expect(0).stdout;
     let cost: Value = serde_json::from_str(&json).unwrap();
-    assert!(cost["service"]["groups"][0]["voluntary"].as_u64() > Some(0), "{cost}");
-    assert_eq!(cost["verdict"], "does-not-matter");
+    let seen = &cost["watched"]["service"];
+    assert!(seen["groups"][0]["voluntary"].as_u64() > Some(0), "{cost}");
+    assert_eq!(cost["switching"]["verdict"], "little");
 }
 
 #[test]
-fn a_command_is_started_watched_and_ended() {
-    let command = ["--for", "1s", RESULTS, "--", "sh", "-c", "exec sleep 1000"];
-    // It leaves no process.
-    let run = estimate(&command).finish().expect(0);
-    assert!(run.stdout.starts_with("sleep: 1 thread,"), "{run}");
+fn all_that_a_command_starts_is_watched_and_ended() {
+    let script = "setsid sh -c 'while :; do sleep 0.02; done' & sleep 0.1; exit 0";
+    let command = ["--for", "1s", "--format", "json", RESULTS, "--", "sh", "-c", script];
+    let json = estimate(&command).start().finish_all().expect(0).stdout;
+    let cost: Value = serde_json::from_str(&json).unwrap();
+    let service = &cost["watched"]["service"];
+    assert!(service["groups"][0]["voluntary"].as_u64() > Some(0), "{cost}");
+    assert_eq!(
+        (&service["has_ended"], &service["children"]),
+        (&false.into(), &Value::Array(vec![]))
+    );
+}
+
+#[test]
+fn a_command_that_says_much_goes_on() {
+    let script = "yes | head -c 300000 >&2; yes | head -c 300000; exec sleep 1000";
+    let run = estimate(&["--for", "2s", RESULTS, "--", "sh", "-c", script]).start().finish_all();
+    let run = run.expect(0);
+    assert!(run.stdout.starts_with("sleep: 1 thread,"), "{}", run.stdout);
+    assert!(run.stderr.len() >= 600_000, "{}", run.stderr.len());
 }
 
 #[test]
@@ -68,11 +102,88 @@ fn what_cannot_be_watched_is_bad_usage() {
         ("--pid 999999999", &["--pid", "there is no process"][..]),
         ("--pid 0", &["--pid"]),
         ("--pid 1 --tasks 3", &["--pid", "--tasks"]),
+        ("--pid 1 --runtime multi", &["--pid", "--runtime"]),
         ("--cgroup /nonexistent", &["--cgroup", "/nonexistent/cgroup.procs"]),
         ("--pid 1 --for 10ms", &["--for", "1s or more"]),
+        ("--switches 1,,2", &["--switches", "1,,2"]),
+        ("--tasks 20,0,0", &["--tasks", "20,0,0"]),
     ] {
         estimate(&[]).flags(flags).arg(RESULTS).finish().expect_refusal(2, words);
     }
     let run = estimate(&[RESULTS, "--", "true"]).finish();
     run.expect_refusal(1, &["it ended before it was seen twice"]);
+}
+
+#[test]
+fn a_named_file_that_lacks_figures_is_refused_before_anything_is_measured() {
+    let house = House::new(1, &[]);
+    let run = house.switchcost("estimate --switches 9 --link tcp").arg(RESULTS).finish();
+    let run = run.expect_refusal(
+        2,
+        &["answer.jsonl lacks figures of hand-overs over TCP", "without a file"],
+    );
+    assert!(!run.stderr.contains("measuring"), "{run}");
+}
+
+#[test]
+fn figures_of_this_folder_are_found_and_named() {
+    let house = House::new(1, &[]);
+    house.set_plan(
+        r#"
+        rounds = 1
+        [[section]]
+        title = "All"
+        metric = "hop"
+        [[section.row]]
+        name = "thread"
+        program = "thread-brigade"
+        flags = ["--tasks", "2"]
+        link = "tcp"
+        iters = 9
+        warmup = 1
+        [[section.row]]
+        name = "task"
+        program = "async-brigade"
+        flags = ["--tasks", "2"]
+        link = "tcp"
+        iters = 9
+        warmup = 1
+        "#,
+    );
+    house.run("").finish().expect(0);
+    fs::rename(house.out(), house.path("switchcost-a.jsonl")).unwrap();
+    let run = house.switchcost("estimate --switches 9 --link tcp").finish().expect(0);
+    assert!(words(&run.stdout).contains("threads will do. They take"), "{run}");
+    assert!(words(&run.stdout).contains("By switchcost-a.jsonl: "), "{run}");
+    assert!(!run.stderr.contains("measuring"), "{run}");
+}
+
+#[test]
+fn what_the_system_refuses_is_not_advised() {
+    let limited = r#"ulimit -n 300; exec "$0" "$@""#;
+    let run =
+        Run::within(limited, RUNNER.as_ref()).flags("estimate --connections 20000").arg(RESULTS);
+    let text = words(&run.finish().expect(0).stdout);
+    for part in
+        ["20,000 connections: more than this system allows.", "(open files, hard)", "--nofile="]
+    {
+        assert!(text.contains(part), "'{part}' is missing: {text}");
+    }
+    assert!(!text.contains("will do"), "{text}");
+}
+
+#[test]
+fn an_interrupted_estimate_says_so_and_keeps_no_part() {
+    let house = House::new(1, &[]);
+    for program in Plan::built_in().unwrap().cases(true).iter().map(|case| &case.program) {
+        house.fake(program, "exec sleep 1000");
+    }
+    let running = house.switchcost("estimate --switches 9").start();
+    until("it measures", || running.has("sleep"));
+    running.signal(Signal::SIGTERM);
+    let run = running.finish_all().expect(143).expect_complaint(&["interrupted while it measured"]);
+    assert!(!run.stderr.contains("nothing was measured"), "{run}");
+    let files = fs::read_dir(house.folder()).unwrap().flatten();
+    let mut names = files.map(|file| file.file_name().into_string().unwrap());
+    assert!(!names.any(|name| name.ends_with(".jsonl")), "{run}");
 }

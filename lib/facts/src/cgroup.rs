@@ -32,7 +32,12 @@ pub(crate) struct ControlGroups {
 impl ControlGroups {
     /// Reads `/proc/self/cgroup` and `/proc/self/mountinfo`.
     pub(crate) fn read(source: &Source) -> Self {
-        let memberships = source.parse("/proc/self/cgroup");
+        ControlGroups::of_process(source, "self")
+    }
+
+    /// The same of another process, at the mounts of this one.
+    pub(crate) fn of_process(source: &Source, process: &str) -> Self {
+        let memberships = source.parse(&format!("/proc/{process}/cgroup"));
         let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
         ControlGroups {
             memberships: memberships.map(|ProcessCGroups(memberships)| memberships),

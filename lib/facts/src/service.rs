@@ -1,24 +1,31 @@
-//! A process that somebody else runs, watched for a while through /proc: what its threads did.
+//! Processes that somebody else runs, watched for a while through /proc: what their threads did.
 //!
-//! Switches of a thread that begins and ends between two looks are lost; the CPU time of the whole process is not,
-//! and tells how much was.
+//! Switches of a thread that begins and ends between two looks are lost; its CPU time is not, and tells how much was.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use procfs::process::{Process, Task};
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+use procfs::process::{Process, Stat, Task};
 use serde::Serialize;
 
-use crate::{memory, usage};
+use crate::{machine, memory, usage};
+
+mod watched;
+
+use watched::living;
+pub use watched::{Watched, ensure_watchable};
 
 /// Time between two looks; more if a look takes longer than a twentieth of it.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Kernel stack of a thread on x86_64 and arm64, in bytes (THREAD_SIZE in arch/*/include/asm).
 const KERNEL_STACK: u64 = 16 << 10;
+
+/// Share of the busiest thread's CPU time from which another one is busy as well.
+const BUSY: u64 = 10;
 
 /// What the threads of one name did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -36,7 +43,7 @@ pub struct ThreadGroup {
 }
 
 /// What some processes did in a while.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Service {
     /// Name of the first process.
     pub name: String,
@@ -44,16 +51,33 @@ pub struct Service {
     pub elapsed_ns: u64,
     /// Threads by name, those that switch most first.
     pub groups: Vec<ThreadGroup>,
-    /// Threads that were alive at the last look.
+    /// Processes that were alive at the last look.
+    pub pids: Vec<i32>,
+    /// Their threads.
     pub threads: u64,
+    /// Threads that used at least a tenth of the CPU time of the busiest.
+    pub busy: u64,
+    /// CPUs that they could have used: as many as threads were busy, within their affinity and their cpu.max.
+    pub cpus: f64,
     /// CPU time of the processes, in ns.
     pub cpu_ns: u64,
     /// Resident memory at the last look, in bytes; `None` if they are not ours.
     pub resident: Option<u64>,
     /// Kernel stacks and page tables at the last look, in bytes.
     pub kernel: Option<u64>,
+    /// Children that are alive and were not watched.
+    pub children: Vec<Child>,
     /// True if they ended before the time was up.
     pub has_ended: bool,
+}
+
+/// A process that another one started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Child {
+    /// Its number.
+    pub pid: i32,
+    /// Its name, as the kernel shortens it.
+    pub name: String,
 }
 
 /// Counts of a thread since it began.
@@ -64,98 +88,160 @@ struct Counts {
     cpu_ns: u64,
 }
 
-/// A thread: its name, its counts at the first look, and at the last one.
-type Seen = (String, Counts, Counts);
-
-/// Makes sure that a process can be watched.
-///
-/// # Errors
-/// Says that it is not there, is a zombie, or is a thread of the kernel.
-pub fn ensure_watchable(pid: i32) -> Result<(), String> {
-    let gone = || {
-        format!(
-            "there is no process {pid} here: it has ended, is in another pid namespace, or /proc hides it (hidepid)"
-        )
-    };
-    let stat = Process::new(pid).and_then(|process| process.stat()).map_err(|_| gone())?;
-    if matches!(stat.state, 'Z' | 'X') {
-        return Err(format!("process {pid} ({}) is a zombie: it has ended", stat.comm));
-    }
-    // PF_KTHREAD of include/linux/sched.h.
-    if stat.flags & 0x0020_0000 != 0 {
-        return Err(format!("{pid} ({}) is a thread of the kernel", stat.comm));
-    }
-    Ok(())
+/// A thread: its name, its counts at the first look and at the last one, and the CPUs that it may run on.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    name: String,
+    first: Counts,
+    last: Counts,
+    cpus: CpuSet,
 }
 
-/// Processes of a control group, by its folder.
-///
-/// # Errors
-/// When its `cgroup.procs` cannot be read.
-pub fn of_group(folder: &std::path::Path) -> io::Result<Vec<i32>> {
-    let text = fs::read_to_string(folder.join("cgroup.procs"))?;
-    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+/// CPU time of a process, in ns: its own, and that of children which it has awaited.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    own: u64,
+    awaited: u64,
+}
+
+/// A process: its parent, its times at the first look, and at the last one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lived {
+    parent: i32,
+    first: Times,
+    last: Times,
+}
+
+/// All that was seen.
+#[derive(Debug, Default)]
+struct Book {
+    threads: BTreeMap<i32, Seen>,
+    processes: BTreeMap<i32, Lived>,
+    /// Processes and threads of the last look that saw one.
+    pids: Vec<i32>,
+    alive: u64,
 }
 
 /// Watches processes for so long, or until they have ended or `is_over` says so. `None` if nothing was seen twice.
-pub fn watch(pids: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Option<Service> {
-    let cpu_time = || -> u64 { pids.iter().filter_map(|&pid| usage::cpu_time(pid)).sum() };
-    let mut seen: BTreeMap<i32, Seen> = BTreeMap::new();
+pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) -> Option<Service> {
+    let mut book = Book::default();
     let begun = Instant::now();
-    let first_cpu = cpu_time();
-    look(pids, &mut seen);
-    for (_, first, last) in seen.values_mut() {
-        *first = *last;
+    book.look(watched);
+    for thread in book.threads.values_mut() {
+        thread.first = thread.last;
     }
-    let first = *pids.first()?;
+    for process in book.processes.values_mut() {
+        process.first = process.last;
+    }
+    let main = *book.pids.first()?;
+    let quota = machine::cpu_quota_of(main);
     // smaps_rollup holds a lock of the process while it counts: once before, and once after.
-    let mut memory = memory::of(pids);
-    let mut service = None;
+    let mut memory = memory::of(&book.pids);
+    let mut elapsed = None;
     let mut interval = INTERVAL;
     while begun.elapsed() < length && !is_over() {
         thread::sleep(interval.min(length.saturating_sub(begun.elapsed())));
         let looked = Instant::now();
-        let threads = look(pids, &mut seen);
-        if threads == 0 {
+        if !book.look(watched) {
             break;
         }
-        service = Some((begun.elapsed(), cpu_time().saturating_sub(first_cpu), threads));
+        elapsed = Some(begun.elapsed());
         // Of many threads a look takes long: it must not become the load.
         interval = INTERVAL.max(looked.elapsed() * 20);
     }
-    let (elapsed, cpu_ns, threads) = service?;
-    let has_ended = look(pids, &mut BTreeMap::new()) == 0;
+    let elapsed = elapsed?;
+    let has_ended = !Book::default().look(watched);
     if !has_ended {
-        memory = memory::of(pids);
+        memory = memory::of(&book.pids);
     }
-    let page_tables = memory.page_tables.unwrap_or(0);
+    let (busy, allowed) = book.busy();
     Some(Service {
         // It may have become another program meanwhile.
-        name: seen.get(&first).map_or_else(String::new, |(name, ..)| name.clone()),
+        name: book.threads.get(&main).map_or_else(String::new, |main| main.name.clone()),
         elapsed_ns: elapsed.as_nanos() as u64,
-        groups: groups(seen.into_values()),
-        threads,
-        cpu_ns,
+        threads: book.alive,
+        busy,
+        cpus: quota.map_or(allowed, |quota| quota.min(allowed)),
+        cpu_ns: book.cpu_time(watched),
         resident: memory.resident,
-        kernel: Some(threads * KERNEL_STACK + page_tables),
+        kernel: Some(book.alive * KERNEL_STACK + memory.page_tables.unwrap_or(0)),
+        children: book.unwatched(watched),
         has_ended,
+        pids: book.pids,
+        groups: groups(book.threads.into_values()),
     })
 }
 
-/// Takes the counts of all threads; how many there are.
-fn look(pids: &[i32], seen: &mut BTreeMap<i32, Seen>) -> u64 {
-    let mut alive = 0;
-    for &pid in pids {
-        let Ok(process) = Process::new(pid) else { continue };
-        let tasks = process.tasks().into_iter().flatten().flatten();
-        for task in tasks {
-            let Some((name, counts)) = counts(&task) else { continue };
-            alive += 1;
-            let entry = seen.entry(task.tid).or_default();
-            (entry.0, entry.2) = (name, counts);
+impl Book {
+    /// Takes the counts of all processes and threads; false if none is alive.
+    fn look(&mut self, watched: &Watched) -> bool {
+        let (mut pids, mut alive) = (Vec::new(), 0);
+        for pid in watched.pids().unwrap_or_default() {
+            let Ok(process) = Process::new(pid) else { continue };
+            let before = alive;
+            for task in process.tasks().into_iter().flatten().flatten() {
+                let Some((name, last)) = counts(&task) else { continue };
+                alive += 1;
+                let entry = self.threads.entry(task.tid).or_default();
+                (entry.name, entry.last) = (name, last);
+                entry.cpus = sched_getaffinity(Pid::from_raw(task.tid)).unwrap_or(entry.cpus);
+            }
+            if alive > before {
+                pids.push(pid);
+                self.note(pid, &process);
+            }
         }
+        if alive > 0 {
+            (self.pids, self.alive) = (pids, alive);
+        }
+        alive > 0
     }
-    alive
+
+    /// Takes the CPU time of a process.
+    fn note(&mut self, pid: i32, process: &Process) {
+        let (Some(own), Ok(stat)) = (usage::cpu_time(pid), process.stat()) else { return };
+        let ticks = (stat.cutime + stat.cstime).max(0) as u64;
+        let awaited = ticks * (1_000_000_000 / procfs::ticks_per_second());
+        let entry = self.processes.entry(pid).or_default();
+        (entry.parent, entry.last) = (stat.ppid, Times { own, awaited });
+    }
+
+    /// CPU time, in ns. A process that came and went between two looks shows in the time that its parent awaited; of
+    /// one that was seen, the parent has it again.
+    fn cpu_time(&self, watched: &Watched) -> u64 {
+        let sum = |part: fn(&Times) -> u64| -> u64 {
+            let since = |one: &Lived| part(&one.last).saturating_sub(part(&one.first));
+            self.processes.values().map(since).sum()
+        };
+        let own = sum(|times| times.own);
+        if let Watched::Processes(_) = watched {
+            return own;
+        }
+        let ended = self.processes.iter().filter(|(pid, one)| {
+            !self.pids.contains(pid) && self.processes.contains_key(&one.parent)
+        });
+        let twice: u64 = ended.map(|(_, one)| one.last.own + one.last.awaited).sum();
+        own + sum(|times| times.awaited).saturating_sub(twice)
+    }
+
+    /// Threads that used at least a tenth of the CPU time of the busiest, and the CPUs that they may use; at least one.
+    fn busy(&self) -> (u64, f64) {
+        let most = self.threads.values().map(Seen::cpu_ns).max().unwrap_or(0);
+        let is_busy = |seen: &&Seen| seen.cpu_ns() > 0 && seen.cpu_ns() >= most / BUSY;
+        let busy: Vec<&Seen> = self.threads.values().filter(is_busy).collect();
+        let may = |cpu: &usize| busy.iter().any(|seen| seen.cpus.is_set(*cpu).unwrap_or(false));
+        let allowed = (0..CpuSet::count()).filter(may).count();
+        (busy.len().max(1) as u64, allowed.min(busy.len()).max(1) as f64)
+    }
+
+    /// Children that are alive and not watched.
+    fn unwatched(&self, watched: &Watched) -> Vec<Child> {
+        let Watched::Processes(_) = watched else { return Vec::new() };
+        let is_beside =
+            |stat: &Stat| self.pids.contains(&stat.ppid) && !self.pids.contains(&stat.pid);
+        let beside = living().into_iter().filter(is_beside);
+        beside.map(|stat| Child { pid: stat.pid, name: stat.comm }).collect()
+    }
 }
 
 fn counts(task: &Task) -> Option<(String, Counts)> {
@@ -171,16 +257,24 @@ fn counts(task: &Task) -> Option<(String, Counts)> {
     Some((status.name, counts))
 }
 
+impl Seen {
+    /// CPU time since the first look, in ns.
+    fn cpu_ns(&self) -> u64 {
+        self.last.cpu_ns.saturating_sub(self.first.cpu_ns)
+    }
+}
+
 fn groups(threads: impl Iterator<Item = Seen>) -> Vec<ThreadGroup> {
     let mut groups: BTreeMap<String, ThreadGroup> = BTreeMap::new();
-    for (name, first, last) in threads {
-        let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    for thread in threads {
+        let Seen { first, last, .. } = &thread;
+        let name = thread.name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
         let group = groups.entry(name.clone()).or_default();
         group.name = name;
         group.threads += 1;
         group.voluntary += last.voluntary.saturating_sub(first.voluntary);
         group.involuntary += last.involuntary.saturating_sub(first.involuntary);
-        group.cpu_ns += last.cpu_ns.saturating_sub(first.cpu_ns);
+        group.cpu_ns += thread.cpu_ns();
     }
     let mut groups: Vec<ThreadGroup> = groups.into_values().collect();
     groups.sort_by_key(|group| std::cmp::Reverse((group.voluntary, group.cpu_ns)));
@@ -189,8 +283,6 @@ fn groups(threads: impl Iterator<Item = Seen>) -> Vec<ThreadGroup> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
-
     use super::*;
 
     #[test]
@@ -208,7 +300,8 @@ mod tests {
             })
             .collect();
         let own = std::process::id() as i32;
-        let service = watch(&[own], Duration::from_millis(1200), || false).unwrap();
+        let service =
+            watch(&Watched::Processes(vec![own]), Duration::from_millis(1200), || false).unwrap();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         let group = service.groups.iter().find(|group| group.name == "sleeper-").unwrap();
@@ -216,23 +309,5 @@ mod tests {
         assert!(group.voluntary > 10, "{group:?}");
         assert!(service.threads >= 4 && !service.has_ended, "{service:?}");
         assert!(service.resident > Some(0));
-    }
-
-    #[test]
-    fn what_cannot_be_watched_is_named() {
-        assert!(ensure_watchable(std::process::id() as i32).is_ok());
-        let mut child = Command::new("true").stdin(Stdio::null()).spawn().unwrap();
-        let pid = child.id() as i32;
-        while !ensure_watchable(pid).is_err_and(|why| why.contains("zombie")) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        child.wait().unwrap();
-        assert!(ensure_watchable(pid).unwrap_err().contains("there is no process"));
-        if Process::new(2)
-            .and_then(|process| process.stat())
-            .is_ok_and(|stat| stat.comm == "kthreadd")
-        {
-            assert!(ensure_watchable(2).unwrap_err().contains("thread of the kernel"));
-        }
     }
 }

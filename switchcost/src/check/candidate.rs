@@ -63,7 +63,7 @@ impl Candidate {
                 Ok(())
             });
         }
-        let group = ProcessGroup::spawn(command, Stdio::piped(), self.timeout)
+        let group = ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], self.timeout)
             .with_context(|| format!("cannot start {}", self.executable.path.display()))?;
         Ok(Live { group, timeout: self.timeout, has_latencies: false })
     }

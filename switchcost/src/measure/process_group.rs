@@ -81,7 +81,7 @@ impl ProcessGroup {
         let name = command.get_program().to_string_lossy().into_owned();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
         unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
-        ProcessGroup::spawn(command, Stdio::piped(), timeout)
+        ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], timeout)
             .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
                 Some(what) => e.context(what),
                 None => e,
@@ -89,16 +89,16 @@ impl ProcessGroup {
             .with_context(|| format!("cannot start {name}"))
     }
 
-    /// Starts a command whose standard output goes there: to this runner if it is piped.
+    /// Starts a command whose standard output and standard error go there: to this runner if they are piped.
     ///
     /// # Errors
     /// When it cannot be started.
     pub(crate) fn spawn(
         mut command: Command,
-        stdout: Stdio,
+        [stdout, stderr]: [Stdio; 2],
         timeout: Duration,
     ) -> anyhow::Result<Self> {
-        command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped()).process_group(0);
+        command.stdin(Stdio::piped()).stdout(stdout).stderr(stderr).process_group(0);
         let parent = Pid::this();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
         unsafe {

@@ -279,7 +279,7 @@ impl Rounds {
         let dropped = pacing::retain(cases, walls, left, aim);
         if !dropped.is_empty() {
             console::say(format_args!(
-                "left out after one round, since it would take most of {} s: {}; a larger --budget has room",
+                "left out after one round, since it would take most of {} s: {}; `switchcost run` with a larger --budget has room",
                 budget.as_secs(),
                 dropped.join("; ")
             ));

@@ -221,9 +221,18 @@ impl Plan {
         built_in::MEMORY.plan()
     }
 
-    /// The plan of hand-overs that the default plan has not.
-    pub fn links() -> anyhow::Result<Self> {
-        built_in::LINKS.plan()
+    /// The default plan with its memory alone.
+    pub fn sizes() -> anyhow::Result<Self> {
+        let mut plan = Plan::built_in()?;
+        plan.sections.retain(|section| section.metric.is_slope());
+        Ok(plan)
+    }
+
+    /// The plan of hand-overs that the default plan has not, of those over one link.
+    pub fn links(link: Link) -> anyhow::Result<Self> {
+        let mut plan = built_in::LINKS.plan()?;
+        plan.sections.retain(|section| section.rows.iter().any(|row| row.link == Some(link)));
+        Ok(plan)
     }
 
     /// Reads a plan, and checks it.

@@ -118,6 +118,12 @@ impl Programs {
     }
 }
 
+/// The program of that name that this executable carries: it can be asked without a build.
+pub(crate) fn carried(name: &str) -> anyhow::Result<Executable> {
+    carried::program(name).with_context(|| format!("switchcost carries no program '{name}'"))?;
+    Ok(Executable { name: Some(name.to_owned()), ..this_executable()?.into() })
+}
+
 /// Checks, without a build, that each program has a table, is a crate of the checkout, or is there.
 pub fn ensure_known<'a>(
     names: impl IntoIterator<Item = &'a str>,
@@ -153,8 +159,7 @@ impl Places {
     fn of_name(&self, name: &str) -> Result<Executable, String> {
         let is_path = name.contains('/');
         if !is_path && self.checkout.is_none() && carried::program(name).is_some() {
-            let this = this_executable().map_err(|e| format!("{e:#}"))?;
-            return Ok(Executable { name: Some(name.to_owned()), ..this.into() });
+            return carried(name).map_err(|e| format!("{e:#}"));
         }
         let path = if is_path { PathBuf::from(name) } else { self.beside.join(name) };
         if path.is_file() && name != env!("CARGO_PKG_NAME") {

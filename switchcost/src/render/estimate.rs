@@ -1,86 +1,301 @@
-//! Advice for a load, as text.
+//! What a load costs, as text: a verdict, the reason with its figure, and what to do next.
 
 use std::io::{self, Write};
 
+use facts::service::Service;
 use facts::{Link, Quantity};
 
 use super::layout::{width, wrapped};
-use super::{counts, share};
-use crate::figures::number::{number, range, shown};
-use crate::views::estimate::{Advice, Holding, LITTLE, Load, Switching, Turn, Verdict};
-use crate::views::hand_over::Scheduler;
+use super::{Grid, counts, limits, plural, share};
+use crate::figures::grade::Grade;
+use crate::figures::number::{capitalised, number, percent, range, short, shown};
+use crate::system::console::plain_line;
+use crate::views::estimate::{
+    Advice, Holding, LEAST_SEEN, LITTLE_OF_ITS_TIME, Load, Switching, Verdict, Watched,
+};
+use crate::views::hand_over::{Cost, Range, Scheduler};
+use crate::views::limits::Raise;
 
-/// Prints the advice in paragraphs.
-pub(crate) fn text(advice: &Advice, out: &mut impl Write) -> io::Result<()> {
-    let load = &advice.load;
-    let switching = advice.switching.as_ref().map(|switching| switches(load, switching));
-    let holding = advice.holding.as_ref().map(|holding| tasks(load, holding));
-    for paragraph in switching.into_iter().chain(holding) {
-        writeln!(out)?;
-        wrapped(&paragraph, 0, width(), out)?;
+/// Share of the CPU time that must have been seen thread by thread, or it is said.
+const MOST_SEEN: f64 = 0.95;
+
+/// Most names of threads in the table.
+const MOST_NAMES: usize = 3;
+
+/// CPUs in use under which a service may be busier at another time.
+const BUSY: f64 = 0.5;
+
+/// Most children that are named.
+const MOST_CHILDREN: usize = 12;
+
+/// Prints a verdict for the switches of a load and one for what its tasks hold, or one of a service; `by` is a sentence
+/// on where the figures are from.
+pub(crate) fn text(advice: &Advice, by: &str, out: &mut impl Write) -> io::Result<()> {
+    let Advice { load, switching, holding, watched } = advice;
+    let mut lines = Vec::new();
+    let mut grade = Grade::Sure;
+    if let Some(switching) = switching {
+        grade = switching.each[0].grade.max(switching.each[1].grade);
+        match watched {
+            Some(watched) => {
+                head(watched, out)?;
+                lines = of_service(load, switching, watched);
+            }
+            None => lines.push(switches(load, switching)),
+        }
     }
-    Ok(())
+    if let Some(holding) = holding {
+        grade = grade.max(holding.grade);
+        lines.push(tasks(load, holding));
+        lines.extend(holding.limits.raises.iter().map(command));
+    }
+    lines.push(by.to_owned());
+    if grade > Grade::Sure {
+        lines.push(format!(
+            "{grade} marks figures of a disturbed machine: `switchcost` measures again."
+        ));
+    }
+    lines
+        .iter()
+        .try_for_each(|line| wrapped(line, if line.starts_with(' ') { 6 } else { 0 }, width(), out))
 }
 
-fn switches(load: &Load, Switching { each, cpus, turn }: &Switching) -> String {
+/// The command that raises a limit.
+fn command(Raise { shortage, .. }: &Raise) -> String {
+    let (limit, remedy) = (limits::name(&shortage.limit), &shortage.remedy);
+    let root = if remedy.needs_root { ", as root" } else { "" };
+    let refusal = remedy.refusal.map_or(String::new(), |why| format!("; refused here: {why}"));
+    format!("    {remedy}   # {limit}{root}{refusal}")
+}
+
+/// The CPU time or the time of a hand-over, with its mark.
+fn times(cost: &Cost, which: Range) -> String {
+    cost.grade.mark(&range(which, |ns| shown(Quantity::Time, ns)))
+}
+
+fn switches(
+    load: &Load,
+    Switching { each, share: shares, verdict, turns, .. }: &Switching,
+) -> String {
     let link = match load.link {
-        Link::Pipe => "pipes",
-        Link::Tcp => "TCP (on the loopback: a network card's interrupts are not counted)",
-        Link::Memory => "channels in memory",
+        Some(Link::Tcp) => "TCP (loopback: without a network card's interrupts)",
+        Some(Link::Memory) => "channels in memory",
+        Some(Link::Pipe) | None => "pipes",
     };
-    let scheduler = match load.scheduler {
-        Scheduler::CurrentThread => "on one thread",
-        Scheduler::Multi => "on the multi-thread runtime",
+    let [threads, tasks] = [0, 1].map(|kind| each[kind].grade.mark(&range(shares[kind], share)));
+    let like = if load.cpus > load.measured_cpus { ", if they are like those here" } else { "" };
+    let all = format!("{} CPU{}{like}", load.cpus, plural(load.cpus as usize));
+    let of_tasks = match load.scheduler {
+        Scheduler::CurrentThread => " of one".to_owned(),
+        Scheduler::Multi if load.cpus_of_tasks() < load.cpus => {
+            format!(" of the {} that one runtime is known to use", load.cpus_of_tasks())
+        }
+        Scheduler::Multi => String::new(),
     };
-    let all = f64::from(load.cpus);
-    let [threads, tasks] = cpus.map(|cpus| {
-        let share = share_of(cpus.map(|cpus| cpus / all));
-        format!("{} CPUs, {share} of {}", range(cpus, number), load.cpus)
+    let both = format!("take {threads} of {all}; async tasks {tasks}{of_tasks}");
+    let [little, much] = turns.map(rounded);
+    let verdict = match verdict {
+        Verdict::Little => {
+            format!("threads will do. They {both}. That holds up to {little} switches/s.")
+        }
+        Verdict::Unclear => format!(
+            "it depends on the rest of your program. Threads {both}. Next: watch it under load, \
+             `switchcost estimate --pid PID`."
+        ),
+        Verdict::Much => {
+            format!(
+                "take async tasks. Threads {both}. Those are too much from {much} switches/s on."
+            )
+        }
+        Verdict::TooMuch => format!(
+            "too many for threads and for async tasks. Threads {both}. Next: hand over less often, or run several \
+             runtimes."
+        ),
+    };
+    let [as_threads, as_tasks] = each.map(|cost| times(&cost, cost.time));
+    format!(
+        "{} switches/s over {link}: {verdict} A hand-over takes {as_threads} between threads, {as_tasks} between tasks.",
+        rate(load.switches.unwrap_or(0.0)),
+    )
+}
+
+fn tasks(load: &Load, holding: &Holding) -> String {
+    let noun = if load.are_connections { "connections" } else { "tasks" };
+    let [threads, tasks] =
+        holding.bytes.map(|b| holding.grade.mark(&range(b, |b| shown(Quantity::Bytes, b))));
+    let of = holding.memory.map_or(String::new(), |all| {
+        format!(" of the {} here", short(Quantity::Bytes, all as f64))
     });
-    let [as_threads, as_tasks] = each.map(|cost| range(cost.time, |ns| shown(Quantity::Time, ns)));
-    format!(
-        "{} switches/s over {link} take {threads} as threads; {tasks} as async tasks {scheduler}. Latency is \
-         apart from that: a hand-over takes {as_threads} between threads, {as_tasks} between tasks. {}",
-        counts(load.switches.unwrap_or(0.0)),
-        turn_of(turn, "switches/s", "these CPUs")
-    )
-}
-
-fn tasks(load: &Load, Holding { bytes, turn }: &Holding) -> String {
-    let [threads, tasks] = bytes.map(|bytes| range(bytes, |b| shown(Quantity::Bytes, b)));
-    let turn = match turn {
-        Some(turn) => turn_of(turn, "tasks", "the memory"),
-        None => "How much memory this machine has is unknown.".to_owned(),
+    let both = format!("hold {threads}{of}; async tasks {tasks}; buffers are not in it");
+    let [of_threads, of_tasks] = [0, 1].map(|kind| {
+        let limit = holding.first_limit(kind);
+        limit.map_or("any number".to_owned(), |(limit, most)| {
+            format!("at most {} ({})", counts(most as f64), limits::name(limit))
+        })
+    });
+    let verdict = match holding.verdict {
+        Verdict::TooMuch => format!(
+            "more than this system allows. As threads fit {of_threads}, as async tasks {of_tasks}. Next, raise:"
+        ),
+        Verdict::Much if holding.is_refused() => format!(
+            "take async tasks. As threads fit {of_threads}; they would {both}. To fit more threads, raise:"
+        ),
+        Verdict::Much => format!("take async tasks. Threads {both}."),
+        Verdict::Unclear => format!("it depends on what else needs the memory. Threads {both}."),
+        Verdict::Little => {
+            let up_to = holding.up_to.unwrap_or(0);
+            let limit = holding.first_limit(0).filter(|(_, most)| *most == up_to);
+            let up_to = limit.map_or_else(
+                || rounded(up_to as f64),
+                |(limit, _)| {
+                    format!("{}, the most for {}", counts(up_to as f64), limits::name(limit))
+                },
+            );
+            format!("threads will do. They {both}. That holds up to {up_to}.")
+        }
     };
-    format!(
-        "{} that wait hold {threads} as threads, {tasks} as async tasks, with stacks and futures as small as \
-         here; what a connection or its buffers hold is the same for both. {turn}",
-        counts(load.tasks.unwrap_or(0) as f64) + " tasks"
-    )
+    format!("{} {noun}: {verdict}", counts(load.tasks.unwrap_or(0) as f64))
 }
 
-/// The verdict, and where it would be another.
-fn turn_of(turn: &Turn, unit: &str, what: &str) -> String {
-    let verdict = match turn.verdict {
-        Verdict::Either => "Threads will do.",
-        Verdict::Measure => "It may decide: measure your own program.",
-        Verdict::Tasks => "Take tasks.",
+/// Prints what was seen of a service.
+fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
+    let service = &watched.service;
+    let seconds = service.elapsed_ns as f64 / 1e9;
+    let bytes =
+        |bytes: Option<u64>| bytes.map_or("?".to_owned(), |b| short(Quantity::Bytes, b as f64));
+    let ended = if service.has_ended { "; it has ended" } else { "" };
+    let processes = match service.pids.len() {
+        1 => String::new(),
+        processes => format!(" of {processes} processes"),
     };
-    format!(
-        "{verdict} Threads take under {} of {what} up to {} {unit}, and more than all from {} on, tasks from {}.",
-        share(LITTLE),
-        rounded(turn.little),
-        rounded(turn.all),
-        rounded(turn.all_of_tasks)
+    let line = format!(
+        "{}: {} thread{}{processes}, {} CPUs in use, {} resident and {} of the kernel's ({seconds:.1} s{ended})",
+        plain_line(&service.name),
+        service.threads,
+        plural(service.threads as usize),
+        number(watched.used),
+        bytes(service.resident),
+        bytes(service.kernel),
+    );
+    wrapped(&line, 0, width(), out)?;
+    let (named, others) = service.groups.split_at(service.groups.len().min(MOST_NAMES));
+    let cpus = |ns: u64| number(ns as f64 / service.elapsed_ns as f64);
+    let rows = named.iter().map(|group| {
+        vec![
+            plain_line(&group.name).into_owned(),
+            group.threads.to_string(),
+            rate(group.voluntary as f64 / seconds),
+            rate(group.involuntary as f64 / seconds),
+            cpus(group.cpu_ns),
+        ]
+    });
+    let head = ["thread", "threads", "switches/s", "preempted/s", "CPUs"];
+    Grid::new(head, rows.collect()).write_text(width(), out)?;
+    if others.is_empty() {
+        return Ok(());
+    }
+    let switches: u64 = others.iter().map(|group| group.voluntary).sum();
+    writeln!(
+        out,
+        " and {} more name{}: {} switches/s, {} CPUs",
+        others.len(),
+        plural(others.len()),
+        rate(switches as f64 / seconds),
+        cpus(others.iter().map(|group| group.cpu_ns).sum())
     )
 }
 
-fn share_of(shares: [f64; 2]) -> String {
-    range(shares, share)
+fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<String> {
+    let Watched { service, used, seen, of_its_time } = watched;
+    let cpus = match load.cpus {
+        1.0 => "CPU".to_owned(),
+        cpus => format!("{} CPUs", number(cpus)),
+    };
+    let mark = |text: String| switching.each[0].grade.mark(&text);
+    let its_time = match *used {
+        0.0 => "no CPU time".to_owned(),
+        _ => format!("{} of its CPU time", mark(part(*of_its_time))),
+    };
+    let its_cpus = format!("{} of the {cpus} that it could use", mark(part(switching.share[0])));
+    let verdict = match switching.verdict {
+        Verdict::Little if of_its_time[1] < LITTLE_OF_ITS_TIME => {
+            format!("switching does not matter: it takes {its_time}.")
+        }
+        Verdict::Little => format!("switching does not matter: it takes {its_cpus}."),
+        Verdict::Much => format!("switching is your bottleneck: it takes {its_cpus}."),
+        Verdict::Unclear | Verdict::TooMuch if *seen < LEAST_SEEN => format!(
+            "nothing can be said: {} of its CPU time went to what came and went between two looks.",
+            percent(1.0 - seen)
+        ),
+        Verdict::Unclear | Verdict::TooMuch => {
+            format!("switching is worth a look: it takes {its_time}.")
+        }
+    };
+    let next = match (switching.verdict, unwatched(service)) {
+        (_, Some(unwatched)) => unwatched,
+        (Verdict::Little, None) => "Threads will do.".to_owned(),
+        _ if *seen < LEAST_SEEN => "Next: `perf stat -e context-switches` counts them.".to_owned(),
+        _ if *used < BUSY => "Next: watch it at its busiest.".to_owned(),
+        (Verdict::Much, None) => format!(
+            "Next: hand over less often, in larger batches, or try async tasks: as many hand-overs take them {} of a \
+             CPU.",
+            switching.each[1].grade.mark(&range(switching.cpus[1], share))
+        ),
+        _ => "Next: hand over less often, in larger batches, and watch it again.".to_owned(),
+    };
+    let whose = if service.children.is_empty() { "" } else { "of what was watched alone, " };
+    let sentence = capitalised(&format!("{whose}{verdict} {next}"));
+    if *seen < LEAST_SEEN {
+        return vec![sentence];
+    }
+    let [threads, tasks] = switching.each.map(|cost| times(&cost, cost.cpu));
+    let mut counted = format!(
+        "Counted: {} switches/s, each taken for a hand-over between threads, {threads} of CPU time here; between tasks \
+         {tasks}.",
+        rate(load.switches.unwrap_or(0.0))
+    );
+    if *seen < MOST_SEEN {
+        let unseen = percent(1.0 - seen);
+        counted += &format!(
+            " What came and went took {unseen} of its CPU time, and is taken to be like the rest."
+        );
+    }
+    vec![sentence, counted]
 }
 
-/// A load with two digits.
+/// Children that were not watched, and how to watch them.
+fn unwatched(service: &Service) -> Option<String> {
+    let children = &service.children;
+    let first = plain_line(&children.first()?.name);
+    let count = children.len();
+    let (noun, are, them) =
+        if count == 1 { ("child", "is", "it") } else { ("children", "are", "them") };
+    let how = if count <= MOST_CHILDREN {
+        let pids = service.pids.iter().copied().chain(children.iter().map(|child| child.pid));
+        let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+        format!("`--pid {}`, or name the control group by --cgroup", pids.join(","))
+    } else {
+        "the control group, --cgroup".to_owned()
+    };
+    Some(format!("{count} {noun} ({first}) {are} not watched. Next: add {them} by {how}."))
+}
+
+/// A share of what was used, which may be all of it.
+fn part(shares: Range) -> String {
+    match shares.map(|share| share > 0.995) {
+        [true, _] => "all".to_owned(),
+        [false, true] => format!("{} to all", share(shares[0])),
+        [false, false] => range(shares, share),
+    }
+}
+
+/// A load with two digits, rounded down: what threads will do must not grow.
 fn rounded(load: f64) -> String {
     let unit = 10f64.powf(load.max(1.0).log10().floor() - 1.0);
-    counts((load / unit).round() * unit)
+    counts((load / unit + 1e-9).floor() * unit)
+}
+
+/// A number of events a second: one that is not 0 never looks so.
+fn rate(rate: f64) -> String {
+    if rate > 0.0 && rate < 10.0 { number(rate) } else { counts(rate) }
 }

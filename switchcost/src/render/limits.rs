@@ -98,7 +98,7 @@ fn is_of_group(status: &LimitStatus) -> bool {
 }
 
 /// Path of a control group's file; another limit's name without what stands in brackets.
-fn name(status: &LimitStatus) -> &str {
+pub(super) fn name(status: &LimitStatus) -> &str {
     if is_of_group(status) {
         return &status.source;
     }

@@ -27,7 +27,6 @@ pub mod machine;
 mod machines;
 mod markdown;
 pub mod plot;
-pub(crate) mod service;
 pub(crate) mod shared;
 pub mod stat;
 mod tables;

@@ -2,34 +2,42 @@
 //! tasks, and what those of a running service do.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use contract::message::Needs;
 use contract::units::Span;
-use facts::service::{self, Service};
-use facts::{Link, Record};
+use facts::limits::Limits;
+use facts::service::{self, Service, Watched};
+use facts::{Link, Machine, Record};
 
 use super::args::{TextOrJson, newest_first};
 use super::measuring::quick;
 use super::output::json;
-use crate::figures::Figures;
+use crate::figures::grade::Grade;
+use crate::figures::{Figures, provenance};
 use crate::measure::process_group::ProcessGroup;
-use crate::measure::store;
-use crate::plan::Plan;
+use crate::measure::{probe, store};
+use crate::plan::setting::Setting;
+use crate::plan::{Plan, programs};
 use crate::render;
 use crate::system::console::{self, BadUsage, plain_line};
 use crate::system::signals;
 use crate::views::answer::Answer;
-use crate::views::estimate::{self, Advice, Load};
-use crate::views::hand_over::{self, Scheduler};
-use crate::views::service::ServiceCost;
+use crate::views::estimate::{Advice, Load};
+use crate::views::hand_over::{self, Cost, Range, Scheduler};
+use crate::views::limits::Asked;
+
+/// Most files of a folder that are looked into.
+const MOST_FILES: usize = 12;
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("load").args(["switches", "tasks", "connections", "link", "cpus"]).multiple(true))]
+#[command(group = clap::ArgGroup::new("load").args(["switches", "tasks", "connections", "link", "cpus", "runtime"]).multiple(true))]
 pub(crate) struct Args {
     /// Switches a second, such as 20k/s, 1.5M or 20,000: how often a task has to wait and is woken
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rate, required_unless_present_any = ["tasks", "connections", "pid", "cgroup", "command"])]
@@ -55,9 +63,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "multi")]
     runtime: Scheduler,
 
-    /// Watch this process and its threads, and tell what their switches cost
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "load")]
-    pid: Option<i32>,
+    /// Watch this process and its threads, and tell what their switches cost; of several, such as a master and
+    /// its workers, 12,34,56
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), value_delimiter = ',', conflicts_with = "load")]
+    pid: Vec<i32>,
 
     /// Watch the processes of a control group, by its folder, such as /sys/fs/cgroup/system.slice/x.service
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["load", "pid"])]
@@ -71,12 +80,13 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// Results to use [default: the newest switchcost-*.jsonl in this folder that holds an answer of this machine,
-    /// or else a run of 15 s]
+    /// Results to use [default: the newest switchcost-*.jsonl in this folder that have the figures and are of this
+    /// machine, or else a run of 15 s, which is kept there]
     #[arg(value_name = "FILE")]
     results: Option<PathBuf>,
 
-    /// Start this command, and watch it for as long, or until it ends; then it is ended
+    /// Start this command, and watch it and all that it starts for as long, or until it ends; then it is ended. What
+    /// it prints goes to standard error as it is
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["load", "pid", "cgroup"])]
     command: Vec<OsString>,
 }
@@ -94,7 +104,16 @@ fn many(text: &str) -> Option<f64> {
         Some(digits) => (digits, 1e3),
         None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
     };
-    let digits = digits.replace(',', "");
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let mut groups = whole.split(',').rev();
+    // Commas stand between groups of three digits alone.
+    let (first, mut others) = (groups.next_back()?, groups);
+    if whole.contains(',')
+        && (!(1..=3).contains(&first.len()) || !others.all(|group| group.len() == 3))
+    {
+        return None;
+    }
+    let digits = whole.replace(',', "") + fraction;
     let value = digits.parse::<f64>().ok()? * unit;
     (value.is_finite() && digits.starts_with(|c: char| c.is_ascii_digit())).then_some(value)
 }
@@ -115,136 +134,233 @@ fn tasks(text: &str) -> Result<u64, String> {
         })
 }
 
-/// Results with an answer, and what they are called.
+/// File that figures are from.
 struct Source {
-    by: String,
-    records: Vec<Record>,
-    answer: Answer,
+    path: PathBuf,
+    is_new: bool,
+    /// Machine, kernel and runtimes, for people.
+    title: String,
+    machine: Machine,
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let service = args.watch()?;
-    let Source { by, records, answer } = args.source()?;
-    let here = thread::available_parallelism()?.get();
-    let mut hand_overs = hand_over::all(&records);
-    if let Some(service) = service {
-        let cost = ServiceCost::of(service, &answer, &hand_overs, here)
-            .ok_or_else(|| BadUsage::new(format!("{by} has no CPU time of hand-overs")))?;
-        return console::print(|out| match args.format {
-            TextOrJson::Json => json(&cost, out),
-            TextOrJson::Text => render::service::text(&cost, &by, out),
-        })
-        .context("cannot print");
-    }
+    let watched = args.watched()?;
+    let is_service = watched.is_some() || !args.command.is_empty();
     let usual = if args.connections.is_some() { Link::Tcp } else { Link::Pipe };
-    let load = Load {
+    let mut load = Load {
         switches: args.switches,
         tasks: args.tasks.or(args.connections),
-        link: args.link.unwrap_or(usual),
+        are_connections: args.connections.is_some(),
+        link: (!is_service).then_some(args.link.unwrap_or(usual)),
         scheduler: args.runtime,
-        cpus: args.cpus.unwrap_or(here as u32),
-        memory: records.last().and_then(|record| record.machine().memory_total_bytes),
+        cpus: args.cpus.map_or(thread::available_parallelism()?.get() as f64, f64::from),
+        measured_cpus: 1.0,
     };
-    if !estimate::suffices(&load, &hand_overs) {
-        console::say(format_args!("{by} has no such hand-overs: measuring them for 15 s"));
-        hand_overs.extend(hand_over::all(&quick(Plan::links()?)?));
-    }
-    let advice = Advice::of(load, &answer, &hand_overs)
-        .ok_or_else(|| BadUsage::new(format!("{by} lacks rows that this takes")))?;
-    console::print(|out| {
-        if args.format == TextOrJson::Json {
-            return json(&advice, out);
+    // What is refused is refused before anything is measured, and nothing is watched meanwhile.
+    let needs = load.tasks.map(|_| needs(&load)).transpose()?;
+    let file = args.results.as_deref();
+    let is_asked = is_service || load.switches.is_some();
+    let costs = is_asked.then(|| {
+        let plan = plan(load.link, load.scheduler)?;
+        find(file, load.hand_overs(), plan, |records| costs(records, &load))
+    });
+    let costs = costs.transpose()?;
+    let sizes = needs.as_ref().map(|_| find(file, "memory", Plan::sizes()?, sizes));
+    let sizes = sizes.transpose()?;
+    let sources = costs.iter().map(|(_, of)| of).chain(sizes.iter().map(|(_, of)| of));
+    let sources: Vec<&Source> = sources.collect();
+    let source = sources.first().context("there is nothing to estimate")?;
+    load.measured_cpus = cpus(&source.machine).unwrap_or(load.cpus);
+    let switching = costs.as_ref().map(|(costs, _)| *costs);
+    let advice = if is_service {
+        let costs = switching.context("there are no hand-overs")?;
+        Advice::of_service(args.watch(watched)?, costs, load.measured_cpus)
+    } else {
+        let holding = sizes.as_ref().zip(needs).and_then(|((each, of), needs)| {
+            load.holding(*each, needs, &Limits::read(), of.machine.memory_total_bytes)
+        });
+        let switching = switching.and_then(|costs| load.switching(costs));
+        Some(Advice { load, switching, holding, watched: None })
+    };
+    let advice = advice.context("there is nothing to estimate")?;
+    console::print(|out| match args.format {
+        TextOrJson::Json => json(&advice, out),
+        TextOrJson::Text => {
+            let by = format!("By {}: {}.", names(&sources), source.title);
+            render::estimate::text(&advice, &plain_line(&by), out)
         }
-        writeln!(out, "{}\nBy {}:", plain_line(&answer.machine), plain_line(&by))?;
-        render::estimate::text(&advice, out)
     })
     .context("cannot print")
 }
 
+/// Plan that has the hand-overs of threads and of tasks over a link, in one session; of a service's, the default one.
+fn plan(link: Option<Link>, scheduler: Scheduler) -> anyhow::Result<Plan> {
+    match (link, scheduler) {
+        (None, _)
+        | (Some(Link::Pipe), Scheduler::Multi)
+        | (Some(Link::Memory), Scheduler::CurrentThread) => Plan::built_in(),
+        (Some(link), _) => Plan::links(link),
+    }
+}
+
+fn costs(records: &[Record], load: &Load) -> Option<[Cost; 2]> {
+    hand_over::costs(records, load.links(), load.scheduler)
+}
+
+fn sizes(records: &[Record]) -> Option<([Range; 2], Grade)> {
+    Answer::of(&Figures::of(records))?.sizes()
+}
+
+/// Number of CPUs that records of a machine are of.
+fn cpus(machine: &Machine) -> Option<f64> {
+    let list = machine.affinity.as_deref().or(machine.cpus_online.as_deref())?;
+    Some(facts::machine::cpu_list(list)?.len() as f64)
+}
+
+/// Finds figures: in the named file, or in the newest of this folder that has them and is of this machine, or by a
+/// short run of the plan, which is kept there.
+fn find<T>(
+    named: Option<&Path>,
+    what: &str,
+    plan: Plan,
+    of: impl Fn(&[Record]) -> Option<T>,
+) -> anyhow::Result<(T, Source)> {
+    let found = |path: &Path, is_new: bool, records: &[Record]| {
+        let (path, machine) = (path.to_owned(), records.first()?.machine().clone());
+        let title = provenance::machine(records);
+        Some((of(records)?, Source { path, is_new, title, machine }))
+    };
+    let here = facts::machine::read();
+    if let Some(path) = named {
+        let contents = store::read(path)?;
+        store::tell(path, &contents);
+        let (found, path) = (found(path, false, &contents.records), path.display());
+        let (figures, source) = found.ok_or_else(|| {
+            BadUsage::new(format!(
+                "{path} lacks figures of {what}: without a file, the newest of this folder are used, and what they \
+                 lack is measured for 15 s"
+            ))
+        })?;
+        if !source.machine.same_machine(&here).is_empty() {
+            let machine = source.machine.summary();
+            console::say(format_args!("{path} is of another machine: {machine}"));
+        }
+        return Ok((figures, source));
+    }
+    for path in newest_first(Path::new(".")).into_iter().take(MOST_FILES) {
+        // Sweeps and duels leave files of the same name.
+        let Ok(contents) = store::read(&path) else { continue };
+        let path = path.strip_prefix(".").unwrap_or(&path);
+        let found = found(path, false, &contents.records);
+        if let Some(found) = found.filter(|(_, of)| of.machine.same_machine(&here).is_empty()) {
+            return Ok(found);
+        }
+    }
+    console::say(format_args!(
+        "no results in this folder have figures of {what} on this machine: measuring them for 15 s"
+    ));
+    let (path, records) = quick(plan)?;
+    if signals::received().is_some() {
+        // The next call would take a part of a run for a whole one.
+        let _ = fs::remove_file(&path);
+        bail!("interrupted while it measured");
+    }
+    found(&path, true, &records).with_context(|| {
+        format!(
+            "15 s were too short for {what}: `switchcost run`, or with --plan links, takes longer"
+        )
+    })
+}
+
+/// Files in words: one, or that of the switches and that of the memory.
+fn names(sources: &[&Source]) -> String {
+    let name = |source: &Source| {
+        let new = if source.is_new { ", measured just now" } else { "" };
+        format!("{}{new}", source.path.display())
+    };
+    match sources {
+        [switches, memory] if switches.path != memory.path => {
+            format!("{} (switches) and {} (memory)", name(switches), name(memory))
+        }
+        sources => sources.first().map_or(String::new(), |source| name(source)),
+    }
+}
+
+/// Needs of a thread and of a task that wait on the load's link, as the programs of the plans describe them.
+fn needs(load: &Load) -> anyhow::Result<[Asked; 2]> {
+    let plans = [Plan::built_in()?, Plan::links(load.link.unwrap_or(Link::Pipe))?];
+    let rows = plans.iter().flat_map(|plan| &plan.sections).flat_map(|section| &section.rows);
+    let (mut threads, mut tasks) = (None, None);
+    for row in rows.filter(|row| row.link == load.link) {
+        let program = programs::carried(&row.program)?;
+        let description = probe::describe(&program, &row.flags, &Setting::default())?;
+        let mut needs = description.needs;
+        if load.are_connections {
+            // The other end of each is somebody else's.
+            needs.descriptors.each = 1;
+        }
+        let kind = match description.runtime.as_ref().map(Scheduler::of) {
+            None => &mut threads,
+            Some(scheduler) if scheduler == load.scheduler => &mut tasks,
+            Some(_) => continue,
+        };
+        kind.get_or_insert(needs);
+    }
+    let asked = |name: &str, needs: Option<Needs>| {
+        (name.to_owned(), needs.ok_or_else(|| "no plan has such a row".to_owned()))
+    };
+    Ok([asked("threads", threads), asked("tasks", tasks)])
+}
+
 impl Args {
-    /// Watches the processes that are to be watched, if there are any.
-    fn watch(&self) -> anyhow::Result<Option<Service>> {
-        let (pids, mut started) = if let Some(pid) = self.pid {
-            service::ensure_watchable(pid).map_err(|why| BadUsage::new(format!("--pid: {why}")))?;
-            (vec![pid], None)
-        } else if let Some(folder) = &self.cgroup {
-            let shown = folder.display();
-            let pids = service::of_group(folder)
-                .map_err(|e| BadUsage::new(format!("--cgroup: {shown}/cgroup.procs: {e}")))?;
-            if pids.is_empty() {
-                return Err(BadUsage::new(format!("--cgroup: {shown} has no process")));
+    /// Processes that are to be watched and run already.
+    fn watched(&self) -> anyhow::Result<Option<Watched>> {
+        let watched = if !self.pid.is_empty() {
+            for pid in &self.pid {
+                service::ensure_watchable(*pid)
+                    .map_err(|why| BadUsage::new(format!("--pid: {why}")))?;
             }
-            (pids, None)
-        } else if let Some((program, args)) = self.command.split_first() {
-            let mut command = Command::new(program);
-            command.args(args);
-            // From its start on: what it starts in turn would outlive this process.
-            signals::install()?;
-            let group = ProcessGroup::spawn(command, Stdio::from(io::stderr()), self.length * 2)
-                .with_context(|| format!("cannot start {}", program.display()))?;
-            (vec![group.pid().as_raw()], Some(group))
+            Watched::Processes(self.pid.clone())
+        } else if let Some(folder) = &self.cgroup {
+            Watched::Group(folder.clone())
         } else {
             return Ok(None);
         };
+        let shown = self.cgroup.as_deref().unwrap_or(Path::new("")).display();
+        let pids = watched
+            .pids()
+            .map_err(|e| BadUsage::new(format!("--cgroup: {shown}/cgroup.procs: {e}")))?;
+        if pids.is_empty() {
+            return Err(BadUsage::new(format!("--cgroup: {shown} has no process")));
+        }
+        Ok(Some(watched))
+    }
+
+    /// Watches them, or the command and all that it starts.
+    fn watch(&self, watched: Option<Watched>) -> anyhow::Result<Service> {
         signals::install()?;
-        let watched = service::watch(&pids, self.length, || signals::received().is_some());
+        let (watched, mut started) = if let Some((program, args)) = self.command.split_first() {
+            let mut command = Command::new(program);
+            command.args(args);
+            // What it prints is its own. A pipe that nobody reads would stop it.
+            let outputs = [Stdio::from(io::stderr()), Stdio::inherit()];
+            let group = ProcessGroup::spawn(command, outputs, self.length * 2)
+                .with_context(|| format!("cannot start {}", program.display()))?;
+            (Watched::StartedBy(std::process::id() as i32), Some(group))
+        } else {
+            (watched.context("nothing is to be watched")?, None)
+        };
+        let seen = service::watch(&watched, self.length, || signals::received().is_some());
         if let Some(group) = &mut started {
             group.give_up();
         }
-        match watched {
-            Some(service) => Ok(Some(service)),
+        match seen {
+            Some(service) => Ok(service),
             None if signals::received().is_some() => bail!("interrupted before anything was seen"),
             None => bail!(
                 "it ended before it was seen twice: watch a process that lives for some seconds"
             ),
         }
-    }
-
-    /// Results to use.
-    fn source(&self) -> anyhow::Result<Source> {
-        let here = facts::machine::read();
-        if let Some(path) = &self.results {
-            let source = read(path)?.ok_or_else(|| {
-                let shown = path.display();
-                BadUsage::new(format!("{shown} holds no answer: name results of the default plan"))
-            })?;
-            if let Some(why) = source.is_of_another(&here) {
-                console::say(format_args!("{} is of another machine: {why}", source.by));
-            }
-            return Ok(source);
-        }
-        // Sweeps and duels leave files of the same name.
-        for path in newest_first(Path::new(".")) {
-            if let Ok(Some(source)) = read(&path)
-                && source.is_of_another(&here).is_none()
-            {
-                return Ok(source);
-            }
-        }
-        console::say(format_args!("no answer of this machine in this folder: measuring for 15 s"));
-        let by = "a run of 15 s just now".to_owned();
-        let records = quick(Plan::built_in()?)?;
-        let answer = Answer::of(&Figures::of(&records)).context("nothing was measured")?;
-        Ok(Source { by, records, answer })
-    }
-}
-
-/// Results with an answer; `None` if they have none.
-fn read(path: &Path) -> anyhow::Result<Option<Source>> {
-    let contents = store::read(path)?;
-    let answer = Answer::of(&Figures::of(&contents.records));
-    let Some(answer) = answer else { return Ok(None) };
-    store::tell(path, &contents);
-    Ok(Some(Source { by: path.display().to_string(), records: contents.records, answer }))
-}
-
-impl Source {
-    /// What tells its machine from this one.
-    fn is_of_another(&self, here: &facts::Machine) -> Option<String> {
-        let machine = self.records.first()?.machine();
-        let cpus =
-            |machine: &facts::Machine| (machine.cpu_model.clone(), machine.cpus_online.clone());
-        (cpus(machine) != cpus(here)).then(|| machine.summary())
     }
 }
 
@@ -257,10 +373,38 @@ mod tests {
         for text in ["20000/s", "2e4", "20k/s", "20,000", "0.02M", "20K"] {
             assert_eq!(rate(text), Ok(20_000.0), "{text}");
         }
-        for text in ["", "0", "-1", "inf", "x/s", "1e300", "k", ",", "+5", "5kk"] {
+        for text in [
+            "", "0", "-1", "inf", "x/s", "1e300", "k", ",", "+5", "5kk", "1,,2", "20,0,0", "1,23",
+            ",200", "1000,000", "1,5k",
+        ] {
             assert!(rate(text).is_err(), "{text}");
             assert!(tasks(text).is_err(), "{text}");
         }
         assert_eq!((tasks("1.5k"), tasks("0.5").is_err()), (Ok(1500), true));
+    }
+
+    #[test]
+    fn the_plan_of_a_load_has_its_threads_and_its_tasks() {
+        for link in [Link::Pipe, Link::Tcp, Link::Memory] {
+            for (scheduler, flavor) in
+                [(Scheduler::Multi, "multi-thread"), (Scheduler::CurrentThread, "current-thread")]
+            {
+                let plan = plan(Some(link), scheduler).unwrap();
+                let rows = plan.sections.iter().flat_map(|section| &section.rows);
+                let kinds = rows.filter(|row| row.link == Some(link)).map(|row| {
+                    match row.flags.iter().position(|flag| flag == "--flavor") {
+                        Some(at) => row.flags[at + 1].as_str(),
+                        None if row.program == "async-mem-brigade" => "current-thread",
+                        None if row.program == "async-brigade" => "multi-thread",
+                        None => "threads",
+                    }
+                });
+                let kinds: Vec<&str> = kinds.collect();
+                assert!(
+                    kinds.contains(&flavor) && kinds.contains(&"threads"),
+                    "{link:?} {kinds:?}"
+                );
+            }
+        }
     }
 }

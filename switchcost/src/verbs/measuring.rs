@@ -224,13 +224,14 @@ fn counts_beyond_limits(
     too_large
 }
 
-/// Records of a short run of a plan, which are kept nowhere else.
-pub(super) fn quick(plan: Plan) -> anyhow::Result<Vec<Record>> {
-    let store = Store::open(Some(Path::new("/dev/null")))?;
+/// Records of a short run of a plan, and the new file in this folder that keeps them.
+pub(super) fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
+    let store = Store::open(None)?;
+    let path = store.path().to_owned();
     let plan = plan.quickened();
     let options = Options::new(TIMEOUT);
     let rounds = run_plan(&plan, plan.cases(true), store, None, options, Contents::default())?;
-    Ok(rounds.records().to_vec())
+    Ok((path, rounds.records().to_vec()))
 }
 
 pub(super) fn drawn_seed() -> u64 {

@@ -115,9 +115,12 @@ impl Cost {
 const MANY: f64 = 10_000.0;
 
 impl Answer {
-    /// Bytes that a waiting thread holds, and a task: from the least of its rows to the greatest.
-    pub(crate) fn sizes(&self) -> Option<[Range; 2]> {
-        ranges(&self.rows, |row| row.metric.is_slope())
+    /// Bytes that a waiting thread holds, and a task: from the least of its rows to the greatest, with the grade of
+    /// the worst.
+    pub(crate) fn sizes(&self) -> Option<([Range; 2], Grade)> {
+        let sizes = self.rows.iter().filter(|row| row.metric.is_slope());
+        let grade = sizes.map(|row| row.thread.grade.max(row.task.grade)).max().unwrap_or_default();
+        Some((ranges(&self.rows, |row| row.metric.is_slope())?, grade))
     }
 
     /// True if a doubt voids its figures.

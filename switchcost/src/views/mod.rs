@@ -9,7 +9,6 @@ pub mod fleet;
 pub(crate) mod hand_over;
 pub mod limits;
 pub mod machine;
-pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod shared;
 pub mod tables;

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use switchcost::check::{Candidate, Live};
 
 use crate::support::house::House;
+use crate::support::process::Run;
 use crate::support::{build, is_installed, skip, until};
 
 /// A controlled run that is ready, and its processes.
@@ -120,4 +121,30 @@ fn another_set_of_cpus_does_not_break_a_plan() {
     let processes = house.processes();
     assert_eq!(processes.len(), 4);
     assert!(processes.iter().all(|p| p["error"].is_null()), "{processes:?}");
+}
+
+/// Whoever spins there keeps the CPU from those that it waits for.
+#[test]
+fn programs_that_keep_their_only_cpu_by_a_real_time_policy_end() {
+    let all = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let cpu = (0..CpuSet::count()).find(|&cpu| all.is_set(cpu).unwrap()).unwrap();
+    let alone = format!("-c {cpu} chrt -f 1");
+    if Run::of("sh").flags("-c").arg(format!("taskset {alone} true")).finish().code != 0 {
+        return skip("no taskset, no chrt, or no right to set a real-time policy");
+    }
+    for flags in [
+        "async-brigade --idle 3",
+        "async-brigade --chains 2",
+        "async-mem-brigade --flavor multi-thread --idle 3",
+        "async-mem-brigade --executor minimal",
+        "async-creation --sleep 1ms --gate",
+        "thread-creation --sleep 1ms --gate",
+        "thread-brigade --chains 2",
+        "thread-mem-brigade --idle 3",
+        "process-brigade",
+    ] {
+        let (program, flags) = flags.split_once(' ').unwrap_or((flags, ""));
+        let run = Run::of("taskset").flags(&alone).arg(build().join(program));
+        run.flags("--tasks 2 --iters 3").flags(flags).start().finish_all().expect(0);
+    }
 }

@@ -303,6 +303,13 @@ fn read_process(machine: &mut Machine, source: &Source) {
     machine.rlimits = bounds::rlimits(source);
 }
 
+/// CPUs that the control groups of a process grant it; `None` without a limit.
+pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
+    let source = Source::system();
+    let groups = ControlGroups::of_process(&source, &pid.to_string());
+    bounds::cpu_quota(&source, &groups)?.cpus()
+}
+
 /// `PRETTY_NAME` of os-release(5), without its quotes.
 fn distribution(source: &Source) -> Option<String> {
     let files = ["/etc/os-release", "/usr/lib/os-release"];
