@@ -179,7 +179,7 @@ impl Live {
 impl Exit {
     /// Expects this exit status.
     pub fn expect(self, code: i32) -> anyhow::Result<Self> {
-        ensure!(self.code() == Some(code), "not status {code}: {self}");
+        ensure!(self.code() == Some(code), "expected status {code}: {self}");
         Ok(self)
     }
 

@@ -5,6 +5,7 @@ use contract::message::Answer;
 
 use super::Conformity;
 use super::candidate::Candidate;
+use crate::system::console::shortened;
 
 /// Whatever is no request: one `failed` line, and status 1.
 pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Conformity> {
@@ -15,14 +16,20 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Conformity> {
         let name = String::from_utf8_lossy(&request[..request.len().min(20)]);
         let mut live = candidate.ready()?;
         live.send([request, b"\n"].concat())?;
-        match live.answer()? {
+        let expected =
+            || format!("request '{name}': expected one line `failed` that says why, and status 1");
+        match live.answer().with_context(expected)? {
             Answer::Failed { error } => {
-                ensure!((10..400).contains(&error.len()), "'{name}': an error without use: {error}")
+                ensure!(
+                    (10..400).contains(&error.len()),
+                    "{}: an error without use: {error}",
+                    expected()
+                );
             }
-            other => bail!("'{name}' is followed: {other:?}"),
+            other => bail!("{}: it is followed: {other:?}", expected()),
         }
-        let exit = live.wait()?.expect(1).with_context(|| name.clone().into_owned())?;
-        ensure!(exit.lines.is_empty(), "'{name}': {exit}");
+        let exit = live.wait()?.expect(1).with_context(expected)?;
+        ensure!(exit.lines.is_empty(), "{}, and no further line: {exit}", expected());
     }
     Ok(Conformity::Passed)
 }
@@ -46,9 +53,14 @@ pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<Conformity> {
     for (flags, mode) in bad.into_iter().zip(modes.into_iter().cycle()) {
         let flags = [mode, flags].concat();
         let exit = candidate.start(flags.iter().copied())?.finish()?;
-        let exit = exit.expect(2).with_context(|| flags.join(" "))?;
-        let is_one = exit.stderr().lines().count() == 1 && exit.stderr().len() < 1000;
-        ensure!(exit.lines.is_empty() && is_one, "{}: {exit}", flags.join(" "));
+        let sent = shortened(&flags.join(" ").escape_debug().to_string());
+        let exit = exit.expect(2).with_context(|| format!("flags '{sent}'"))?;
+        let (said, lines) = (exit.stderr().lines().count(), exit.lines.len());
+        ensure!(
+            lines == 0 && said == 1 && exit.stderr().len() < 1000,
+            "flags '{sent}': expected one line of less than 1,000 bytes on standard error and none on standard \
+             output; there were {said} and {lines}: {exit}"
+        );
     }
     Ok(Conformity::Passed)
 }

@@ -86,6 +86,16 @@ pub enum Outcome {
     Absent,
 }
 
+impl Outcome {
+    /// Why there is no figure; `None` if there is one.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Outcome::Failed { reason } | Outcome::NotRun { reason } => Some(reason),
+            Outcome::Measured(_) | Outcome::Slope(_) | Outcome::Absent => None,
+        }
+    }
+}
+
 /// Figures of the processes of a case, one of each, in the unit of the metric's [`Quantity`]: times in ns and
 /// for each hop, task or what else they are divided by.
 #[derive(Clone, Debug, Serialize)]

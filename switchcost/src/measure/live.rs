@@ -1,5 +1,6 @@
 //! A program that is alive among others: from its start to its record, a slice at a time.
 
+use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use contract::message::{Description, MOST_SAMPLES, Usage};
@@ -8,6 +9,7 @@ use facts::{
     distribution,
 };
 use facts::{counters, memory, migrations, usage};
+use nix::sys::signal::Signal;
 
 use super::process_group::Ended;
 use super::session::{Fault, Ready, Session};
@@ -361,12 +363,16 @@ impl<'a> Live<'a> {
 
 /// Takes the end of a process into its record: the cause of a fault, or an interruption.
 fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
-    let is_interrupted = signals::received().is_some() && ended.status.code().is_some();
+    let is_asked = signals::received().is_some();
+    // One that does not take SIGTERM over is ended by it.
+    let is_by_term = is_asked && ended.status.signal() == Some(Signal::SIGTERM as i32);
+    let is_interrupted = is_asked && ended.status.code().is_some() || is_by_term;
     process.error = match (fault, &ended.fault) {
         (Some(Fault::Told(error)), None) => Some(error),
         (Some(Fault::Told(error)), Some(cause)) => Some(format!("{cause}; it says: {error}")),
         (Some(Fault::Ended), _) if is_interrupted => None,
         (Some(Fault::Ended), _) => Some(ended.reason()),
+        (None, Some(_)) if is_by_term => None,
         (None, Some(cause)) => Some(cause.clone()),
         (None, None) if ended.status.success() || is_interrupted => None,
         (None, None) => Some(ended.reason()),

@@ -2,7 +2,7 @@
 //! requests the program waits and uses no CPU, so that many can be alive at once.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 
@@ -89,6 +89,7 @@ impl Session {
     /// # Errors
     /// Says what it does instead.
     pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> Result<Ran, Fault> {
+        let begun = Instant::now();
         match self.ask(&Request::Run(iterations, pass.cloned()))? {
             Answer::Ran { samples_ns, .. } if samples_ns.len() as u64 > iterations => {
                 Err(Fault::Told(format!(
@@ -97,6 +98,14 @@ impl Session {
                 )))
             }
             Answer::Ran { samples_ns, usage, extra } => {
+                let longest = samples_ns.iter().max().copied().unwrap_or(0);
+                let took = begun.elapsed();
+                // Its clock may differ from this one, but not so much.
+                if longest > took.saturating_mul(2).as_nanos() as u64 {
+                    return Err(Fault::Told(format!(
+                        "it answered `run {iterations}` within {took:.0?} with a sample of {longest} ns"
+                    )));
+                }
                 Ok(Ran { samples: samples_ns, usage, extra })
             }
             other => Err(unexpected("ran", &other)),

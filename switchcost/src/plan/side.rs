@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -282,18 +282,9 @@ pub fn is_same(sides: &[Programs; 2], program: &str) -> io::Result<bool> {
     let [Ok(first), Ok(second)] = sides.each_ref().map(|side| side.executable(program)) else {
         return Ok(false);
     };
-    let files = [File::open(first.path)?, File::open(second.path)?];
-    if files[0].metadata()?.len() != files[1].metadata()?.len() {
-        return Ok(false);
-    }
-    let [first, second] = files.map(|file| BufReader::new(file).bytes());
-    // Piece by piece: they may be larger than the memory.
-    for (one, other) in first.zip(second) {
-        if one? != other? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let [first_length, second_length] =
+        [fs::metadata(&first.path)?, fs::metadata(&second.path)?].map(|m| m.len());
+    Ok(first_length == second_length && fs::read(first.path)? == fs::read(second.path)?)
 }
 
 #[cfg(test)]

@@ -52,11 +52,20 @@ fn body(answer: &Answer, width: usize, matters: usize) -> io::Result<Vec<u8>> {
     // Its few columns stay abreast.
     grid(answer).write_text(width.max(100), &mut body)?;
     writeln!(body)?;
+    for line in missing(answer) {
+        wrapped(&line, 0, width, &mut body)?;
+    }
     let last = last(answer);
     for line in answer.matters[..matters].iter().chain(&last) {
         wrapped(line, 0, width, &mut body)?;
     }
     Ok(body)
+}
+
+/// Rows that the answer lacks, each with its reason.
+pub(super) fn missing(answer: &Answer) -> Vec<String> {
+    let missing = answer.missing.iter();
+    missing.map(|(reason, rows)| format!("Not measured: {}: {reason}.", rows.join("; "))).collect()
 }
 
 /// How far to trust an answer: what earlier ones said, and how noisy its session was or how many there were.
@@ -122,7 +131,7 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         }
         writeln!(out, "{}\n", escaped(&answer.machine))?;
         grid(answer).write_markdown(out)?;
-        let lines = [&answer.matters[..], &last(answer)].concat();
+        let lines = [missing(answer), answer.matters.clone(), last(answer)].concat();
         writeln!(out, "\n{}", escaped(&lines.join(" ")))
     })
 }

@@ -122,7 +122,7 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
                 p.where { (answer.machine) }
                 (table(&super::answer::grid(answer), "The answer", None))
                 @for line in &answer.matters { p { (line) } }
-                @for line in super::answer::last(answer) { p { (line) } }
+                @for line in super::answer::missing(answer).into_iter().chain(super::answer::last(answer)) { p { (line) } }
                 (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios. Open marks: figures that are not sure."))
                 (figure(plot::times(figures, answer), "From the shortest to the longest, log scale."))
             } @else {

@@ -47,8 +47,11 @@ struct Trusted {
 
 impl Trusted {
     fn now() -> Self {
-        let runner = env::current_exe().and_then(fs::metadata).ok();
-        let users = [0, geteuid().as_raw()].into_iter().chain(runner.as_ref().map(Metadata::uid));
+        let path = env::current_exe().unwrap_or_default();
+        let runner = fs::metadata(&path).ok();
+        // Who owns a folder above it could have replaced it: root in a container, and a checkout of its user's.
+        let owners = path.ancestors().filter_map(|place| fs::metadata(place).ok());
+        let users = [0, geteuid().as_raw()].into_iter().chain(owners.map(|facts| facts.uid()));
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
         let is_mapped = map.split_whitespace().ne(["0", "0", "4294967295"]);
         Trusted { users: users.collect(), runner, is_mapped }

@@ -259,12 +259,13 @@ fn find<T>(
     console::say(format_args!(
         "no results in this folder have figures of {what} on this machine: measuring them for 15 s"
     ));
-    let (path, records) = quick(plan)?;
+    let measured = quick(plan);
     if signals::received().is_some() {
         // The next call would take a part of a run for a whole one.
-        let _ = fs::remove_file(&path);
+        let _ = measured.map(|(path, _)| fs::remove_file(path));
         bail!("interrupted while it measured");
     }
+    let (path, records) = measured?;
     found(&path, true, &records).with_context(|| {
         format!(
             "15 s were too short for {what}: `switchcost run`, or with --plan links, takes longer"

@@ -14,7 +14,7 @@ use crate::figures::known::{self, Beside};
 use crate::figures::memory::comparable;
 use crate::figures::number::{capitalised, number, range, short, shown};
 use crate::figures::runs::case_name;
-use crate::figures::{Figure, Figures, provenance};
+use crate::figures::{Figure, Figures, Outcome, grouped, provenance};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +27,8 @@ pub struct Answer {
     pub(crate) machine: String,
     /// Questions with their figures.
     pub rows: Vec<AnswerRow>,
+    /// Rows without figures: their names, and why.
+    pub(crate) missing: Vec<(String, Vec<String>)>,
     /// Sessions that they are made of: of one, its processes are the samples.
     pub(crate) sessions: usize,
     /// Earlier answers of this machine.
@@ -149,6 +151,7 @@ impl Answer {
             doubts,
             machine,
             rows,
+            missing: missing(figures),
             sessions: 1,
             earlier: None,
             matters,
@@ -164,6 +167,23 @@ pub(super) fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> 
     matters.extend(waiting(rows));
     matters.extend(everyday(figures, rows));
     matters
+}
+
+/// Names of rows that the answer lacks, by why.
+fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
+    let own = figures.iter().filter(|figure| !figure.runs.is_further());
+    let names = own.filter_map(|figure| {
+        let name = figure.runs.place.case.answer.as_ref()?;
+        let versus = figures.versus(figure);
+        let outcome = [Some(figure), versus].into_iter().flatten().map(|of| &of.outcome);
+        let reason = match row(figures, figure) {
+            Some(_) => return None,
+            None => outcome.filter_map(Outcome::reason).next(),
+        };
+        let reason = reason.unwrap_or("too few processes were measured").to_owned();
+        Some((reason, case_name(name, &figure.key.column)))
+    });
+    grouped(names)
 }
 
 /// Row of a figure that the answer names.

@@ -51,7 +51,10 @@ fn the_point_that_a_program_violates_is_named() {
     let failed: Vec<_> = checks.iter().filter(|check| check["result"] == "failed").collect();
     assert!(failed.len() == 1 && failed[0]["check"] == "refuses bad flags", "{run}");
     let why = failed[0]["reason"].as_str().unwrap();
-    assert!(why.starts_with("--no-such-flag: not status 2: it ended with status 1"), "{run}");
+    assert!(
+        why.starts_with("flags '--no-such-flag': expected status 2: it ended with status 1"),
+        "{run}"
+    );
 }
 
 #[test]

@@ -138,3 +138,24 @@ fn a_new_answer_names_earlier_ones_of_its_folder() {
         assert_eq!(is_there, is_named, "{text}");
     }
 }
+
+#[test]
+fn a_row_without_figures_is_named_with_its_reason() {
+    let mut records = committed(QUIET);
+    let whole = answer(&records);
+    for record in records.iter_mut().filter(|record| record.program == "thread-brigade") {
+        record.process.samples = None;
+        record.process.error = Some("no descriptor is left".to_owned());
+    }
+    let text = answer(&records);
+    let lines = text.replace('\n', " ");
+    for row in ["switch through pipes, unpinned", "switch through pipes, one CPU"] {
+        assert!(
+            whole.contains(row) && !text.lines().any(|line| line.starts_with(&format!(" {row}"))),
+            "{text}"
+        );
+        let (_, named) = lines.split_once("Not measured: ").unwrap_or_else(|| panic!("{text}"));
+        assert!(named.contains(row) && named.contains("no descriptor is left."), "{text}");
+    }
+    assert!(!whole.contains("Not measured") && text.lines().count() <= 22, "{text}");
+}

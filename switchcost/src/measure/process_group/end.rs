@@ -52,12 +52,19 @@ impl Ended {
         }
     }
 
-    /// The last line on its standard error that is not indented: a traceback has its places above the cause, or
-    /// indented below it.
+    /// The line of its standard error that says why it ended. That is the last one that is not indented, since a
+    /// traceback has its places above the cause, or indented below it; but a failed allocation is told first, and advice
+    /// behind it.
     fn cause(&self) -> Option<String> {
-        let mut lines = self.words.lines().rev();
-        let line = lines.find(|line| line.starts_with(|c: char| !c.is_whitespace()));
-        line.map(|line| shortened(line.trim_end()))
+        let mut lines = self.words.lines();
+        if let Some(line) = lines.clone().find(|line| line.starts_with("memory allocation of ")) {
+            let line = line.trim_end();
+            return Some(format!(
+                "{line}: raise `ulimit -v` or the memory limit of its control group"
+            ));
+        }
+        let is_cause = |line: &&str| line.starts_with(|c: char| !c.is_whitespace());
+        lines.rfind(is_cause).map(|line| shortened(line.trim_end()))
     }
 
     /// All of its standard error, if it says more than the cause.
