@@ -11,6 +11,9 @@ use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 use crate::system::signals;
 
+/// Time by which no sample is longer than its answer took: clocks differ, but not so much.
+const IMPOSSIBLE: Duration = Duration::from_secs(1);
+
 /// A program that follows the contract, and is alive.
 #[derive(Debug)]
 pub struct Session(ProcessGroup);
@@ -100,10 +103,10 @@ impl Session {
             Answer::Ran { samples_ns, usage, extra } => {
                 let longest = samples_ns.iter().max().copied().unwrap_or(0);
                 let took = begun.elapsed();
-                // Its clock may differ from this one, but not so much.
-                if longest > took.saturating_mul(2).as_nanos() as u64 {
+                if Duration::from_nanos(longest) > took + IMPOSSIBLE {
                     return Err(Fault::Told(format!(
-                        "it answered `run {iterations}` within {took:.0?} with a sample of {longest} ns"
+                        "what it says cannot be true: it answered `run {iterations}` within {took:.0?} with a sample \
+                         of {longest} ns"
                     )));
                 }
                 Ok(Ran { samples: samples_ns, usage, extra })
