@@ -197,6 +197,11 @@ impl<'a> Live<'a> {
         }
     }
 
+    /// Leaves out the slices that it has not run.
+    pub(super) fn stop_short(&mut self) {
+        self.slices = self.process.slices.len() as u32;
+    }
+
     fn cpu_time(&self) -> Option<u64> {
         self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum()
     }

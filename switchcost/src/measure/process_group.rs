@@ -26,13 +26,40 @@ mod end;
 mod left;
 mod words;
 
-pub(crate) use end::Ended;
+pub(crate) use end::{Ended, TIMED_OUT};
 use end::{GRACE, Stage};
 pub(crate) use left::end_what_is_left;
 use words::Words;
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
+
+/// Time that a program may take to answer or to end, and what says so.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeLimit {
+    time: Duration,
+    source: &'static str,
+}
+
+impl From<Duration> for TimeLimit {
+    fn from(time: Duration) -> Self {
+        TimeLimit { time, source: "--timeout" }
+    }
+}
+
+impl TimeLimit {
+    /// The same in a run that has a budget: a quarter of it, since an interval takes five rounds, and 10 s in any case.
+    #[must_use]
+    pub fn within(self, budget: Duration) -> Self {
+        let time = (budget / 4).max(Duration::from_secs(10));
+        if time < self.time { TimeLimit { time, source: "--budget" } } else { self }
+    }
+
+    /// The time alone.
+    pub fn time(self) -> Duration {
+        self.time
+    }
+}
 
 /// A program that is alive, with whatever it starts.
 #[derive(Debug)]
@@ -47,7 +74,7 @@ pub(crate) struct ProcessGroup {
     /// Output that no line was made of yet, and how much of it has no newline.
     buffer: Vec<u8>,
     searched: usize,
-    timeout: Duration,
+    limit: TimeLimit,
     deadline: Instant,
     /// Time between SIGTERM and SIGKILL.
     grace: Duration,
@@ -60,7 +87,7 @@ pub(crate) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts a program. It is ended if it takes longer than `timeout` to answer.
+    /// Starts a program. It is ended if it takes longer than `limit` to answer.
     ///
     /// # Errors
     /// When it cannot be started; names the setting that was refused.
@@ -68,7 +95,7 @@ impl ProcessGroup {
         program: &Executable,
         args: &[String],
         setting: &Setting,
-        timeout: Duration,
+        limit: impl Into<TimeLimit>,
     ) -> anyhow::Result<Self> {
         ensure!(
             program.name.is_none() || setting.wrap.is_empty(),
@@ -81,7 +108,7 @@ impl ProcessGroup {
         let name = command.get_program().to_string_lossy().into_owned();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
         unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
-        ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], timeout)
+        ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], limit)
             .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
                 Some(what) => e.context(what),
                 None => e,
@@ -96,7 +123,7 @@ impl ProcessGroup {
     pub(crate) fn spawn(
         mut command: Command,
         [stdout, stderr]: [Stdio; 2],
-        timeout: Duration,
+        limit: impl Into<TimeLimit>,
     ) -> anyhow::Result<Self> {
         command.stdin(Stdio::piped()).stdout(stdout).stderr(stderr).process_group(0);
         let parent = Pid::this();
@@ -122,6 +149,7 @@ impl ProcessGroup {
             }
         };
         left::started(child.id() as i32);
+        let limit = limit.into();
         Ok(ProcessGroup {
             child,
             pidfd,
@@ -130,8 +158,8 @@ impl ProcessGroup {
             words,
             buffer: Vec::new(),
             searched: 0,
-            timeout,
-            deadline: Instant::now() + timeout,
+            limit,
+            deadline: Instant::now() + limit.time,
             grace: GRACE,
             stage: Stage::Free,
             is_killed: false,
@@ -200,7 +228,7 @@ impl ProcessGroup {
     /// Gives it the whole time limit again: while others have their turns it waits for nobody.
     pub(crate) fn be_patient(&mut self) {
         if self.stage == Stage::Free {
-            self.deadline = Instant::now() + self.timeout;
+            self.deadline = Instant::now() + self.limit.time;
         }
     }
 

@@ -201,6 +201,9 @@ impl Rounds {
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
         self.end = self.limit.map(|limit| begun + limit);
+        if let Some(budget) = budget.or(self.limit) {
+            self.options = self.options.clone().within(begun, budget);
+        }
         let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
         let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
         let mut progress = match budget {
@@ -229,7 +232,9 @@ impl Rounds {
             if round == 0 && walls.iter().any(Option::is_some) {
                 self.pace = Some(Pace::of(&cases, &walls, left, aim));
                 let least = begun.elapsed() + pacing::least(&cases, &walls, round, aim);
-                if aim.leaves_out {
+                if !self.given_up().is_empty() {
+                    // What they took is no time of the others.
+                } else if aim.leaves_out {
                     self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
                 } else if least > budget * 4 / 3 {
                     let (fewest, least) = (aim.fewest, least.as_secs());
@@ -267,6 +272,16 @@ impl Rounds {
         }
     }
 
+    /// Cases that timed out, by their places, values and sides: a budget has no room for more of that.
+    fn given_up(&self) -> HashSet<(u32, Option<u64>, Option<Side>)> {
+        let has_budget = self.options.end.is_some();
+        let late = self
+            .records
+            .iter()
+            .filter(|record| has_budget && turns::has_timed_out(&record.process));
+        late.map(|record| (record.case, record.x, record.side)).collect()
+    }
+
     /// Removes cases that a budget has no room for, and names them.
     fn leave_out_what_is_too_long(
         &self,
@@ -298,11 +313,13 @@ impl Rounds {
         let mut walls = vec![None; cases.len()];
         let mut rng =
             fastrand::Rng::with_seed(self.header.seed.wrapping_add(u64::from(round) << 32));
+        let given_up = self.given_up();
         let due: Vec<usize> = (0..cases.len())
             .filter(|&k| {
                 chosen[k]
                     && round < cases[k].rounds
                     && !self.done.contains(&(round, identity(&cases[k])))
+                    && !given_up.contains(&(cases[k].index, cases[k].x, cases[k].side))
             })
             .collect();
         let mut groups = groups_of(cases, &due, |k| {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 
-use super::process_group::{Ended, ProcessGroup};
+use super::process_group::{Ended, ProcessGroup, TimeLimit};
 use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 use crate::system::signals;
@@ -58,7 +58,7 @@ pub struct Ran {
 }
 
 impl Session {
-    /// Starts a program. It is ended if it takes longer than `timeout` to answer.
+    /// Starts a program. It is ended if it takes longer than `limit` to answer.
     ///
     /// # Errors
     /// When it cannot be started; names the setting that was refused.
@@ -66,9 +66,9 @@ impl Session {
         program: &Executable,
         args: &[String],
         setting: &Setting,
-        timeout: Duration,
+        limit: TimeLimit,
     ) -> anyhow::Result<Self> {
-        ProcessGroup::start(program, args, setting, timeout).map(Session)
+        ProcessGroup::start(program, args, setting, limit).map(Session)
     }
 
     /// Takes the first answer, and makes sure that the program follows the contract as this runner does.
@@ -83,7 +83,7 @@ impl Session {
                     "it follows version {other} of the contract, and this runner version {VERSION}"
                 ))),
             },
-            other => Err(unexpected("ready", &other)),
+            other => Err(self.unexpected("ready", &other)),
         }
     }
 
@@ -111,7 +111,7 @@ impl Session {
                 }
                 Ok(Ran { samples: samples_ns, usage, extra })
             }
-            other => Err(unexpected("ran", &other)),
+            other => Err(self.unexpected("ran", &other)),
         }
     }
 
@@ -122,7 +122,7 @@ impl Session {
     pub fn hold(&mut self) -> Result<Vec<i32>, Fault> {
         match self.ask(&Request::Hold)? {
             Answer::Held { pids } => Ok(pids),
-            other => Err(unexpected("held", &other)),
+            other => Err(self.unexpected("held", &other)),
         }
     }
 
@@ -133,7 +133,7 @@ impl Session {
     pub fn take_down(&mut self) -> Result<(Option<u64>, Extra), Fault> {
         match self.ask(&Request::End)? {
             Answer::Ended { teardown_ns, extra } => Ok((teardown_ns, extra)),
-            other => Err(unexpected("ended", &other)),
+            other => Err(self.unexpected("ended", &other)),
         }
     }
 
@@ -168,20 +168,21 @@ impl Session {
         }
         self.0.end()
     }
-}
 
-/// What is wrong with an answer in the place of another.
-fn unexpected(wanted: &str, found: &Answer) -> Fault {
-    let found = match found {
-        Answer::Ready { .. } => "ready",
-        Answer::Ran { .. } => "ran",
-        Answer::Held { .. } => "held",
-        Answer::Ended { .. } => "ended",
-        Answer::Failed { .. } => "failed",
-    };
-    // An interrupted program ends without being asked to.
-    match (found, signals::received()) {
-        ("ended", Some(_)) => Fault::Ended,
-        _ => Fault::Told(format!("it answered '{found}' where '{wanted}' was due")),
+    /// What is wrong with an answer in the place of another.
+    fn unexpected(&self, wanted: &str, found: &Answer) -> Fault {
+        let found = match found {
+            Answer::Ready { .. } => "ready",
+            Answer::Ran { .. } => "ran",
+            Answer::Held { .. } => "held",
+            Answer::Ended { .. } => "ended",
+            Answer::Failed { .. } => "failed",
+        };
+        // A program that is interrupted or late ends without being asked to.
+        let is_stopped = signals::received().is_some() || self.0.is_overdue();
+        match found {
+            "ended" if is_stopped => Fault::Ended,
+            _ => Fault::Told(format!("it answered '{found}' where '{wanted}' was due")),
+        }
     }
 }

@@ -72,7 +72,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL
+    /// Time that a program may take to answer or to end (within a budget at most a quarter of that, or 10 s); then it is
+    /// ended by SIGTERM, and 10 s later by SIGKILL
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = values::time_limit)]
     timeout: Duration,
 

@@ -27,11 +27,14 @@ fn program([ready, run, hold, end]: [&str; 4]) -> String {
 
 /// Runs a script as a program.
 fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
+    run_with(script, case, &Options::new(timeout))
+}
+
+fn run_with(script: &str, case: &Case, options: &Options) -> Process {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p");
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let options = Options::new(timeout);
     let program = Executable::from(path.as_path());
     // A fork of another test may hold the script open for writing at this moment.
     for _ in 0..100 {
@@ -43,7 +46,7 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
         };
         let mut rng = fastrand::Rng::with_seed(1);
         let process =
-            measure(&[seat], &[vec![0]], &options, Instant::now(), &mut rng, |_, _| {}).remove(0);
+            measure(&[seat], &[vec![0]], options, Instant::now(), &mut rng, |_, _| {}).remove(0);
         match &process.error {
             Some(error) if error.contains("os error 26") => {
                 std::thread::sleep(Duration::from_millis(20));
@@ -115,6 +118,26 @@ fn many_iterations_are_several_runs() {
     assert_eq!(process.samples.unwrap().count, 10_001);
     let error = process.error.unwrap();
     assert_eq!(error, "a task died; 10001 iterations were timed before");
+}
+
+/// The other slices of a program that takes too long are left out, and what it has counts.
+#[test]
+fn turns_end_with_the_time_of_a_budget() {
+    let late = Options { end: Some(Instant::now()), ..Options::new(LONG) };
+    let counting = "n=${line#run }; n=${n% *}; s=$(yes 1 | head -n $n | paste -sd,); echo '{\"at\":\"ran\",\"samples_ns\":['$s']}'";
+    let case = Case { passes: Vec::new(), ..case(20_000) };
+    let process = run_with(&program([READY, counting, HOLD, END]), &case, &late);
+    assert_eq!((process.error.as_ref(), process.partial), (None, false));
+    assert_eq!(process.samples.map(|samples| samples.count), Some(10_000));
+}
+
+#[test]
+fn an_answer_may_take_a_part_of_a_budget() {
+    let limit = |timeout: u64, budget: u64| {
+        TimeLimit::from(Duration::from_secs(timeout)).within(Duration::from_secs(budget)).time()
+    };
+    let seconds = [limit(600, 1), limit(600, 600), limit(2, 1)].map(|limit| limit.as_secs());
+    assert_eq!(seconds, [10, 150, 2]);
 }
 
 #[test]
