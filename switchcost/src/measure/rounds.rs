@@ -32,6 +32,8 @@ pub struct Rounds {
     begun: Instant,
     records: Vec<Record>,
     done: HashSet<Place>,
+    /// Cases that timed out under a budget: it has no room for more of that.
+    given_up: HashSet<Identity>,
     options: Options,
     /// Descriptions by case.
     described: BTreeMap<Identity, Option<Description>>,
@@ -80,6 +82,7 @@ impl Rounds {
             begun: Instant::now(),
             records: Vec::new(),
             done: HashSet::new(),
+            given_up: HashSet::new(),
             options,
             described: BTreeMap::new(),
             sizes: BTreeMap::new(),
@@ -232,7 +235,7 @@ impl Rounds {
             if round == 0 && walls.iter().any(Option::is_some) {
                 self.pace = Some(Pace::of(&cases, &walls, left, aim));
                 let least = begun.elapsed() + pacing::least(&cases, &walls, round, aim);
-                if !self.given_up().is_empty() {
+                if !self.given_up.is_empty() {
                     // What they took is no time of the others.
                 } else if aim.leaves_out {
                     self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
@@ -272,16 +275,6 @@ impl Rounds {
         }
     }
 
-    /// Cases that timed out, by their places, values and sides: a budget has no room for more of that.
-    fn given_up(&self) -> HashSet<(u32, Option<u64>, Option<Side>)> {
-        let has_budget = self.options.end.is_some();
-        let late = self
-            .records
-            .iter()
-            .filter(|record| has_budget && turns::has_timed_out(&record.process));
-        late.map(|record| (record.case, record.x, record.side)).collect()
-    }
-
     /// Removes cases that a budget has no room for, and names them.
     fn leave_out_what_is_too_long(
         &self,
@@ -313,13 +306,12 @@ impl Rounds {
         let mut walls = vec![None; cases.len()];
         let mut rng =
             fastrand::Rng::with_seed(self.header.seed.wrapping_add(u64::from(round) << 32));
-        let given_up = self.given_up();
         let due: Vec<usize> = (0..cases.len())
             .filter(|&k| {
                 chosen[k]
                     && round < cases[k].rounds
                     && !self.done.contains(&(round, identity(&cases[k])))
-                    && !given_up.contains(&(cases[k].index, cases[k].x, cases[k].side))
+                    && !self.given_up.contains(&identity(&cases[k]))
             })
             .collect();
         let mut groups = groups_of(cases, &due, |k| {
@@ -418,6 +410,9 @@ impl Rounds {
         (process.round, process.order) = (round, order);
         (process.twin, process.side, process.x) = (case.twin, case.side, case.x);
         self.store.append(&process)?;
+        if self.options.end.is_some() && turns::has_timed_out(&process) {
+            self.given_up.insert(identity(case));
+        }
         let record = Record::new(self.header.clone(), process).map_err(anyhow::Error::msg)?;
         self.records.push(record);
         Ok(())
