@@ -26,7 +26,7 @@ use crate::measure::{probe, store};
 use crate::plan::setting::Setting;
 use crate::plan::{Plan, programs};
 use crate::render;
-use crate::system::console::{self, BadUsage, plain_line};
+use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::answer::Answer;
 use crate::views::estimate::{Advice, Load};
@@ -187,7 +187,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         TextOrJson::Json => json(&advice, out),
         TextOrJson::Text => {
             let by = format!("By {}: {}.", names(&sources), source.title);
-            render::estimate::text(&advice, &plain_line(&by), out)
+            render::estimate::text(&advice, &by, out)
         }
     })
     .context("cannot print")
