@@ -109,7 +109,7 @@ impl Conditions {
             Some(apart) => ("Low", format!("equal runs {} apart", percent(apart))),
         };
         let seconds = self.span.div_ceil(1000);
-        format!("{word} noise ({number}), {seconds} s. More: switchcost report FILE --full")
+        format!("{word} noise ({number}), {seconds} s. More: report FILE --full")
     }
 }
 

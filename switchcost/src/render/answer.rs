@@ -47,7 +47,7 @@ pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<(
 /// The machine, the rows, some sentences on when they matter, and how far to trust them.
 fn body(answer: &Answer, width: usize, matters: usize) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
-    wrapped(&answer.machine, 0, width, &mut body)?;
+    wrapped(&answer.origin(), 0, width, &mut body)?;
     writeln!(body)?;
     // Its few columns stay abreast.
     grid(answer).write_text(width.max(100), &mut body)?;
@@ -129,7 +129,7 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
             writeln!(out, "**{}**\n", escaped(&line))?;
         }
-        writeln!(out, "{}\n", escaped(&answer.machine))?;
+        writeln!(out, "{}\n", escaped(&answer.origin()))?;
         grid(answer).write_markdown(out)?;
         let lines = [missing(answer), answer.matters.clone(), last(answer)].concat();
         writeln!(out, "\n{}", escaped(&lines.join(" ")))

@@ -9,7 +9,6 @@ use super::layout::{width, wrapped};
 use super::{Grid, counts, limits, plural, share};
 use crate::figures::grade::Grade;
 use crate::figures::number::{capitalised, number, percent, range, short, shown};
-use crate::system::console::plain_line;
 use crate::views::estimate::{
     Advice, Holding, LEAST_SEEN, LITTLE_OF_ITS_TIME, Load, Switching, Verdict, Watched,
 };
@@ -170,7 +169,7 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
     };
     let line = format!(
         "{}: {} thread{}{processes}, {} CPUs in use, {} resident and {} of the kernel's ({seconds:.1} s{ended})",
-        plain_line(&service.name),
+        service.name,
         service.threads,
         plural(service.threads as usize),
         number(watched.used),
@@ -182,7 +181,7 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
     let cpus = |ns: u64| number(ns as f64 / service.elapsed_ns as f64);
     let rows = named.iter().map(|group| {
         vec![
-            plain_line(&group.name).into_owned(),
+            group.name.clone(),
             group.threads.to_string(),
             rate(group.voluntary as f64 / seconds),
             rate(group.involuntary as f64 / seconds),
@@ -266,7 +265,7 @@ fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<Stri
 /// Children that were not watched, and how to watch them.
 fn unwatched(service: &Service) -> Option<String> {
     let children = &service.children;
-    let first = plain_line(&children.first()?.name);
+    let first = &children.first()?.name;
     let count = children.len();
     let (noun, are, them) =
         if count == 1 { ("child", "is", "it") } else { ("children", "are", "them") };

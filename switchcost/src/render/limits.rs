@@ -59,9 +59,9 @@ fn rights(rights: &Rights) -> String {
 /// Writes the limits that bound a program as a table, and the others below it.
 fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Result<()> {
     let programs: Vec<_> = report.programs.iter().filter(|row| row.error.is_none()).collect();
-    let names = programs.iter().map(|row| row.program.replace('-', "\n"));
-    let fixed = ["limit", "value", "in use"].map(str::to_owned);
-    let mut grid = Grid { head: fixed.into_iter().chain(names).collect(), body: Vec::new() };
+    let names = programs.iter().map(|row| row.program.as_str());
+    let head = ["limit", "value", "in use"].into_iter().chain(names).map(str::to_owned);
+    let mut body = Vec::new();
     let mut notes = Vec::new();
     let is_bound = |row: &&LimitRow| !row.most.is_empty();
     for LimitRow { status, most } in report.limits.iter().filter(is_bound) {
@@ -76,8 +76,10 @@ fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Resul
             let most = most.get(&row.program);
             cells.push(most.map_or_else(|| "·".to_owned(), |most| format!("{most}{mark}")));
         }
-        grid.body.push(cells);
+        body.push(cells);
     }
+    let mut grid = Grid::of(head.collect(), body);
+    grid.head[3..].iter_mut().for_each(|name| *name = name.replace('-', "\n"));
     grid.write_text(width, out)?;
     notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
     let mut others = report.limits.iter().filter(|row| !is_bound(row)).peekable();

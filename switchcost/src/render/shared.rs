@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::figures::number::short;
+use crate::system::console::plain_line;
 use crate::views::shared::Shared;
 use facts::Quantity;
 
@@ -19,7 +20,7 @@ pub(crate) fn text(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
         // Flags of programs have numbers behind them.
         let is_word =
             |text: &&String| field != "args" || !text.starts_with(|c: char| c.is_ascii_digit());
-        let words: Vec<&str> = texts.iter().filter(is_word).map(String::as_str).collect();
+        let words: Vec<_> = texts.iter().filter(is_word).map(|text| plain_line(text)).collect();
         writeln!(out, "  {field}: {}", words.join(" | "))?;
     }
     let numbers: Vec<&str> = shared.numbers.iter().map(String::as_str).collect();

@@ -74,10 +74,8 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
         if !args.allow_doubts && shared::obstacles(&contents, true).is_empty() {
             obstacles.push("measure again, or take it as it is by --allow-doubts".to_owned());
         }
-        return Err(BadUsage::new(format!(
-            "{from} cannot be shared:\n  {}",
-            obstacles.join("\n  ")
-        )));
+        obstacles.iter().for_each(|obstacle| console::say(format_args!("{from}: {obstacle}")));
+        return Err(BadUsage::new(format!("{from} cannot be shared")));
     }
     let shared = Shared::of(&bytes)?;
     if let Some((field, text)) = shared.private.iter().next() {
