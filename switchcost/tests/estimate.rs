@@ -86,6 +86,23 @@ fn all_that_a_command_starts_is_watched_and_ended() {
     );
 }
 
+/// As services do, it takes its files with it.
+#[test]
+fn a_command_is_ended_by_sigterm_and_an_interrupt_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = "trap 'rm \"$0\"; exit' TERM; echo $$ >\"$0\"; while :; do sleep 0.02; done";
+    let path = file.to_string_lossy();
+    let flags = |time| ["--for", time, RESULTS, "--", "sh", "-c", script, &path];
+    estimate(&flags("1s")).start().finish_all().expect(0);
+    assert!(!file.exists());
+    let run = estimate(&flags("1000s")).start();
+    until("it runs", || file.exists());
+    run.signal(Signal::SIGTERM);
+    run.finish_all().expect(143).expect_complaint(&["interrupted"]);
+    assert!(!file.exists());
+}
+
 #[test]
 fn a_command_that_says_much_goes_on() {
     let script = "yes | head -c 300000 >&2; yes | head -c 300000; exec sleep 1000";

@@ -155,14 +155,17 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
         memory = memory::of(&book.pids);
     }
     let (busy, allowed) = book.busy();
+    let cpu_ns = book.cpu_time(watched);
+    let used = cpu_ns as f64 / elapsed.as_nanos() as f64;
     Some(Service {
         // It may have become another program meanwhile.
         name: book.threads.get(&main).map_or_else(String::new, |main| main.name.clone()),
         elapsed_ns: elapsed.as_nanos() as u64,
         threads: book.alive,
         busy,
-        cpus: quota.map_or(allowed, |quota| quota.min(allowed)),
-        cpu_ns: book.cpu_time(watched),
+        // Many threads that are hardly busy may use more than the busy ones could.
+        cpus: quota.map_or(allowed, |quota| quota.min(allowed)).max(used),
+        cpu_ns,
         resident: memory.resident,
         kernel: Some(book.alive * KERNEL_STACK + memory.page_tables.unwrap_or(0)),
         children: book.unwatched(watched),

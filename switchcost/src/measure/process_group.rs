@@ -34,25 +34,33 @@ use words::Words;
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// Time that a program may take to answer or to end, and what says so.
+/// Time that a program may take to answer or to end.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeLimit {
     time: Duration,
-    source: &'static str,
+    /// True if a user has named it.
+    is_given: bool,
 }
 
 impl From<Duration> for TimeLimit {
     fn from(time: Duration) -> Self {
-        TimeLimit { time, source: "--timeout" }
+        TimeLimit { time, is_given: true }
+    }
+}
+
+impl Default for TimeLimit {
+    fn default() -> Self {
+        TimeLimit { time: Duration::from_secs(600), is_given: false }
     }
 }
 
 impl TimeLimit {
-    /// The same in a run that has a budget: a quarter of it, since an interval takes five rounds, and 10 s in any case.
+    /// The same in a run that has a budget: unless it is given a quarter of that, since an interval takes five rounds,
+    /// and 10 s in any case.
     #[must_use]
     pub fn within(self, budget: Duration) -> Self {
-        let time = (budget / 4).max(Duration::from_secs(10));
-        if time < self.time { TimeLimit { time, source: "--budget" } } else { self }
+        let most = (budget / 4).max(Duration::from_secs(10));
+        if self.is_given { self } else { TimeLimit { time: self.time.min(most), ..self } }
     }
 
     /// The time alone.

@@ -20,7 +20,7 @@ use crate::system::signals;
 pub const SLICE: Duration = Duration::from_millis(8);
 
 /// How programs are measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Time after which a program is ended.
     pub timeout: TimeLimit,
@@ -35,16 +35,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nothing but figures.
-    pub fn new(timeout: Duration) -> Self {
-        let timeout = timeout.into();
-        Options {
-            timeout,
-            end: None,
-            keep_samples: false,
-            counters: false,
-            around: Default::default(),
-        }
+    /// Nothing but figures; `timeout` if a user has named it.
+    pub fn new(timeout: Option<Duration>) -> Self {
+        Options { timeout: timeout.map(TimeLimit::from).unwrap_or_default(), ..Options::default() }
     }
 
     /// The same for a run that began then with this budget, which the last group may exceed by what an answer may take.

@@ -106,10 +106,13 @@ fn switches(
                 "take async tasks. Threads {both}. Those are too much from {much} switches/s on."
             )
         }
-        Verdict::TooMuch => format!(
-            "too many for threads and for async tasks. Threads {both}. Next: hand over less often, or run several \
-             runtimes."
-        ),
+        Verdict::TooMuch => {
+            let whom =
+                if shares[0][0] > 1.0 { "threads and for async tasks" } else { "one runtime" };
+            format!(
+                "too many for {whom}. Threads {both}. Next: hand over less often, or run several runtimes."
+            )
+        }
     };
     let [as_threads, as_tasks] = each.map(|cost| times(&cost, cost.time));
     format!(

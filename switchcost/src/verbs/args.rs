@@ -43,16 +43,13 @@ impl ProgramArgs {
     }
 }
 
-/// Time that a program may take to answer, unless `--timeout` says otherwise.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
-
 /// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Measure {
-    /// Time that a program may take to answer or to end (within a budget at most a quarter of that, or 10 s); then it is
-    /// ended by SIGTERM, and 10 s later by SIGKILL
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit, help_heading = "Advanced")]
-    timeout: Duration,
+    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL [default:
+    /// 10m; within a budget a quarter of it, or 10 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit, help_heading = "Advanced")]
+    timeout: Option<Duration>,
 
     /// Keep each sample in the results, not only their summary
     #[arg(long, help_heading = "Results")]

@@ -262,10 +262,17 @@ impl Args {
         };
         let seen = service::watch(&watched, self.length, || signals::received().is_some());
         if let Some(group) = &mut started {
-            group.give_up();
+            group.terminate();
+            group.end()?;
         }
         match seen {
-            Some(service) => Ok(service),
+            Some(service) => {
+                if signals::received().is_some() {
+                    let seconds = service.elapsed_ns as f64 / 1e9;
+                    console::say(format_args!("interrupted after {seconds:.1} s of watching"));
+                }
+                Ok(service)
+            }
             None if signals::received().is_some() => bail!("interrupted before anything was seen"),
             None => bail!(
                 "it ended before it was seen twice: watch a process that lives for some seconds"

@@ -12,7 +12,7 @@ use clap::builder::{
 use facts::Record;
 use humantime::format_duration;
 
-use super::args::{Measure, TIMEOUT};
+use super::args::Measure;
 use super::output::{self, Format};
 use crate::measure::probe;
 use crate::measure::rounds::Rounds;
@@ -229,7 +229,7 @@ pub(super) fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let store = Store::open(None)?;
     let path = store.path().to_owned();
     let plan = plan.quickened();
-    let options = Options::new(TIMEOUT);
+    let options = Options::default();
     let rounds = run_plan(&plan, plan.cases(true), store, None, options, Contents::default())?;
     Ok((path, rounds.records().to_vec()))
 }

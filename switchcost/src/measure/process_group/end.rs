@@ -148,6 +148,14 @@ impl ProcessGroup {
         }
     }
 
+    /// Asks it to end as a service is: by its signal.
+    pub(crate) fn terminate(&mut self) {
+        self.close_input();
+        if self.stage == Stage::Free {
+            self.ask(Stage::GivenUp);
+        }
+    }
+
     /// Ends the group, and what has left it and goes on: takes the status, and the names of that. Until the
     /// status is taken, the number of the group is nobody else's.
     pub(crate) fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
@@ -158,9 +166,10 @@ impl ProcessGroup {
     }
 
     fn fault(&self, status: ExitStatus) -> Option<String> {
-        let TimeLimit { time, source } = self.limit;
+        let TimeLimit { time, is_given } = self.limit;
+        let remedy = if is_given { "--timeout" } else { "--timeout gives it more" };
         let too_long =
-            format!("{TIMED_OUT}: it had neither answered nor ended after {time:?} ({source})");
+            format!("{TIMED_OUT}: it had neither answered nor ended after {time:?} ({remedy})");
         match self.stage {
             Stage::Overdue if !self.is_killed => {
                 return Some(format!("{too_long}, and was ended by SIGTERM"));

@@ -27,7 +27,7 @@ fn program([ready, run, hold, end]: [&str; 4]) -> String {
 
 /// Runs a script as a program.
 fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
-    run_with(script, case, &Options::new(timeout))
+    run_with(script, case, &Options::new(Some(timeout)))
 }
 
 fn run_with(script: &str, case: &Case, options: &Options) -> Process {
@@ -123,7 +123,7 @@ fn many_iterations_are_several_runs() {
 /// The other slices of a program that takes too long are left out, and what it has counts.
 #[test]
 fn turns_end_with_the_time_of_a_budget() {
-    let late = Options { end: Some(Instant::now()), ..Options::new(LONG) };
+    let late = Options { end: Some(Instant::now()), ..Options::new(Some(LONG)) };
     let counting = "n=${line#run }; n=${n% *}; s=$(yes 1 | head -n $n | paste -sd,); echo '{\"at\":\"ran\",\"samples_ns\":['$s']}'";
     let case = Case { passes: Vec::new(), ..case(20_000) };
     let process = run_with(&program([READY, counting, HOLD, END]), &case, &late);
@@ -133,11 +133,10 @@ fn turns_end_with_the_time_of_a_budget() {
 
 #[test]
 fn an_answer_may_take_a_part_of_a_budget() {
-    let limit = |timeout: u64, budget: u64| {
-        TimeLimit::from(Duration::from_secs(timeout)).within(Duration::from_secs(budget)).time()
-    };
-    let seconds = [limit(600, 1), limit(600, 600), limit(2, 1)].map(|limit| limit.as_secs());
-    assert_eq!(seconds, [10, 150, 2]);
+    let within = |limit: TimeLimit, budget| limit.within(Duration::from_secs(budget)).time();
+    let [unnamed, given] = [TimeLimit::default(), Duration::from_secs(100).into()];
+    let limits = [within(unnamed, 1), within(unnamed, 600), within(given, 1)];
+    assert_eq!(limits.map(|limit| limit.as_secs()), [10, 150, 100]);
 }
 
 #[test]
