@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
+use contract::units::counted;
 use facts::service::Service;
 use facts::{Link, Quantity};
 
 use super::layout::{width, wrapped};
-use super::{Grid, counts, limits, plural, share};
+use super::{Grid, counts, limits, share};
 use crate::figures::grade::Grade;
 use crate::figures::number::{capitalised, number, percent, range, short, shown};
 use crate::views::estimate::{
@@ -83,7 +84,7 @@ fn switches(
     };
     let [threads, tasks] = [0, 1].map(|kind| each[kind].grade.mark(&range(shares[kind], share)));
     let like = if load.cpus > load.measured_cpus { ", if they are like those here" } else { "" };
-    let all = format!("{} CPU{}{like}", load.cpus, plural(load.cpus as usize));
+    let all = format!("{}{like}", counted(load.cpus, "CPU"));
     let of_tasks = match load.scheduler {
         Scheduler::CurrentThread => " of one".to_owned(),
         Scheduler::Multi if load.cpus_of_tasks() < load.cpus => {
@@ -168,10 +169,9 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
         processes => format!(" of {processes} processes"),
     };
     let line = format!(
-        "{}: {} thread{}{processes}, {} CPUs in use, {} resident and {} of the kernel's ({seconds:.1} s{ended})",
+        "{}: {}{processes}, {} CPUs in use, {} resident and {} of the kernel's ({seconds:.1} s{ended})",
         service.name,
-        service.threads,
-        plural(service.threads as usize),
+        counted(service.threads, "thread"),
         number(watched.used),
         bytes(service.resident),
         bytes(service.kernel),
@@ -196,9 +196,8 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
     let switches: u64 = others.iter().map(|group| group.voluntary).sum();
     writeln!(
         out,
-        " and {} more name{}: {} switches/s, {} CPUs",
-        others.len(),
-        plural(others.len()),
+        " and {}: {} switches/s, {} CPUs",
+        counted(others.len(), "more name"),
         rate(switches as f64 / seconds),
         cpus(others.iter().map(|group| group.cpu_ns).sum())
     )

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, ensure};
 use contract::message::Description;
+use contract::units::counted;
 use facts::limits::Limits;
 
 use crate::measure::probe;
@@ -60,7 +61,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let silent = names(|row| row.error.is_some());
     ensure!(silent.is_empty(), "it is not known whether these can: {silent}");
     let failed = names(|row| row.fits == Some(false));
-    ensure!(failed.is_empty(), "{tasks} tasks are more than this system allows for {failed}");
+    ensure!(
+        failed.is_empty(),
+        "{}: more than this system allows for {failed}",
+        counted(tasks, "task")
+    );
     Ok(())
 }
 

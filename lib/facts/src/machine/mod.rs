@@ -11,6 +11,7 @@ mod virt;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use contract::units::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::ControlGroups;
@@ -131,14 +132,10 @@ impl Machine {
     pub fn summary(&self) -> String {
         let model = self.cpu_model.as_deref().unwrap_or("unknown CPU");
         let mut parts = vec![model.to_owned()];
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
         if let Some(cpus) = self.cpus_online.as_deref().and_then(cpu_list) {
-            let threads = self.topology.threads_per_core.map(|count| {
-                let plural = plural(count as usize);
-                format!(" ({count} thread{plural} per core)")
-            });
-            let (count, threads) = (cpus.len(), threads.unwrap_or_default());
-            parts.push(format!("{count} CPU{}{threads}", plural(count)));
+            let threads = self.topology.threads_per_core;
+            let threads = threads.map(|count| format!(" ({} per core)", counted(count, "thread")));
+            parts.push(counted(cpus.len(), "CPU") + &threads.unwrap_or_default());
         }
         if let Some(cpus) = self.cpu_quota.and_then(CpuQuota::cpus) {
             parts.push(format!("cgroup limit {cpus:.2} CPUs"));
