@@ -27,7 +27,7 @@ use crate::plan::setting::Setting;
 use crate::plan::{Plan, programs};
 use crate::render;
 use crate::system::console::{self, BadUsage};
-use crate::system::signals;
+use crate::system::{signals, tools};
 use crate::views::answer::Answer;
 use crate::views::estimate::{Advice, Load};
 use crate::views::hand_over::{self, Cost, Range, Scheduler};
@@ -145,6 +145,10 @@ struct Source {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let watched = args.watched()?;
+    if let Some(command) = args.command.first().filter(|command| !tools::can_start(command)) {
+        let command = command.display();
+        return Err(BadUsage::new(format!("cannot start {command}: there is no such program")));
+    }
     let is_service = watched.is_some() || !args.command.is_empty();
     let usual = if args.connections.is_some() { Link::Tcp } else { Link::Pipe };
     let mut load = Load {

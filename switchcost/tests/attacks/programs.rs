@@ -111,3 +111,12 @@ fn threads_that_the_address_space_has_no_room_for_are_refused_with_its_limit() {
     let words = ["the address space (ulimit -v)", "tasks fit", "switchcost limits"];
     run.finish().expect_refusal(1, &words);
 }
+
+#[test]
+fn the_help_of_a_program_is_its_own() {
+    let house = House::new(1, &[BAD]);
+    for verb in ["stat", "limits"] {
+        let run = house.switchcost(&format!("{verb} {BAD} --help")).finish();
+        assert_eq!(run.expect_quiet_success().stdout, "  --tasks <N>\n");
+    }
+}

@@ -307,6 +307,13 @@ pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
     bounds::cpu_quota(&source, &groups)?.cpus()
 }
 
+/// Folder of a process's control group, unless it is the topmost in sight, which has far more than that.
+pub(crate) fn group(pid: i32) -> Option<String> {
+    let source = Source::system();
+    let groups = ControlGroups::of_process(&source, &pid.to_string()).own(&source, "cpu")?;
+    groups.folders.first().filter(|_| groups.folders.len() > 1).cloned()
+}
+
 /// `PRETTY_NAME` of os-release(5), without its quotes.
 fn distribution(source: &Source) -> Option<String> {
     let files = ["/etc/os-release", "/usr/lib/os-release"];
