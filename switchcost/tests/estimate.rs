@@ -126,6 +126,10 @@ fn what_cannot_be_watched_is_bad_usage() {
     ] {
         estimate(&[]).flags(flags).arg(RESULTS).finish().expect_refusal(2, words);
     }
+    for command in ["no-such-command", "./no-such-command", "/"] {
+        let run = House::new(1, &[]).switchcost("estimate --").arg(command).finish();
+        run.expect_refusal(2, &["cannot start", command]);
+    }
     let run = estimate(&[RESULTS, "--", "true"]).finish();
     run.expect_refusal(1, &["it ended before it was seen twice"]);
 }

@@ -67,6 +67,8 @@ pub struct Service {
     pub kernel: Option<u64>,
     /// Children that are alive and were not watched.
     pub children: Vec<Child>,
+    /// Folder of the control group that the first process is in with its children, unless that is all in sight.
+    pub group: Option<String>,
     /// True if they ended before the time was up.
     pub has_ended: bool,
 }
@@ -168,6 +170,7 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
         cpu_ns,
         resident: memory.resident,
         kernel: Some(book.alive * KERNEL_STACK + memory.page_tables.unwrap_or(0)),
+        group: machine::group(main),
         children: book.unwatched(watched),
         has_ended,
         pids: book.pids,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, ensure};
 use contract::message::Description;
+use contract::units::counted;
 use facts::{Ending, Process, Record, Run, Side};
 
 use crate::measure::groups::{Group, groups_of};
@@ -48,6 +49,9 @@ pub struct Rounds {
     /// Error that ended it early.
     failure: Option<anyhow::Error>,
 }
+
+/// Most names of rows in a message.
+const MOST_NAMES: usize = 3;
 
 /// A case among those of a run: its place in the plan, the swept value, whether it is a twin, and the side of a duel.
 type Identity = (u32, Option<u64>, bool, Option<Side>);
@@ -286,10 +290,14 @@ impl Rounds {
     ) {
         let dropped = pacing::retain(cases, walls, left, aim);
         if !dropped.is_empty() {
+            let named = dropped.iter().take(MOST_NAMES).map(String::as_str);
+            let more = dropped.len().saturating_sub(MOST_NAMES);
             console::say(format_args!(
-                "left out after one round, since it would take most of {} s: {}; `switchcost run` with a larger --budget has room",
+                "measured in one round alone, since more would take most of {} s: {} ({}{}): `switchcost run` with a larger --budget has room",
                 budget.as_secs(),
-                dropped.join("; ")
+                counted(dropped.len(), "row"),
+                named.collect::<Vec<_>>().join("; "),
+                if more > 0 { format!("; {more} more") } else { String::new() }
             ));
         }
     }
@@ -347,8 +355,9 @@ impl Rounds {
             let partial = partial.count();
             if partial > 0 {
                 console::say(format_args!(
-                    "interrupted in round {}: its {partial} unfinished processes do not count",
-                    round + 1
+                    "interrupted in round {}: {} left out",
+                    round + 1,
+                    counted(partial, "unfinished process")
                 ));
             }
         }
@@ -467,8 +476,7 @@ impl Rounds {
     pub fn conclude_any(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
             let runs = self.records.len();
-            let s = if runs == 1 { "" } else { "s" };
-            console::say(format_args!("interrupted after {runs} run{s}"));
+            console::say(format_args!("interrupted after {}", counted(runs, "run")));
         }
         let kept = self.store.ensure_kept();
         if kept.is_ok() {

@@ -105,7 +105,7 @@ impl Checkout {
         let defaults = self.default_members();
         let is_apart = |name: &&str| !defaults.iter().any(|default| default == name);
         let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
-        let what = "the programs";
+        let what = "the programs of this checkout";
         self.cargo_build(&self.folder, &self.target, &[], what)?;
         if !apart.is_empty() {
             self.cargo_build(&self.folder, &self.target, &apart, what)?;
@@ -219,31 +219,36 @@ fn find_cargo() -> Option<PathBuf> {
     named.filter(|path| path.is_absolute()).or_else(|| tools::find("cargo"))
 }
 
-/// Runs a build, and says so on a terminal; elsewhere it says each minute that it goes on.
+/// Time after which a build, or its wait for another one, is told. If nothing has changed it is over by then.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Runs a build. It says so if it is not over soon, and outside a terminal each minute that it goes on.
 fn build(command: &mut Command, what: &str) -> Result<(), String> {
     let is_terminal = io::stderr().is_terminal();
-    if is_terminal {
-        console::say(format_args!("building {what} …"));
-    }
-    let tell = |minutes| {
-        if !is_terminal {
-            console::say(format_args!("building {what}, for {minutes} min"));
-        }
+    let tell = |minutes| match minutes {
+        0 => console::say(format_args!("building {what} …")),
+        _ if is_terminal => {}
+        _ => console::say(format_args!("building {what}, for {minutes} min")),
     };
-    match meanwhile(Duration::from_secs(60), tell, || command.status()) {
+    match meanwhile([SHORT, Duration::from_secs(60)], tell, || command.status()) {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(status.to_string()),
         Err(e) => Err(e.to_string()),
     }
 }
 
-/// Does some work, and tells after each interval how many are over.
-fn meanwhile<T>(interval: Duration, tell: impl Fn(u32) + Send, work: impl FnOnce() -> T) -> T {
+/// Does some work, and tells after a first interval, and after each further one, how many of those are over.
+fn meanwhile<T>(
+    [first, further]: [Duration; 2],
+    tell: impl Fn(u32) + Send,
+    work: impl FnOnce() -> T,
+) -> T {
     let (end, is_over) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
-            (1..)
-                .take_while(|_| is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout))
+            let lasts = |interval| is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout);
+            (0..)
+                .take_while(|&times| lasts(if times == 0 { first } else { further }))
                 .for_each(tell);
         });
         let done = work();
@@ -275,11 +280,11 @@ mod tests {
     fn work_that_lasts_is_told_until_it_ends() {
         let (told, heard) = mpsc::channel();
         let tell = move |times| told.send(times).unwrap();
-        let first = meanwhile(Duration::from_millis(1), tell, || {
+        let first = meanwhile([Duration::from_millis(1); 2], tell, || {
             [heard.recv().unwrap(), heard.recv().unwrap()]
         });
-        assert_eq!(first, [1, 2]);
+        assert_eq!(first, [0, 1]);
         // Nothing is told of what is quick.
-        assert_eq!(meanwhile(Duration::from_secs(3600), |_| unreachable!(), || 7), 7);
+        assert_eq!(meanwhile([Duration::from_secs(3600); 2], |_| unreachable!(), || 7), 7);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
+use contract::units::counted;
 use facts::service::Service;
 use facts::{Link, Quantity};
 
 use super::layout::{width, wrapped};
-use super::{Grid, counts, limits, plural, share};
+use super::{Grid, counts, limits, share};
 use crate::figures::grade::Grade;
 use crate::figures::number::{capitalised, number, percent, range, short, shown};
 use crate::views::estimate::{
@@ -83,7 +84,7 @@ fn switches(
     };
     let [threads, tasks] = [0, 1].map(|kind| each[kind].grade.mark(&range(shares[kind], share)));
     let like = if load.cpus > load.measured_cpus { ", if they are like those here" } else { "" };
-    let all = format!("{} CPU{}{like}", load.cpus, plural(load.cpus as usize));
+    let all = format!("{}{like}", counted(load.cpus, "CPU"));
     let of_tasks = match load.scheduler {
         Scheduler::CurrentThread => " of one".to_owned(),
         Scheduler::Multi if load.cpus_of_tasks() < load.cpus => {
@@ -171,10 +172,9 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
         processes => format!(" of {processes} processes"),
     };
     let line = format!(
-        "{}: {} thread{}{processes}, {} CPUs in use, {} resident and {} of the kernel's ({seconds:.1} s{ended})",
+        "{}: {}{processes}, {} CPUs in use, {} resident and {} of the kernel's ({seconds:.1} s{ended})",
         service.name,
-        service.threads,
-        plural(service.threads as usize),
+        counted(service.threads, "thread"),
         number(watched.used),
         bytes(service.resident),
         bytes(service.kernel),
@@ -199,9 +199,8 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
     let switches: u64 = others.iter().map(|group| group.voluntary).sum();
     writeln!(
         out,
-        " and {} more name{}: {} switches/s, {} CPUs",
-        others.len(),
-        plural(others.len()),
+        " and {}: {} switches/s, {} CPUs",
+        counted(others.len(), "more name"),
         rate(switches as f64 / seconds),
         cpus(others.iter().map(|group| group.cpu_ns).sum())
     )
@@ -272,12 +271,14 @@ fn unwatched(service: &Service) -> Option<String> {
     let count = children.len();
     let (noun, are, them) =
         if count == 1 { ("child", "is", "it") } else { ("children", "are", "them") };
-    let how = if count <= MOST_CHILDREN {
-        let pids = service.pids.iter().copied().chain(children.iter().map(|child| child.pid));
-        let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
-        format!("`--pid {}`, or name the control group by --cgroup", pids.join(","))
-    } else {
-        "the control group, --cgroup".to_owned()
+    let pids = service.pids.iter().copied().chain(children.iter().map(|child| child.pid));
+    let pids = pids.map(|pid| pid.to_string()).collect::<Vec<_>>().join(",");
+    let how = match &service.group {
+        Some(group) if count <= MOST_CHILDREN => {
+            format!("`--pid {pids}`, or all of the control group by `--cgroup {group}`")
+        }
+        Some(group) => format!("`--cgroup {group}`"),
+        None => format!("`--pid {pids}`"),
     };
     Some(format!("{count} {noun} ({first}) {are} not watched. Next: add {them} by {how}."))
 }
@@ -300,4 +301,31 @@ fn rounded(load: f64) -> String {
 /// A number of events a second: one that is not 0 never looks so.
 fn rate(rate: f64) -> String {
     if rate > 0.0 && rate < 10.0 { number(rate) } else { counts(rate) }
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::service::Child;
+
+    use super::*;
+
+    #[test]
+    fn children_are_named_with_the_commands_that_watch_them() {
+        let child = |pid| Child { pid, name: "worker".to_owned() };
+        let of = |count, group: Option<&str>| {
+            let children = (2..2 + count).map(child).collect();
+            let group = group.map(str::to_owned);
+            unwatched(&Service { pids: vec![1], children, group, ..Service::default() })
+        };
+        let many = MOST_CHILDREN as i32 + 1;
+        assert_eq!(of(0, Some("/g")), None);
+        for (count, group, how) in [
+            (1, None, "`--pid 1,2`."),
+            (1, Some("/g"), "`--pid 1,2`, or all of the control group by `--cgroup /g`."),
+            (many, Some("/g"), "by `--cgroup /g`."),
+        ] {
+            let text = of(count, group).unwrap();
+            assert!(text.ends_with(how), "{text}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use contract::units::Bytes;
+use contract::units::{Bytes, counted};
 use facts::limits::{CapabilityState, LimitStatus, Rights};
 
 use super::grid::Grid;
@@ -29,7 +29,7 @@ pub fn text(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Re
     }
     writeln!(out)?;
     let heading = match report.tasks {
-        Some(tasks) => format!("For {tasks} tasks of each, in this order:"),
+        Some(tasks) => format!("For {} of each, in this order:", counted(tasks, "task")),
         None => "For twice as many of each, in this order (--tasks N says what N of them take):"
             .to_owned(),
     };
@@ -132,10 +132,12 @@ fn sentence(row: &ProgramRow, tasks: Option<u64>) -> String {
         return format!("{program}: cannot be asked: {error}");
     }
     let most = match (row.most, &row.binding) {
-        (Some(most), Some(limit)) => format!("at most {most} tasks, for {limit}"),
+        (Some(most), Some(limit)) => format!("at most {}, for {limit}", counted(most, "task")),
         _ => "no known limit bounds it".to_owned(),
     };
     match (tasks, row.fits) {
+        (Some(1), Some(true)) => format!("{program}: 1 task fits ({most})"),
+        (Some(1), Some(false)) => format!("{program}: 1 task does NOT fit: {most}"),
         (Some(tasks), Some(true)) => format!("{program}: {tasks} tasks fit ({most})"),
         (Some(tasks), Some(false)) => format!("{program}: {tasks} tasks do NOT fit: {most}"),
         _ => format!("{program}: {most}"),

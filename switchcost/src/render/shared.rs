@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use contract::units::counted;
+
 use crate::figures::number::short;
 use crate::system::console::plain_line;
 use crate::views::shared::Shared;
@@ -11,11 +13,7 @@ use facts::Quantity;
 pub(crate) fn text(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
     let (count, size) = (shared.processes, shared.text.len() as f64);
     let size = short(Quantity::Bytes, size);
-    writeln!(
-        out,
-        "One run of {count} process{}, {size}. All texts in it:",
-        if count == 1 { "" } else { "es" }
-    )?;
+    writeln!(out, "One run of {}, {size}. All texts in it:", counted(count, "process"))?;
     for (field, texts) in &shared.texts {
         // Flags of programs have numbers behind them.
         let is_word =

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use contract::units::{Bytes, Nanos, bytes};
+use contract::units::{Bytes, Nanos, bytes, counted};
 use facts::{Metric, Record, Stat};
 
 use super::layout::{named, width};
-use super::{plainly, plural};
+use super::plainly;
 use crate::figures::doubts;
 use crate::figures::evidence::Verdict;
 use crate::system::console::{plain_line, shell_line, shortened};
@@ -41,11 +41,9 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
         lines.push((name, format!("p50 {p50}, p99 {p99}, max {max} (of {})", values.count)));
     }
     let left = record.extra.len().saturating_sub(MOST_EXTRA);
-    lines.extend(
-        (left > 0).then(|| {
-            ("left out", format!("{left} more of its distributions: --format json has all"))
-        }),
-    );
+    lines.extend((left > 0).then(|| {
+        ("left out", format!("{}: --format json has all", counted(left, "more distribution")))
+    }));
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
     lines.extend(absent.map(|absent| ("not counted", absent.to_string())));
     lines.extend(doubts::of_process(record).iter().map(|doubt| ("note", doubt.to_string())));
@@ -59,7 +57,7 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
 fn title(record: &Record) -> String {
     let mut title = shell_line([&record.program].into_iter().chain(&record.args));
     if let Some(samples) = &record.samples {
-        title += &format!(": {} iterations", samples.count);
+        title += &format!(": {}", counted(samples.count, "iteration"));
     }
     if let Some(cpus) = &record.cpus {
         title += &format!(", CPUs {cpus}");
@@ -68,8 +66,7 @@ fn title(record: &Record) -> String {
         title += &format!(", policy {policy}");
     }
     if let Some(runtime) = &record.runtime {
-        let workers = runtime.workers;
-        title += &format!(", {workers} worker{} of {}", plural(workers as usize), runtime.name);
+        title += &format!(", {} of {}", counted(runtime.workers, "worker"), runtime.name);
     }
     title
 }

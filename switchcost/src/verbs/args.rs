@@ -4,14 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::ValueEnum;
 
+use crate::measure::process_group;
 use crate::measure::store::MOST_KEPT;
 use crate::measure::turns::Options;
 use crate::plan::Case;
+use crate::plan::setting::Setting;
 use crate::plan::values::time_limit;
-use crate::system::console::BadUsage;
+use crate::system::console::{BadUsage, shell_line};
+use crate::system::executable::Executable;
 
 /// Output of a verb whose answer is no table of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,6 +44,18 @@ impl ProgramArgs {
         let (program, flags) = self.program.split_first().context("no program is named")?;
         Ok((program, flags))
     }
+}
+
+/// True if the flags ask a program for its help, which it has printed: that is no answer to a runner.
+pub(crate) fn shows_help(program: &Executable, flags: &[String]) -> anyhow::Result<bool> {
+    if !flags.iter().any(|flag| ["--help", "-h"].contains(&flag.as_str())) {
+        return Ok(false);
+    }
+    let status = process_group::command(program, &Setting::default()).args(flags).status();
+    let path = program.path.display();
+    let status = status.with_context(|| format!("cannot start {path}"))?;
+    ensure!(status.success(), "{path} {}: {status}", shell_line(flags));
+    Ok(true)
 }
 
 /// How each process is measured.

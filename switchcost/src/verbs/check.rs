@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use contract::units::counted;
 use serde::Serialize;
 
 use crate::check::{self, Candidate, Checked, Conformity};
@@ -48,7 +49,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for checked in check::check(&candidate) {
         // A check that was interrupted has no result.
         if signals::received().is_some() {
-            bail!("interrupted after {} checks", checks.len());
+            bail!("interrupted after {}", counted(checks.len(), "check"));
         }
         if args.format == TextOrJson::Text {
             print(&line(&checked))?;

@@ -24,7 +24,7 @@ use crate::plan::setting::Setting;
 use crate::plan::{Plan, programs};
 use crate::render;
 use crate::system::console::{self, BadUsage};
-use crate::system::signals;
+use crate::system::{signals, tools};
 use crate::views::estimate::{Advice, Load};
 use crate::views::hand_over::Scheduler;
 use crate::views::limits::Asked;
@@ -131,6 +131,10 @@ fn tasks(text: &str) -> Result<u64, String> {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let watched = args.watched()?;
+    if let Some(command) = args.command.first().filter(|command| !tools::can_start(command)) {
+        let command = command.display();
+        return Err(BadUsage::new(format!("cannot start {command}: there is no such program")));
+    }
     let is_service = watched.is_some() || !args.command.is_empty();
     let usual = if args.connections.is_some() { Link::Tcp } else { Link::Pipe };
     let mut load = Load {

@@ -217,7 +217,7 @@ fn counts_beyond_limits(
     }
     for ((row, reason), counts) in named {
         console::say(format_args!(
-            "switchcost: {row} is not run with {} tasks: {reason}",
+            "switchcost: {row} is not run with --tasks {}: {reason}",
             counts.join(", ")
         ));
     }

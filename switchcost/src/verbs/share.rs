@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use contract::units::counted;
 
 use super::args::newest_first;
 use crate::figures::Figures;
@@ -124,7 +125,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
         faulty += usize::from(!obstacles.is_empty());
     }
     if faulty > 0 {
-        bail!("{faulty} of {} files cannot be published", args.check.len());
+        bail!("{faulty} of {} cannot be published", counted(args.check.len(), "file"));
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::render;
 use crate::system::console::{self, BadUsage, brief};
 use crate::system::lock::RunnerLock;
 use crate::system::signals;
-use crate::verbs::args::{Measure, ProgramArgs, TextOrJson};
+use crate::verbs::args::{Measure, ProgramArgs, TextOrJson, shows_help};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -75,6 +75,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
+    if shows_help(executable, &flags)? {
+        return Ok(());
+    }
     let case = Case { iters, warmup, ..args.case(program, flags) };
     args.measure.ensure_can_keep(std::slice::from_ref(&case))?;
     signals::install()?;

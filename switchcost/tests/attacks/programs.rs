@@ -4,7 +4,8 @@ use nix::sys::resource::{Resource, setrlimit};
 use serde_json::Value;
 
 use crate::support::house::{House, executable};
-use crate::support::{is_installed, skip};
+use crate::support::process::Run;
+use crate::support::{RUNNER, is_installed, skip};
 
 const BAD: &str = "one-thread-brigade";
 
@@ -99,4 +100,23 @@ fn a_traceback_is_told_by_its_cause_and_kept_whole() {
     let report: Value = serde_json::from_str(run.line()).unwrap();
     let words = report["process"]["stderr"].as_str().unwrap();
     assert_eq!(words.lines().count(), 5, "{run}");
+}
+
+#[test]
+fn threads_that_the_address_space_has_no_room_for_are_refused_with_its_limit() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = folder.path().join("thread-brigade");
+    std::fs::hard_link(RUNNER, &program).unwrap();
+    let run = Run::within("ulimit -v 300000; exec \"$0\" \"$@\"", &program).flags("--tasks 5000");
+    let words = ["the address space (ulimit -v)", "tasks fit", "switchcost limits"];
+    run.finish().expect_refusal(1, &words);
+}
+
+#[test]
+fn the_help_of_a_program_is_its_own() {
+    let house = House::new(1, &[BAD]);
+    for verb in ["stat", "limits"] {
+        let run = house.switchcost(&format!("{verb} {BAD} --help")).finish();
+        assert_eq!(run.expect_quiet_success().stdout, "  --tasks <N>\n");
+    }
 }
