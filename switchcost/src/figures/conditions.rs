@@ -141,7 +141,10 @@ impl fmt::Display for Conditions {
             Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),
             None => "two equal runs were not made (--a-a makes them)".to_owned(),
         });
-        parts.push(format!("{} rounds", self.rounds));
+        parts.push(match self.rounds {
+            1 => "1 round".to_owned(),
+            rounds => format!("{rounds} rounds"),
+        });
         let line = parts.join("; ") + ".";
         f.write_str(&capitalised(&line))
     }
