@@ -125,7 +125,7 @@ impl<'a> Live<'a> {
     }
 
     fn get_ready(&mut self, session: &mut Session) -> Result<(), Fault> {
-        let Ready { pids, setup_ns, first_ns, description } = session.ready()?;
+        let Ready { pids, setup_ns, first_ns, description } = session.ready(self.seat.described)?;
         let process = &mut self.process;
         (process.setup_ns, process.first_ns) = (setup_ns, first_ns);
         process.version = Some(description.version.clone());
@@ -244,6 +244,7 @@ impl<'a> Live<'a> {
 
     /// Sums up the slices.
     pub(super) fn sum_up(&mut self, options: &Options, since: Interference) {
+        self.attempt(|_, session| session.ensure_placed());
         if self.description.is_none() && self.process.error.is_none() {
             // A signal came before it was started.
             self.process.partial = true;

@@ -5,17 +5,19 @@
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read, Write};
+use std::iter;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use contract::strays;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid};
 
 use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
@@ -180,6 +182,14 @@ impl ProcessGroup {
     /// Its process.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Whether a process is the program, or one that it has started.
+    pub(crate) fn owns(&self, pid: i32) -> bool {
+        let is_of_group = |pid: i32| getpgid(Some(Pid::from_raw(pid))) == Ok(self.pid());
+        // What has left the group has its parents.
+        iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| strays::parent(pid))
+            .any(is_of_group)
     }
 
     /// Has it killed as soon as its time is up: what builds nothing has nothing to take down.

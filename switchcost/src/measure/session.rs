@@ -7,16 +7,27 @@ use std::time::{Duration, Instant};
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 
 use super::process_group::{Ended, ProcessGroup};
+use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
+use crate::system::console::shortened;
 use crate::system::executable::Executable;
 use crate::system::signals;
 
-/// Time by which no sample is longer than its answer took: clocks differ, but not so much.
+/// Time by which samples are no longer than their answer took: clocks differ, but not so much.
 const IMPOSSIBLE: Duration = Duration::from_secs(1);
+
+/// Processes whose CPUs are compared.
+const MOST_PLACED: usize = 100;
 
 /// A program that follows the contract, and is alive.
 #[derive(Debug)]
-pub struct Session(ProcessGroup);
+pub struct Session {
+    group: ProcessGroup,
+    /// CPUs that its processes might use when it was ready.
+    cpus: Vec<(i32, Cpus)>,
+    /// True if its samples are latencies, which overlap.
+    has_latencies: bool,
+}
 
 /// Why a session has no answer.
 #[derive(Debug)]
@@ -68,23 +79,48 @@ impl Session {
         setting: &Setting,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
-        ProcessGroup::start(program, args, setting, timeout).map(Session)
+        let group = ProcessGroup::start(program, args, setting, timeout)?;
+        Ok(Session { group, cpus: Vec::new(), has_latencies: false })
     }
 
-    /// Takes the first answer, and makes sure that the program follows the contract as this runner does.
+    /// Takes the first answer, and makes sure that the program follows the contract as this runner does, and
+    /// that it is what it was described to be.
     ///
     /// # Errors
     /// Says what it is or does instead.
-    pub fn ready(&mut self) -> Result<Ready, Fault> {
-        match self.answer()? {
-            Answer::Ready { pids, setup_ns, first_ns, description } => match description.contract {
-                VERSION => Ok(Ready { pids, setup_ns, first_ns, description }),
-                other => Err(Fault::Told(format!(
-                    "it follows version {other} of the contract, and this runner version {VERSION}"
-                ))),
-            },
-            other => Err(unexpected("ready", &other)),
+    pub fn ready(&mut self, described: Option<&Description>) -> Result<Ready, Fault> {
+        let (pids, setup_ns, first_ns, description) = match self.answer()? {
+            Answer::Ready { pids, setup_ns, first_ns, description } => {
+                (pids, setup_ns, first_ns, description)
+            }
+            other => return Err(unexpected("ready", &other)),
+        };
+        if description.contract != VERSION {
+            return Err(Fault::Told(format!(
+                "it follows version {} of the contract, and this runner version {VERSION}",
+                description.contract
+            )));
         }
+        // Figures are divided by these.
+        let kind = |d: &Description| {
+            let Description { tasks, tokens, chains, trips, hops, arrivals, claim, .. } = *d;
+            format!(
+                "{tasks} tasks, {} hops, {tokens} tokens, {chains} chains, {trips} trips, {} arrivals, {claim:?}",
+                hops.unwrap_or(0),
+                arrivals.unwrap_or(0)
+            )
+        };
+        if let Some(before) = described.map(kind).filter(|before| *before != kind(&description)) {
+            return Err(Fault::Told(format!(
+                "it is not as --describe has it, {before}: {}",
+                kind(&description)
+            )));
+        }
+        let pids = self.own(pids)?;
+        let cpus = |&pid: &i32| Some((pid, Cpus::allowed_to(pid).ok()?));
+        self.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
+        self.has_latencies = description.arrivals.is_some();
+        Ok(Ready { pids, setup_ns, first_ns, description })
     }
 
     /// Has it iterate; fewer times if it was asked to end.
@@ -94,19 +130,19 @@ impl Session {
     pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> Result<Ran, Fault> {
         let begun = Instant::now();
         match self.ask(&Request::Run(iterations, pass.cloned()))? {
-            Answer::Ran { samples_ns, .. } if samples_ns.len() as u64 > iterations => {
+            Answer::Ran { samples_ns, .. } if !is_due(samples_ns.len() as u64, iterations) => {
                 Err(Fault::Told(format!(
                     "it answered `run {iterations}` with {} samples",
                     samples_ns.len()
                 )))
             }
             Answer::Ran { samples_ns, usage, extra } => {
-                let longest = samples_ns.iter().max().copied().unwrap_or(0);
-                let took = begun.elapsed();
-                if Duration::from_nanos(longest) > took + IMPOSSIBLE {
+                let together = if self.has_latencies { u64::max } else { u64::saturating_add };
+                let (all, took) = (samples_ns.iter().copied().fold(0, together), begun.elapsed());
+                if Duration::from_nanos(all) > took + IMPOSSIBLE {
                     return Err(Fault::Told(format!(
-                        "what it says cannot be true: it answered `run {iterations}` within {took:.0?} with a sample \
-                         of {longest} ns"
+                        "what it says cannot be true: it answered `run {iterations}` within {took:.0?} with samples \
+                         of {all} ns"
                     )));
                 }
                 Ok(Ran { samples: samples_ns, usage, extra })
@@ -121,8 +157,32 @@ impl Session {
     /// Says what it does instead.
     pub fn hold(&mut self) -> Result<Vec<i32>, Fault> {
         match self.ask(&Request::Hold)? {
-            Answer::Held { pids } => Ok(pids),
+            Answer::Held { pids } => self.own(pids),
             other => Err(unexpected("held", &other)),
+        }
+    }
+
+    /// Makes sure that its processes may use the CPUs that they might use when it was ready: taskset(1), or another
+    /// cpuset, changes what is measured.
+    ///
+    /// # Errors
+    /// Both sets of CPUs.
+    pub fn ensure_placed(&self) -> Result<(), Fault> {
+        let moved = self.cpus.iter().find_map(|(pid, cpus)| {
+            let now = Cpus::allowed_to(*pid).ok().filter(|now| now != cpus)?;
+            Some(format!("its CPUs were changed while it was measured, from {cpus} to {now}"))
+        });
+        moved.map_or(Ok(()), |what| Err(Fault::Told(what)))
+    }
+
+    /// The processes that it names, which are its own: those of others would be looked at in their place.
+    fn own(&self, pids: Vec<i32>) -> Result<Vec<i32>, Fault> {
+        match pids.iter().find(|&&pid| !self.group.owns(pid)) {
+            Some(pid) => {
+                let what = format!("its pids name {pid}, which is no process of its own");
+                Err(Fault::Told(what))
+            }
+            None => Ok(pids),
         }
     }
 
@@ -139,13 +199,14 @@ impl Session {
 
     /// Next answer.
     fn answer(&mut self) -> Result<Answer, Fault> {
-        let line = self.0.line()?.ok_or(Fault::Ended)?;
+        let line = self.group.line()?.ok_or(Fault::Ended)?;
         match serde_json::from_slice(&line) {
-            Ok(Answer::Failed { error }) => Err(Fault::Told(error)),
+            Ok(Answer::Failed { error }) => Err(Fault::Told(shortened(&error))),
             Ok(answer) => Ok(answer),
             Err(e) => {
                 let line = String::from_utf8_lossy(&line);
                 let start: String = line.chars().take(80).collect();
+                let e = shortened(&e.to_string());
                 Err(Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}")))
             }
         }
@@ -153,7 +214,7 @@ impl Session {
 
     /// Sends a request and takes the answer to it.
     fn ask(&mut self, request: &Request) -> Result<Answer, Fault> {
-        self.0.send(&request.to_string())?;
+        self.group.send(&request.to_string())?;
         self.answer()
     }
 
@@ -164,10 +225,15 @@ impl Session {
     /// Errors of the system.
     pub(crate) fn end(mut self, fault: Option<&Fault>) -> io::Result<Ended> {
         if let Some(Fault::Told(_)) = fault {
-            self.0.give_up();
+            self.group.give_up();
         }
-        self.0.end()
+        self.group.end()
     }
+}
+
+/// Whether so many samples are an answer: all of them, or fewer if it was asked to end.
+fn is_due(samples: u64, iterations: u64) -> bool {
+    samples == iterations || samples < iterations && signals::received().is_some()
 }
 
 /// What is wrong with an answer in the place of another.

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use contract::message::Description;
 use facts::{CacheLine, Process, Side, cache_line, interference};
 
 use super::around::{Around, Within};
@@ -45,6 +46,8 @@ pub struct Seat<'a> {
     pub case: &'a Case,
     /// Its executable.
     pub program: &'a Executable,
+    /// Its description of the command line, if it was asked for it.
+    pub described: Option<&'a Description>,
     /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
     pub iterations: Option<u64>,
     /// Most slices; `None` for as many as the case has iterations.

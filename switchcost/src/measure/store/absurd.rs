@@ -18,6 +18,12 @@ const ROUNDING: f64 = 1e-6;
 /// Nobody has the time for more rounds. A resumed run takes its number of rounds from the file.
 const MOST_ROUNDS: u32 = 1_000_000;
 
+/// No name is longer, in bytes.
+const LONGEST_NAME: usize = 1000;
+
+/// No program has more distributions besides its samples.
+const MOST_EXTRAS: usize = 1000;
+
 /// Checks a process.
 ///
 /// # Errors
@@ -42,7 +48,14 @@ pub(crate) fn process(process: &Process) -> Result<(), String> {
     ] {
         ensure(count != Some(0), || format!("{name}: none"))?;
     }
+    let versions = [process.version.as_ref(), process.runtime.as_ref().map(|it| &it.name)];
+    let length = versions.into_iter().flatten().map(String::len).max().unwrap_or(0);
+    ensure(length <= LONGEST_NAME, || format!("version, runtime: a text of {length} bytes"))?;
+    let count = process.extra.len();
+    ensure(count <= MOST_EXTRAS, || format!("extra: {count} distributions"))?;
     for (name, distribution) in &process.extra {
+        let length = name.len();
+        ensure(length <= LONGEST_NAME, || format!("extra: a name of {length} bytes"))?;
         let metric = format!("extra.{name}.max").parse::<Metric>();
         ensure(metric.is_ok(), || format!("extra.{name}: no name"))?;
         summary(&format!("extra.{name}"), distribution)?;

@@ -38,6 +38,7 @@ fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
         let seat = Seat {
             case,
             program: &program,
+            described: None,
             iterations: Some(case.iters.min(MOST_SAMPLES)),
             slices: None,
         };
