@@ -370,7 +370,7 @@ fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
     let is_interrupted = is_asked && ended.status.code().is_some() || is_by_term;
     process.error = match (fault, &ended.fault) {
         (Some(Fault::Told(error)), None) => Some(error),
-        (Some(Fault::Told(error)), Some(cause)) => Some(format!("{cause}; it says: {error}")),
+        (Some(Fault::Told(error)), Some(cause)) => Some(format!("{error}; {cause}")),
         (Some(Fault::Ended), _) if is_interrupted => None,
         (Some(Fault::Ended), _) => Some(ended.reason()),
         (None, Some(_)) if is_by_term => None,

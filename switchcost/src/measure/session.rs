@@ -2,6 +2,7 @@
 //! requests the program waits and uses no CPU, so that many can be alive at once.
 
 use std::io;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
@@ -9,12 +10,15 @@ use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 use super::process_group::{Ended, ProcessGroup};
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
-use crate::system::console::shortened;
+use crate::system::console::{plain_line, shortened};
 use crate::system::executable::Executable;
 use crate::system::signals;
 
 /// Time by which samples are no longer than their answer took: clocks differ, but not so much.
 const IMPOSSIBLE: Duration = Duration::from_secs(1);
+
+/// What a number is called that is too large.
+const CANNOT_BE: &str = "what it says cannot be true";
 
 /// Processes whose CPUs are compared.
 const MOST_PLACED: usize = 100;
@@ -23,6 +27,7 @@ const MOST_PLACED: usize = 100;
 #[derive(Debug)]
 pub struct Session {
     group: ProcessGroup,
+    begun: Instant,
     /// CPUs that its processes might use when it was ready.
     cpus: Vec<(i32, Cpus)>,
     /// True if its samples are latencies, which overlap.
@@ -79,8 +84,9 @@ impl Session {
         setting: &Setting,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
+        let begun = Instant::now();
         let group = ProcessGroup::start(program, args, setting, timeout)?;
-        Ok(Session { group, cpus: Vec::new(), has_latencies: false })
+        Ok(Session { group, begun, cpus: Vec::new(), has_latencies: false })
     }
 
     /// Takes the first answer, and makes sure that the program follows the contract as this runner does, and
@@ -116,6 +122,9 @@ impl Session {
                 kind(&description)
             )));
         }
+        let took = self.begun.elapsed();
+        ensure_within("setup_ns", setup_ns, took)?;
+        ensure_within("first_ns", first_ns, took)?;
         let pids = self.own(pids)?;
         let cpus = |&pid: &i32| Some((pid, Cpus::allowed_to(pid).ok()?));
         self.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
@@ -137,12 +146,12 @@ impl Session {
                 )))
             }
             Answer::Ran { samples_ns, usage, extra } => {
-                let together = if self.has_latencies { u64::max } else { u64::saturating_add };
-                let (all, took) = (samples_ns.iter().copied().fold(0, together), begun.elapsed());
-                if Duration::from_nanos(all) > took + IMPOSSIBLE {
+                let took = begun.elapsed();
+                if let Some(what) =
+                    impossible(&samples_ns, usage, self.has_latencies, took + IMPOSSIBLE)
+                {
                     return Err(Fault::Told(format!(
-                        "what it says cannot be true: it answered `run {iterations}` within {took:.0?} with samples \
-                         of {all} ns"
+                        "{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}"
                     )));
                 }
                 Ok(Ran { samples: samples_ns, usage, extra })
@@ -191,8 +200,12 @@ impl Session {
     /// # Errors
     /// Says what it does instead.
     pub fn take_down(&mut self) -> Result<(Option<u64>, Extra), Fault> {
+        let begun = Instant::now();
         match self.ask(&Request::End)? {
-            Answer::Ended { teardown_ns, extra } => Ok((teardown_ns, extra)),
+            Answer::Ended { teardown_ns, extra } => {
+                ensure_within("teardown_ns", teardown_ns, begun.elapsed())?;
+                Ok((teardown_ns, extra))
+            }
             other => Err(unexpected("ended", &other)),
         }
     }
@@ -201,7 +214,10 @@ impl Session {
     fn answer(&mut self) -> Result<Answer, Fault> {
         let line = self.group.line()?.ok_or(Fault::Ended)?;
         match serde_json::from_slice(&line) {
-            Ok(Answer::Failed { error }) => Err(Fault::Told(shortened(&error))),
+            Ok(Answer::Failed { error }) if error.trim().is_empty() => {
+                Err(Fault::Told("it failed, and does not say why".to_owned()))
+            }
+            Ok(Answer::Failed { error }) => Err(Fault::Told(shortened(&plain_line(&error)))),
             Ok(answer) => Ok(answer),
             Err(e) => {
                 let line = String::from_utf8_lossy(&line);
@@ -228,6 +244,34 @@ impl Session {
             self.group.give_up();
         }
         self.group.end()
+    }
+}
+
+/// What is impossible about timed iterations that took no longer than that, if anything is.
+pub(crate) fn impossible(
+    samples: &[u64],
+    usage: Option<Usage>,
+    are_latencies: bool,
+    took: Duration,
+) -> Option<String> {
+    // Latencies overlap.
+    let together = if are_latencies { u64::max } else { u64::saturating_add };
+    let all = samples.iter().copied().fold(0, together);
+    if Duration::from_nanos(all) > took || all == 0 && !samples.is_empty() {
+        return Some(format!("samples of {all} ns"));
+    }
+    // Clocks may have a resolution of 10 ms for each CPU.
+    let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let most = (took + Duration::from_millis(50)).saturating_mul(cpus);
+    let used = usage.map_or(0, |usage| usage.user_ns.saturating_add(usage.system_ns));
+    (Duration::from_nanos(used) > most).then(|| format!("{used} ns of CPU time"))
+}
+
+/// Makes sure that nothing took longer than its answer.
+fn ensure_within(name: &str, ns: Option<u64>, took: Duration) -> Result<(), Fault> {
+    match ns.filter(|&ns| Duration::from_nanos(ns) > took + IMPOSSIBLE) {
+        Some(ns) => Err(Fault::Told(format!("{CANNOT_BE}: {name} of {ns} within {took:.0?}"))),
+        None => Ok(()),
     }
 }
 

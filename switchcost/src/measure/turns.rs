@@ -3,10 +3,13 @@
 //! Each turn runs one slice of each program, in an order shuffled anew; programs that are compared lie next
 //! to each other. Never two slices at once: the others wait for their standard input.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use contract::message::Description;
 use facts::{CacheLine, Process, Side, cache_line, interference};
+use nix::sched::sched_setaffinity;
+use nix::unistd::Pid;
 
 use super::around::{Around, Within};
 use super::live::Live;
@@ -18,6 +21,9 @@ use crate::system::signals;
 
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
 pub const SLICE: Duration = Duration::from_millis(8);
+
+/// CPUs that this process might use when it began to measure.
+static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
 
 /// How programs are measured.
 #[derive(Clone, Debug)]
@@ -65,9 +71,12 @@ pub fn measure(
     rng: &mut fastrand::Rng,
     mut tell: impl FnMut(u32, u32),
 ) -> Vec<Process> {
-    let allowed = Cpus::allowed();
+    let allowed = ensure_same_cpus();
     let mut lives: Vec<Live<'_>> =
         seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
+    if let Err(why) = &allowed {
+        lives.iter_mut().for_each(|live| live.fail(why));
+    }
     let lines = cache_lines(&lives);
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
@@ -104,6 +113,22 @@ pub fn measure(
         .collect();
     let account = watch.account();
     lives.into_iter().map(|live| live.into_process(account, &lines)).collect()
+}
+
+/// CPUs that this process may use: those with which it began, since programs inherit them.
+fn ensure_same_cpus() -> Result<Cpus, String> {
+    let allowed = || Cpus::allowed().map_err(|e| format!("cannot read the CPUs: {e}"));
+    let first = FIRST.get_or_init(|| allowed().ok());
+    let Some(first) = first else { return allowed() };
+    if allowed()? != *first {
+        // taskset(1) is undone; another cpuset is not.
+        let _ = first.set().and_then(|set| sched_setaffinity(Pid::from_raw(0), &set));
+    }
+    let now = allowed()?;
+    if now == *first {
+        return Ok(now);
+    }
+    Err(format!("the CPUs of switchcost were changed, from {first} to {now}"))
 }
 
 /// Has the commands of a program's side stand; true if one was run, `None` if it failed. A side whose command

@@ -88,7 +88,7 @@ impl Cpus {
         &self.0
     }
 
-    pub(super) fn set(&self) -> nix::Result<CpuSet> {
+    pub(crate) fn set(&self) -> nix::Result<CpuSet> {
         let mut set = CpuSet::new();
         self.0.iter().try_for_each(|&cpu| set.set(cpu as usize))?;
         Ok(set)

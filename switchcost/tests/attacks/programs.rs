@@ -64,6 +64,35 @@ fn samples_are_no_longer_than_their_answer_took() {
     let text = House::fake_text(BAD, ":").replace("yes 1000", "yes 900000000");
     executable(&house.path(BAD), &text);
     refused(&house, &["cannot be true", "samples of 3600000000 ns"]);
+    let many = House::fake_text(BAD, ":").replace("\"hops\":2", "\"hops\":72057594037927935");
+    executable(&house.path(BAD), &many);
+    refused(&house, &["cannot be true: hops: 72057594037927935 in an iteration of 1000 ns"]);
+    executable(&house.path(BAD), &text.replace("yes 900000000", "yes 0"));
+    refused(&house, &["cannot be true", "samples of 0 ns"]);
+    executable(&house.path(BAD), &text.replace("setup_ns\\\":1", "setup_ns\\\":90000000000"));
+    refused(&house, &["cannot be true", "setup_ns of 90000000000"]);
+    executable(
+        &house.path(BAD),
+        &text
+            .replace("teardown_ns\":1", "teardown_ns\":90000000000")
+            .replace("yes 900000000", "yes 1"),
+    );
+    refused(&house, &["cannot be true", "teardown_ns of 90000000000"]);
+}
+
+/// A signal to its group no longer reaches it.
+#[test]
+fn a_program_that_leaves_its_group_is_ended() {
+    if !is_installed("python3") {
+        return skip("no python3");
+    }
+    let leaves = r#"exec python3 -c 'import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+os.setpgid(0, os.getpgid(os.getppid()))
+time.sleep(1000)'"#;
+    let house = house(leaves);
+    let run = house.switchcost(&format!("stat --iters 4 --timeout 1s {BAD}")).start();
+    run.finish_all().expect(1).expect_complaint(&["timed out"]);
 }
 
 /// The second answer to a request would be taken for that to the next.
@@ -93,7 +122,14 @@ fn texts_of_a_program_are_bounded() {
         &version.path(BAD),
         &text.replace(r#""version":"0""#, &format!(r#""version":"{long}""#)),
     );
-    for (house, word) in [(house(&failed), "nnn …"), (version, "a text of 100000 bytes")] {
+    let lines = r#"echo '{"at":"failed","error":"a\\nswitchcost: b"}'; exit 1"#;
+    let empty = r#"echo '{"at":"failed","error":" "}'; exit 1"#;
+    for (house, word) in [
+        (house(&failed), "nnn …"),
+        (house(lines), "a\\nswitchcost: b"),
+        (house(empty), "does not say why"),
+        (version, "a text of 100000 bytes"),
+    ] {
         house.run("").finish().expect(1);
         let errors = house.errors(BAD);
         assert!(errors[0].contains(word), "{errors:?}");
