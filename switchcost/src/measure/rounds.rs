@@ -381,7 +381,8 @@ impl Rounds {
             let (case, program) = (&cases[k], self.programs.of(&cases[k]).ok()?);
             let iterations = self.sizes.get(&identity(case)).copied();
             let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
-            Some(Seat { case, program, iterations, slices })
+            let described = self.described.get(&identity(case)).and_then(Option::as_ref);
+            Some(Seat { case, program, described, iterations, slices })
         };
         let seats: Vec<Seat<'_>> = seated.iter().filter_map(seat).collect();
         let place = |k: &usize| seated.iter().position(|other| other == k);
@@ -450,7 +451,7 @@ impl Rounds {
         }
         let mut has_failed = BTreeMap::new();
         for record in &self.records {
-            let fails = matches!(record.outcome(), Ending::Failed(_)) && record.samples.is_none();
+            let fails = matches!(record.outcome(), Ending::Failed(_));
             *has_failed.entry((record.case, record.x)).or_insert(true) &= fails;
         }
         let failed: Vec<String> = has_failed

@@ -3,8 +3,10 @@
 //! Each turn runs one slice of each program, in an order shuffled anew; programs that are compared lie next
 //! to each other. Never two slices at once: the others wait for their standard input.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use contract::message::Description;
 use facts::{CacheLine, Process, Side, cache_line, interference};
 
 use super::around::{Around, Within};
@@ -18,6 +20,9 @@ use crate::system::signals;
 
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
 pub const SLICE: Duration = Duration::from_millis(8);
+
+/// CPUs that this process might use when it began to measure.
+static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
 
 /// How programs are measured.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +60,8 @@ pub struct Seat<'a> {
     pub case: &'a Case,
     /// Its executable.
     pub program: &'a Executable,
+    /// Its description of the command line, if it was asked for it.
+    pub described: Option<&'a Description>,
     /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
     pub iterations: Option<u64>,
     /// Most slices; `None` for as many as the case has iterations.
@@ -72,9 +79,12 @@ pub fn measure(
     rng: &mut fastrand::Rng,
     mut tell: impl FnMut(u32, u32),
 ) -> Vec<Process> {
-    let allowed = Cpus::allowed();
+    let allowed = ensure_same_cpus();
     let mut lives: Vec<Live<'_>> =
         seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
+    if let Err(why) = &allowed {
+        lives.iter_mut().for_each(|live| live.fail(why));
+    }
     let lines = cache_lines(&lives);
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
@@ -126,6 +136,18 @@ fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
 /// True if a process took longer than it may.
 pub(super) fn has_timed_out(process: &Process) -> bool {
     process.error.as_deref().is_some_and(|error| error.starts_with(TIMED_OUT))
+}
+
+/// CPUs that this process may use: those with which it began, since programs inherit them.
+fn ensure_same_cpus() -> Result<Cpus, String> {
+    let allowed = || Cpus::allowed().map_err(|e| format!("cannot read the CPUs: {e}"));
+    let first = FIRST.get_or_init(|| allowed().ok());
+    let Some(first) = first else { return allowed() };
+    let now = allowed()?;
+    if now == *first {
+        return Ok(now);
+    }
+    Err(format!("the CPUs of switchcost were changed, from {first} to {now}"))
 }
 
 /// Has the commands of a program's side stand; true if one was run, `None` if it failed. A side whose command

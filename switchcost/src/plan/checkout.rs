@@ -5,13 +5,12 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
 
 use crate::system::console::{self, shell_line};
+use crate::system::progress::meanwhile;
 use crate::system::{tools, trust};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
@@ -237,26 +236,6 @@ fn build(command: &mut Command, what: &str) -> Result<(), String> {
     }
 }
 
-/// Does some work, and tells after a first interval, and after each further one, how many of those are over.
-fn meanwhile<T>(
-    [first, further]: [Duration; 2],
-    tell: impl Fn(u32) + Send,
-    work: impl FnOnce() -> T,
-) -> T {
-    let (end, is_over) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let lasts = |interval| is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout);
-            (0..)
-                .take_while(|&times| lasts(if times == 0 { first } else { further }))
-                .for_each(tell);
-        });
-        let done = work();
-        drop(end);
-        done
-    })
-}
-
 /// Output of a tool that succeeds, trimmed.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default();
@@ -270,21 +249,4 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     ensure!(!lines.is_empty(), "{name}: {}", output.status);
     // Cargo has each cause below a line of its own.
     bail!("{name}: {}", lines.join("; ").replace("; Caused by:; ", ": "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_that_lasts_is_told_until_it_ends() {
-        let (told, heard) = mpsc::channel();
-        let tell = move |times| told.send(times).unwrap();
-        let first = meanwhile([Duration::from_millis(1); 2], tell, || {
-            [heard.recv().unwrap(), heard.recv().unwrap()]
-        });
-        assert_eq!(first, [0, 1]);
-        // Nothing is told of what is quick.
-        assert_eq!(meanwhile([Duration::from_secs(3600); 2], |_| unreachable!(), || 7), 7);
-    }
 }

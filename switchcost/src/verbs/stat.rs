@@ -86,7 +86,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         bail!("interrupted before it began");
     }
     let size = iters.min(MOST_SAMPLES);
-    let seat = Seat { case: &case, program: executable, iterations: Some(size), slices: None };
+    let seat = Seat {
+        case: &case,
+        program: executable,
+        described: None,
+        iterations: Some(size),
+        slices: None,
+    };
     let mut rng = fastrand::Rng::with_seed(0);
     let (options, begun) = (args.measure.options(), Instant::now());
     let process =
