@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use super::process_group::Ended;
 use super::session::{Fault, Ready, Session};
 use super::sums::{each, merge, plus, sum};
-use super::turns::{Options, SLICE, Seat};
+use super::turns::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch};
 use crate::measure::store;
 use crate::plan::scheduling::Cpus;
@@ -51,6 +51,10 @@ pub(super) struct Live<'a> {
     before: (Option<usage::Totals>, Option<migrations::Migrations>),
     /// Time of all its requests, settling and answers included.
     asked: Duration,
+    /// Time that it took until it was ended, if it took longer than it may.
+    pub(super) lost: Option<Duration>,
+    /// True if no time was left for a turn of its own.
+    is_left_out: bool,
 }
 
 impl<'a> Live<'a> {
@@ -78,6 +82,8 @@ impl<'a> Live<'a> {
             interference: Interference::default(),
             before: (None, None),
             asked: Duration::ZERO,
+            lost: None,
+            is_left_out: false,
         }
     }
 
@@ -101,13 +107,14 @@ impl<'a> Live<'a> {
         work: impl FnOnce(&mut Self, &mut Session) -> Result<T, Fault>,
     ) -> Option<T> {
         let mut session = self.session.take()?;
+        let begun = Instant::now();
         match work(self, &mut session) {
             Ok(done) => {
                 self.session = Some(session);
                 Some(done)
             }
             Err(fault) => {
-                self.end(session, Some(fault));
+                self.end(session, Some(fault), begun);
                 None
             }
         }
@@ -197,9 +204,19 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Leaves out the slices that it has not run.
+    /// Leaves out the slices that it has not run; if these are all, the process.
     pub(super) fn stop_short(&mut self) {
-        self.slices = self.process.slices.len() as u32;
+        let count = self.process.slices.len() as u32;
+        if count == 0 && self.slices > 0 && self.process.error.is_none() {
+            self.leave_out();
+        }
+        self.slices = count;
+    }
+
+    /// Ends it without a record: no time is left.
+    pub(super) fn leave_out(&mut self) {
+        self.is_left_out = true;
+        self.fail("no time is left");
     }
 
     fn cpu_time(&self) -> Option<u64> {
@@ -294,7 +311,7 @@ impl<'a> Live<'a> {
             live.ask_further(session, options)
         });
         if let Some(session) = self.session.take() {
-            self.end(session, None);
+            self.end(session, None, Instant::now());
         }
     }
 
@@ -338,18 +355,26 @@ impl<'a> Live<'a> {
     }
 
     /// Ends a session, and takes the cause of a fault or an interruption into the record.
-    fn end(&mut self, session: Session, fault: Option<Fault>) {
+    fn end(&mut self, session: Session, fault: Option<Fault>, begun: Instant) {
         match session.end(fault.as_ref()) {
-            Ok(ended) => conclude(&ended, fault, &mut self.process),
+            Ok(ended) => {
+                self.lost = ended.is_overdue.then(|| begun.elapsed());
+                conclude(&ended, fault, &mut self.process);
+            }
             Err(e) => self.process.error = Some(e.to_string()),
         }
     }
 
-    pub(super) fn into_process(
+    /// What became of it; `None` if no time was left for it.
+    pub(super) fn into_measured(
         mut self,
         account: Option<facts::Account>,
         lines: &[CacheLine],
-    ) -> Process {
+    ) -> Option<Measured> {
+        if self.is_left_out {
+            return None;
+        }
+        let lost = self.lost;
         if let (Some(error), Some(samples)) = (&mut self.process.error, &self.process.samples) {
             *error += &format!("; {} iterations were timed before", samples.count);
         }
@@ -357,13 +382,14 @@ impl<'a> Live<'a> {
         let pair = self.cpus.get(..2);
         self.process.cache_line = lines.iter().find(|line| Some(&line.cpus[..]) == pair).copied();
         // In a file nobody would believe it, and its line would be lost.
-        match store::ensure_possible(&self.process) {
+        let process = match store::ensure_possible(&self.process) {
             Ok(()) => self.process,
             Err(what) => Process {
                 error: Some(format!("what it says cannot be true: {what}")),
                 ..Process::of(&self.process.program, self.process.args)
             },
-        }
+        };
+        Some(Measured { process, lost })
     }
 }
 

@@ -28,7 +28,7 @@ mod end;
 mod left;
 mod words;
 
-pub(crate) use end::{Ended, TIMED_OUT};
+pub(crate) use end::Ended;
 use end::{GRACE, Stage};
 pub(crate) use left::end_what_is_left;
 use words::Words;
@@ -203,6 +203,9 @@ impl ProcessGroup {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
                     let left = self.deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() || signals::received().is_some() {
+                        if left.is_zero() && self.stage == Stage::Free {
+                            self.ask(Stage::Overdue);
+                        }
                         return Err(io::Error::other("it does not read its input"));
                     }
                     let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLOUT)];

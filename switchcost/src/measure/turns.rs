@@ -11,7 +11,7 @@ use facts::{CacheLine, Process, Side, cache_line, interference};
 
 use super::around::{Around, Within};
 use super::live::Live;
-use super::process_group::{TIMED_OUT, TimeLimit};
+use super::process_group::TimeLimit;
 use super::watch::{Look, Watch, drawn};
 use crate::plan::Case;
 use crate::plan::scheduling::Cpus;
@@ -29,7 +29,7 @@ static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
 pub struct Options {
     /// Time after which a program is ended.
     pub timeout: TimeLimit,
-    /// Time after which a group ends its turns, once each program had one.
+    /// Time after which a group ends its turns: what has begun one has it, what has none is left out.
     pub end: Option<Instant>,
     /// True if each sample is kept.
     pub keep_samples: bool,
@@ -68,8 +68,17 @@ pub struct Seat<'a> {
     pub slices: Option<u32>,
 }
 
+/// A process that was measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Its record.
+    pub process: Process,
+    /// Time that it took until it was ended, if it took longer than it may.
+    pub lost: Option<Duration>,
+}
+
 /// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come
-/// in the seats' order. Whatever fails is an error of its process, and the others go on; a signal leaves what
+/// in the seats' order, without those for which no time was left. Whatever fails is an error of its process, and the others go on; a signal leaves what
 /// was measured marked as partial.
 pub fn measure(
     seats: &[Seat<'_>],
@@ -78,7 +87,7 @@ pub fn measure(
     begun: Instant,
     rng: &mut fastrand::Rng,
     mut tell: impl FnMut(u32, u32),
-) -> Vec<Process> {
+) -> Vec<Option<Measured>> {
     let allowed = ensure_same_cpus();
     let mut lives: Vec<Live<'_>> =
         seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
@@ -94,8 +103,7 @@ pub fn measure(
     }
     for &k in &order {
         if is_over(&lives, options.end) {
-            let why = "not begun: programs that timed out before took the time (--budget)";
-            lives[k].process.error.get_or_insert_with(|| why.to_owned());
+            lives[k].leave_out();
         }
         let is_due = signals::received().is_none() && lives[k].process.error.is_none();
         if is_due && enter(&mut lives, k, &mut within).is_some() {
@@ -124,18 +132,12 @@ pub fn measure(
         })
         .collect();
     let account = watch.account();
-    lives.into_iter().map(|live| live.into_process(account, &lines)).collect()
+    lives.into_iter().map(|live| live.into_measured(account, &lines)).collect()
 }
 
 /// True if programs that timed out have brought a group to the end of its time.
 fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
-    let has_timed_out = |live: &Live<'_>| has_timed_out(&live.process);
-    end.is_some_and(|end| Instant::now() >= end) && lives.iter().any(has_timed_out)
-}
-
-/// True if a process took longer than it may.
-pub(super) fn has_timed_out(process: &Process) -> bool {
-    process.error.as_deref().is_some_and(|error| error.starts_with(TIMED_OUT))
+    end.is_some_and(|end| Instant::now() >= end) && lives.iter().any(|live| live.lost.is_some())
 }
 
 /// CPUs that this process may use: those with which it began, since programs inherit them.
@@ -179,7 +181,7 @@ fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
     pairs.iter().filter_map(|pair| cache_line::measure(pair)).collect()
 }
 
-/// Runs all slices; after `end`, those of the first turn.
+/// Runs all slices, or those that begin before `end`; the first turn is over in any case, unless programs hang in it.
 fn take_turns(
     lives: &mut [Live<'_>],
     blocks: &[Vec<usize>],
@@ -208,6 +210,10 @@ fn take_turns(
             }
             if lives[k].session.is_none() {
                 continue;
+            }
+            if is_over(lives, end) {
+                lives.iter_mut().for_each(Live::stop_short);
+                return;
             }
             match enter(lives, k, within) {
                 Some(false) => {}

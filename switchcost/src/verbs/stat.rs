@@ -95,8 +95,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     };
     let mut rng = fastrand::Rng::with_seed(0);
     let (options, begun) = (args.measure.options(), Instant::now());
-    let process =
-        turns::measure(&[seat], &[vec![0]], &options, begun, &mut rng, |_, _| {}).remove(0);
+    let measured = turns::measure(&[seat], &[vec![0]], &options, begun, &mut rng, |_, _| {});
+    let process = measured.into_iter().flatten().next().context("nothing was measured")?.process;
     if let (Some(flag), Some(error)) = (own_option(&case.flags), &process.error)
         && error.contains("unexpected argument")
     {

@@ -46,8 +46,9 @@ fn run_with(script: &str, case: &Case, options: &Options) -> Process {
             slices: None,
         };
         let mut rng = fastrand::Rng::with_seed(1);
-        let process =
+        let measured =
             measure(&[seat], &[vec![0]], options, Instant::now(), &mut rng, |_, _| {}).remove(0);
+        let process = measured.unwrap().process;
         match &process.error {
             Some(error) if error.contains("os error 26") => {
                 std::thread::sleep(Duration::from_millis(20));
