@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use contract::message::{Description, MOST_SAMPLES, Usage};
+use contract::units::counted;
 use facts::{
     CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Side, Slice,
     distribution,
@@ -376,7 +377,7 @@ impl<'a> Live<'a> {
         }
         let lost = self.lost;
         if let (Some(error), Some(samples)) = (&mut self.process.error, &self.process.samples) {
-            *error += &format!("; {} iterations were timed before", samples.count);
+            *error += &format!("; timed before: {}", counted(samples.count, "iteration"));
         }
         self.process.account = account.filter(|_| !self.process.slices.is_empty());
         let pair = self.cpus.get(..2);

@@ -316,15 +316,7 @@ impl Rounds {
     ) {
         let dropped = pacing::retain(cases, walls, [left, budget], aim);
         if !dropped.is_empty() {
-            let named = dropped.iter().take(MOST_NAMES).map(String::as_str);
-            let more = dropped.len().saturating_sub(MOST_NAMES);
-            console::say(format_args!(
-                "measured in one round alone, since more would take most of {} s: {} ({}{}): `switchcost run` with a larger --budget has room",
-                budget.as_secs(),
-                counted(dropped.len(), "row"),
-                named.collect::<Vec<_>>().join("; "),
-                if more > 0 { format!("; {more} more") } else { String::new() }
-            ));
+            console::say(format_args!("{}", in_one_round(&dropped, budget)));
         }
     }
 
@@ -427,7 +419,7 @@ impl Rounds {
             many => format!("{} programs take turns", many.len()),
         };
         progress.show(round, &name);
-        let tell = |turn, turns| progress.show(round, &format!("{name}: {turn} of {turns} turns"));
+        let tell = |turn, turns| progress.show(round, &format!("{name}: turn {turn} of {turns}"));
         let measured = turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell);
         let mut measured = measured.into_iter();
         let unseated = |process| Some(Measured { process, lost: None });
@@ -539,6 +531,19 @@ impl Rounds {
     }
 }
 
+/// Says of which rows a budget had room for one round alone.
+fn in_one_round(rows: &[String], budget: Duration) -> String {
+    let mut names = rows.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>();
+    names.extend(rows.len().checked_sub(MOST_NAMES + 1).map(|more| format!("{} more", more + 1)));
+    format!(
+        "measured in one round alone, since more would take most of {} s: {} ({}); `switchcost run` with a larger \
+         --budget has room",
+        budget.as_secs(),
+        counted(rows.len(), "row"),
+        names.join("; ")
+    )
+}
+
 /// A process that was not tried.
 fn left_out(case: &Case, reason: String) -> Process {
     Process { not_run: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
@@ -547,4 +552,20 @@ fn left_out(case: &Case, reason: String) -> Process {
 /// A process that never ran.
 fn failed(case: &Case, reason: String) -> Process {
     Process { error: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_one_round_are_counted_and_three_are_named() {
+        let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        for (count, words) in
+            [(1, "of 7 s: 1 row (a);"), (3, "3 rows (a; b; c);"), (5, "5 rows (a; b; c; 2 more);")]
+        {
+            let line = in_one_round(&names[..count], Duration::from_secs(7));
+            assert!(line.contains(words) && line.contains("--budget"), "{line}");
+        }
+    }
 }
