@@ -128,6 +128,7 @@ fn texts_of_a_program_are_bounded() {
         (house(&failed), "nnn …"),
         (house(lines), "a\\nswitchcost: b"),
         (house(empty), "does not say why"),
+        (house(r#"echo '{"at":"x\\nswitchcost: b"}'"#), "x\\nswitchcost: b`"),
         (version, "a text of 100000 bytes"),
     ] {
         house.run("").finish().expect(1);
