@@ -171,6 +171,13 @@ fn endless_words_take_neither_memory_nor_the_measurement() {
 }
 
 #[test]
+fn what_is_no_description_is_told() {
+    let house = undescribed("echo '{\"contract\":-1}'; exit");
+    let run = house.switchcost(&format!("limits {BAD}")).finish();
+    run.expect_refusal(1, &["no description of docs/CONTRACT.md: invalid value: integer `-1`"]);
+}
+
+#[test]
 fn a_description_that_does_not_come_is_not_waited_for() {
     let silent = undescribed("trap '' TERM; sleep 1000; true");
     let words = "it does not describe itself within 10 s";
