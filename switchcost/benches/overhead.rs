@@ -185,7 +185,8 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
     let options = Options::default();
     let program = programs.executable(pair.program)?;
     let size = case.iters.min(MOST_SAMPLES);
-    let seat = Seat { case: &case, program, described: None, iterations: Some(size), slices: None };
+    let iterations = Some(size);
+    let seat = Seat { case: &case, program, described: None, iterations, slices: None };
     let mut rng = fastrand::Rng::with_seed(1);
     let measured =
         turns::measure(&[seat], &[vec![0]], &options, Instant::now(), &mut rng, |_, _| {});

@@ -220,10 +220,13 @@ impl Session {
             Ok(Answer::Failed { error }) => Err(Fault::Told(shortened(&plain_line(&error)))),
             Ok(answer) => Ok(answer),
             Err(e) => {
-                let line = String::from_utf8_lossy(&line);
-                let start: String = line.chars().take(80).collect();
-                let e = shortened(&e.to_string());
-                Err(Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}")))
+                let (e, line) = (e.to_string(), String::from_utf8_lossy(&line));
+                let (e, start) = (plain_line(&e), line.chars().take(80).collect::<String>());
+                Err(Fault::Told(format!(
+                    "its answer is none of docs/CONTRACT.md ({}): {}",
+                    shortened(&e),
+                    plain_line(&start)
+                )))
             }
         }
     }

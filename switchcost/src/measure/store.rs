@@ -236,7 +236,9 @@ pub(crate) fn utc(time: SystemTime) -> Option<String> {
 /// The time as a part of a file's name.
 fn date(now: SystemTime) -> anyhow::Result<String> {
     let date = utc(now).ok_or_else(|| {
-        anyhow!("the system clock is past the year 9999: set it, or name a file by --out")
+        anyhow!(
+            "the system clock is not within the years 1970 to 9999: set it, or name a file by --out"
+        )
     })?;
     Ok(date.replace(':', "-"))
 }

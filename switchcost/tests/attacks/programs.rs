@@ -129,6 +129,7 @@ fn texts_of_a_program_are_bounded() {
         (house(&failed), "nnn …"),
         (house(lines), "a\\nswitchcost: b"),
         (house(empty), "does not say why"),
+        (house(r#"echo '{"at":"x\\nswitchcost: b"}'"#), "x\\nswitchcost: b`"),
         (version, "a text of 100000 bytes"),
     ] {
         house.run("").finish().expect(1);
@@ -168,6 +169,13 @@ fn endless_words_take_neither_memory_nor_the_measurement() {
     let errors = house.errors(BAD);
     assert!(errors.len() == 1 && errors[0].contains("the last ones"), "{errors:?}");
     assert!(errors[0].len() < 1000, "{} bytes", errors[0].len());
+}
+
+#[test]
+fn what_is_no_description_is_told() {
+    let house = undescribed("echo '{\"contract\":-1}'; exit");
+    let run = house.switchcost(&format!("limits {BAD}")).finish();
+    run.expect_refusal(1, &["no description of docs/CONTRACT.md: invalid value: integer `-1`"]);
 }
 
 #[test]

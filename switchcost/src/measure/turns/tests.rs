@@ -119,7 +119,7 @@ fn many_iterations_are_several_runs() {
     );
     assert_eq!(process.samples.unwrap().count, 10_001);
     let error = process.error.unwrap();
-    assert_eq!(error, "a task died; 10001 iterations were timed before");
+    assert_eq!(error, "a task died; timed before: 10001 iterations");
 }
 
 /// The other slices of a program that takes too long are left out, and what it has counts.
