@@ -118,6 +118,10 @@ impl Checkout {
             tools::command(find_cargo().unwrap_or_else(|| "cargo".into()), &self.folder);
         // With a target named, executables go into another folder, and old ones would be measured.
         command.env_remove("CARGO_BUILD_TARGET");
+        // Those that the record has, whatever flags are set by now.
+        if let Some(flags) = facts::build::ENCODED_RUSTFLAGS {
+            command.env("CARGO_ENCODED_RUSTFLAGS", flags);
+        }
         command
     }
 
