@@ -9,7 +9,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::{Read, Write, pipe};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use contract::message::MOST_SAMPLES;
 
@@ -27,8 +27,6 @@ const TASKS: usize = 500;
 const WARMUPS: usize = 100;
 const PAIRS: usize = 25;
 const GOAL: f64 = 1.02;
-/// A program that takes longer hangs.
-const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A bare loop and the program that does the same.
 struct Pair {
@@ -184,10 +182,10 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
         warmup: WARMUPS as u64,
         ..Case::default()
     };
-    let options = Options::new(TIMEOUT);
+    let options = Options::default();
     let program = programs.executable(pair.program)?;
     let size = case.iters.min(MOST_SAMPLES);
-    let seat = Seat { case: &case, program, iterations: Some(size), slices: None };
+    let seat = Seat { case: &case, program, described: None, iterations: Some(size), slices: None };
     let mut rng = fastrand::Rng::with_seed(1);
     let process =
         turns::measure(&[seat], &[vec![0]], &options, Instant::now(), &mut rng, |_, _| {})

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
+use std::thread;
 
 use anyhow::Context;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -153,6 +154,19 @@ fn guarded(body: impl FnOnce() -> ExitCode) -> ExitCode {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or(ExitCode::FAILURE)
 }
 
+/// Stack of what builds the parser of the command line, which takes 250 KiB of it: `ulimit -s` may allow less.
+const ROOM: usize = 4 << 20;
+
+/// Does some work, which starts no program, on a stack that is large enough; on this one if no thread can be had.
+fn with_room<T: Send>(work: impl Fn() -> T + Sync) -> T {
+    thread::scope(|scope| {
+        match thread::Builder::new().stack_size(ROOM).spawn_scoped(scope, &work) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)),
+            Err(_) => work(),
+        }
+    })
+}
+
 /// Reads the command line; `help VERB` is `VERB --help`.
 fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
     if args.get(1).is_some_and(|first| first == "help") {
@@ -167,9 +181,9 @@ fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
 
 fn parse_and_run() -> ExitCode {
     let signals_set = reset_signals();
-    let cli = match parse(env::args_os().collect()) {
+    let cli = match with_room(|| parse(env::args_os().collect())) {
         Ok(cli) => cli,
-        Err(e) => return explain(&e),
+        Err(e) => return explain(&brief_error(e)),
     };
     process_group::end_what_is_left();
     let outcome = signals_set.and_then(|()| run_verb(cli));
@@ -201,8 +215,8 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Some(Verb::Share(args)) => share::main(&args),
         Some(Verb::Compare(args)) => compare::main(&args),
         Some(Verb::Duel(args)) => duel::main(&args),
-        Some(Verb::Completions(args)) => shell::completions(&args, Cli::command()),
-        Some(Verb::Man(args)) => shell::man(&args, Cli::command()),
+        Some(Verb::Completions(args)) => with_room(|| shell::completions(&args, Cli::command())),
+        Some(Verb::Man(args)) => with_room(|| shell::man(&args, Cli::command())),
     }
 }
 
@@ -211,8 +225,11 @@ fn report_panics() {
     panic::set_hook(Box::new(|info| {
         let words = info.payload_as_str().unwrap_or("no message");
         let place = info.location().map_or_else(String::new, |p| format!(" at {p}"));
-        let line = shortened(&format!("{words}{place}").replace('\n', " "));
-        console::say(format_args!("switchcost: internal error: {line}; please report it"));
+        let line = format!("{words}{place}").replace('\n', " ");
+        console::say(format_args!(
+            "switchcost: internal error: {}; please report it",
+            shortened(&line)
+        ));
     }));
 }
 
@@ -229,18 +246,24 @@ fn reset_signals() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The same error of a command line whose arguments can be quoted: short, and each on one line.
+fn brief_error(error: clap::Error) -> clap::Error {
+    if !error.use_stderr() {
+        return error;
+    }
+    let brief = |arg: OsString| console::brief(&arg.to_string_lossy()).into();
+    with_room(|| parse(env::args_os().map(brief).collect())).err().unwrap_or(error)
+}
+
 /// Prints a help text, or what is wrong with the command line.
 fn explain(error: &clap::Error) -> ExitCode {
     let styled = error.render();
     let colour = |terminal: bool| terminal && env::var_os("NO_COLOR").is_none();
     if error.use_stderr() {
-        let plain = styled.to_string();
-        let short = shortened(&plain);
-        if short == plain && colour(io::stderr().is_terminal()) {
+        if colour(io::stderr().is_terminal()) {
             error.exit()
-        } else {
-            console::say(format_args!("{}", short.trim_end()))
         }
+        styled.to_string().trim_end().lines().for_each(|line| console::say(format_args!("{line}")));
         return ExitCode::from(error.exit_code() as u8);
     }
     let text = if colour(io::stdout().is_terminal()) {
@@ -257,8 +280,7 @@ fn explain(error: &clap::Error) -> ExitCode {
 
 /// Prints an error, which may quote long arguments, and gives its exit status.
 fn complain(error: &anyhow::Error) -> ExitCode {
-    let text = shortened(&format!("{error:#}"));
-    console::say(format_args!("switchcost: {text}"));
+    console::say(format_args!("switchcost: {error:#}"));
     ExitCode::from(match error {
         error if error.is::<BadUsage>() => 2,
         error if error.is::<duel::NothingSaid>() => 3,

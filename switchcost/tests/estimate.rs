@@ -86,6 +86,23 @@ fn all_that_a_command_starts_is_watched_and_ended() {
     );
 }
 
+/// As services do, it takes its files with it.
+#[test]
+fn a_command_is_ended_by_sigterm_and_an_interrupt_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = "trap 'rm \"$0\"; exit' TERM; echo $$ >\"$0\"; while :; do sleep 0.02; done";
+    let path = file.to_string_lossy();
+    let flags = |time| ["--for", time, RESULTS, "--", "sh", "-c", script, &path];
+    estimate(&flags("1s")).start().finish_all().expect(0);
+    assert!(!file.exists());
+    let run = estimate(&flags("1000s")).start();
+    until("it runs", || file.exists());
+    run.signal(Signal::SIGTERM);
+    run.finish_all().expect(143).expect_complaint(&["interrupted"]);
+    assert!(!file.exists());
+}
+
 #[test]
 fn a_command_that_says_much_goes_on() {
     let script = "yes | head -c 300000 >&2; yes | head -c 300000; exec sleep 1000";
@@ -109,6 +126,10 @@ fn what_cannot_be_watched_is_bad_usage() {
     ] {
         estimate(&[]).flags(flags).arg(RESULTS).finish().expect_refusal(2, words);
     }
+    for command in ["no-such-command", "./no-such-command", "/"] {
+        let run = House::new(1, &[]).switchcost("estimate --").arg(command).finish();
+        run.expect_refusal(2, &["cannot start", command]);
+    }
     let run = estimate(&[RESULTS, "--", "true"]).finish();
     run.expect_refusal(1, &["it ended before it was seen twice"]);
 }
@@ -127,28 +148,14 @@ fn a_named_file_that_lacks_figures_is_refused_before_anything_is_measured() {
 #[test]
 fn figures_of_this_folder_are_found_and_named() {
     let house = House::new(1, &[]);
-    house.set_plan(
-        r#"
-        rounds = 1
-        [[section]]
-        title = "All"
-        metric = "hop"
-        [[section.row]]
-        name = "thread"
-        program = "thread-brigade"
-        flags = ["--tasks", "2"]
-        link = "tcp"
-        iters = 9
-        warmup = 1
-        [[section.row]]
-        name = "task"
-        program = "async-brigade"
-        flags = ["--tasks", "2"]
-        link = "tcp"
-        iters = 9
-        warmup = 1
-        "#,
-    );
+    let row = |program| {
+        format!(
+            "[[section.row]]\nname = '{program}'\nprogram = '{program}'\nflags = ['--tasks', '2']\n\
+             link = 'tcp'\niters = 9\nwarmup = 1\n"
+        )
+    };
+    let rows = ["thread-brigade", "async-brigade"].map(row).concat();
+    house.set_plan(&format!("rounds = 1\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n{rows}"));
     house.run("").finish().expect(0);
     fs::rename(house.out(), house.path("switchcost-a.jsonl")).unwrap();
     let run = house.switchcost("estimate --switches 9 --link tcp").finish().expect(0);
@@ -171,15 +178,28 @@ fn what_the_system_refuses_is_not_advised() {
     assert!(!text.contains("will do"), "{text}");
 }
 
+/// What was measured is kept, and nobody takes a part of a run for a whole one.
 #[test]
-fn an_interrupted_estimate_says_so_and_keeps_no_part() {
+fn an_interrupted_estimate_keeps_its_part_and_passes_over_it() {
     let house = House::new(1, &[]);
-    let running = house.switchcost("estimate --switches 9").start();
-    until("it measures", || running.stderr_so_far().contains("measuring"));
-    running.signal(Signal::SIGTERM);
-    let run = running.finish_all().expect(143).expect_complaint(&["interrupted while it measured"]);
-    assert!(!run.stderr.contains("nothing was measured"), "{run}");
-    let files = fs::read_dir(house.folder()).unwrap().flatten();
-    let mut names = files.map(|file| file.file_name().into_string().unwrap());
-    assert!(!names.any(|name| name.ends_with(".jsonl")), "{run}");
+    let part = || {
+        let files = fs::read_dir(house.folder()).unwrap().flatten();
+        let names = files.map(|file| file.file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".jsonl")).collect::<Vec<String>>()
+    };
+    let interrupted = || {
+        let running = house.switchcost("estimate --switches 9").start();
+        // Programs describe themselves one by one, and are measured together.
+        until("it measures", || running.count("switchcost") > 2);
+        running.signal(Signal::SIGTERM);
+        let run = running.finish_all().expect(143);
+        run.expect_complaint(&["measuring", "interrupted while it measured: the part is kept in"])
+    };
+    let run = interrupted();
+    let [file] = &part()[..] else { panic!("{run}") };
+    assert!(run.stderr.contains(&format!("kept in {file}, and used if it is named")), "{run}");
+    // The next one measures again.
+    let run = interrupted();
+    assert!(run.stderr.contains(&format!("{file} was interrupted: it is passed over")), "{run}");
+    assert_eq!(part().len(), 2, "{run}");
 }

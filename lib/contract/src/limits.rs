@@ -12,6 +12,9 @@ use crate::message::{Description, Need, Needs};
 /// them (`copy_process`, kernel/fork.c).
 const PASSES_NPROC: u64 = 1 << 21 | 1 << 24;
 
+/// Limit of the memory that a process may map.
+const SPACE: &str = "the address space (ulimit -v)";
+
 /// Raises the soft descriptor limit to the hard one, and checks that the run fits. The error names each limit
 /// that is too low, how many tasks fit, and where the remedies are.
 pub fn check(description: &Description) -> anyhow::Result<()> {
@@ -38,9 +41,17 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
     )
 }
 
-/// Message for a limit that is met in spite of the check: others may have taken what was left.
+/// Message for a limit that is met in spite of the check: others may have taken what was left. What the kernel
+/// reserves cannot be foretold, so that a limit of the address space is named wherever there is one.
 pub fn refused(what: &str, tasks: u32) -> String {
-    format!("cannot {what}: lower --tasks, or see `switchcost limits PROGRAM --tasks {tasks}`")
+    let status = text("/proc/self/status").unwrap_or_default();
+    let limit = rlimit(Resource::RLIMIT_AS).zip(mapped_bytes(&status));
+    let space = limit.map_or(String::new(), |(limit, used)| {
+        format!("raise {SPACE}, which leaves {} bytes, ", limit.saturating_sub(used))
+    });
+    format!(
+        "cannot {what}: lower --tasks, {space}or see `switchcost limits PROGRAM --tasks {tasks}`"
+    )
 }
 
 fn raise_descriptors() -> anyhow::Result<()> {
@@ -58,18 +69,21 @@ type Limit = (String, Need, Option<u64>, Option<u64>);
 
 /// All limits that can be read.
 fn limits(needs: &Needs) -> Vec<Limit> {
-    let Needs { descriptors, threads, maps, bytes, .. } = *needs;
+    let Needs { descriptors, threads, maps, bytes, space } = *needs;
     // The directory itself is open while it is read.
     let open = fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64 - 1);
     let mapped = text("/proc/self/maps").map(|maps| maps.lines().count() as u64);
     let memory = text("/proc/meminfo").and_then(|text| number_after(&text, "MemAvailable:"));
     let status = text("/proc/self/status").unwrap_or_default();
     let most_maps = number("/proc/sys/vm/max_map_count");
+    // What is reserved once is not all used: the C library does with less.
+    let space = Need { fixed: 0, ..space };
     let most_open = rlimit(Resource::RLIMIT_NOFILE);
     let mut limits = vec![
         ("the descriptor limit (ulimit -n)".to_owned(), descriptors, most_open, open),
         ("vm.max_map_count".to_owned(), maps, most_maps, mapped),
         ("the available memory".to_owned(), bytes, memory.map(|kib| kib * 1024), None),
+        (SPACE.to_owned(), space, rlimit(Resource::RLIMIT_AS), mapped_bytes(&status)),
     ];
     if !may_pass_nproc(&status, text("/proc/self/uid_map").as_deref()) {
         let used = threads_of_user(number_after(&status, "Uid:"));
@@ -92,6 +106,11 @@ fn limits(needs: &Needs) -> Vec<Limit> {
         }
     }
     limits
+}
+
+/// Bytes that a process with this /proc/self/status has mapped.
+fn mapped_bytes(status: &str) -> Option<u64> {
+    number_after(status, "VmSize:").map(|kib| kib * 1024)
 }
 
 /// A soft limit of this process; `None` if it is unlimited.

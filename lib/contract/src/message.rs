@@ -1,6 +1,6 @@
 //! The lines that a program and its runner exchange: docs/CONTRACT.md, as types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -211,13 +211,19 @@ pub enum Answer {
     },
 }
 
-/// Reads no more processes than a runner can look at.
+/// Reads some processes, each once, and no more than a runner can look at.
 fn processes<'de, D: Deserializer<'de>>(line: D) -> Result<Vec<i32>, D::Error> {
     let pids = Vec::deserialize(line)?;
-    if pids.len() > MOST_PROCESSES {
-        let found = pids.len();
+    let found = pids.len();
+    if found > MOST_PROCESSES {
         return Err(D::Error::custom(format!(
             "pids: {found} processes, and {MOST_PROCESSES} are the most"
+        )));
+    }
+    // Each is looked at, and their memory is summed.
+    if found == 0 || pids.iter().collect::<BTreeSet<_>>().len() < found {
+        return Err(D::Error::custom(format!(
+            "pids: the program itself, then its children, each once: {pids:?}"
         )));
     }
     Ok(pids)

@@ -6,6 +6,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// A number and its noun.
+///
+/// ```
+/// use contract::units::counted;
+/// assert_eq!([counted(1, "round"), counted(2, "process")], ["1 round", "2 processes"]);
+/// ```
+pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let ending = match noun {
+        _ if count == N::from(1) => "",
+        noun if noun.ends_with(['s', 'h']) => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
+}
+
 /// A mean time in nanoseconds. Displays in the largest unit that leaves a whole part, with four significant
 /// figures or as many decimals as a precision asks for.
 ///

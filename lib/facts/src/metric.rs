@@ -377,6 +377,12 @@ impl Metric {
     }
 }
 
+/// True if no digit of a count after the point would be shown but zeros.
+fn reads_whole(count: f64) -> bool {
+    let decimals = i32::try_from(significant(count)).unwrap_or_default();
+    (count - count.round()).abs() * 10f64.powi(decimals) < 0.5
+}
+
 impl Quantity {
     /// Name in JSON and CSV.
     pub fn name(self) -> &'static str {
@@ -418,7 +424,7 @@ impl Quantity {
             _ => {
                 let (size, _) = self.scale(model);
                 let decimals = match self {
-                    Quantity::Count if model.fract() == 0.0 && figure.fract() == 0.0 => 0,
+                    Quantity::Count if reads_whole(model) && reads_whole(figure) => 0,
                     _ => significant(model / size),
                 };
                 format!("{:.decimals$}", figure / size)

@@ -67,6 +67,8 @@ pub struct Service {
     pub kernel: Option<u64>,
     /// Children that are alive and were not watched.
     pub children: Vec<Child>,
+    /// Folder of the control group that the first process is in with its children, unless that is all in sight.
+    pub group: Option<String>,
     /// True if they ended before the time was up.
     pub has_ended: bool,
 }
@@ -155,16 +157,20 @@ pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) ->
         memory = memory::of(&book.pids);
     }
     let (busy, allowed) = book.busy();
+    let cpu_ns = book.cpu_time(watched);
+    let used = cpu_ns as f64 / elapsed.as_nanos() as f64;
     Some(Service {
         // It may have become another program meanwhile.
         name: book.threads.get(&main).map_or_else(String::new, |main| main.name.clone()),
         elapsed_ns: elapsed.as_nanos() as u64,
         threads: book.alive,
         busy,
-        cpus: quota.map_or(allowed, |quota| quota.min(allowed)),
-        cpu_ns: book.cpu_time(watched),
+        // Many threads that are hardly busy may use more than the busy ones could.
+        cpus: quota.map_or(allowed, |quota| quota.min(allowed)).max(used),
+        cpu_ns,
         resident: memory.resident,
         kernel: Some(book.alive * KERNEL_STACK + memory.page_tables.unwrap_or(0)),
+        group: machine::group(main),
         children: book.unwatched(watched),
         has_ended,
         pids: book.pids,

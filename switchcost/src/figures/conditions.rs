@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use contract::units::counted;
 use facts::{Account, Record};
 use serde::Serialize;
 
@@ -109,7 +110,7 @@ impl Conditions {
             Some(apart) => ("Low", format!("equal runs {} apart", percent(apart))),
         };
         let seconds = self.span.div_ceil(1000);
-        format!("{word} noise ({number}), {seconds} s. More: switchcost report FILE --full")
+        format!("{word} noise ({number}), {seconds} s. More: report FILE --full")
     }
 }
 
@@ -120,9 +121,12 @@ impl fmt::Display for Conditions {
         if let Some(slower) = self.slices.slower {
             let Slices { all, stolen, others, .. } = self.slices;
             let (slower, lost) = (percent(slower.max(0.0)), stolen + others);
+            let was = if lost == 1 { "was" } else { "were" };
             parts.push(format!(
-                "the CPUs were {slower} below full speed (median over {all} slices); {lost} slices were left out, since \
-                 other work took their CPU time"
+                "the CPUs were {slower} below full speed (median over {}); {} {was} left out, since \
+                 other work took their CPU time",
+                counted(all, "slice"),
+                counted(lost, "slice")
             ));
         }
         if let Some(account) = &self.account {
@@ -141,7 +145,7 @@ impl fmt::Display for Conditions {
             Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),
             None => "two equal runs were not made (--a-a makes them)".to_owned(),
         });
-        parts.push(format!("{} rounds", self.rounds));
+        parts.push(counted(self.rounds, "round"));
         let line = parts.join("; ") + ".";
         f.write_str(&capitalised(&line))
     }

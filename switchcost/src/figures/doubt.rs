@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use contract::units::{Bytes, Nanos};
+use contract::units::{Bytes, Nanos, counted};
 use serde::Serialize;
 use stats::MIN_ROUNDS;
 
@@ -215,7 +215,8 @@ impl fmt::Display for Doubt {
             ),
             Doubt::Loaded(load, cpus, waiting) => write!(
                 f,
-                "It was busy at the start: load average {load:.0} on {cpus} CPUs, CPU pressure {}.",
+                "It was busy at the start: load average {load:.0} on {}, CPU pressure {}.",
+                counted(*cpus, "CPU"),
                 percent(*waiting)
             ),
             Doubt::Busy(share) => write!(

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use contract::units::counted;
 use facts::{Record, Run};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -69,7 +70,7 @@ pub fn machine(records: &[Record]) -> String {
         (Some(online), Some(allowed)) if allowed < online => {
             format!(", {allowed} of {online} CPUs")
         }
-        (Some(online), _) => format!(", {online} CPUs"),
+        (Some(online), _) => format!(", {}", counted(online, "CPU")),
         (None, _) => String::new(),
     };
     let host = match machine.virtualisation.as_deref() {

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use contract::units::counted;
 use facts::{Metric, Record, Slice};
 use serde::Serialize;
 
@@ -139,9 +140,9 @@ impl fmt::Display for HoldOut {
             self.errors().unwrap_or_default().map(|of| of.map(|share| 100.0 * share));
         write!(
             f,
-            "corrected times against quiet slices alone, {} cases: {:+.1} % in the mean, {:.1} % rms; by disturbed \
+            "corrected times against quiet slices alone, {}: {:+.1} % in the mean, {:.1} % rms; by disturbed \
              slices alone {:+.1} %, {:.1} %",
-            self.0.len(),
+            counted(self.0.len(), "case"),
             all[0],
             all[1],
             others[0],

@@ -97,7 +97,7 @@ impl Verdict {
     pub fn in_full(self, quantity: Quantity) -> String {
         let word = self.word(quantity);
         match self {
-            Verdict::Open(reach) => format!("{word}: ± {}", percent(reach)),
+            Verdict::Open(reach) => format!("{word}: up to {}", percent(reach)),
             Verdict::Inconclusive(why) => format!("{word}: {why}"),
             _ => word.to_owned(),
         }
@@ -139,6 +139,6 @@ mod tests {
         ] {
             assert_eq!([Verdict::More, Verdict::Less].map(|v| v.word(quantity)), words);
         }
-        assert_eq!(Verdict::Open(16.045).in_full(Quantity::Time), "no verdict: ± 1600 %");
+        assert_eq!(Verdict::Open(16.045).in_full(Quantity::Time), "no verdict: up to 1600 %");
     }
 }

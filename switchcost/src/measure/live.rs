@@ -125,7 +125,7 @@ impl<'a> Live<'a> {
     }
 
     fn get_ready(&mut self, session: &mut Session) -> Result<(), Fault> {
-        let Ready { pids, setup_ns, first_ns, description } = session.ready()?;
+        let Ready { pids, setup_ns, first_ns, description } = session.ready(self.seat.described)?;
         let process = &mut self.process;
         (process.setup_ns, process.first_ns) = (setup_ns, first_ns);
         process.version = Some(description.version.clone());
@@ -197,6 +197,11 @@ impl<'a> Live<'a> {
         }
     }
 
+    /// Leaves out the slices that it has not run.
+    pub(super) fn stop_short(&mut self) {
+        self.slices = self.process.slices.len() as u32;
+    }
+
     fn cpu_time(&self) -> Option<u64> {
         self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum()
     }
@@ -244,6 +249,7 @@ impl<'a> Live<'a> {
 
     /// Sums up the slices.
     pub(super) fn sum_up(&mut self, options: &Options, since: Interference) {
+        self.attempt(|_, session| session.ensure_placed());
         if self.description.is_none() && self.process.error.is_none() {
             // A signal came before it was started.
             self.process.partial = true;
@@ -369,7 +375,7 @@ fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
     let is_interrupted = is_asked && ended.status.code().is_some() || is_by_term;
     process.error = match (fault, &ended.fault) {
         (Some(Fault::Told(error)), None) => Some(error),
-        (Some(Fault::Told(error)), Some(cause)) => Some(format!("{cause}; it says: {error}")),
+        (Some(Fault::Told(error)), Some(cause)) => Some(format!("{error}; {cause}")),
         (Some(Fault::Ended), _) if is_interrupted => None,
         (Some(Fault::Ended), _) => Some(ended.reason()),
         (None, Some(_)) if is_by_term => None,

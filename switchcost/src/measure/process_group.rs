@@ -5,17 +5,19 @@
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read, Write};
+use std::iter;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use contract::strays;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::{self, Signal, killpg};
+use nix::unistd::{Pid, getpgid};
 
 use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
@@ -26,13 +28,48 @@ mod end;
 mod left;
 mod words;
 
-pub(crate) use end::Ended;
+pub(crate) use end::{Ended, TIMED_OUT};
 use end::{GRACE, Stage};
 pub(crate) use left::end_what_is_left;
 use words::Words;
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
+
+/// Time that a program may take to answer or to end.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeLimit {
+    time: Duration,
+    /// True if a user has named it.
+    is_given: bool,
+}
+
+impl From<Duration> for TimeLimit {
+    fn from(time: Duration) -> Self {
+        TimeLimit { time, is_given: true }
+    }
+}
+
+impl Default for TimeLimit {
+    fn default() -> Self {
+        TimeLimit { time: Duration::from_secs(600), is_given: false }
+    }
+}
+
+impl TimeLimit {
+    /// The same in a run that has a budget: unless it is given a quarter of that, since an interval takes five rounds,
+    /// and 10 s in any case.
+    #[must_use]
+    pub fn within(self, budget: Duration) -> Self {
+        let most = (budget / 4).max(Duration::from_secs(10));
+        if self.is_given { self } else { TimeLimit { time: self.time.min(most), ..self } }
+    }
+
+    /// The time alone.
+    pub fn time(self) -> Duration {
+        self.time
+    }
+}
 
 /// A program that is alive, with whatever it starts.
 #[derive(Debug)]
@@ -47,7 +84,7 @@ pub(crate) struct ProcessGroup {
     /// Output that no line was made of yet, and how much of it has no newline.
     buffer: Vec<u8>,
     searched: usize,
-    timeout: Duration,
+    limit: TimeLimit,
     deadline: Instant,
     /// Time between SIGTERM and SIGKILL.
     grace: Duration,
@@ -60,7 +97,7 @@ pub(crate) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts a program. It is ended if it takes longer than `timeout` to answer.
+    /// Starts a program. It is ended if it takes longer than `limit` to answer.
     ///
     /// # Errors
     /// When it cannot be started; names the setting that was refused.
@@ -68,7 +105,7 @@ impl ProcessGroup {
         program: &Executable,
         args: &[String],
         setting: &Setting,
-        timeout: Duration,
+        limit: impl Into<TimeLimit>,
     ) -> anyhow::Result<Self> {
         ensure!(
             program.name.is_none() || setting.wrap.is_empty(),
@@ -81,7 +118,7 @@ impl ProcessGroup {
         let name = command.get_program().to_string_lossy().into_owned();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
         unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
-        ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], timeout)
+        ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], limit)
             .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
                 Some(what) => e.context(what),
                 None => e,
@@ -96,7 +133,7 @@ impl ProcessGroup {
     pub(crate) fn spawn(
         mut command: Command,
         [stdout, stderr]: [Stdio; 2],
-        timeout: Duration,
+        limit: impl Into<TimeLimit>,
     ) -> anyhow::Result<Self> {
         command.stdin(Stdio::piped()).stdout(stdout).stderr(stderr).process_group(0);
         let parent = Pid::this();
@@ -122,6 +159,7 @@ impl ProcessGroup {
             }
         };
         left::started(child.id() as i32);
+        let limit = limit.into();
         Ok(ProcessGroup {
             child,
             pidfd,
@@ -130,8 +168,8 @@ impl ProcessGroup {
             words,
             buffer: Vec::new(),
             searched: 0,
-            timeout,
-            deadline: Instant::now() + timeout,
+            limit,
+            deadline: Instant::now() + limit.time,
             grace: GRACE,
             stage: Stage::Free,
             is_killed: false,
@@ -182,6 +220,15 @@ impl ProcessGroup {
         Pid::from_raw(self.child.id() as i32)
     }
 
+    /// Whether a process is the program, or one that it has started.
+    pub(crate) fn owns(&self, pid: i32) -> bool {
+        let own = self.pid();
+        let is_of_group = |pid| pid == own.as_raw() || getpgid(Some(Pid::from_raw(pid))) == Ok(own);
+        // What has left the group has its parents.
+        iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| strays::parent(pid))
+            .any(is_of_group)
+    }
+
     /// Has it killed as soon as its time is up: what builds nothing has nothing to take down.
     pub(crate) fn without_grace(&mut self) {
         self.grace = Duration::ZERO;
@@ -200,7 +247,7 @@ impl ProcessGroup {
     /// Gives it the whole time limit again: while others have their turns it waits for nobody.
     pub(crate) fn be_patient(&mut self) {
         if self.stage == Stage::Free {
-            self.deadline = Instant::now() + self.timeout;
+            self.deadline = Instant::now() + self.limit.time;
         }
     }
 
@@ -326,9 +373,13 @@ pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
     command
 }
 
-/// Sends a signal to a child's group. It can only fail if the group has ended.
+/// Sends a signal to a child's group, and to a child that has left it. It can only fail if they have ended.
 fn kill(child: &Child, signal: Signal) {
-    let _ = killpg(Pid::from_raw(child.id() as i32), signal);
+    let pid = Pid::from_raw(child.id() as i32);
+    let _ = killpg(pid, signal);
+    if getpgid(Some(pid)).is_ok_and(|group| group != pid) {
+        let _ = signal::kill(pid, signal);
+    }
 }
 
 /// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Reading what it writes

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, ensure};
 use contract::message::Description;
+use contract::units::counted;
 use facts::{Ending, Process, Record, Run, Side};
 
 use crate::measure::groups::{Group, groups_of};
@@ -32,6 +33,8 @@ pub struct Rounds {
     begun: Instant,
     records: Vec<Record>,
     done: HashSet<Place>,
+    /// Cases that timed out under a budget: it has no room for more of that.
+    given_up: HashSet<Identity>,
     options: Options,
     /// Descriptions by case.
     described: BTreeMap<Identity, Option<Description>>,
@@ -46,6 +49,9 @@ pub struct Rounds {
     /// Error that ended it early.
     failure: Option<anyhow::Error>,
 }
+
+/// Most names of rows in a message.
+const MOST_NAMES: usize = 3;
 
 /// A case among those of a run: its place in the plan, the swept value, whether it is a twin, and the side of a duel.
 type Identity = (u32, Option<u64>, bool, Option<Side>);
@@ -80,6 +86,7 @@ impl Rounds {
             begun: Instant::now(),
             records: Vec::new(),
             done: HashSet::new(),
+            given_up: HashSet::new(),
             options,
             described: BTreeMap::new(),
             sizes: BTreeMap::new(),
@@ -201,6 +208,9 @@ impl Rounds {
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
         self.end = self.limit.map(|limit| begun + limit);
+        if let Some(budget) = budget.or(self.limit) {
+            self.options = self.options.clone().within(begun, budget);
+        }
         let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
         let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
         let mut progress = match budget {
@@ -229,7 +239,9 @@ impl Rounds {
             if round == 0 && walls.iter().any(Option::is_some) {
                 self.pace = Some(Pace::of(&cases, &walls, left, aim));
                 let least = begun.elapsed() + pacing::least(&cases, &walls, round, aim);
-                if aim.leaves_out {
+                if !self.given_up.is_empty() {
+                    // What they took is no time of the others.
+                } else if aim.leaves_out {
                     self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
                 } else if least > budget * 4 / 3 {
                     let (fewest, least) = (aim.fewest, least.as_secs());
@@ -278,10 +290,14 @@ impl Rounds {
     ) {
         let dropped = pacing::retain(cases, walls, left, aim);
         if !dropped.is_empty() {
+            let named = dropped.iter().take(MOST_NAMES).map(String::as_str);
+            let more = dropped.len().saturating_sub(MOST_NAMES);
             console::say(format_args!(
-                "left out after one round, since it would take most of {} s: {}; `switchcost run` with a larger --budget has room",
+                "measured in one round alone, since more would take most of {} s: {} ({}{}): `switchcost run` with a larger --budget has room",
                 budget.as_secs(),
-                dropped.join("; ")
+                counted(dropped.len(), "row"),
+                named.collect::<Vec<_>>().join("; "),
+                if more > 0 { format!("; {more} more") } else { String::new() }
             ));
         }
     }
@@ -303,6 +319,7 @@ impl Rounds {
                 chosen[k]
                     && round < cases[k].rounds
                     && !self.done.contains(&(round, identity(&cases[k])))
+                    && !self.given_up.contains(&identity(&cases[k]))
             })
             .collect();
         let mut groups = groups_of(cases, &due, |k| {
@@ -338,8 +355,9 @@ impl Rounds {
             let partial = partial.count();
             if partial > 0 {
                 console::say(format_args!(
-                    "interrupted in round {}: its {partial} unfinished processes do not count",
-                    round + 1
+                    "interrupted in round {}: {} left out",
+                    round + 1,
+                    counted(partial, "unfinished process")
                 ));
             }
         }
@@ -363,7 +381,8 @@ impl Rounds {
             let (case, program) = (&cases[k], self.programs.of(&cases[k]).ok()?);
             let iterations = self.sizes.get(&identity(case)).copied();
             let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
-            Some(Seat { case, program, iterations, slices })
+            let described = self.described.get(&identity(case)).and_then(Option::as_ref);
+            Some(Seat { case, program, described, iterations, slices })
         };
         let seats: Vec<Seat<'_>> = seated.iter().filter_map(seat).collect();
         let place = |k: &usize| seated.iter().position(|other| other == k);
@@ -401,6 +420,9 @@ impl Rounds {
         (process.round, process.order) = (round, order);
         (process.twin, process.side, process.x) = (case.twin, case.side, case.x);
         self.store.append(&process)?;
+        if self.options.end.is_some() && turns::has_timed_out(&process) {
+            self.given_up.insert(identity(case));
+        }
         let record = Record::new(self.header.clone(), process).map_err(anyhow::Error::msg)?;
         self.records.push(record);
         Ok(())
@@ -429,7 +451,7 @@ impl Rounds {
         }
         let mut has_failed = BTreeMap::new();
         for record in &self.records {
-            let fails = matches!(record.outcome(), Ending::Failed(_)) && record.samples.is_none();
+            let fails = matches!(record.outcome(), Ending::Failed(_));
             *has_failed.entry((record.case, record.x)).or_insert(true) &= fails;
         }
         let failed: Vec<String> = has_failed
@@ -455,8 +477,7 @@ impl Rounds {
     pub fn conclude_any(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
             let runs = self.records.len();
-            let s = if runs == 1 { "" } else { "s" };
-            console::say(format_args!("interrupted after {runs} run{s}"));
+            console::say(format_args!("interrupted after {}", counted(runs, "run")));
         }
         let kept = self.store.ensure_kept();
         if kept.is_ok() {

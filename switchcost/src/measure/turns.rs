@@ -3,12 +3,15 @@
 //! Each turn runs one slice of each program, in an order shuffled anew; programs that are compared lie next
 //! to each other. Never two slices at once: the others wait for their standard input.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use contract::message::Description;
 use facts::{CacheLine, Process, Side, cache_line, interference};
 
 use super::around::{Around, Within};
 use super::live::Live;
+use super::process_group::{TIMED_OUT, TimeLimit};
 use super::watch::{Look, Watch, drawn};
 use crate::plan::Case;
 use crate::plan::scheduling::Cpus;
@@ -18,11 +21,16 @@ use crate::system::signals;
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
 pub const SLICE: Duration = Duration::from_millis(8);
 
+/// CPUs that this process might use when it began to measure.
+static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
+
 /// How programs are measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Time after which a program is ended.
-    pub timeout: Duration,
+    pub timeout: TimeLimit,
+    /// Time after which a group ends its turns, once each program had one.
+    pub end: Option<Instant>,
     /// True if each sample is kept.
     pub keep_samples: bool,
     /// True if events are counted in a further run.
@@ -32,9 +40,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nothing but figures.
-    pub fn new(timeout: Duration) -> Self {
-        Options { timeout, keep_samples: false, counters: false, around: Default::default() }
+    /// Nothing but figures; `timeout` if a user has named it.
+    pub fn new(timeout: Option<Duration>) -> Self {
+        Options { timeout: timeout.map(TimeLimit::from).unwrap_or_default(), ..Options::default() }
+    }
+
+    /// The same for a run that began then with this budget, which the last group may exceed by what an answer may take.
+    #[must_use]
+    pub fn within(self, begun: Instant, budget: Duration) -> Self {
+        let timeout = self.timeout.within(budget);
+        Options { timeout, end: Some(begun + budget + timeout.time()), ..self }
     }
 }
 
@@ -45,6 +60,8 @@ pub struct Seat<'a> {
     pub case: &'a Case,
     /// Its executable.
     pub program: &'a Executable,
+    /// Its description of the command line, if it was asked for it.
+    pub described: Option<&'a Description>,
     /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
     pub iterations: Option<u64>,
     /// Most slices; `None` for as many as the case has iterations.
@@ -62,17 +79,24 @@ pub fn measure(
     rng: &mut fastrand::Rng,
     mut tell: impl FnMut(u32, u32),
 ) -> Vec<Process> {
-    let allowed = Cpus::allowed();
+    let allowed = ensure_same_cpus();
     let mut lives: Vec<Live<'_>> =
         seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
+    if let Err(why) = &allowed {
+        lives.iter_mut().for_each(|live| live.fail(why));
+    }
     let lines = cache_lines(&lives);
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
-    let mut within = Within::none(&options.around, options.timeout);
+    let mut within = Within::none(&options.around, options.timeout.time());
     if !within.is_plain() {
         order.sort_by_key(|&k| seats[k].case.side);
     }
     for &k in &order {
+        if is_over(&lives, options.end) {
+            let why = "not begun: programs that timed out before took the time (--budget)";
+            lives[k].process.error.get_or_insert_with(|| why.to_owned());
+        }
         let is_due = signals::received().is_none() && lives[k].process.error.is_none();
         if is_due && enter(&mut lives, k, &mut within).is_some() {
             lives[k].begin(options);
@@ -83,7 +107,7 @@ pub fn measure(
     for live in &mut lives {
         live.set_out();
     }
-    take_turns(&mut lives, blocks, &mut watch, &mut within, rng, &mut tell);
+    take_turns(&mut lives, blocks, options.end, &mut watch, &mut within, rng, &mut tell);
     drop(within);
     let since = interference::totals().since(before);
     for live in &mut lives {
@@ -101,6 +125,29 @@ pub fn measure(
         .collect();
     let account = watch.account();
     lives.into_iter().map(|live| live.into_process(account, &lines)).collect()
+}
+
+/// True if programs that timed out have brought a group to the end of its time.
+fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
+    let has_timed_out = |live: &Live<'_>| has_timed_out(&live.process);
+    end.is_some_and(|end| Instant::now() >= end) && lives.iter().any(has_timed_out)
+}
+
+/// True if a process took longer than it may.
+pub(super) fn has_timed_out(process: &Process) -> bool {
+    process.error.as_deref().is_some_and(|error| error.starts_with(TIMED_OUT))
+}
+
+/// CPUs that this process may use: those with which it began, since programs inherit them.
+fn ensure_same_cpus() -> Result<Cpus, String> {
+    let allowed = || Cpus::allowed().map_err(|e| format!("cannot read the CPUs: {e}"));
+    let first = FIRST.get_or_init(|| allowed().ok());
+    let Some(first) = first else { return allowed() };
+    let now = allowed()?;
+    if now == *first {
+        return Ok(now);
+    }
+    Err(format!("the CPUs of switchcost were changed, from {first} to {now}"))
 }
 
 /// Has the commands of a program's side stand; true if one was run, `None` if it failed. A side whose command
@@ -132,10 +179,11 @@ fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
     pairs.iter().filter_map(|pair| cache_line::measure(pair)).collect()
 }
 
-/// Runs all slices.
+/// Runs all slices; after `end`, those of the first turn.
 fn take_turns(
     lives: &mut [Live<'_>],
     blocks: &[Vec<usize>],
+    end: Option<Instant>,
     watch: &mut Watch,
     within: &mut Within<'_>,
     rng: &mut fastrand::Rng,
@@ -144,6 +192,10 @@ fn take_turns(
     let turns = lives.iter().map(|live| live.slices).max().unwrap_or(0);
     let mut last: Option<Look> = None;
     for turn in 0..turns {
+        if turn > 0 && end.is_some_and(|end| Instant::now() >= end) {
+            lives.iter_mut().for_each(Live::stop_short);
+            return;
+        }
         tell(turn, turns);
         let mut order = order(lives, blocks, turn, turns, rng);
         if !within.is_plain() {

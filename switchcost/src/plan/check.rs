@@ -2,11 +2,17 @@
 
 use std::collections::HashSet;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use facts::Metric;
 
 use super::{COUNTS_OF_A_SLOPE, Over, Row, Section};
 use crate::system::console::{is_command, plain_line};
+
+/// An error of a TOML file in one line: its own shows lines of the file.
+pub(super) fn in_line(text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    anyhow!("line {}: {}", before.matches('\n').count() + 1, error.message())
+}
 
 /// Checks that flags of a program leave those alone that the runner sets.
 pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {

@@ -5,14 +5,13 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use crate::system::console::{self, shell_line};
+use crate::system::progress::meanwhile;
 use crate::system::{tools, trust};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
@@ -143,7 +142,7 @@ impl Checkout {
         let defaults = self.default_members();
         let is_apart = |name: &&str| !defaults.iter().any(|default| default == name);
         let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
-        let what = "the programs";
+        let what = "the programs of this checkout";
         self.cargo_build(&self.folder, &self.target, &[], what)?;
         if !apart.is_empty() {
             self.cargo_build(&self.folder, &self.target, &apart, what)?;
@@ -262,39 +261,24 @@ fn find_cargo() -> Option<PathBuf> {
     named.filter(|path| path.is_absolute()).or_else(|| tools::find("cargo"))
 }
 
-/// Runs a build, and says so on a terminal; elsewhere it says each minute that it goes on. Its standard output, unless
-/// that goes elsewhere.
+/// Time after which a build, or its wait for another one, is told. If nothing has changed it is over by then.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Runs a build. It says so if it is not over soon, and outside a terminal each minute that it goes on. Its standard
+/// output, unless that goes elsewhere.
 fn build(command: &mut Command, what: &str) -> Result<Vec<u8>, String> {
     let is_terminal = io::stderr().is_terminal();
-    if is_terminal {
-        console::say(format_args!("building {what} …"));
-    }
-    let tell = |minutes| {
-        if !is_terminal {
-            console::say(format_args!("building {what}, for {minutes} min"));
-        }
+    let tell = |minutes| match minutes {
+        0 => console::say(format_args!("building {what} …")),
+        _ if is_terminal => {}
+        _ => console::say(format_args!("building {what}, for {minutes} min")),
     };
     command.stderr(Stdio::inherit());
-    match meanwhile(Duration::from_secs(60), tell, || command.output()) {
+    match meanwhile([SHORT, Duration::from_secs(60)], tell, || command.output()) {
         Ok(output) if output.status.success() => Ok(output.stdout),
         Ok(output) => Err(output.status.to_string()),
         Err(e) => Err(e.to_string()),
     }
-}
-
-/// Does some work, and tells after each interval how many are over.
-fn meanwhile<T>(interval: Duration, tell: impl Fn(u32) + Send, work: impl FnOnce() -> T) -> T {
-    let (end, is_over) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            (1..)
-                .take_while(|_| is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout))
-                .for_each(tell);
-        });
-        let done = work();
-        drop(end);
-        done
-    })
 }
 
 /// Output of a tool that succeeds, trimmed.
@@ -365,17 +349,5 @@ mod tests {
         // As by CARGO_TARGET_DIR.
         fs::remove_dir_all(folder.path().join("copy/switchcost")).unwrap();
         assert!(of("copy/target").unwrap().is_some());
-    }
-
-    #[test]
-    fn work_that_lasts_is_told_until_it_ends() {
-        let (told, heard) = mpsc::channel();
-        let tell = move |times| told.send(times).unwrap();
-        let first = meanwhile(Duration::from_millis(1), tell, || {
-            [heard.recv().unwrap(), heard.recv().unwrap()]
-        });
-        assert_eq!(first, [1, 2]);
-        // Nothing is told of what is quick.
-        assert_eq!(meanwhile(Duration::from_secs(3600), |_| unreachable!(), || 7), 7);
     }
 }

@@ -3,6 +3,7 @@
 use std::mem;
 
 use contract::message::Description;
+use contract::units::counted;
 
 /// Feasibility of a command line, by what its program says and the limits of this system.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +52,10 @@ impl Feasibility {
                 let limits = limits.join("; ");
                 Some(match largest {
                     0 => format!("this system does not allow that ({limits})"),
-                    _ => format!("this system allows at most {largest} tasks ({limits})"),
+                    _ => {
+                        let largest = counted(*largest, "task");
+                        format!("this system allows at most {largest} ({limits})")
+                    }
                 })
             }
             Feasibility::NoFlag(flag) => Some(format!("it has no flag {flag}")),

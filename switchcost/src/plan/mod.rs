@@ -237,7 +237,7 @@ impl Plan {
 
     /// Reads a plan, and checks it.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let plan: Plan = toml::from_str(text)?;
+        let plan: Plan = toml::from_str(text).map_err(|e| check::in_line(text, &e))?;
         ensure!(plan.rounds != Some(0), "rounds: at least one");
         ensure!(
             plan.rounds.is_some() != plan.budget.is_some(),

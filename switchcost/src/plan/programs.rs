@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use facts::{Build, Side};
 
 use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
-use crate::plan::{Case, ProgramTable, ProgramTables};
+use crate::plan::{BUILT_IN, Case, ProgramTable, ProgramTables};
 use crate::system::carried;
 use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
@@ -80,7 +80,7 @@ impl Programs {
         let found = wanted.into_iter().map(|name| {
             let found = match tables.get(name) {
                 Some(table) => places.of_table(table),
-                None => places.of_name(name).map_err(Missing::Failed),
+                None => places.of_name(name),
             };
             ((None, name.to_owned()), found)
         });
@@ -124,18 +124,29 @@ pub(crate) fn carried(name: &str) -> anyhow::Result<Executable> {
     Ok(Executable { name: Some(name.to_owned()), ..this_executable()?.into() })
 }
 
-/// Checks, without a build, that each program has a table, is a crate of the checkout, or is there.
+/// Checks, without a build, that each program has a table, is a crate of the checkout, or is there. Away from a
+/// checkout one is enough: the others are left out.
 pub fn ensure_known<'a>(
     names: impl IntoIterator<Item = &'a str>,
     tables: &ProgramTables,
 ) -> anyhow::Result<()> {
     let places = Places::find()?;
+    let (mut is_one_known, mut unavailable) = (false, None);
     for name in names {
-        if !tables.contains_key(name) && !places.has_crate(name) {
-            places.of_name(name).map_err(BadUsage::new)?;
+        match places.of_name(name) {
+            _ if tables.contains_key(name) || places.has_crate(name) => is_one_known = true,
+            Ok(_) => is_one_known = true,
+            Err(Missing::Unavailable(why)) => drop(unavailable.get_or_insert(why)),
+            Err(Missing::Failed(why)) => return Err(BadUsage::new(why)),
         }
     }
-    Ok(())
+    unavailable.filter(|_| !is_one_known).map_or(Ok(()), |why| Err(BadUsage::new(why)))
+}
+
+/// True if a built-in plan names it.
+fn is_of_built_in_plans(program: &str) -> bool {
+    let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
+    plans.flat_map(|plan| plan.cases(true)).any(|case| case.program == program)
 }
 
 impl Places {
@@ -156,25 +167,33 @@ impl Places {
     }
 
     /// An executable at a path, one that this one carries, or one beside it.
-    fn of_name(&self, name: &str) -> Result<Executable, String> {
+    fn of_name(&self, name: &str) -> Result<Executable, Missing> {
         let is_path = name.contains('/');
         if !is_path && self.checkout.is_none() && carried::program(name).is_some() {
-            return carried(name).map_err(|e| format!("{e:#}"));
+            return carried(name).map_err(|e| Missing::Failed(format!("{e:#}")));
         }
         let path = if is_path { PathBuf::from(name) } else { self.beside.join(name) };
         if path.is_file() && name != env!("CARGO_PKG_NAME") {
             // A path was typed, or is a plan's, which has been looked at.
-            return if is_path { Ok(()) } else { trust::ensure_own(&path) }.map(|()| path.into());
+            let is_own = if is_path { Ok(()) } else { trust::ensure_own(&path) };
+            return is_own.map(|()| path.into()).map_err(Missing::Failed);
         }
         Err(match &self.checkout {
-            _ if name.contains('/') => format!("there is no program {name}"),
-            Some(checkout) => {
-                format!("there is no benchmark program '{name}' in {}", checkout.folder.display())
+            _ if is_path => Missing::Failed(format!("there is no program {name}")),
+            Some(checkout) => Missing::Failed(format!(
+                "there is no benchmark program '{name}' in {}",
+                checkout.folder.display()
+            )),
+            None => {
+                let why = format!(
+                    "switchcost carries no program '{name}', nor is one in {}",
+                    self.beside.display()
+                );
+                if !is_of_built_in_plans(name) {
+                    return Err(Missing::Failed(why));
+                }
+                Missing::Unavailable(why + ": a checkout builds it, and the archive has it")
             }
-            None => format!(
-                "switchcost carries no program '{name}', nor is one in {}: a checkout builds it, and the archive has it",
-                self.beside.display()
-            ),
         })
     }
 
@@ -183,6 +202,11 @@ impl Places {
         let lacking = table.needs.iter().find(|tool| tools::find(tool).is_none());
         if let (None, Some(checkout)) = (lacking, &self.checkout) {
             checkout.build_by(&table.build).map_err(Missing::Failed)?;
+        }
+        if let Some(part) = table.run.iter().find_map(|word| self.lacks(word)) {
+            return Err(Missing::Unavailable(format!(
+                "it needs {part}, and only a checkout has it"
+            )));
         }
         // What is built already needs no tool that builds it, but may be out of date in a checkout.
         let found = self.executable(table).map_err(Missing::Failed)?;
@@ -202,6 +226,17 @@ impl Places {
                 }
             }
         })
+    }
+
+    /// A word of a table, if it names a file of the checkout or of its builds, and neither is here.
+    fn lacks<'a>(&self, word: &'a str) -> Option<&'a str> {
+        let built = word.strip_prefix(EXECUTABLES).map(|name| name.trim_start_matches('/'));
+        let path = match built {
+            Some(name) => self.beside.join(name),
+            None if word.starts_with("peers/") => PathBuf::from(word),
+            None => return None,
+        };
+        (self.checkout.is_none() && !path.exists()).then_some(built.unwrap_or(word))
     }
 
     /// The executable that a table's first word names, unless somebody else may have put it there, or another file that
@@ -259,7 +294,9 @@ mod tests {
     #[test]
     fn without_a_checkout_nothing_is_built_and_what_is_beside_is_taken() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("here"), "").unwrap();
+        for name in ["here", "y"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
         let places = Places { beside: folder.path().to_owned(), checkout: None };
         let found = places.of_table(&table(&["here", "x", "{bin}/y"], &["no-such-tool"])).unwrap();
         assert_eq!(found.path, folder.path().join("here"));
@@ -268,6 +305,13 @@ mod tests {
         for (needs, word) in [(&[][..], "only a checkout"), (&["no-such-tool"], "PATH has")] {
             let why = places.of_table(&table(&["there"], needs)).unwrap_err();
             assert!(matches!(&why, Missing::Unavailable(why) if why.contains(word)), "{why}");
+        }
+        // An interpreter is there, and what it is to run is not.
+        for (word, part) in
+            [("{bin}/classes", "needs classes,"), ("peers/x.mjs", "needs peers/x.mjs,")]
+        {
+            let why = places.of_table(&table(&["sh", word], &["sh"])).unwrap_err();
+            assert!(matches!(&why, Missing::Unavailable(why) if why.contains(part)), "{why}");
         }
     }
 

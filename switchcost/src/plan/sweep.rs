@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use contract::message::Description;
-use contract::units::Bytes;
+use contract::units::{Bytes, counted};
 use facts::{Also, Metric, Section};
 
 use crate::plan::Case;
@@ -99,7 +99,8 @@ impl Planned {
     pub fn describe(&self) -> String {
         let processes: u64 = self.cases.iter().map(|case| u64::from(case.rounds)).sum();
         let (tasks, bytes) = self.most;
-        format!("{processes} processes, with up to {tasks} tasks and {} in one", Bytes(bytes))
+        let (processes, tasks) = (counted(processes, "process"), counted(tasks, "task"));
+        format!("{processes}, with up to {tasks} and {} in one", Bytes(bytes))
     }
 }
 
@@ -225,7 +226,7 @@ impl Sweep {
         let is_told =
             self.over == "tasks" || self.flags.iter().any(|flag| flag.contains("--tasks"));
         if let Some(tasks) = tasks.filter(|_| !is_told) {
-            swept += &format!(", {tasks} tasks");
+            swept += &format!(", {}", counted(tasks, "task"));
         }
         if !self.flags.is_empty() {
             swept += &format!(", {}", shell_line(&self.flags));

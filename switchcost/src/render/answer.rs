@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
+use contract::units::counted;
 use stats::MIN_ROUNDS;
 
 use super::layout::wrapped;
 use super::markdown::escaped;
-use super::{ABSENT, Grid, plainly, plural};
+use super::{ABSENT, Grid, plainly};
 use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
 use crate::views::answer::{Answer, AnswerRow, Earlier};
@@ -47,7 +48,7 @@ pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<(
 /// The machine, the rows, some sentences on when they matter, and how far to trust them.
 fn body(answer: &Answer, width: usize, matters: usize) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
-    wrapped(&answer.machine, 0, width, &mut body)?;
+    wrapped(&answer.origin(), 0, width, &mut body)?;
     writeln!(body)?;
     // Its few columns stay abreast.
     grid(answer).write_text(width.max(100), &mut body)?;
@@ -75,10 +76,10 @@ pub(super) fn last(answer: &Answer) -> Vec<String> {
         let ratios = ratios.iter().map(|ratio| {
             ratio.map_or(ABSENT.to_owned(), |ends| format!("{}x", range(ends, number)))
         });
-        let s = plural(*sessions);
         lines.push(format!(
-            "Earlier answers here, row by row: {} ({sessions} session{s}).",
-            ratios.collect::<Vec<_>>().join(", ")
+            "Earlier answers here, row by row: {} ({}).",
+            ratios.collect::<Vec<_>>().join(", "),
+            counted(*sessions, "session")
         ));
     }
     lines.push(match answer.sessions {
@@ -106,8 +107,7 @@ fn head(answer: &Answer, width: usize, body: usize) -> io::Result<Vec<u8>> {
         // An empty line follows, and one for what is left.
         let rest = 1 + usize::from(left > 1);
         if !stated.doubt.voids() && lines(&head) + lines(&doubt) + rest + body > TALLEST {
-            let s = if left == 1 { "" } else { "s" };
-            writeln!(head, "{left} more doubt{s}: switchcost report FILE --full")?;
+            writeln!(head, "{}: switchcost report FILE --full", counted(left, "more doubt"))?;
             break;
         }
         head.extend(doubt);
@@ -129,7 +129,7 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
             writeln!(out, "**{}**\n", escaped(&line))?;
         }
-        writeln!(out, "{}\n", escaped(&answer.machine))?;
+        writeln!(out, "{}\n", escaped(&answer.origin()))?;
         grid(answer).write_markdown(out)?;
         let lines = [missing(answer), answer.matters.clone(), last(answer)].concat();
         writeln!(out, "\n{}", escaped(&lines.join(" ")))

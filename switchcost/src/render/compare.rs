@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 
+use contract::units::counted;
 use facts::Quantity;
 use stats::{Estimate, Line};
 
 use super::document::Section;
 use super::tables::{cell, first_line};
-use super::{ABSENT, Document, Grid, counted};
+use super::{ABSENT, Document, Grid, sizes};
 use crate::figures::number::{self, change, change_in_percent};
 use crate::figures::verdict::{Reason, Verdict};
 use crate::figures::{CONFIDENCE, grouped};
@@ -20,7 +21,12 @@ const LABELS: [&str; 2] = ["old", "new"];
 pub fn document(comparison: &Comparison<'_>) -> Document {
     let mut head = vec![tally(comparison)];
     for (label, file) in LABELS.into_iter().zip(&comparison.files) {
-        head.push(format!("{label}: {}, {} runs on {}", file.name, file.records, file.machines));
+        head.push(format!(
+            "{label}: {}, {} on {}",
+            file.name,
+            counted(file.records, "run"),
+            file.machines
+        ));
     }
     let subjects = ["MACHINE OR SETTINGS", "BUILD", "FLAGS"];
     for (subject, facts) in subjects.into_iter().zip(&comparison.marks) {
@@ -75,7 +81,7 @@ fn tally(comparison: &Comparison<'_>) -> String {
     let cases = comparison.cases.iter();
     let mut counts = grouped(cases.map(|case| (case.word(), ())));
     counts.sort_by_key(|(_, cases)| Reverse(cases.len()));
-    counted(counts)
+    sizes(counts)
 }
 
 /// How the tables are to be read, and what should make a reader doubt them.

@@ -44,7 +44,7 @@ fn grid(curve: &Curve<'_>, series: &[&Series<'_>], xs: &[u64]) -> Grid {
             body.push(line);
         }
     }
-    Grid { head, body }
+    Grid::of(head, body)
 }
 
 /// A figure, bare if it has no interval.

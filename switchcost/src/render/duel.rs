@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use stats::Interval;
 
 use super::document::Section;
-use super::{ABSENT, Document, Grid, counted};
+use super::{ABSENT, Document, Grid, sizes};
 use crate::figures::duel::verdict::{Finding, KINDS, Kind};
 use crate::figures::duel::{Fault, Row};
 use crate::figures::grouped;
@@ -55,7 +55,7 @@ fn tally(kind: Kind, rows: &[&Row]) -> Option<String> {
         Kind::Switches => "voluntary switches per hop/task",
         Kind::Faults => "minor faults per hop/task",
     };
-    (!counts.is_empty()).then(|| format!("{name}: {}", counted(counts)))
+    (!counts.is_empty()).then(|| format!("{name}: {}", sizes(counts)))
 }
 
 /// Reason why a row has no findings: a word, and a sentence.

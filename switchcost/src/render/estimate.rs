@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
+use contract::units::counted;
 use facts::service::Service;
 use facts::{Link, Quantity};
 
 use super::layout::{width, wrapped};
-use super::{Grid, counts, limits, plural, share};
+use super::{Grid, counts, limits, share};
 use crate::figures::grade::Grade;
 use crate::figures::number::{capitalised, number, percent, range, short, shown};
-use crate::system::console::plain_line;
 use crate::views::estimate::{
     Advice, Holding, LEAST_SEEN, LITTLE_OF_ITS_TIME, Load, Switching, Verdict, Watched,
 };
@@ -84,7 +84,7 @@ fn switches(
     };
     let [threads, tasks] = [0, 1].map(|kind| each[kind].grade.mark(&range(shares[kind], share)));
     let like = if load.cpus > load.measured_cpus { ", if they are like those here" } else { "" };
-    let all = format!("{} CPU{}{like}", load.cpus, plural(load.cpus as usize));
+    let all = format!("{}{like}", counted(load.cpus, "CPU"));
     let of_tasks = match load.scheduler {
         Scheduler::CurrentThread => " of one".to_owned(),
         Scheduler::Multi if load.cpus_of_tasks() < load.cpus => {
@@ -107,10 +107,13 @@ fn switches(
                 "take async tasks. Threads {both}. Those are too much from {much} switches/s on."
             )
         }
-        Verdict::TooMuch => format!(
-            "too many for threads and for async tasks. Threads {both}. Next: hand over less often, or run several \
-             runtimes."
-        ),
+        Verdict::TooMuch => {
+            let whom =
+                if shares[0][0] > 1.0 { "threads and for async tasks" } else { "one runtime" };
+            format!(
+                "too many for {whom}. Threads {both}. Next: hand over less often, or run several runtimes."
+            )
+        }
     };
     let [as_threads, as_tasks] = each.map(|cost| times(&cost, cost.time));
     format!(
@@ -169,10 +172,9 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
         processes => format!(" of {processes} processes"),
     };
     let line = format!(
-        "{}: {} thread{}{processes}, {} CPUs in use, {} resident and {} of the kernel's ({seconds:.1} s{ended})",
-        plain_line(&service.name),
-        service.threads,
-        plural(service.threads as usize),
+        "{}: {}{processes}, {} CPUs in use, {} resident and {} of the kernel's ({seconds:.1} s{ended})",
+        service.name,
+        counted(service.threads, "thread"),
         number(watched.used),
         bytes(service.resident),
         bytes(service.kernel),
@@ -182,7 +184,7 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
     let cpus = |ns: u64| number(ns as f64 / service.elapsed_ns as f64);
     let rows = named.iter().map(|group| {
         vec![
-            plain_line(&group.name).into_owned(),
+            group.name.clone(),
             group.threads.to_string(),
             rate(group.voluntary as f64 / seconds),
             rate(group.involuntary as f64 / seconds),
@@ -197,9 +199,8 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
     let switches: u64 = others.iter().map(|group| group.voluntary).sum();
     writeln!(
         out,
-        " and {} more name{}: {} switches/s, {} CPUs",
-        others.len(),
-        plural(others.len()),
+        " and {}: {} switches/s, {} CPUs",
+        counted(others.len(), "more name"),
         rate(switches as f64 / seconds),
         cpus(others.iter().map(|group| group.cpu_ns).sum())
     )
@@ -266,16 +267,18 @@ fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<Stri
 /// Children that were not watched, and how to watch them.
 fn unwatched(service: &Service) -> Option<String> {
     let children = &service.children;
-    let first = plain_line(&children.first()?.name);
+    let first = &children.first()?.name;
     let count = children.len();
     let (noun, are, them) =
         if count == 1 { ("child", "is", "it") } else { ("children", "are", "them") };
-    let how = if count <= MOST_CHILDREN {
-        let pids = service.pids.iter().copied().chain(children.iter().map(|child| child.pid));
-        let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
-        format!("`--pid {}`, or name the control group by --cgroup", pids.join(","))
-    } else {
-        "the control group, --cgroup".to_owned()
+    let pids = service.pids.iter().copied().chain(children.iter().map(|child| child.pid));
+    let pids = pids.map(|pid| pid.to_string()).collect::<Vec<_>>().join(",");
+    let how = match &service.group {
+        Some(group) if count <= MOST_CHILDREN => {
+            format!("`--pid {pids}`, or all of the control group by `--cgroup {group}`")
+        }
+        Some(group) => format!("`--cgroup {group}`"),
+        None => format!("`--pid {pids}`"),
     };
     Some(format!("{count} {noun} ({first}) {are} not watched. Next: add {them} by {how}."))
 }
@@ -298,4 +301,31 @@ fn rounded(load: f64) -> String {
 /// A number of events a second: one that is not 0 never looks so.
 fn rate(rate: f64) -> String {
     if rate > 0.0 && rate < 10.0 { number(rate) } else { counts(rate) }
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::service::Child;
+
+    use super::*;
+
+    #[test]
+    fn children_are_named_with_the_commands_that_watch_them() {
+        let child = |pid| Child { pid, name: "worker".to_owned() };
+        let of = |count, group: Option<&str>| {
+            let children = (2..2 + count).map(child).collect();
+            let group = group.map(str::to_owned);
+            unwatched(&Service { pids: vec![1], children, group, ..Service::default() })
+        };
+        let many = MOST_CHILDREN as i32 + 1;
+        assert_eq!(of(0, Some("/g")), None);
+        for (count, group, how) in [
+            (1, None, "`--pid 1,2`."),
+            (1, Some("/g"), "`--pid 1,2`, or all of the control group by `--cgroup /g`."),
+            (many, Some("/g"), "by `--cgroup /g`."),
+        ] {
+            let text = of(count, group).unwrap();
+            assert!(text.ends_with(how), "{text}");
+        }
+    }
 }

@@ -44,5 +44,5 @@ fn grid(fleet: &Fleet, show: fn(&AnswerRow) -> String) -> Grid {
         line.extend(row.iter().map(|row| row.as_ref().map_or(ABSENT.to_owned(), show)));
         body.push(line);
     }
-    Grid { head, body }
+    Grid::of(head, body)
 }

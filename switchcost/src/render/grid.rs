@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::markdown::escaped;
-use crate::system::console::plain_line;
+use crate::system::console::brief;
 
 /// A table as people see it: each line has the name of a row, or of what is derived from it and
 /// then indented, and one text for each column.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     /// Headings of the columns, that of the names first; on a terminal they may have several lines.
-    pub head: Vec<String>,
+    pub(super) head: Vec<String>,
     /// Lines, each as long as the head.
-    pub body: Vec<Vec<String>>,
+    pub(super) body: Vec<Vec<String>>,
 }
 
 /// A table without frames: only its head is underlined.
@@ -27,7 +27,13 @@ const MARGIN: usize = 3;
 impl Grid {
     /// A grid with these headings.
     pub(super) fn new<const N: usize>(head: [&str; N], body: Vec<Vec<String>>) -> Self {
-        Grid { head: head.map(str::to_owned).to_vec(), body }
+        Grid::of(head.map(str::to_owned).to_vec(), body)
+    }
+
+    /// The same with headings that are made.
+    pub(super) fn of(head: Vec<String>, body: Vec<Vec<String>>) -> Self {
+        let line = |cells: Vec<String>| cells.iter().map(|cell| brief(cell)).collect();
+        Grid { head: line(head), body: body.into_iter().map(line).collect() }
     }
 
     /// Writes it in aligned columns of at most `width` characters: those that do not fit come
@@ -79,14 +85,12 @@ impl Grid {
     }
 
     fn table(&self) -> Table {
-        let heads = self.head.iter();
-        let heads = heads.map(|head| head.lines().map(plain_line).collect::<Vec<_>>().join("\n"));
         let mut table = Table::new();
         table
             .load_style(RULE_BELOW_HEAD)
             .set_content_arrangement(ContentArrangement::Disabled)
-            .set_header(heads)
-            .add_rows(self.body.iter().map(|cells| cells.iter().map(|cell| plain_line(cell))));
+            .set_header(&self.head)
+            .add_rows(&self.body);
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }

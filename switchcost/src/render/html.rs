@@ -13,7 +13,7 @@ use super::tables::Shades;
 use super::{Grid, curves, foot, origin, tables};
 use crate::figures::{Figures, provenance};
 use crate::measure::store::utc;
-use crate::system::console::plain;
+use crate::system::console::{brief, paragraph, plain};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
 use crate::views::tables::Tables;
@@ -119,7 +119,7 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
             }
             @for line in conclusion::of(figures, answer) { p.lead { (line) } }
             @if let Some(answer) = answer {
-                p.where { (answer.machine) }
+                p.where { (answer.origin()) }
                 (table(&super::answer::grid(answer), "The answer", None))
                 @for line in &answer.matters { p { (line) } }
                 @for line in super::answer::missing(answer).into_iter().chain(super::answer::last(answer)) { p { (line) } }
@@ -151,7 +151,7 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
             (figure(plot, caption))
             (list(section.lines))
         };
-        sections.push((section.title, body));
+        sections.push((brief(&section.title), body));
     }
     let mut notes: Vec<String> = figures.doubts().iter().map(ToString::to_string).collect();
     notes.extend(foot(figures));
@@ -215,7 +215,7 @@ fn figure(plot: Option<Plot>, caption: &str) -> Markup {
 }
 
 pub(super) fn list(lines: Vec<String>) -> Markup {
-    html! { @if !lines.is_empty() { ul { @for line in lines { li { (line) } } } } }
+    html! { @if !lines.is_empty() { ul { @for line in lines { li { (paragraph(&line)) } } } } }
 }
 
 /// Every fact of the machine and the build, known to this version or not.

@@ -5,6 +5,8 @@ use std::iter;
 
 use terminal_size::{Width, terminal_size_of};
 
+use crate::system::console::{brief, paragraph};
+
 /// Widest text, and the width of what is no terminal.
 const WIDEST: usize = 120;
 
@@ -25,6 +27,7 @@ pub(crate) fn wrapped(
     width: usize,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let text = paragraph(text);
     let mut line = " ".repeat(text.len() - text.trim_start().len());
     let mut is_empty = true;
     let mut words = text.split_whitespace().peekable();
@@ -54,7 +57,8 @@ pub(crate) fn named(
 ) -> io::Result<()> {
     let mut lines = Vec::new();
     wrapped(text, 0, width.saturating_sub(indent), &mut lines)?;
-    let names = [name].into_iter().chain(iter::repeat(""));
+    let name = &brief(name);
+    let names = [name.as_str()].into_iter().chain(iter::repeat(""));
     for (name, line) in names.zip(String::from_utf8_lossy(&lines).lines()) {
         // A name that is too long still stands apart.
         let apart = if name.len() < indent { "" } else { " " };

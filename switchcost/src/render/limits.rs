@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use contract::units::Bytes;
+use contract::units::{Bytes, counted};
 use facts::limits::{CapabilityState, LimitStatus, Rights};
 
 use super::grid::Grid;
@@ -29,7 +29,7 @@ pub fn text(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Re
     }
     writeln!(out)?;
     let heading = match report.tasks {
-        Some(tasks) => format!("For {tasks} tasks of each, in this order:"),
+        Some(tasks) => format!("For {} of each, in this order:", counted(tasks, "task")),
         None => "For twice as many of each, in this order (--tasks N says what N of them take):"
             .to_owned(),
     };
@@ -59,9 +59,9 @@ fn rights(rights: &Rights) -> String {
 /// Writes the limits that bound a program as a table, and the others below it.
 fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Result<()> {
     let programs: Vec<_> = report.programs.iter().filter(|row| row.error.is_none()).collect();
-    let names = programs.iter().map(|row| row.program.replace('-', "\n"));
-    let fixed = ["limit", "value", "in use"].map(str::to_owned);
-    let mut grid = Grid { head: fixed.into_iter().chain(names).collect(), body: Vec::new() };
+    let names = programs.iter().map(|row| row.program.as_str());
+    let head = ["limit", "value", "in use"].into_iter().chain(names).map(str::to_owned);
+    let mut body = Vec::new();
     let mut notes = Vec::new();
     let is_bound = |row: &&LimitRow| !row.most.is_empty();
     for LimitRow { status, most } in report.limits.iter().filter(is_bound) {
@@ -76,8 +76,10 @@ fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Resul
             let most = most.get(&row.program);
             cells.push(most.map_or_else(|| "·".to_owned(), |most| format!("{most}{mark}")));
         }
-        grid.body.push(cells);
+        body.push(cells);
     }
+    let mut grid = Grid::of(head.collect(), body);
+    grid.head[3..].iter_mut().for_each(|name| *name = name.replace('-', "\n"));
     grid.write_text(width, out)?;
     notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
     let mut others = report.limits.iter().filter(|row| !is_bound(row)).peekable();
@@ -130,10 +132,12 @@ fn sentence(row: &ProgramRow, tasks: Option<u64>) -> String {
         return format!("{program}: cannot be asked: {error}");
     }
     let most = match (row.most, &row.binding) {
-        (Some(most), Some(limit)) => format!("at most {most} tasks, for {limit}"),
+        (Some(most), Some(limit)) => format!("at most {}, for {limit}", counted(most, "task")),
         _ => "no known limit bounds it".to_owned(),
     };
     match (tasks, row.fits) {
+        (Some(1), Some(true)) => format!("{program}: 1 task fits ({most})"),
+        (Some(1), Some(false)) => format!("{program}: 1 task does NOT fit: {most}"),
         (Some(tasks), Some(true)) => format!("{program}: {tasks} tasks fit ({most})"),
         (Some(tasks), Some(false)) => format!("{program}: {tasks} tasks do NOT fit: {most}"),
         _ => format!("{program}: {most}"),

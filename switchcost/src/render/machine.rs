@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::slice;
 
+use contract::units::counted;
 use facts::Quantity;
 use facts::machine::cpu_map::{CpuMap, Relation};
 
@@ -39,7 +40,7 @@ pub fn text(report: &MachineReport, out: &mut impl Write) -> io::Result<()> {
         by_relation(&report.pairs).write_text(WIDTH, out)?;
         let left = report.allowed.len() - report.cpus.len();
         if left > 0 {
-            writeln!(out, "{left} CPUs are left out: --cpus LIST takes others.")?;
+            writeln!(out, "Left out: {}. --cpus LIST takes others.", counted(left, "CPU"))?;
         }
         if report.machine.virtualisation.as_deref().is_some_and(|host| host != "none") {
             let line = "The machine is virtual: the host may show another arrangement than there is, and move \
@@ -98,8 +99,8 @@ fn listed(groups: &[Vec<u32>]) -> String {
 fn matrix(report: &MachineReport) -> Grid {
     let cpus = &report.cpus;
     let columns = cpus[..cpus.len() - 1].iter().map(u32::to_string);
-    let mut grid =
-        Grid { head: [String::new()].into_iter().chain(columns).collect(), body: vec![] };
+    let head = [String::new()].into_iter().chain(columns).collect();
+    let mut body = Vec::new();
     for (k, &cpu) in cpus.iter().enumerate().skip(1) {
         let mut row = vec![format!("CPU {cpu}")];
         for &other in &cpus[..k] {
@@ -108,9 +109,9 @@ fn matrix(report: &MachineReport) -> Grid {
             row.push(median.map_or_else(|| ABSENT.to_owned(), |ns| format!("{ns:.0}")));
         }
         row.resize(cpus.len(), String::new());
-        grid.body.push(row);
+        body.push(row);
     }
-    grid
+    Grid::of(head, body)
 }
 
 /// Relations that were measured, the nearest first and the unknown last: the median of the pairs'
@@ -133,7 +134,7 @@ fn by_relation(pairs: &[CpuPair]) -> Grid {
             format!("{least:.0} to {greatest:.0}"),
         ]);
     }
-    Grid { head, body }
+    Grid::of(head, body)
 }
 
 #[cfg(test)]

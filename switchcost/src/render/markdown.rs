@@ -1,8 +1,11 @@
 //! Text as Markdown: names and messages from plans and records are never markup.
 
+use crate::system::console::paragraph;
+
 /// One line of text with the characters escaped that begin a table cell, a link, emphasis, code, HTML, or a block. An
 /// interval such as `[1, 2]` stays as it is.
 pub(super) fn escaped(text: &str) -> String {
+    let text = paragraph(text);
     let text = text.trim();
     let mut escaped = String::with_capacity(text.len());
     let block = block(text);
@@ -19,7 +22,6 @@ pub(super) fn escaped(text: &str) -> String {
         }
         match c {
             '<' => escaped.push_str("&lt;"),
-            '\n' | '\r' => escaped.push(' '),
             '\\' | '|' | '*' | '`' => escaped.extend(['\\', c]),
             '(' if last == ']' => escaped.push_str("\\("),
             _ => escaped.push(c),
@@ -49,9 +51,9 @@ mod tests {
             ("thread, 2.0x [1.0, 3.0] (noise)", "thread, 2.0x [1.0, 3.0] (noise)"),
             ("a|b\\c <img src=x>", "a\\|b\\\\c &lt;img src=x>"),
             ("[a](javascript:b)", "[a]\\(javascript:b)"),
-            ("**a** `b`\n# c", "\\*\\*a\\*\\* \\`b\\` # c"),
+            ("**a** `b`\n# c", "\\*\\*a\\*\\* \\`b\\`\\\\n# c"),
             ("_a_ b_c ~1 ~~d~~", "\\_a\\_ b_c ~1 \\~\\~d\\~\\~"),
-            (" \n# a", "\\# a"),
+            ("  # a", "\\# a"),
             ("- a", "\\- a"),
             ("-", "-"),
             ("12. a", "12\\. a"),

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use contract::units::counted;
+
 use crate::figures::conditions::Conditions;
 use crate::figures::known;
 use crate::figures::number::{Shown, number};
@@ -63,10 +65,9 @@ fn origin(figures: &Figures<'_>) -> [String; 2] {
     let rounds = records.iter().map(|record| record.round.saturating_add(1)).max().unwrap_or(1);
     let runtimes = provenance::runtimes(records).into_iter().map(|name| format!(", {name}"));
     let from = format!(
-        "{} run{} in {rounds} round{} (seed {}), {}{}",
-        records.len(),
-        plural(records.len()),
-        plural(rounds as usize),
+        "{} in {} (seed {}), {}{}",
+        counted(records.len(), "run"),
+        counted(rounds, "round"),
         runs.first().map_or(0, |run| run.seed),
         runs.iter()
             .find_map(|run| run.build.rustc.as_deref())
@@ -87,11 +88,6 @@ fn counts(number: f64) -> String {
     let digits = format!("{number:.0}");
     let groups = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok());
     groups.collect::<Vec<_>>().join(",")
-}
-
-/// Ending of a noun behind a number.
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 /// Remarks on all tables: how to read them, and doubts about them.
@@ -124,7 +120,7 @@ fn foot(figures: &Figures<'_>) -> Vec<String> {
 }
 
 /// Sizes of groups in words, such as `3 faster, 1 slower`.
-fn counted(groups: Vec<(impl Display, Vec<()>)>) -> String {
+fn sizes(groups: Vec<(impl Display, Vec<()>)>) -> String {
     let counts = groups.iter().map(|(word, group)| format!("{} {word}", group.len()));
     counts.collect::<Vec<_>>().join(", ")
 }

@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
+use contract::units::counted;
+
 use crate::figures::number::short;
+use crate::system::console::plain_line;
 use crate::views::shared::Shared;
 use facts::Quantity;
 
@@ -10,16 +13,12 @@ use facts::Quantity;
 pub(crate) fn text(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
     let (count, size) = (shared.processes, shared.text.len() as f64);
     let size = short(Quantity::Bytes, size);
-    writeln!(
-        out,
-        "One run of {count} process{}, {size}. All texts in it:",
-        if count == 1 { "" } else { "es" }
-    )?;
+    writeln!(out, "One run of {}, {size}. All texts in it:", counted(count, "process"))?;
     for (field, texts) in &shared.texts {
         // Flags of programs have numbers behind them.
         let is_word =
             |text: &&String| field != "args" || !text.starts_with(|c: char| c.is_ascii_digit());
-        let words: Vec<&str> = texts.iter().filter(is_word).map(String::as_str).collect();
+        let words: Vec<_> = texts.iter().filter(is_word).map(|text| plain_line(text)).collect();
         writeln!(out, "  {field}: {}", words.join(" | "))?;
     }
     let numbers: Vec<&str> = shared.numbers.iter().map(String::as_str).collect();

@@ -2,14 +2,17 @@
 
 use std::io::{self, Write};
 
-use contract::units::{Bytes, Nanos, bytes};
+use contract::units::{Bytes, Nanos, bytes, counted};
 use facts::{Metric, Record, Stat};
 
 use super::layout::{named, width};
-use super::{plainly, plural};
+use super::plainly;
 use crate::figures::doubts;
 use crate::figures::evidence::Verdict;
-use crate::system::console::shell_line;
+use crate::system::console::{plain_line, shell_line, shortened};
+
+/// Most distributions of the program's own.
+const MOST_EXTRA: usize = 20;
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;
@@ -31,18 +34,22 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
     ];
     let known = known.into_iter().filter_map(|(name, line)| Some((name, line?)));
     let mut lines: Vec<(&str, String)> = known.collect();
-    for (name, values) in &record.extra {
+    for (name, values) in record.extra.iter().take(MOST_EXTRA) {
         let quantity = Metric::Extra { name: name.clone(), stat: Stat::P50 }.quantity();
         let [p50, p99, max] =
             [values.p50, values.p99, values.max].map(|value| quantity.show(value as f64));
         lines.push((name, format!("p50 {p50}, p99 {p99}, max {max} (of {})", values.count)));
     }
+    let left = record.extra.len().saturating_sub(MOST_EXTRA);
+    lines.extend((left > 0).then(|| {
+        ("left out", format!("{}: --format json has all", counted(left, "more distribution")))
+    }));
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
     lines.extend(absent.map(|absent| ("not counted", absent.to_string())));
     lines.extend(doubts::of_process(record).iter().map(|doubt| ("note", doubt.to_string())));
     lines.extend(verdict.map(|verdict| ("evidence", verdict.to_string())));
     plainly(out, |out| {
-        writeln!(out, "{}", title(record))?;
+        writeln!(out, "{}", shortened(&plain_line(&title(record))))?;
         lines.iter().try_for_each(|(name, line)| named(name, line, (INDENT, width()), out))
     })
 }
@@ -50,7 +57,7 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
 fn title(record: &Record) -> String {
     let mut title = shell_line([&record.program].into_iter().chain(&record.args));
     if let Some(samples) = &record.samples {
-        title += &format!(": {} iterations", samples.count);
+        title += &format!(": {}", counted(samples.count, "iteration"));
     }
     if let Some(cpus) = &record.cpus {
         title += &format!(", CPUs {cpus}");
@@ -59,8 +66,7 @@ fn title(record: &Record) -> String {
         title += &format!(", policy {policy}");
     }
     if let Some(runtime) = &record.runtime {
-        let workers = runtime.workers;
-        title += &format!(", {workers} worker{} of {}", plural(workers as usize), runtime.name);
+        title += &format!(", {} of {}", counted(runtime.workers, "worker"), runtime.name);
     }
     title
 }

@@ -76,7 +76,7 @@ fn reading_grid(table: &Table<'_>) -> Grid {
         body.push([row.name.to_owned()].into_iter().chain(figures).collect());
         body.extend(derived_lines(table, row));
     }
-    Grid { head, body }
+    Grid::of(head, body)
 }
 
 /// A figure, or two if it has two modes, with what is to be said of its processes. Of a further column it is

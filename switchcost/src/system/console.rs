@@ -23,9 +23,9 @@ pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::R
     }
 }
 
-/// Writes a line to standard error, as [`plain`] text: messages quote files and other programs.
+/// Writes a line to standard error, as [`plain_line`] text: messages quote files and other programs, at any length.
 pub(crate) fn say(text: fmt::Arguments<'_>) {
-    let text = format!("{}\n", plain(&text.to_string()));
+    let text = format!("{}\n", shortened(&plain_line(&text.to_string())));
     // If nobody listens, nothing is left to be done.
     let _ = write::all(io::stderr(), text.as_bytes());
 }
@@ -44,23 +44,38 @@ pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
 }
 
-/// Characters of a long line that [`shortened`] keeps, at its front and at its back.
-const KEPT: [usize; 2] = [400, 100];
+/// Most characters of a name or a value, of a message, and of a paragraph.
+const NAME: usize = 200;
+const MESSAGE: usize = 500;
+const PARAGRAPH: usize = 4000;
 
-/// A message with the middle of each long line left out: it may quote an argument of any length.
-pub(crate) fn shortened(text: &str) -> String {
-    text.split('\n').map(shortened_line).collect::<Vec<_>>().join("\n")
+/// A name or a value as people read it, on one line. It may be of any length in a plan, a file or a program's answer.
+pub(crate) fn brief(name: &str) -> String {
+    cut(&plain_line(name), NAME).into_owned()
 }
 
-fn shortened_line(line: &str) -> String {
-    let [front, back] = KEPT;
-    let length = line.chars().count();
-    if length <= front + back {
-        return line.to_owned();
+/// A paragraph as people read it, on one line: it quotes names and values.
+pub(crate) fn paragraph(text: &str) -> String {
+    let text = plain_line(text);
+    let words: Vec<Cow<'_, str>> = text.split(' ').map(|word| cut(word, NAME)).collect();
+    cut(&words.join(" "), PARAGRAPH).into_owned()
+}
+
+/// A message: it may quote an argument of any length.
+pub(crate) fn shortened(message: &str) -> String {
+    cut(message, MESSAGE).into_owned()
+}
+
+/// A text with its middle left out if it has more than so many characters.
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    const GAP: &str = " … ";
+    let length = text.chars().count();
+    if length <= most {
+        return Cow::Borrowed(text);
     }
-    let begin: String = line.chars().take(front).collect();
-    let end: String = line.chars().skip(length - back).collect();
-    format!("{begin} … {end}")
+    let back = most / 5;
+    let front = text.chars().take(most - back - GAP.chars().count());
+    Cow::Owned(front.chain(GAP.chars()).chain(text.chars().skip(length - back)).collect())
 }
 
 #[cfg(test)]
@@ -79,11 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_lose_their_middle() {
-        let short = "a\n\u{436}\n".repeat(1000);
-        assert_eq!(shortened(&short), short);
-        let long = shortened(&format!("begin {} end\nnext", "ж".repeat(100_000)));
-        assert!(long.starts_with("begin жж") && long.ends_with("жж end\nnext"));
-        assert!(long.chars().count() < 520, "{long}");
+    fn long_texts_lose_their_middle() {
+        let long = format!("begin {} end\nnext", "ж".repeat(100_000));
+        for (short, length) in [(shortened(&long), 500), (brief(&long), 200)] {
+            assert!(short.starts_with("begin жж") && short.ends_with("next"), "{short}");
+            assert_eq!(short.chars().count(), length);
+        }
+        assert!(paragraph(&long).ends_with("жж end\\nnext"));
+        assert_eq!(paragraph(&long).chars().count(), 6 + 200 + 10);
+        assert_eq!(paragraph(&"ж ".repeat(100_000)).chars().count(), 4000);
+        assert_eq!(brief("  a b"), "  a b");
     }
 }

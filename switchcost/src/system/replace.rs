@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::Context;
 use nix::fcntl::OFlag;
 use nix::sys::stat::makedev;
+use nix::unistd::geteuid;
 
 use crate::system::write;
 
@@ -22,7 +23,9 @@ pub fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 /// Makes a folder for files of [`file()`], with its parents.
 pub fn folder(path: &Path) -> anyhow::Result<()> {
     let made = match fs::symlink_metadata(path) {
-        Ok(old) if old.is_symlink() => ensure_output(&old),
+        Ok(old) if old.is_symlink() => {
+            Err(io::Error::other("it is a link: name the folder itself"))
+        }
         _ => fs::create_dir_all(path),
     };
     made.with_context(|| format!("cannot make the folder {}", path.display()))
@@ -46,8 +49,9 @@ fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(parent.unwrap_or(Path::new(".")))?;
     new.write_all(bytes)?;
-    if let Some(old) = old {
-        new.as_file().set_permissions(old.permissions())?;
+    // What somebody else has planted gives it no rights.
+    if let Some(old) = old.filter(|old| old.uid() == geteuid().as_raw()) {
+        new.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
     }
     new.persist(path)?;
     Ok(())
@@ -125,7 +129,7 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{chown, symlink};
     use std::os::unix::net::UnixListener;
 
     use nix::sys::stat::Mode;
@@ -138,11 +142,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         file(&path, b"one").unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o4640)).unwrap();
         file(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        if geteuid().is_root() {
+            // Another user has planted it.
+            fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+            chown(&path, Some(1234), None).unwrap();
+            file(&path, b"three").unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o022, 0);
+        }
     }
 
     #[test]

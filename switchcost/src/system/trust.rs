@@ -51,9 +51,11 @@ impl Trusted {
         let runner = fs::metadata(&path).ok();
         // Who owns a folder above it could have replaced it: root in a container, and a checkout of its user's.
         let owners = path.ancestors().filter_map(|place| fs::metadata(place).ok());
-        let users = [0, geteuid().as_raw()].into_iter().chain(owners.map(|facts| facts.uid()));
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
         let is_mapped = map.split_whitespace().ne(["0", "0", "4294967295"]);
+        // Behind the user that is not mapped stands everybody else.
+        let owners = owners.map(|facts| facts.uid()).filter(|&uid| !is_mapped || uid != UNMAPPED);
+        let users = [0, geteuid().as_raw()].into_iter().chain(owners);
         Trusted { users: users.collect(), runner, is_mapped }
     }
 
@@ -104,7 +106,7 @@ impl Trusted {
             || facts.mode() & GROUP != 0 && !is_known && !self.is_private(facts.gid())
     }
 
-    /// True for the group of the same name as somebody trusted, with nobody else in it.
+    /// True for the group of the same name as somebody trusted, without other members.
     fn is_private(&self, gid: u32) -> bool {
         let Ok(Some(group)) = Group::from_gid(Gid::from_raw(gid)) else { return false };
         let users = self.users.iter().filter_map(|&uid| User::from_uid(Uid::from_raw(uid)).ok()?);
@@ -139,9 +141,13 @@ fn strange(path: &Path, facts: &Metadata) -> String {
 fn open(path: &Path, facts: &Metadata) -> String {
     let (name, mode) = (path.display(), facts.mode() & 0o7777);
     let (uid, gid) = (facts.uid(), facts.gid());
+    // /tmp is what it is.
+    let remedy = match mode & STICKY {
+        0 => format!("`chmod go-w {name}` after a look at what is there, or take another folder"),
+        _ => "take a folder of your own".to_owned(),
+    };
     format!(
-        "others may write to {name} (user {uid}, group {gid}, mode {mode:o}), and so decide what runs: `chmod go-w \
-         {name}` after a look at what is there, or take another folder"
+        "others may write to {name} (user {uid}, group {gid}, mode {mode:o}), and so decide what runs: {remedy}"
     )
 }
 
@@ -173,7 +179,7 @@ mod tests {
                 let why = refused(through);
                 let words = [format!("{} (user", path(name).display()), format!("mode {bits:o}")];
                 assert!(words.iter().all(|word| why.contains(word)), "{name} {bits:o}: {why}");
-                assert!(why.contains("chmod go-w"), "{why}");
+                assert_eq!(why.contains("chmod go-w"), bits & 0o1000 == 0, "{why}");
             }
             mode(name, before);
         }

@@ -4,14 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::ValueEnum;
 
+use crate::measure::process_group;
 use crate::measure::store::MOST_KEPT;
 use crate::measure::turns::Options;
 use crate::plan::Case;
+use crate::plan::setting::Setting;
 use crate::plan::values::time_limit;
-use crate::system::console::BadUsage;
+use crate::system::console::{BadUsage, shell_line};
+use crate::system::executable::Executable;
 
 /// Output of a verb whose answer is no table of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -43,15 +46,25 @@ impl ProgramArgs {
     }
 }
 
-/// Time that a program may take to answer, unless `--timeout` says otherwise.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
+/// True if the flags ask a program for its help, which it has printed: that is no answer to a runner.
+pub(crate) fn shows_help(program: &Executable, flags: &[String]) -> anyhow::Result<bool> {
+    if !flags.iter().any(|flag| ["--help", "-h"].contains(&flag.as_str())) {
+        return Ok(false);
+    }
+    let status = process_group::command(program, &Setting::default()).args(flags).status();
+    let path = program.path.display();
+    let status = status.with_context(|| format!("cannot start {path}"))?;
+    ensure!(status.success(), "{path} {}: {status}", shell_line(flags));
+    Ok(true)
+}
 
 /// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Measure {
-    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10m", value_parser = time_limit, help_heading = "Advanced")]
-    timeout: Duration,
+    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL [default:
+    /// 10m; within a budget a quarter of it, or 10 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit, help_heading = "Advanced")]
+    timeout: Option<Duration>,
 
     /// Keep each sample in the results, not only their summary
     #[arg(long, help_heading = "Results")]

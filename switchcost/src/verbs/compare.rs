@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
+use contract::units::counted;
 
 use super::output::{Format, json};
 use crate::figures::verdict::{MARGIN, Verdict};
@@ -61,7 +62,10 @@ fn gate(comparison: &Comparison<'_>, limit: f64) -> anyhow::Result<()> {
     // What worked before and does so no more is the worst that an upgrade can do.
     let is_lost = |verdict| matches!(verdict, Verdict::OnlyInOld | Verdict::Failed);
     let lost = with_verdict(comparison, is_lost);
-    ensure!(lost.is_empty(), "--fail-above: failed or missing:\n  {}", lost.join("\n  "));
+    for case in &lost {
+        console::say(format_args!("switchcost: --fail-above: failed or missing: {case}"));
+    }
+    ensure!(lost.is_empty(), "--fail-above: failed or missing: {}", counted(lost.len(), "case"));
     for case in with_verdict(comparison, |verdict| matches!(verdict, Verdict::Inconclusive(_))) {
         console::say(format_args!("switchcost: --fail-above: not judged: {case}"));
     }
@@ -69,7 +73,8 @@ fn gate(comparison: &Comparison<'_>, limit: f64) -> anyhow::Result<()> {
     if worse.is_empty() {
         return Ok(());
     }
-    bail!("worse by more than --fail-above {}%:\n  {}", limit * 100.0, worse.join("\n  "))
+    worse.iter().for_each(|case| console::say(format_args!("switchcost: worse: {case}")));
+    bail!("worse by more than --fail-above {}%: {}", limit * 100.0, counted(worse.len(), "case"))
 }
 
 fn with_verdict(comparison: &Comparison<'_>, is_wanted: fn(Verdict) -> bool) -> Vec<String> {

@@ -72,9 +72,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = values::time_limit)]
-    timeout: Duration,
+    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL [default:
+    /// a quarter of the budget, or 10 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = values::time_limit)]
+    timeout: Option<Duration>,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]

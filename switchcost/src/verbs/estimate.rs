@@ -2,7 +2,6 @@
 //! tasks, and what those of a running service do.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,27 +13,23 @@ use contract::message::Needs;
 use contract::units::Span;
 use facts::limits::Limits;
 use facts::service::{self, Service, Watched};
-use facts::{Link, Machine, Record};
+use facts::{Link, Machine};
 
-use super::args::{TextOrJson, newest_first};
-use super::measuring::quick;
+use self::found::{Found, Source, Wanted};
+use super::args::TextOrJson;
 use super::output::json;
-use crate::figures::grade::Grade;
-use crate::figures::{Figures, provenance};
+use crate::measure::probe;
 use crate::measure::process_group::ProcessGroup;
-use crate::measure::{probe, store};
 use crate::plan::setting::Setting;
 use crate::plan::{Plan, programs};
 use crate::render;
-use crate::system::console::{self, BadUsage, plain_line};
-use crate::system::signals;
-use crate::views::answer::Answer;
+use crate::system::console::{self, BadUsage};
+use crate::system::{signals, tools};
 use crate::views::estimate::{Advice, Load};
-use crate::views::hand_over::{self, Cost, Range, Scheduler};
+use crate::views::hand_over::Scheduler;
 use crate::views::limits::Asked;
 
-/// Most files of a folder that are looked into.
-const MOST_FILES: usize = 12;
+mod found;
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("load").args(["switches", "tasks", "connections", "link", "cpus", "runtime"]).multiple(true))]
@@ -134,17 +129,12 @@ fn tasks(text: &str) -> Result<u64, String> {
         })
 }
 
-/// File that figures are from.
-struct Source {
-    path: PathBuf,
-    is_new: bool,
-    /// Machine, kernel and runtimes, for people.
-    title: String,
-    machine: Machine,
-}
-
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let watched = args.watched()?;
+    if let Some(command) = args.command.first().filter(|command| !tools::can_start(command)) {
+        let command = command.display();
+        return Err(BadUsage::new(format!("cannot start {command}: there is no such program")));
+    }
     let is_service = watched.is_some() || !args.command.is_empty();
     let usual = if args.connections.is_some() { Link::Tcp } else { Link::Pipe };
     let mut load = Load {
@@ -158,15 +148,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     };
     // What is refused is refused before anything is measured, and nothing is watched meanwhile.
     let needs = load.tasks.map(|_| needs(&load)).transpose()?;
-    let file = args.results.as_deref();
-    let is_asked = is_service || load.switches.is_some();
-    let costs = is_asked.then(|| {
-        let plan = plan(load.link, load.scheduler)?;
-        find(file, load.hand_overs(), plan, |records| costs(records, &load))
-    });
-    let costs = costs.transpose()?;
-    let sizes = needs.as_ref().map(|_| find(file, "memory", Plan::sizes()?, sizes));
-    let sizes = sizes.transpose()?;
+    let wanted = Wanted {
+        load: &load,
+        costs: is_service || load.switches.is_some(),
+        sizes: needs.is_some(),
+    };
+    let Found { costs, sizes } = wanted.find(args.results.as_deref())?;
     let sources = costs.iter().map(|(_, of)| of).chain(sizes.iter().map(|(_, of)| of));
     let sources: Vec<&Source> = sources.collect();
     let source = sources.first().context("there is nothing to estimate")?;
@@ -187,90 +174,16 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         TextOrJson::Json => json(&advice, out),
         TextOrJson::Text => {
             let by = format!("By {}: {}.", names(&sources), source.title);
-            render::estimate::text(&advice, &plain_line(&by), out)
+            render::estimate::text(&advice, &by, out)
         }
     })
     .context("cannot print")
-}
-
-/// Plan that has the hand-overs of threads and of tasks over a link, in one session; of a service's, the default one.
-fn plan(link: Option<Link>, scheduler: Scheduler) -> anyhow::Result<Plan> {
-    match (link, scheduler) {
-        (None, _)
-        | (Some(Link::Pipe), Scheduler::Multi)
-        | (Some(Link::Memory), Scheduler::CurrentThread) => Plan::built_in(),
-        (Some(link), _) => Plan::links(link),
-    }
-}
-
-fn costs(records: &[Record], load: &Load) -> Option<[Cost; 2]> {
-    hand_over::costs(records, load.links(), load.scheduler)
-}
-
-fn sizes(records: &[Record]) -> Option<([Range; 2], Grade)> {
-    Answer::of(&Figures::of(records))?.sizes()
 }
 
 /// Number of CPUs that records of a machine are of.
 fn cpus(machine: &Machine) -> Option<f64> {
     let list = machine.affinity.as_deref().or(machine.cpus_online.as_deref())?;
     Some(facts::machine::cpu_list(list)?.len() as f64)
-}
-
-/// Finds figures: in the named file, or in the newest of this folder that has them and is of this machine, or by a
-/// short run of the plan, which is kept there.
-fn find<T>(
-    named: Option<&Path>,
-    what: &str,
-    plan: Plan,
-    of: impl Fn(&[Record]) -> Option<T>,
-) -> anyhow::Result<(T, Source)> {
-    let found = |path: &Path, is_new: bool, records: &[Record]| {
-        let (path, machine) = (path.to_owned(), records.first()?.machine().clone());
-        let title = provenance::machine(records);
-        Some((of(records)?, Source { path, is_new, title, machine }))
-    };
-    let here = facts::machine::read();
-    if let Some(path) = named {
-        let contents = store::read(path)?;
-        store::tell(path, &contents);
-        let (found, path) = (found(path, false, &contents.records), path.display());
-        let (figures, source) = found.ok_or_else(|| {
-            BadUsage::new(format!(
-                "{path} lacks figures of {what}: without a file, the newest of this folder are used, and what they \
-                 lack is measured for 15 s"
-            ))
-        })?;
-        if !source.machine.same_machine(&here).is_empty() {
-            let machine = source.machine.summary();
-            console::say(format_args!("{path} is of another machine: {machine}"));
-        }
-        return Ok((figures, source));
-    }
-    for path in newest_first(Path::new(".")).into_iter().take(MOST_FILES) {
-        // Sweeps and duels leave files of the same name.
-        let Ok(contents) = store::read(&path) else { continue };
-        let path = path.strip_prefix(".").unwrap_or(&path);
-        let found = found(path, false, &contents.records);
-        if let Some(found) = found.filter(|(_, of)| of.machine.same_machine(&here).is_empty()) {
-            return Ok(found);
-        }
-    }
-    console::say(format_args!(
-        "no results in this folder have figures of {what} on this machine: measuring them for 15 s"
-    ));
-    let measured = quick(plan);
-    if signals::received().is_some() {
-        // The next call would take a part of a run for a whole one.
-        let _ = measured.map(|(path, _)| fs::remove_file(path));
-        bail!("interrupted while it measured");
-    }
-    let (path, records) = measured?;
-    found(&path, true, &records).with_context(|| {
-        format!(
-            "15 s were too short for {what}: `switchcost run`, or with --plan links, takes longer"
-        )
-    })
 }
 
 /// Files in words: one, or that of the switches and that of the memory.
@@ -353,10 +266,17 @@ impl Args {
         };
         let seen = service::watch(&watched, self.length, || signals::received().is_some());
         if let Some(group) = &mut started {
-            group.give_up();
+            group.terminate();
+            group.end()?;
         }
         match seen {
-            Some(service) => Ok(service),
+            Some(service) => {
+                if signals::received().is_some() {
+                    let seconds = service.elapsed_ns as f64 / 1e9;
+                    console::say(format_args!("interrupted after {seconds:.1} s of watching"));
+                }
+                Ok(service)
+            }
             None if signals::received().is_some() => bail!("interrupted before anything was seen"),
             None => bail!(
                 "it ended before it was seen twice: watch a process that lives for some seconds"
@@ -382,30 +302,5 @@ mod tests {
             assert!(tasks(text).is_err(), "{text}");
         }
         assert_eq!((tasks("1.5k"), tasks("0.5").is_err()), (Ok(1500), true));
-    }
-
-    #[test]
-    fn the_plan_of_a_load_has_its_threads_and_its_tasks() {
-        for link in [Link::Pipe, Link::Tcp, Link::Memory] {
-            for (scheduler, flavor) in
-                [(Scheduler::Multi, "multi-thread"), (Scheduler::CurrentThread, "current-thread")]
-            {
-                let plan = plan(Some(link), scheduler).unwrap();
-                let rows = plan.sections.iter().flat_map(|section| &section.rows);
-                let kinds = rows.filter(|row| row.link == Some(link)).map(|row| {
-                    match row.flags.iter().position(|flag| flag == "--flavor") {
-                        Some(at) => row.flags[at + 1].as_str(),
-                        None if row.program == "async-mem-brigade" => "current-thread",
-                        None if row.program == "async-brigade" => "multi-thread",
-                        None => "threads",
-                    }
-                });
-                let kinds: Vec<&str> = kinds.collect();
-                assert!(
-                    kinds.contains(&flavor) && kinds.contains(&"threads"),
-                    "{link:?} {kinds:?}"
-                );
-            }
-        }
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, ensure};
 use contract::message::Description;
+use contract::units::counted;
 use facts::limits::Limits;
 
 use crate::measure::probe;
@@ -12,7 +13,8 @@ use crate::plan::setting::Setting;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
 use crate::system::console;
-use crate::verbs::args::TextOrJson;
+use crate::system::executable::Executable;
+use crate::verbs::args::{TextOrJson, shows_help};
 use crate::views::limits::{self, Asked, ProgramRow};
 
 #[derive(Debug, clap::Args)]
@@ -36,7 +38,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (asked, tasks) = match args.command.split_first() {
         None => (ask_all()?, args.tasks.map(u64::from)),
         Some((program, flags)) => {
-            let description = describe(program, flags, args.tasks)?;
+            let programs = Programs::up_to_date([program.as_str()], &built_in_tables()?)?;
+            let executable = programs.executable(program)?;
+            if shows_help(executable, flags)? {
+                return Ok(());
+            }
+            let description = describe(executable, flags, args.tasks)?;
             let asked = (description.program, Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
@@ -60,7 +67,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let silent = names(|row| row.error.is_some());
     ensure!(silent.is_empty(), "it is not known whether these can: {silent}");
     let failed = names(|row| row.fits == Some(false));
-    ensure!(failed.is_empty(), "{tasks} tasks are more than this system allows for {failed}");
+    ensure!(
+        failed.is_empty(),
+        "{}: more than this system allows for {failed}",
+        counted(tasks, "task")
+    );
     Ok(())
 }
 
@@ -93,9 +104,12 @@ fn ask(name: String, programs: &Programs) -> Asked {
 }
 
 /// Description of a program's command line, with `tasks` in front of its flags if it is given.
-fn describe(program: &str, flags: &[String], tasks: Option<u32>) -> anyhow::Result<Description> {
-    let programs = Programs::up_to_date([program], &built_in_tables()?)?;
+fn describe(
+    program: &Executable,
+    flags: &[String],
+    tasks: Option<u32>,
+) -> anyhow::Result<Description> {
     let tasks = tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
     let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
-    probe::describe(programs.executable(program)?, &flags, &Setting::default())
+    probe::describe(program, &flags, &Setting::default())
 }

@@ -12,7 +12,7 @@ use clap::builder::{
 use facts::Record;
 use humantime::format_duration;
 
-use super::args::{Measure, TIMEOUT};
+use super::args::Measure;
 use super::output::{self, Format};
 use crate::measure::probe;
 use crate::measure::rounds::Rounds;
@@ -217,7 +217,7 @@ fn counts_beyond_limits(
     }
     for ((row, reason), counts) in named {
         console::say(format_args!(
-            "switchcost: {row} is not run with {} tasks: {reason}",
+            "switchcost: {row} is not run with --tasks {}: {reason}",
             counts.join(", ")
         ));
     }
@@ -229,7 +229,7 @@ pub(super) fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let store = Store::open(None)?;
     let path = store.path().to_owned();
     let plan = plan.quickened();
-    let options = Options::new(TIMEOUT);
+    let options = Options::default();
     let rounds = run_plan(&plan, plan.cases(true), store, None, options, Contents::default())?;
     Ok((path, rounds.records().to_vec()))
 }

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use contract::units::counted;
 
 use super::args::newest_first;
 use crate::figures::Figures;
@@ -74,10 +75,8 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
         if !args.allow_doubts && shared::obstacles(&contents, true).is_empty() {
             obstacles.push("measure again, or take it as it is by --allow-doubts".to_owned());
         }
-        return Err(BadUsage::new(format!(
-            "{from} cannot be shared:\n  {}",
-            obstacles.join("\n  ")
-        )));
+        obstacles.iter().for_each(|obstacle| console::say(format_args!("{from}: {obstacle}")));
+        return Err(BadUsage::new(format!("{from} cannot be shared")));
     }
     let shared = Shared::of(&bytes)?;
     if let Some((field, text)) = shared.private.iter().next() {
@@ -126,7 +125,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
         faulty += usize::from(!obstacles.is_empty());
     }
     if faulty > 0 {
-        bail!("{faulty} of {} files cannot be published", args.check.len());
+        bail!("{faulty} of {} cannot be published", counted(args.check.len(), "file"));
     }
     Ok(())
 }

@@ -18,11 +18,10 @@ use crate::plan::scheduling::{self, Cpus, Policy};
 use crate::plan::setting::Setting;
 use crate::plan::{Case, built_in_tables, ensure_no_runner_flags};
 use crate::render;
-use crate::system::console::shortened;
-use crate::system::console::{self, BadUsage};
+use crate::system::console::{self, BadUsage, brief};
 use crate::system::lock::RunnerLock;
 use crate::system::signals;
-use crate::verbs::args::{Measure, ProgramArgs, TextOrJson};
+use crate::verbs::args::{Measure, ProgramArgs, TextOrJson, shows_help};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -76,6 +75,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
+    if shows_help(executable, &flags)? {
+        return Ok(());
+    }
     let case = Case { iters, warmup, ..args.case(program, flags) };
     args.measure.ensure_can_keep(std::slice::from_ref(&case))?;
     signals::install()?;
@@ -84,7 +86,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         bail!("interrupted before it began");
     }
     let size = iters.min(MOST_SAMPLES);
-    let seat = Seat { case: &case, program: executable, iterations: Some(size), slices: None };
+    let seat = Seat {
+        case: &case,
+        program: executable,
+        described: None,
+        iterations: Some(size),
+        slices: None,
+    };
     let mut rng = fastrand::Rng::with_seed(0);
     let (options, begun) = (args.measure.options(), Instant::now());
     let process =
@@ -146,7 +154,7 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
         None if at < flags.len() => flags.remove(at),
         None => String::new(),
     };
-    let bad = |_| BadUsage::new(format!("{name}: '{}' is not a number", shortened(&value)));
+    let bad = |_| BadUsage::new(format!("{name}: '{}' is not a number", brief(&value)));
     value.parse().map(Some).map_err(bad)
 }
 

@@ -1,6 +1,8 @@
 //! The answer: what a thread costs, what a task costs, and how many times as much. Made from the rows of a
 //! plan that have a name in it.
 
+use std::cmp::Reverse;
+
 use facts::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Estimate, Interval};
@@ -25,6 +27,8 @@ pub struct Answer {
     pub(crate) doubts: Vec<Stated>,
     /// Machine, kernel and runtimes.
     pub(crate) machine: String,
+    /// Schedulers that its tasks ran on, a sentence; `None` if no record names one.
+    pub(crate) schedulers: Option<String>,
     /// Questions with their figures.
     pub rows: Vec<AnswerRow>,
     /// Rows without figures: their names, and why.
@@ -125,6 +129,12 @@ impl Answer {
         Some((ranges(&self.rows, |row| row.metric.is_slope())?, grade))
     }
 
+    /// Machine, kernel and runtimes, and what its tasks ran on.
+    pub(crate) fn origin(&self) -> String {
+        let schedulers = self.schedulers.iter().map(|sentence| format!(". {sentence}"));
+        self.machine.clone() + &schedulers.collect::<String>()
+    }
+
     /// True if a doubt voids its figures.
     pub(crate) fn is_void(&self) -> bool {
         self.doubts.iter().any(|stated| stated.doubt.voids())
@@ -141,6 +151,7 @@ impl Answer {
         let mut about = conditions.doubts(figures);
         let alone = rows.iter().filter(|row| row.is_alone);
         about.extend(alone.map(|row| Doubt::NoKernelShare(row.name.clone())));
+        let schedulers = schedulers(figures, &of);
         let of = of.into_iter().flat_map(|figure| [Some(figure), figures.versus(figure)]);
         let doubts = doubts::of_all(figures.records, doubts::named(of.flatten()), about);
         let matters = matters(figures, &rows);
@@ -150,6 +161,7 @@ impl Answer {
             beside,
             doubts,
             machine,
+            schedulers,
             rows,
             missing: missing(figures),
             sessions: 1,
@@ -158,6 +170,24 @@ impl Answer {
             conditions,
         })
     }
+}
+
+/// Schedulers of the tasks of rows, in a sentence: that of most rows, and then the rows that have another.
+fn schedulers(figures: &Figures<'_>, threads: &[&Figure<'_>]) -> Option<String> {
+    let used = threads.iter().filter_map(|figure| {
+        let row = figure.runs.place.case.answer.as_deref()?;
+        let tasks = &figures.versus(figure)?.runs.whole;
+        let runtimes = tasks.iter().filter_map(|record| record.runtime.as_ref());
+        Some(runtimes.map(move |runtime| (&*runtime.flavor, row)))
+    });
+    let mut kinds = grouped(used.flatten());
+    kinds.iter_mut().for_each(|(_, rows)| rows.dedup());
+    kinds.sort_by_key(|(_, rows)| Reverse(rows.len()));
+    let ((usual, _), others) = kinds.split_first()?;
+    let others = others
+        .iter()
+        .map(|(other, rows)| format!("; those of '{}' on a {other} one", rows.join("' and '")));
+    Some(format!("Tasks run on a {usual} runtime{}.", others.collect::<String>()))
 }
 
 /// When figures matter, a sentence each.

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::{script, switchcost};
 use crate::support::house::House;
 use crate::support::process::Run;
+use crate::support::until;
 
 const PLAN: &str = r#"
     rounds = 1
@@ -40,6 +41,19 @@ fn cargo_starts_in_the_checkout_and_builds_for_this_machine() {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let checkout = checkout.canonicalize().unwrap();
     assert_eq!(fs::read_to_string(&log).unwrap(), format!("{}\n", checkout.display()));
+}
+
+#[test]
+fn a_build_that_takes_long_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let go_on = folder.path().join("go on");
+    let text = format!("until [ -e '{}' ]; do sleep 0.01; done; exit 1", go_on.display());
+    let cargo = script(&folder.path().join("fake-cargo"), &text);
+    let run = switchcost("limits one-thread-brigade").env("CARGO", cargo.to_str()).start();
+    let told = "building the programs of this checkout …";
+    until("it is told", || run.stderr_so_far().contains(told));
+    fs::write(go_on, "").unwrap();
+    run.finish().expect_refusal(1, &["cargo could not build"]);
 }
 
 #[test]

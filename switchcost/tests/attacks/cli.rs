@@ -60,6 +60,15 @@ fn a_long_argument_is_not_echoed_whole() {
     }
 }
 
+#[test]
+fn a_small_stack_is_enough() {
+    for flags in ["run --list", "report", "man"] {
+        let run = Run::within("ulimit -s 192; exec \"$0\" \"$@\"", Path::new(RUNNER)).flags(flags);
+        let run = if flags == "report" { run.arg(RECORDS) } else { run };
+        run.finish().expect_quiet_success();
+    }
+}
+
 /// With a look at all rows for each of them it would take minutes, and be a hang.
 #[test]
 fn ten_thousand_rows_are_listed() {

@@ -27,20 +27,20 @@ const CHOSEN: [&str; 9] = [
 ];
 
 /// Puts hostile text behind each text of a record.
-fn poison(value: &mut Value) {
+fn poison(value: &mut Value, with: &str) {
     match value {
-        Value::String(text) => text.push_str(HOSTILE),
-        Value::Array(values) => values.iter_mut().for_each(poison),
+        Value::String(text) => text.push_str(with),
+        Value::Array(values) => values.iter_mut().for_each(|value| poison(value, with)),
         Value::Object(fields) => {
             let free = fields.iter_mut().filter(|(name, _)| !CHOSEN.contains(&name.as_str()));
-            free.for_each(|(_, value)| poison(value));
+            free.for_each(|(_, value)| poison(value, with));
         }
         _ => {}
     }
 }
 
 /// Records with hostile text in the place of each that is free.
-fn records(sides: bool) -> String {
+fn records(sides: bool, with: &str) -> String {
     let text = fs::read_to_string(RECORDS).unwrap();
     let mut lines: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -54,7 +54,7 @@ fn records(sides: bool) -> String {
         if place == 3 {
             line["error"] = "no luck".into();
         }
-        poison(line);
+        poison(line, with);
     }
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
@@ -73,9 +73,9 @@ fn expect_plain(run: &Outcome) {
 fn results_are_shown_as_plain_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    fs::write(path("a.jsonl"), records(false)).unwrap();
-    fs::write(path("b.jsonl"), records(false).replace("no luck", "bad luck")).unwrap();
-    fs::write(path("duel.jsonl"), records(true)).unwrap();
+    fs::write(path("a.jsonl"), records(false, HOSTILE)).unwrap();
+    fs::write(path("b.jsonl"), records(false, HOSTILE).replace("no luck", "bad luck")).unwrap();
+    fs::write(path("duel.jsonl"), records(true, HOSTILE)).unwrap();
     let shown = |flags: &str| {
         let run = switchcost(flags).folder(folder.path()).finish();
         assert!(run.code < 2, "{run}");
@@ -159,5 +159,84 @@ fn what_programs_say_is_shown_as_plain_text() {
         let run = house.switchcost(flags).arg(HOSTILE).finish();
         assert!(run.code > 0, "{run}");
         expect_plain(&run);
+    }
+}
+
+/// A long word, and a line that would be a sentence of the runner's.
+fn forged(length: usize) -> String {
+    format!("{}\nforged: {}", "x".repeat(length), "a b ".repeat(length / 20))
+}
+
+/// Expects that it is cut, and that none of its lines stands where one of the runner's would.
+fn expect_brief(run: &Outcome, most: usize) {
+    for text in [&run.stdout, &run.stderr] {
+        assert!(text.len() < most, "{} bytes", text.len());
+        assert!(!text.contains(&"x".repeat(501)), "{run}");
+        assert!(!text.lines().any(|line| line.trim_start().starts_with("forged")), "{run}");
+    }
+    assert!(format!("{}{}", run.stdout, run.stderr).contains('…'), "it is not there: {run}");
+}
+
+#[test]
+fn what_programs_say_is_cut_and_on_one_line() {
+    let house = House::new(1, &[BAD]);
+    let named = format!("brigade{}", forged(90_000).replace('\n', "\\u000a"));
+    executable(&house.path(BAD), &House::fake_text(&named, ":"));
+    expect_brief(&house.switchcost(&format!("limits {BAD}")).finish().expect(0), 9000);
+    let run = house.switchcost(&format!("stat --iters 4 {BAD}")).arg(forged(90_000)).finish();
+    expect_brief(&run.expect(0), 3000);
+    let one = |n: u32| {
+        format!(
+            r#"\"x{n}\":{{\"count\":1,\"mean\":1,\"stddev\":0,\"min\":1,\"p50\":1,\"p90\":1,\"p99\":1,\"max\":1}}"#
+        )
+    };
+    let extra = (0..2_000).map(one).collect::<Vec<_>>().join(",");
+    let samples = r#"\"samples_ns\":"#;
+    let many = House::fake_text(BAD, ":");
+    let many = many.replace(samples, &format!(r#"\"extra\":{{{extra}}},{samples}"#));
+    executable(&house.path(BAD), &many);
+    let run = house.switchcost(&format!("stat --iters 4 {BAD}")).finish().expect(0);
+    assert!(run.stdout.contains("1980 more of its distributions"), "{run}");
+    assert!(run.stdout.lines().count() < 50, "{run}");
+}
+
+#[test]
+fn what_files_hold_is_cut_and_on_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for (name, sides) in [("a.jsonl", false), ("b.jsonl", false), ("duel.jsonl", true)] {
+        fs::write(path(name), records(sides, &forged(600))).unwrap();
+    }
+    for flags in [
+        "report --full a.jsonl",
+        "report --format markdown a.jsonl",
+        "report duel.jsonl",
+        "compare a.jsonl b.jsonl",
+    ] {
+        let run = switchcost(flags).folder(folder.path()).finish();
+        assert!(run.code < 2, "{run}");
+        expect_brief(&run, 200_000);
+    }
+}
+
+#[test]
+fn what_is_typed_is_cut_and_on_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = format!("rounds = 1\n[[section]]\ntitle = 't'\nmetric = {:?}\n", forged(90_000));
+    fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    for (flags, value) in [
+        ("--seed", &forged(90_000)),
+        ("run --plan", &forged(90_000)),
+        ("report", &forged(90_000)),
+        ("", &forged(90_000)),
+        ("stat --iters", &forged(90_000)),
+        ("duel", &forged(90_000)),
+        ("stat x --iters", &forged(90_000)),
+        ("estimate --switches", &forged(90_000)),
+        ("run --plan", &"plan.toml".to_owned()),
+    ] {
+        let run = switchcost(flags).arg(value).folder(folder.path()).finish();
+        assert!(run.code > 0, "{run}");
+        expect_brief(&run, 2000);
     }
 }

@@ -1,10 +1,13 @@
 //! Settings of a duel's sides.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use nix::sys::signal::Signal::SIGINT;
 use serde_json::Value;
+use switchcost::plan::Plan;
 
 use super::{OTHER, PROGRAM, Sides, answer, finding, row};
 use crate::support::house::executable;
@@ -151,6 +154,19 @@ fn a_flag_that_repeats_a_programs_default_is_left_out() {
     let run =
         sides.duel("--b").arg("flags=--flavor current-thread").arg(beside).arg(beside).finish();
     run.expect_refusal(1, &["no row can be measured: it has --flavor current-thread already"]);
+}
+
+/// `--flavor current-thread` and `--workers 1` would leave a row as it is whose tasks are on one thread.
+#[test]
+fn tasks_of_the_plan_of_knobs_are_on_several_threads() {
+    let plan = Plan::parse(include_str!("../../../docs/findings/knobs.toml")).unwrap();
+    for case in plan.cases(false).iter().filter(|case| case.program.starts_with("async-")) {
+        // The runner carries them.
+        let mut program = Command::new(RUNNER);
+        let described = program.arg0(&case.program).args(&case.flags).arg("--describe").output();
+        let described: Value = serde_json::from_slice(&described.unwrap().stdout).unwrap();
+        assert_eq!(described["runtime"]["flavor"], "multi-thread", "{}", case.cell.row);
+    }
 }
 
 #[test]

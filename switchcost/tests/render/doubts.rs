@@ -52,6 +52,31 @@ fn an_answer_has_22_lines_however_many_doubts_there_are() {
     }
 }
 
+/// Of which rows the tasks ran on which scheduler, the records tell, and every view says.
+#[test]
+fn an_answer_names_the_schedulers_of_its_tasks() {
+    let views = |records: &[Record]| {
+        let figures = Figures::of(records);
+        let (mut markdown, mut page) = (Vec::new(), Vec::new());
+        render::answer::markdown(&Answer::of(&figures).unwrap(), &mut markdown).unwrap();
+        render::html(&figures, &mut page).unwrap();
+        let [markdown, page] = [markdown, page].map(|view| String::from_utf8(view).unwrap());
+        [answer(records).replace('\n', " "), markdown, page]
+    };
+    let mut records = committed(QUIET);
+    let two =
+        "Tasks run on a multi-thread runtime; those of 'switch in memory' on a current-thread one.";
+    for view in views(&records) {
+        assert!(view.replace("&#39;", "'").contains(two), "{view}");
+    }
+    for runtime in records.iter_mut().filter_map(|record| record.runtime.as_mut()) {
+        runtime.flavor = "one-page".to_owned();
+    }
+    for view in views(&records) {
+        assert!(view.contains("Tasks run on a one-page runtime.") && !view.contains("those of"));
+    }
+}
+
 #[test]
 fn what_should_not_have_been_measured_or_pooled_comes_first() {
     let pooled = [committed(QUIET), committed(NOISY)].concat();

@@ -38,6 +38,19 @@ fn what_only_a_checkout_has_is_said() {
     {
         run(flags).expect(code).expect_complaint(&["checkout"]);
     }
+    // Of a plan the other rows are measured.
+    let plan = ["uring-brigade", "thread-brigade"].map(|program| {
+        format!(
+            "[[section.row]]\nname = '{program}'\nprogram = '{program}'\niters = 4\nwarmup = 1\n"
+        )
+    });
+    let plan = format!("rounds = 1\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", plan.concat());
+    std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    let run = run("run --plan plan.toml --out out.jsonl").expect(0);
+    let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["uring-brigade not run: switchcost carries no program", "; 1 round."] {
+        assert!(text.contains(words), "{words}: {run}");
+    }
 }
 
 #[test]

@@ -35,6 +35,16 @@ fn a_case_that_takes_too_long_is_ended_with_all_that_it_started() {
     }
 }
 
+/// A stopped one takes no signal but SIGCONT and SIGKILL.
+#[test]
+fn a_case_that_timed_out_is_not_started_again_within_a_budget() {
+    let house = house(1000, "kill -STOP $$");
+    house.run("--timeout 1s --budget 2s").start().finish_all().expect(1);
+    let errors = house.errors(BAD);
+    assert!(errors.len() == 1 && errors[0].ends_with("and was ended by SIGTERM"), "{errors:?}");
+    assert!(house.processes().len() > 5);
+}
+
 #[test]
 fn an_interrupt_ends_the_plan_and_keeps_what_there_is() {
     for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {

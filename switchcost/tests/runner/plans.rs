@@ -285,7 +285,7 @@ fn a_sweep_says_what_it_takes_and_ends_with_its_budget() {
     };
     // All values are alive together, in one round of five.
     let swept = run("sweep --tasks 1..9 --points 3 --placement unpinned");
-    swept.expect_complaint(&["15 processes, with up to 1 tasks and 0 B", "after 1ms (--budget)"]);
+    swept.expect_complaint(&["15 processes, with up to 1 task and 0 B", "after 1ms (--budget)"]);
     assert_eq!(house.processes().len(), 3);
     // One by one, the smallest first.
     let scaled = run("scale --to 9");

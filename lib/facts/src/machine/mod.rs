@@ -11,6 +11,7 @@ mod virt;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use contract::units::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::ControlGroups;
@@ -131,14 +132,10 @@ impl Machine {
     pub fn summary(&self) -> String {
         let model = self.cpu_model.as_deref().unwrap_or("unknown CPU");
         let mut parts = vec![model.to_owned()];
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
         if let Some(cpus) = self.cpus_online.as_deref().and_then(cpu_list) {
-            let threads = self.topology.threads_per_core.map(|count| {
-                let plural = plural(count as usize);
-                format!(" ({count} thread{plural} per core)")
-            });
-            let (count, threads) = (cpus.len(), threads.unwrap_or_default());
-            parts.push(format!("{count} CPU{}{threads}", plural(count)));
+            let threads = self.topology.threads_per_core;
+            let threads = threads.map(|count| format!(" ({} per core)", counted(count, "thread")));
+            parts.push(counted(cpus.len(), "CPU") + &threads.unwrap_or_default());
         }
         if let Some(cpus) = self.cpu_quota.and_then(CpuQuota::cpus) {
             parts.push(format!("cgroup limit {cpus:.2} CPUs"));
@@ -308,6 +305,13 @@ pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
     let source = Source::system();
     let groups = ControlGroups::of_process(&source, &pid.to_string());
     bounds::cpu_quota(&source, &groups)?.cpus()
+}
+
+/// Folder of a process's control group, unless it is the topmost in sight, which has far more than that.
+pub(crate) fn group(pid: i32) -> Option<String> {
+    let source = Source::system();
+    let groups = ControlGroups::of_process(&source, &pid.to_string()).own(&source, "cpu")?;
+    groups.folders.first().filter(|_| groups.folders.len() > 1).cloned()
 }
 
 /// `PRETTY_NAME` of os-release(5), without its quotes.

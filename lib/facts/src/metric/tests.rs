@@ -213,6 +213,9 @@ fn bounds_are_shown_in_the_unit_of_their_estimate() {
         (Quantity::Count, 0.0, 0.0, "0", "0"),
         (Quantity::Count, 1.0, 0.996, "1", "0.996"),
         (Quantity::Count, 0.004, -0.001, "0.004", "-0.001"),
+        // It would stand beside a bare 1 in its column.
+        (Quantity::Count, 1.0004, 0.9996, "1", "1"),
+        (Quantity::Count, 1.0006, 1.0, "1.001", "1.000"),
     ] {
         assert_eq!(quantity.show(estimate), shown);
         assert_eq!(quantity.like(bound, estimate), like);

@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::{ProcessGroup, kill, left};
+use super::{ProcessGroup, TimeLimit, kill, left};
 use crate::system::console::shortened;
 use crate::system::oom_killer;
 use crate::system::signals;
 
 /// Time between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
+
+/// Begin of the cause of a program that took longer than it may.
+pub(crate) const TIMED_OUT: &str = "timed out";
 
 /// Step taken to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +102,8 @@ impl ProcessGroup {
 
     fn ask(&mut self, stage: Stage) {
         kill(&self.child, Signal::SIGTERM);
+        // One that is stopped takes no other signal.
+        kill(&self.child, Signal::SIGCONT);
         self.stage = stage;
         self.deadline = Instant::now() + self.grace;
     }
@@ -143,6 +148,14 @@ impl ProcessGroup {
         }
     }
 
+    /// Asks it to end as a service is: by its signal.
+    pub(crate) fn terminate(&mut self) {
+        self.close_input();
+        if self.stage == Stage::Free {
+            self.ask(Stage::GivenUp);
+        }
+    }
+
     /// Ends the group, and what has left it and goes on: takes the status, and the names of that. Until the
     /// status is taken, the number of the group is nobody else's.
     pub(crate) fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
@@ -153,10 +166,10 @@ impl ProcessGroup {
     }
 
     fn fault(&self, status: ExitStatus) -> Option<String> {
-        let too_long = format!(
-            "timed out: it had neither answered nor ended after {:?} (--timeout)",
-            self.timeout
-        );
+        let TimeLimit { time, is_given } = self.limit;
+        let remedy = if is_given { "--timeout" } else { "--timeout gives it more" };
+        let too_long =
+            format!("{TIMED_OUT}: it had neither answered nor ended after {time:?} ({remedy})");
         match self.stage {
             Stage::Overdue if !self.is_killed => {
                 return Some(format!("{too_long}, and was ended by SIGTERM"));

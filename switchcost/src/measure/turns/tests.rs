@@ -27,23 +27,27 @@ fn program([ready, run, hold, end]: [&str; 4]) -> String {
 
 /// Runs a script as a program.
 fn run_script(script: &str, case: &Case, timeout: Duration) -> Process {
+    run_with(script, case, &Options::new(Some(timeout)))
+}
+
+fn run_with(script: &str, case: &Case, options: &Options) -> Process {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p");
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let options = Options::new(timeout);
     let program = Executable::from(path.as_path());
     // A fork of another test may hold the script open for writing at this moment.
     for _ in 0..100 {
         let seat = Seat {
             case,
             program: &program,
+            described: None,
             iterations: Some(case.iters.min(MOST_SAMPLES)),
             slices: None,
         };
         let mut rng = fastrand::Rng::with_seed(1);
         let process =
-            measure(&[seat], &[vec![0]], &options, Instant::now(), &mut rng, |_, _| {}).remove(0);
+            measure(&[seat], &[vec![0]], options, Instant::now(), &mut rng, |_, _| {}).remove(0);
         match &process.error {
             Some(error) if error.contains("os error 26") => {
                 std::thread::sleep(Duration::from_millis(20));
@@ -95,10 +99,10 @@ fn a_program_is_asked_for_all_that_is_wanted() {
 
 #[test]
 fn a_slice_without_a_sample_is_none() {
-    // The first run is not kept; a signal comes before the first iteration of the next.
+    // The first run is not kept; a signal that the runner did not get comes before the first iteration of the next.
     let none = r#"k=$((k + 1)); s=7; [ $k -lt 2 ] || s=; echo '{"at":"ran","samples_ns":['$s']}'"#;
     let process = run_script(&program([READY, none, HOLD, END]), &case(9), LONG);
-    assert_eq!((process.error.as_ref(), process.partial), (None, true));
+    assert_eq!(process.error.as_deref(), Some("it answered `run 9` with 0 samples"));
     assert!(process.slices.is_empty() && process.samples.is_none(), "{process:?}");
 }
 
@@ -115,6 +119,25 @@ fn many_iterations_are_several_runs() {
     assert_eq!(process.samples.unwrap().count, 10_001);
     let error = process.error.unwrap();
     assert_eq!(error, "a task died; 10001 iterations were timed before");
+}
+
+/// The other slices of a program that takes too long are left out, and what it has counts.
+#[test]
+fn turns_end_with_the_time_of_a_budget() {
+    let late = Options { end: Some(Instant::now()), ..Options::new(Some(LONG)) };
+    let counting = "n=${line#run }; n=${n% *}; s=$(yes 1 | head -n $n | paste -sd,); echo '{\"at\":\"ran\",\"samples_ns\":['$s']}'";
+    let case = Case { passes: Vec::new(), ..case(20_000) };
+    let process = run_with(&program([READY, counting, HOLD, END]), &case, &late);
+    assert_eq!((process.error.as_ref(), process.partial), (None, false));
+    assert_eq!(process.samples.map(|samples| samples.count), Some(10_000));
+}
+
+#[test]
+fn an_answer_may_take_a_part_of_a_budget() {
+    let within = |limit: TimeLimit, budget| limit.within(Duration::from_secs(budget)).time();
+    let [unnamed, given] = [TimeLimit::default(), Duration::from_secs(100).into()];
+    let limits = [within(unnamed, 1), within(unnamed, 600), within(given, 1)];
+    assert_eq!(limits.map(|limit| limit.as_secs()), [10, 150, 100]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
 use super::Source;
+use crate::plan::check::in_line;
 
 /// A lock file of cargo's.
 #[derive(Debug, Deserialize)]
@@ -47,7 +48,9 @@ impl Lock {
     pub(super) fn read(sources: &Path) -> anyhow::Result<Self> {
         let path = sources.join("Cargo.lock");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        toml::from_str(&text).with_context(|| path.display().to_string())
+        toml::from_str(&text)
+            .map_err(|e| in_line(&text, &e))
+            .with_context(|| path.display().to_string())
     }
 
     /// Packages of that name.

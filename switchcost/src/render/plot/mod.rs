@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::figures::grade::Grade;
 use crate::figures::{Figures, provenance};
-use crate::system::console::{plain, plain_line};
+use crate::system::console::{brief, plain};
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
 
@@ -38,14 +38,14 @@ const COLORS: usize = 6;
 
 impl Plot {
     fn new(title: &str) -> Self {
-        Plot { title: plain_line(title).into_owned(), ..Plot::default() }
+        Plot { title: brief(title), ..Plot::default() }
     }
 
     /// Text with its middle at a height, moved to the right by some pixels.
     fn text(&mut self, text: &str, (x, dx): (f64, i32), y: u32, anchor: &str, class: &str) {
         self.body += &html! {
             text x=(percent(x)) dx=(dx) y=(y) dy=".35em" text-anchor=(anchor) class=(class) {
-                (plain_line(text))
+                (brief(text))
             }
         }
         .0;
@@ -160,7 +160,7 @@ fn color(series: usize) -> String {
 
 /// The picture of the answer as a file.
 pub fn answer_file(of: &Answer) -> String {
-    Plot { note: plain_line(&of.machine).into_owned(), ..answer(of) }.file()
+    Plot { note: brief(&of.machine), ..answer(of) }.file()
 }
 
 /// Each plot as a file: its name, made of its title, and its text.
@@ -170,7 +170,7 @@ pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, Str
     let times = answer.and_then(|answer| times(figures, answer));
     let machine = provenance::machine(figures.records);
     let named = times.into_iter().chain(plots).map(|plot| {
-        let plot = Plot { note: plain_line(&machine).into_owned(), ..plot };
+        let plot = Plot { note: brief(&machine), ..plot };
         (slug(&plot.title), plot.file())
     });
     let answer = answer.map(|answer| ("answer".to_owned(), answer_file(answer)));

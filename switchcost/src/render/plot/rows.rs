@@ -8,7 +8,7 @@ use super::{Plot, color};
 use crate::figures::grade::Grade;
 use crate::figures::number::number;
 use crate::figures::{Figures, Reading};
-use crate::system::console::plain_line;
+use crate::system::console::brief;
 use crate::views::answer::{Answer, AnswerRow, Cost};
 use crate::views::tables::Table;
 
@@ -24,7 +24,7 @@ impl Plot {
         let y = self.height;
         self.body += &html! {
             text x="0" y=(y + 10) dy=".35em" {
-                tspan class="bold" { (plain_line(name)) } tspan dx="10" { (plain_line(figure)) }
+                tspan class="bold" { (brief(name)) } tspan dx="10" { (brief(figure)) }
             }
         }
         .0;
