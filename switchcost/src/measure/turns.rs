@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use contract::message::Description;
 use facts::{CacheLine, Process, Side, cache_line, interference};
+use nix::sched::sched_setaffinity;
+use nix::unistd::Pid;
 
 use super::around::{Around, Within};
 use super::live::Live;
@@ -145,6 +147,10 @@ fn ensure_same_cpus() -> Result<Cpus, String> {
     let allowed = || Cpus::allowed().map_err(|e| format!("cannot read the CPUs: {e}"));
     let first = FIRST.get_or_init(|| allowed().ok());
     let Some(first) = first else { return allowed() };
+    if allowed()? != *first {
+        // What taskset(1) has changed is undone; another cpuset is not.
+        let _ = first.set().and_then(|set| sched_setaffinity(Pid::from_raw(0), &set));
+    }
     let now = allowed()?;
     if now == *first {
         return Ok(now);

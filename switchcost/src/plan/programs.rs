@@ -59,7 +59,7 @@ impl Programs {
         tables: &ProgramTables,
     ) -> anyhow::Result<Self> {
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
-        ensure_known(wanted.iter().copied(), tables)?;
+        ensure_known(wanted.iter().copied(), tables, |_, why| why)?;
         Programs::find(wanted, tables)
     }
 
@@ -125,10 +125,11 @@ pub(crate) fn carried(name: &str) -> anyhow::Result<Executable> {
 }
 
 /// Checks, without a build, that each program has a table, is a crate of the checkout, or is there. Away from a
-/// checkout one is enough: the others are left out.
+/// checkout one is enough: the others are left out. `told` has a program and why it is not there.
 pub fn ensure_known<'a>(
     names: impl IntoIterator<Item = &'a str>,
     tables: &ProgramTables,
+    told: impl Fn(&str, String) -> String,
 ) -> anyhow::Result<()> {
     let places = Places::find()?;
     let (mut is_one_known, mut unavailable) = (false, None);
@@ -136,8 +137,10 @@ pub fn ensure_known<'a>(
         match places.of_name(name) {
             _ if tables.contains_key(name) || places.has_crate(name) => is_one_known = true,
             Ok(_) => is_one_known = true,
-            Err(Missing::Unavailable(why)) => drop(unavailable.get_or_insert(why)),
-            Err(Missing::Failed(why)) => return Err(BadUsage::new(why)),
+            Err(Missing::Unavailable(why)) => {
+                unavailable.get_or_insert_with(|| told(name, why.to_string()));
+            }
+            Err(Missing::Failed(why)) => return Err(BadUsage::new(told(name, why))),
         }
     }
     unavailable.filter(|_| !is_one_known).map_or(Ok(()), |why| Err(BadUsage::new(why)))

@@ -22,6 +22,9 @@ const MOST_SEEN: f64 = 0.95;
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
 
+/// CPUs in use under which a service does nothing.
+const IDLE: f64 = 0.01;
+
 /// CPUs in use under which a service may be busier at another time.
 const BUSY: f64 = 0.5;
 
@@ -234,6 +237,9 @@ fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<Stri
     };
     let next = match (switching.verdict, unwatched(service)) {
         (_, Some(unwatched)) => unwatched,
+        (Verdict::Little, None) if *used < IDLE => {
+            "It was idle: watch it at its busiest.".to_owned()
+        }
         (Verdict::Little, None) => "Threads will do.".to_owned(),
         _ if *seen < LEAST_SEEN => "Next: `perf stat -e context-switches` counts them.".to_owned(),
         _ if *used < BUSY => "Next: watch it at its busiest.".to_owned(),

@@ -267,7 +267,15 @@ impl Args {
         let seen = service::watch(&watched, self.length, || signals::received().is_some());
         if let Some(group) = &mut started {
             group.terminate();
-            group.end()?;
+            let status = group.end()?.status;
+            let has_failed = status.code().is_some_and(|code| code != 0);
+            if let Some(service) = seen.as_ref().filter(|seen| seen.has_ended && has_failed) {
+                let seconds = service.elapsed_ns as f64 / 1e9;
+                bail!(
+                    "{} failed after {seconds:.1} s ({status}): nothing can be said of it",
+                    self.command[0].display()
+                );
+            }
         }
         match seen {
             Some(service) => {

@@ -13,7 +13,7 @@ use super::output::{self, Format};
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
 use crate::plan::{Case, Plan, programs, values};
-use crate::system::console::{self, BadUsage, plain_line};
+use crate::system::console::{self, plain_line};
 use crate::system::signals;
 
 #[derive(Debug, clap::Args)]
@@ -98,13 +98,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 fn ensure_known(cases: &[Case], plan: &Plan) -> anyhow::Result<()> {
     let rows: BTreeMap<&str, &Case> =
         cases.iter().rev().map(|case| (&*case.program, case)).collect();
-    for (program, case) in rows {
-        programs::ensure_known([program], &plan.programs).map_err(|why| {
-            let why = format!("--plan: row '{}': {why}", case.cell.name());
-            BadUsage::new(plain_line(&why).into_owned())
-        })?;
-    }
-    Ok(())
+    programs::ensure_known(rows.keys().copied(), &plan.programs, |program, why| {
+        let row = rows.get(program).map_or(String::new(), |case| case.cell.name());
+        plain_line(&format!("--plan: row '{row}': {why}")).into_owned()
+    })
 }
 
 /// Runs the plan.

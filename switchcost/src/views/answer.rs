@@ -225,14 +225,16 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     if let (Some(thread), Some(task)) = (figure.slopes(), versus.slopes()) {
         let ratio = thread.ratio?;
         let whole = Estimate { value: ratio.estimate.estimate, n: ratio.n, interval: Some(*ratio) };
-        let ratio = Graded { estimate: whole, grade: ratio.grade };
         let is_alone = thread.lacks_kernel() || task.lacks_kernel();
+        // A part of a size is not a sure one.
+        let least = if is_alone { Grade::Disturbed } else { Grade::Sure };
+        let ratio = Graded { estimate: whole, grade: ratio.grade.max(least) };
         let [thread, task] = comparable([thread, task]).map(|line| line.slope);
         let [thread, task] = [(thread, figure), (task, versus)].map(|(slope, of)| Cost {
             value: slope.estimate,
             interval: Some(slope),
             modes: None,
-            grade: of.grade,
+            grade: of.grade.max(least),
         });
         return Some(AnswerRow { name, metric, thread, task, ratio, range: None, is_alone });
     }
