@@ -89,7 +89,7 @@ fn remarks(comparison: &Comparison<'_>) -> Vec<String> {
     let have = |verdict| comparison.cases.iter().any(|case| case.change.verdict == verdict);
     let mut remarks = vec![format!(
         "Unchanged: the whole interval lies within ± {}. In brackets: {:.0} % intervals; of a change the one that \
-         decides, which is wider. The verdicts hold together: of equal runs, at most one comparison in {:.0} calls any of its {} changes different (Holm).",
+         decides, which is wider. The verdicts hold together: of equal runs, at most one comparison in {:.0} calls any of its {} changes different.",
         number::percent(comparison.margin),
         CONFIDENCE * 100.0,
         1.0 / LEVEL,

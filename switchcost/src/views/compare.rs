@@ -2,8 +2,8 @@
 //!
 //! A change is the ratio of the geometric means of the process means, with Welch's interval on their
 //! logarithms; in memory it is the ratio of two slopes. The verdicts hold together: all changes are one
-//! family, corrected by Holm's method, so that in at most 5 % of comparisons of equal runs any case is called
-//! different. The interval shown is the one that decides, by the rule of a duel.
+//! family (Bonferroni), so that in at most 5 % of comparisons of equal runs any case is called different. The
+//! interval shown is the one that decides, by the rule of a duel.
 //!
 //! A machine that has become slower meanwhile makes a true difference, which no statistics of two files can
 //! tell from one of the programs. So each time is set beside the yardsticks, work that depends on the machine
@@ -241,26 +241,22 @@ impl Comparison<'_> {
             let quantity = case.metric.quantity();
             let is_timed =
                 matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
-            if let (true, Some(measured), Some(_)) =
-                (is_timed, &case.change.measured, &case.change.judged)
-            {
+            if is_timed && case.change.judged.is_some() {
                 let others = if case.is_pinned { &pinned } else { &yardsticks };
                 let changes = others.iter().filter_map(|other| beside(case.key, other, figures));
-                let judged = Judged::of(&changes.collect::<Vec<_>>(), measured, true);
+                let judged = Judged::of(&changes.collect::<Vec<_>>(), true);
                 case.change.judged = judged.or(case.change.judged.take());
             }
         }
     }
 
-    /// Corrects the p of all changes for their number, and decides.
+    /// Decides, by intervals that hold together.
     fn judge(&mut self) {
-        let p: Vec<f64> =
-            self.cases.iter().filter_map(|case| Some(case.change.judged.as_ref()?.p)).collect();
-        self.family = p.len();
-        let steps = stats::holm_levels(&p, LEVEL).into_iter().zip(stats::holm(&p));
         let judged = self.cases.iter_mut().filter(|case| case.change.judged.is_some());
-        for (case, (level, adjusted_p)) in judged.zip(steps) {
-            case.change.judge(level, adjusted_p, self.margin);
+        let judged: Vec<&mut Case<'_>> = judged.collect();
+        self.family = judged.len();
+        for case in judged {
+            case.change.judge(LEVEL / self.family as f64, self.margin);
         }
     }
 }

@@ -49,9 +49,8 @@ fn what_the_machine_may_have_done_is_no_verdict() {
 /// All that is judged, beside yardsticks or not, is one family, and every row shows the interval of its
 /// verdict: it excludes no change if that is a difference, and lies inside the margin if that is none.
 fn assert_told(comparison: &Comparison<'_>) {
-    let judged = comparison.cases.iter().filter_map(|case| case.change.judged.as_ref());
-    let (p, adjusted): (Vec<f64>, Vec<f64>) = judged.map(|j| (j.p, j.adjusted_p)).unzip();
-    assert_eq!((comparison.family, adjusted), (p.len(), stats::holm(&p)));
+    let judged = comparison.cases.iter().filter(|case| case.change.judged.is_some());
+    assert_eq!(comparison.family, judged.count());
     for case in &comparison.cases {
         // Once in a while chance makes two modes, and there is nothing to show.
         let Some(shown) = case.change.shown() else { continue };
