@@ -137,6 +137,9 @@ fn a_count_is_exact_if_every_twin_gave_the_same() {
     assert!(switches.is_worse_than(0.99) && !switches.is_worse_than(1.01));
     // Without a count there is no share: a difference.
     assert_eq!((faults.verdict, faults.is_share), (Verdict::Within(0.0), false));
+    let mut uneven = row.clone();
+    uneven.pairs[2].switches = Some([501.0, 1002.001]);
+    assert!(!judged(uneven)[1].is_exact);
     row.twins[1].switches = Some([501.0, 502.0]);
     assert!(!judged(row)[1].is_exact);
 }
@@ -162,6 +165,20 @@ fn a_twin_that_differs_voids_its_figure() {
     );
 }
 
+/// Others' work was in all slices of most rounds: the row keeps the line of its time.
+#[test]
+fn a_row_without_times_has_no_verdict_on_its_time() {
+    for timed in [0, 7] {
+        let mut row = machine().row(0.0, 8);
+        row.pairs[timed..].iter_mut().for_each(|pair| pair.time = None);
+        let [time, switches, _] = judged(row);
+        assert_eq!(time.kind, Kind::Time);
+        assert_eq!(time.verdict, Verdict::Inconclusive(Reason::Disturbed));
+        assert_eq!((time.figures.is_some(), time.change), (timed > 0, None));
+        assert_eq!(switches.verdict, Verdict::Within(0.0));
+    }
+}
+
 #[test]
 fn what_noise_hides_is_not_called_unchanged() {
     let mut row = machine().row(0.0, 8);
@@ -183,7 +200,7 @@ fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
     };
     let pairs = (0..8).map(|k| size(k, 1.1)).collect();
     let twins = (0..3).map(|k| size(k, 1.0)).collect();
-    let memory = Row { pairs, twins, ..machine.row(0.0, 8) };
+    let memory = Row { pairs, twins, metric: Metric::Memory, ..machine.row(0.0, 8) };
     let mut rows = [machine.row(0.0, 7), failed, uncounted, memory];
     judge(&mut rows, MARGIN);
     assert_eq!(rows.each_ref().map(|row| row.findings.len()), [0, 0, 2, 1]);
