@@ -6,8 +6,8 @@
 //! interval shown is the one that decides, by the rule of a duel.
 //!
 //! A machine that has become slower meanwhile makes a true difference, which no statistics of two files can
-//! tell from one of the programs. So each time is set beside the yardsticks, work that depends on the machine
-//! alone: in each round it is divided by theirs, which ran within the same seconds. A change counts if it is
+//! tell from one of the programs. So each time is set beside the yardsticks, work that no kernel and no runtime
+//! changes: in each round it is divided by theirs, which ran within the same seconds. A change counts if it is
 //! one beside each of them (an intersection-union test: R. L. Berger, Technometrics 24, 1982).
 
 use facts::{Metric, Quantity};
@@ -20,6 +20,7 @@ pub use change::{Change, Judged};
 
 use crate::figures::grade::Grade;
 use crate::figures::provenance::{self, Fact};
+use crate::figures::verdict::{Reason, Verdict};
 use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, runs::Key};
 use crate::system::console::shell_line;
 
@@ -168,7 +169,7 @@ fn cases<'a>(figure: &'a Figure<'a>, figures: [&'a Figures<'a>; 2]) -> Vec<Case<
             name: format!("{}{swept}{part}", figure.key.name()),
             key: &figure.key,
             metric: figure.metric(),
-            is_yardstick: figures.iter().any(|figures| figures.is_yardstick(figure)),
+            is_yardstick: both.iter().flatten().all(|own| own.runs.place.case.yardstick),
             is_pinned: both.iter().flatten().any(|figure| figure.runs.is_pinned()),
             sides,
             change,
@@ -230,6 +231,17 @@ impl Comparison<'_> {
         self.cases.iter().filter(is_beyond).collect()
     }
 
+    /// True if a change has a verdict.
+    pub fn has_verdict(&self) -> bool {
+        let mut verdicts = self.cases.iter().map(|case| case.change.verdict);
+        verdicts.any(|verdict| verdict.has_changed() || matches!(verdict, Verdict::Within(_)))
+    }
+
+    /// True if both files are of one model of CPU.
+    pub fn is_one_cpu(&self) -> bool {
+        !self.marks[0].iter().any(|fact| fact.name == "cpu_model")
+    }
+
     /// Sets each time beside the yardsticks: those that are pinned, if it is pinned itself.
     fn set_beside(&mut self, figures: [&Figures<'_>; 2]) {
         let yardsticks: Vec<Case<'_>> =
@@ -257,6 +269,9 @@ impl Comparison<'_> {
         self.family = judged.len();
         for case in judged {
             case.change.judge(LEVEL / self.family as f64, self.margin);
+            if case.is_yardstick && case.change.verdict.has_changed() {
+                case.change.verdict = Verdict::Inconclusive(Reason::Machine);
+            }
         }
     }
 }
