@@ -140,8 +140,7 @@ impl Settings {
                 return Err(BadUsage::new(format!(
                     "--before-{side} without --after-{side}: {other} would run with it too; --after-{side} puts it \
                      back (`true` if there is nothing to put back)"
-                ))
-                .into());
+                )));
             }
         }
         Ok(())
