@@ -299,7 +299,8 @@ fn the_gate_fails_where_a_case_is_worse_beyond_doubt() {
 fn a_gate_without_a_verdict_ends_with_status_3() {
     let folder = tempfile::tempdir().unwrap();
     let old = write(folder.path().join("old.jsonl"), &file(1, 3));
-    let noisy = |k: u32| record(0, k, if k % 2 == 0 { 1000.0 } else { 1300.0 } + f64::from(k));
+    let noisy =
+        |k: u32| record(0, k, if k.is_multiple_of(2) { 1000.0 } else { 1300.0 } + f64::from(k));
     let noisy: Vec<Record> = (0..6).map(noisy).collect();
     let of_cpu = |model: &str| {
         let mut records = file(1, 10);

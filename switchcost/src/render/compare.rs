@@ -101,14 +101,12 @@ fn remarks(comparison: &Comparison<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let range =
-        |(low, high)| format!("{} to {} %", change_in_percent(low), change_in_percent(high));
-    if let [pinned, Some(all)] = comparison.moved {
-        let pinned = pinned.map_or(String::new(), |moved| format!(" (pinned: {})", range(moved)));
+    if let Some((low, high)) = comparison.moved {
         let mut text = format!(
-            "Work that depends on the machine alone changed by {}{pinned}. The change of any other time is the \
+            "Work that depends on the machine alone changed by {} to {} %. The change of any other time is the \
              one beside each of these, round by round; old and new are as measured.",
-            range(all)
+            change_in_percent(low),
+            change_in_percent(high)
         );
         if comparison.cases.iter().any(|case| case.change.verdict.is_open()) {
             text += " No verdict: `switchcost duel` may tell, in turns.";

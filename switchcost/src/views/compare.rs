@@ -37,8 +37,8 @@ pub struct Comparison<'a> {
     pub cases: Vec<Case<'a>>,
     /// Number of changes that are judged together.
     pub family: usize,
-    /// Range of the yardsticks' changes, as ratios with their intervals: of those that are pinned, and of all.
-    pub(crate) moved: [Option<(f64, f64)>; 2],
+    /// Range of the yardsticks' changes, as ratios with their intervals.
+    pub(crate) moved: Option<(f64, f64)>,
     /// Largest change that counts as none, as a share.
     pub(crate) margin: f64,
 }
@@ -63,10 +63,8 @@ pub struct Case<'a> {
     #[serde(flatten)]
     pub(crate) key: &'a Key,
     pub(crate) metric: &'a Metric,
-    /// True if it depends on the machine alone.
+    /// True if it depends on the machine alone. Without a pin it also depends on the scheduler.
     pub is_yardstick: bool,
-    /// True if its processes were restricted to CPUs.
-    is_pinned: bool,
     /// Old figure and new one.
     pub(crate) sides: [Side<'a>; 2],
     /// What has changed.
@@ -99,7 +97,7 @@ pub fn compare<'a>(names: [&str; 2], figures: [&'a Figures<'a>; 2], margin: f64)
             .flat_map(|figure| cases(figure, figures))
             .collect(),
         family: 0,
-        moved: [None; 2],
+        moved: None,
         margin,
     };
     comparison.set_beside(figures);
@@ -169,8 +167,7 @@ fn cases<'a>(figure: &'a Figure<'a>, figures: [&'a Figures<'a>; 2]) -> Vec<Case<
             name: format!("{}{swept}{part}", figure.key.name()),
             key: &figure.key,
             metric: figure.metric(),
-            is_yardstick: both.iter().flatten().all(|own| own.runs.place.case.yardstick),
-            is_pinned: both.iter().flatten().any(|figure| figure.runs.is_pinned()),
+            is_yardstick: both.iter().flatten().all(|own| own.runs.is_yardstick()),
             sides,
             change,
         })
@@ -242,20 +239,18 @@ impl Comparison<'_> {
         !self.marks[0].iter().any(|fact| fact.name == "cpu_model")
     }
 
-    /// Sets each time beside the yardsticks: those that are pinned, if it is pinned itself.
+    /// Sets each time beside the yardsticks.
     fn set_beside(&mut self, figures: [&Figures<'_>; 2]) {
         let yardsticks: Vec<Case<'_>> =
             self.cases.iter().filter(|case| case.is_yardstick).cloned().collect();
-        let pinned: Vec<Case<'_>> =
-            yardsticks.iter().filter(|case| case.is_pinned).cloned().collect();
-        self.moved = [range(&pinned), range(&yardsticks)];
+        self.moved = range(&yardsticks);
         for case in self.cases.iter_mut().filter(|case| !case.is_yardstick) {
             let quantity = case.metric.quantity();
             let is_timed =
                 matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
             if is_timed && case.change.judged.is_some() {
-                let others = if case.is_pinned { &pinned } else { &yardsticks };
-                let changes = others.iter().filter_map(|other| beside(case.key, other, figures));
+                let changes =
+                    yardsticks.iter().filter_map(|other| beside(case.key, other, figures));
                 let judged = Judged::of(&changes.collect::<Vec<_>>(), true);
                 case.change.judged = judged.or(case.change.judged.take());
             }

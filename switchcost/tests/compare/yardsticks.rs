@@ -18,6 +18,7 @@ fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
         .collect();
     for record in &mut records {
         edit(record, |run, case| run.plan.cases[case].yardstick = case == 1);
+        record.cpus = Some("0".to_owned());
     }
     records
 }
@@ -48,6 +49,17 @@ fn what_the_machine_may_have_done_is_no_verdict() {
         let way_out = text(&compared).contains("switchcost duel");
         assert_eq!(way_out, yardstick > 1.0);
     }
+}
+
+/// A wake-up on another CPU is the scheduler's.
+#[test]
+fn an_unpinned_yardstick_is_none() {
+    let [old, new] = [1.0, 1.5].map(|factor| {
+        let mut records = with_yardstick(factor, factor);
+        records.iter_mut().for_each(|record| record.cpus = None);
+        records
+    });
+    assert_eq!(verdicts(&pair(&old, &new)), [Verdict::More; 2]);
 }
 
 /// All that is judged, beside yardsticks or not, is one family, and every row shows the interval of its
@@ -109,6 +121,7 @@ fn drifting(noise: &mut Noise, own: f64, drift: f64) -> Vec<Record> {
     }
     for record in &mut records {
         edit(record, |run, case| run.plan.cases[case].yardstick = case > 0);
+        record.cpus = Some("0".to_owned());
     }
     records
 }
