@@ -92,14 +92,14 @@ fn all_intervals_of_a_duel_hold_together() {
     const CHANGE: f64 = 0.0501;
     let mut machine = machine();
     let (mut missed, mut unchanged) = (0, 0);
-    for _ in 0..200 {
+    for _ in 0..100 {
         let mut pair = || {
-            let log_ratio = (1.0 + CHANGE).ln() + 0.01 * machine.normal();
+            let log_ratio = (1.0 + CHANGE).ln() + 0.06 * machine.normal();
             let time = Some(Times { iterations: [1e6, 1e6 * log_ratio.exp()], log_ratio });
             Pair { time, ..Pair::default() }
         };
         let mut rows: Vec<Row> = (0..66)
-            .map(|_| Row { pairs: (0..12).map(|_| pair()).collect(), ..Machine::bare() })
+            .map(|_| Row { pairs: (0..60).map(|_| pair()).collect(), ..Machine::bare() })
             .collect();
         judge(&mut rows, MARGIN);
         let findings = || rows.iter().map(|row| &row.findings[0]);
@@ -107,7 +107,7 @@ fn all_intervals_of_a_duel_hold_together() {
         missed += usize::from(findings().any(|f| !f.change.unwrap().contains(CHANGE)));
         unchanged += usize::from(findings().any(|f| matches!(f.verdict, Verdict::Within(_))));
     }
-    // 1.2 of 200 are allowed in the long run; four or more come by chance in 3 of 100 simulations.
+    // 0.6 of 100 are allowed in the long run. Steps of Holm's method miss in 12 and more.
     assert!(missed <= 3 && unchanged <= 3, "{missed} {unchanged}");
 }
 
