@@ -15,6 +15,7 @@ use crate::measure::process_group;
 use crate::system::console::shortened;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
+use crate::verbs::output::NothingSaid;
 use crate::verbs::{
     check, compare, duel, estimate, limits, machine, memory, report, run, scale, share, shell,
     stat, sweep,
@@ -119,6 +120,9 @@ enum Verb {
     /// Examples: `switchcost compare OLD NEW --fail-above 5%`.
     ///
     /// Two files cannot tell a slower program from a busier machine; duel can.
+    ///
+    /// Exit status: 0 compared, and with --fail-above nothing is worse by more; with --fail-above 1 something is, or
+    /// failed or is missing, 3 nothing could be said.
     Compare(compare::Args),
     /// Measure two builds or settings in turns, and judge what changed from A to B
     ///
@@ -283,7 +287,7 @@ fn complain(error: &anyhow::Error) -> ExitCode {
     console::say(format_args!("switchcost: {error:#}"));
     ExitCode::from(match error {
         error if error.is::<BadUsage>() => 2,
-        error if error.is::<duel::NothingSaid>() => 3,
+        error if error.is::<NothingSaid>() => 3,
         _ => 1,
     })
 }

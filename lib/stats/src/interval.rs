@@ -58,7 +58,7 @@ pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     Contrast::mean(values)?.interval(confidence)
 }
 
-/// Difference with its standard error: the input of a t interval at any level, or of a t test.
+/// Difference with its standard error: the input of a t interval at any level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
     /// The difference.

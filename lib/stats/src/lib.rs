@@ -16,7 +16,6 @@ mod estimate;
 mod interval;
 mod line;
 mod modes;
-mod significance;
 mod theil_sen;
 
 #[cfg(test)]
@@ -28,5 +27,4 @@ pub use estimate::{Estimate, MIN_ROUNDS};
 pub use interval::{Contrast, Interval, t_interval};
 pub use line::{Halves, Line, fit_line, halves, log_slope_ratio, slope_ratio};
 pub use modes::{Mode, modes};
-pub use significance::{holm, holm_levels, t_p};
 pub use theil_sen::{TheilSen, theil_sen};

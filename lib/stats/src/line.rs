@@ -153,6 +153,18 @@ mod tests {
     }
 
     #[test]
+    fn slopes_match_scipy() {
+        // scipy 1.17.1: r, s = linregress(X, Y), linregress(X[:15], Y[:15]);
+        // se = np.hypot(r.stderr / r.slope, s.stderr / s.slope);
+        // p = 2 * stats.t.sf(abs(np.log(s.slope / r.slope)) / se, 24 + 15 - 4)
+        let p = 0.008400090892020163;
+        let all = fit_line(&MEMORY_X, &MEMORY_Y, 0.95).unwrap();
+        let some = fit_line(&MEMORY_X[..15], &MEMORY_Y[..15], 0.95).unwrap();
+        let at_p = slope_ratio(&some, &all, 1.0 - p).unwrap();
+        close(if at_p.estimate > 1.0 { at_p.low } else { at_p.high }, 1.0, 1e-9);
+    }
+
+    #[test]
     fn repeats_of_an_x_stay_together() {
         let x = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.0];
         let halves = halves(&x, &x, 0.95).unwrap();

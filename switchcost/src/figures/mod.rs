@@ -304,16 +304,6 @@ impl<'a> Figures<'a> {
         [ratio, net, ratio.max(net).max(others)]
     }
 
-    /// True if a figure depends on the machine alone: a yardstick of the plan, or what others of its column
-    /// are measured against.
-    pub fn is_yardstick(&self, of: &Figure<'_>) -> bool {
-        let is_baseline = |other: &Figure<'_>| {
-            other.runs.baseline() == Some(&of.key.row)
-                && (&other.key.section, &other.key.column) == (&of.key.section, &of.key.column)
-        };
-        of.runs.place.case.yardstick || self.iter().any(is_baseline)
-    }
-
     /// Doubts about all figures, their records and the machine meanwhile, the loudest first.
     pub fn doubts(&self) -> Vec<Stated> {
         let conditions = Conditions::of(self).doubts(self);

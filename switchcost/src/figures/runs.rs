@@ -144,6 +144,11 @@ impl<'a> Runs<'a> {
         self.whole.first().is_some_and(|record| record.cpus.is_some())
     }
 
+    /// True if they depend on the machine alone, and on no scheduler's placement.
+    pub fn is_yardstick(&self) -> bool {
+        self.place.case.yardstick && self.is_pinned()
+    }
+
     /// Processes that measured what they should, or their twins, by round.
     fn by_round(&self, twins: bool) -> BTreeMap<Round, &Timed<'a>> {
         let is_wanted =

@@ -45,7 +45,9 @@ pub enum Reason {
     NoSize,
     /// The processes of either side fall into two clusters: no mean describes both.
     TwoModes,
-    /// Work that depends on the machine alone changed as much.
+    /// Too few pairs have a time: others' work was in every slice of the rest.
+    Disturbed,
+    /// Work that depends on the machine alone changed, or changed as much.
     Machine,
 }
 
@@ -54,9 +56,10 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Reason::TwinDiffers => "A against itself differs",
             Reason::FewRounds => return write!(f, "under {MIN_ROUNDS} rounds"),
+            Reason::Disturbed => "too few pairs without other work",
             Reason::NoSize => "a size that may be zero",
             Reason::TwoModes => "two modes",
-            Reason::Machine => "the machine changed too",
+            Reason::Machine => "the machine changed",
         })
     }
 }

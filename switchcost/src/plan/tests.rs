@@ -75,6 +75,19 @@ fn the_default_plan_has_each_known_yardstick_on_one_cpu() {
     assert_eq!(known, [(call, true), (switch, false), (switch, true), (fault, true)]);
 }
 
+/// A wake-up, a pipe or a runtime as a yardstick would divide its own change away.
+#[test]
+fn no_kernel_and_no_runtime_changes_a_yardstick() {
+    let cases = Plan::built_in().unwrap().cases(false);
+    let yardsticks: Vec<String> =
+        cases.iter().filter(|case| case.cell.yardstick).map(|case| case.args().join(" ")).collect();
+    assert!(!yardsticks.is_empty());
+    for args in yardsticks {
+        let is_computing = args.contains("--executor minimal --transport slot");
+        assert!(is_computing || args.contains("--floor"), "{args}");
+    }
+}
+
 /// A section with two columns and two further ones.
 fn wide() -> String {
     let also = "rounds=3\n[[section.also]]\nname='rate'\nmetric='rate'\n\

@@ -69,7 +69,7 @@ fn section(title: &str, cases: &[&Case<'_>]) -> Section {
         }
         body.push(line);
     }
-    let grid = Grid::new(["", "verdict", "change", LABELS[0], LABELS[1]], body);
+    let grid = Grid::new(["", "verdict", "change", LABELS[0], LABELS[1]], body).ending_in_pair();
     let lines = grouped(failures)
         .into_iter()
         .map(|((label, why), names)| format!("{} failed in {label}: {why}.", names.join("; ")));
@@ -89,7 +89,7 @@ fn remarks(comparison: &Comparison<'_>) -> Vec<String> {
     let have = |verdict| comparison.cases.iter().any(|case| case.change.verdict == verdict);
     let mut remarks = vec![format!(
         "Unchanged: the whole interval lies within ± {}. In brackets: {:.0} % intervals; of a change the one that \
-         decides, which is wider. The verdicts hold together: of equal runs, at most one comparison in {:.0} calls any of its {} changes different (Holm).",
+         decides, which is wider. The verdicts hold together: of equal runs of one session, at most one comparison in {:.0} calls any of its {} changes different; sessions differ by more.",
         number::percent(comparison.margin),
         CONFIDENCE * 100.0,
         1.0 / LEVEL,
@@ -101,19 +101,22 @@ fn remarks(comparison: &Comparison<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let range =
-        |(low, high)| format!("{} to {} %", change_in_percent(low), change_in_percent(high));
-    if let [pinned, Some(all)] = comparison.moved {
-        let pinned = pinned.map_or(String::new(), |moved| format!(" (pinned: {})", range(moved)));
+    if let Some((low, high)) = comparison.moved {
         let mut text = format!(
-            "Work that depends on the machine alone changed by {}{pinned}. The change of any other time is the \
+            "Work that depends on the machine alone changed by {} to {} %. The change of any other time is the \
              one beside each of these, round by round; old and new are as measured.",
-            range(all)
+            change_in_percent(low),
+            change_in_percent(high)
         );
         if comparison.cases.iter().any(|case| case.change.verdict.is_open()) {
             text += " No verdict: `switchcost duel` may tell, in turns.";
         }
         remarks.push(text);
+    } else {
+        remarks.push(
+            "No row of both files depends on the machine alone: times were compared as they are."
+                .to_owned(),
+        );
     }
     for (label, file) in LABELS.into_iter().zip(&comparison.files) {
         remarks.extend(file.doubts.iter().map(|doubt| format!("Note on {label}: {doubt}")));

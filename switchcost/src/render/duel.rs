@@ -83,7 +83,7 @@ fn section(title: &str, rows: &[&Row]) -> Section {
             body.push(cells(&row.name, finding));
         }
     }
-    let grid = Grid::new(["", "verdict", "A to B", "A", "B"], body);
+    let grid = Grid::new(["", "verdict", "A to B", "A", "B"], body).ending_in_pair();
     Section { title: title.to_owned(), grid, lines }
 }
 
@@ -95,18 +95,24 @@ fn cells(row: &str, finding: &Finding) -> Vec<String> {
         Kind::Faults => "  minor faults",
     };
     let quantity = finding.kind.quantity();
+    let is_none = finding.change.is_some_and(|change| change.estimate == 0.0);
     let exact = if finding.is_exact { ", exact" } else { "" };
     let verdict = match finding.verdict {
-        Verdict::Within(0.0) => format!("the same{exact}"),
+        Verdict::Within(0.0) if is_none => format!("the same{exact}"),
+        Verdict::Within(0.0) => "the same".to_owned(),
         // Why stands below the table.
         Verdict::Inconclusive(_) => finding.verdict.word(quantity).to_owned(),
         verdict if verdict.has_changed() => verdict.in_full(quantity) + exact,
         verdict => verdict.in_full(quantity),
     };
-    let change = finding.change.map_or(ABSENT.to_owned(), |interval| change(finding, &interval));
-    let [a, b] = finding.figures.map(|figure| finding.grade.mark(&quantity.show(figure)));
-    let change = finding.grade.mark(&change);
-    vec![name.to_owned(), verdict, change, a, b]
+    let change = finding
+        .change
+        .map_or(ABSENT.to_owned(), |interval| finding.grade.mark(&change(finding, &interval)));
+    let mut cells = vec![name.to_owned(), verdict, change];
+    cells.extend(finding.figures.map_or([ABSENT; 2].map(str::to_owned), |figures| {
+        figures.map(|figure| finding.grade.mark(&quantity.show(figure)))
+    }));
+    cells
 }
 
 /// A change with its interval: in per cent, or as a difference.

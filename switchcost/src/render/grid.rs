@@ -15,6 +15,8 @@ pub struct Grid {
     pub(super) head: Vec<String>,
     /// Lines, each as long as the head.
     pub(super) body: Vec<Vec<String>>,
+    /// True if the last two columns are read together.
+    ends_in_pair: bool,
 }
 
 /// A table without frames: only its head is underlined.
@@ -33,7 +35,12 @@ impl Grid {
     /// The same with headings that are made.
     pub(super) fn of(head: Vec<String>, body: Vec<Vec<String>>) -> Self {
         let line = |cells: Vec<String>| cells.iter().map(|cell| brief(cell)).collect();
-        Grid { head: line(head), body: body.into_iter().map(line).collect() }
+        Grid { head: line(head), body: body.into_iter().map(line).collect(), ends_in_pair: false }
+    }
+
+    /// The same, with its last two columns side by side in any width that has room for both.
+    pub(super) fn ending_in_pair(self) -> Self {
+        Grid { ends_in_pair: true, ..self }
     }
 
     /// Writes it in aligned columns of at most `width` characters: those that do not fit come
@@ -56,7 +63,7 @@ impl Grid {
         let mut used = 0;
         for column in 1..self.head.len() {
             match parts.last_mut() {
-                Some(part) if used + self.width(column) <= width + 1 => part.push(column),
+                Some(part) if used + self.needed(column, width) <= width + 1 => part.push(column),
                 _ => {
                     parts.push(vec![0, column]);
                     used = self.width(0);
@@ -65,6 +72,16 @@ impl Grid {
             used += self.width(column);
         }
         parts.iter().map(|columns| self.part(columns)).collect()
+    }
+
+    /// Width that a column needs, with the one that it stands beside if a part has room for both.
+    fn needed(&self, column: usize, width: usize) -> usize {
+        let own = self.width(column);
+        if !self.ends_in_pair || column + 2 != self.head.len() {
+            return own;
+        }
+        let both = own + self.width(column + 1);
+        if self.width(0) + both <= width + 1 { both } else { own }
     }
 
     /// Width of a column with the space around it.
@@ -81,7 +98,7 @@ impl Grid {
         };
         let body = self.body.iter().map(cells);
         let body = body.filter(|line| line[1..].iter().any(|cell| !cell.is_empty()));
-        Grid { head: cells(&self.head), body: body.collect() }
+        Grid { head: cells(&self.head), body: body.collect(), ends_in_pair: false }
     }
 
     fn table(&self) -> Table {
@@ -111,4 +128,28 @@ fn write_markdown_line(cells: &[String], out: &mut impl Write) -> io::Result<()>
         write!(out, "| {indent}{} ", escaped(cell.trim_start()))?;
     }
     writeln!(out, "|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_of_columns_stays_together() {
+        let line = ["a name", "no verdict", "+1.0 % [+0.5, +1.5]", "12.45µs", "18.68µs"];
+        let grid = Grid::new(
+            ["", "verdict", "change", "old", "new"],
+            vec![line.map(str::to_owned).to_vec()],
+        );
+        let is_split = |grid: &Grid, width| {
+            let mut out = Vec::new();
+            grid.write_text(width, &mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            text.lines().any(|line| line.contains("old") && !line.contains("new"))
+        };
+        assert!(is_split(&grid, 54));
+        let grid = grid.ending_in_pair();
+        // Without room for both they stand below each other.
+        assert!(!is_split(&grid, 54) && is_split(&grid, 20));
+    }
 }

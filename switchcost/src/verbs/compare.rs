@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use contract::units::counted;
 
-use super::output::{Format, json};
+use super::output::{Format, NothingSaid, json};
 use crate::figures::verdict::{MARGIN, Verdict};
 use crate::figures::{Figures, number};
 use crate::measure::store;
@@ -57,8 +57,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Fails if a case has become worse by more than `limit`.
 fn gate(comparison: &Comparison<'_>, limit: f64) -> anyhow::Result<()> {
-    // A gate that nothing goes through guards nothing.
-    ensure!(comparison.family > 0, "--fail-above: there is no case that could be compared");
+    ensure!(
+        comparison.is_one_cpu(),
+        NothingSaid("the files are of different CPUs; compare those of one machine")
+    );
     // What worked before and does so no more is the worst that an upgrade can do.
     let is_lost = |verdict| matches!(verdict, Verdict::OnlyInOld | Verdict::Failed);
     let lost = with_verdict(comparison, is_lost);
@@ -70,11 +72,19 @@ fn gate(comparison: &Comparison<'_>, limit: f64) -> anyhow::Result<()> {
         console::say(format_args!("switchcost: --fail-above: not judged: {case}"));
     }
     let worse: Vec<String> = comparison.worse_than(limit).into_iter().map(full_name).collect();
-    if worse.is_empty() {
-        return Ok(());
-    }
     worse.iter().for_each(|case| console::say(format_args!("switchcost: worse: {case}")));
-    bail!("worse by more than --fail-above {}%: {}", limit * 100.0, counted(worse.len(), "case"))
+    ensure!(
+        worse.is_empty(),
+        "worse by more than --fail-above {}%: {}",
+        limit * 100.0,
+        counted(worse.len(), "case")
+    );
+    // A gate that nothing goes through guards nothing.
+    ensure!(
+        comparison.has_verdict(),
+        NothingSaid("no change has a verdict; `switchcost duel` may tell, in turns")
+    );
+    Ok(())
 }
 
 fn with_verdict(comparison: &Comparison<'_>, is_wanted: fn(Verdict) -> bool) -> Vec<String> {

@@ -1,17 +1,16 @@
 //! `switchcost duel`: two builds or settings in turns, and what has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use contract::message::Runtime;
 
 use super::args::TextOrJson;
 use super::measuring::{Selection, drawn_seed, earlier};
-use super::output::json;
+use super::output::{NothingSaid, json};
 use crate::figures::duel::verdict::{self, Finding, Kind, MIN_PAIRS};
 use crate::figures::duel::{Decider, Row};
 use crate::figures::number::percent;
@@ -111,7 +110,7 @@ struct Settings {
     #[arg(long, value_name = "COMMAND")]
     before_a: Option<String>,
 
-    /// Command that runs after them, in any case
+    /// Command that runs after them, in any case, and puts back what the other one changed
     #[arg(long, value_name = "COMMAND")]
     after_a: Option<String>,
 
@@ -119,7 +118,7 @@ struct Settings {
     #[arg(long, value_name = "COMMAND")]
     before_b: Option<String>,
 
-    /// The same for the new side
+    /// The same for the new side, such as "sysctl -q kernel.sched_autogroup_enabled=1"
     #[arg(long, value_name = "COMMAND")]
     after_b: Option<String>,
 }
@@ -128,6 +127,23 @@ impl Settings {
     fn around(&self) -> [Around; 2] {
         [(&self.before_a, &self.after_a), (&self.before_b, &self.after_b)]
             .map(|(before, after)| Around { before: before.clone(), after: after.clone() })
+    }
+
+    /// Refuses a command that nothing puts back: the other side's processes would run with it too.
+    fn check_commands(&self) -> anyhow::Result<()> {
+        let [a, b] = [&self.before_a, &self.before_b].map(Option::is_some);
+        for (side, other, is_left) in [
+            ("a", "B", a && !b && self.after_a.is_none()),
+            ("b", "A", b && !a && self.after_b.is_none()),
+        ] {
+            if is_left {
+                return Err(BadUsage::new(format!(
+                    "--before-{side} without --after-{side}: {other} would run with it too; --after-{side} puts it \
+                     back (`true` if there is nothing to put back)"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn sides<'a>(&'a self, builds: [&'a Side; 2]) -> Sides<'a> {
@@ -209,21 +225,8 @@ impl Gate {
     }
 }
 
-/// No row has a verdict: status 3.
-#[derive(Debug)]
-pub(crate) struct NothingSaid;
-
-impl fmt::Display for NothingSaid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "nothing can be said: no row has a verdict; repeat it, or give a larger --budget",
-        )
-    }
-}
-
-impl std::error::Error for NothingSaid {}
-
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
+    args.settings.check_commands()?;
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
     let seed = earlier.runs.last().map(|run| run.seed);
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
@@ -309,18 +312,81 @@ impl Args {
             bad.is_empty() || findings.peek().is_some(),
             "no row was measured to its end: {bad}"
         );
-        // Counts alone say nothing of the time.
-        let is_asked = |kind: Kind| {
-            self.fail_on.includes(kind) && !(self.fail_on == Gate::All && kind.is_count())
-        };
-        if !findings.any(|finding| is_asked(finding.kind) && !finding.verdict.is_open()) {
-            return Err(anyhow!(NothingSaid));
-        }
         ensure!(
             self.fail_above.is_none() || bad.is_empty(),
             "failed, or worse by more than {}: {bad}",
             percent(limit)
         );
+        // Counts alone say nothing of the time.
+        let is_asked = |kind: Kind| {
+            self.fail_on.includes(kind) && !(self.fail_on == Gate::All && kind.is_count())
+        };
+        ensure!(
+            findings.any(|finding| is_asked(finding.kind) && !finding.verdict.is_open()),
+            NothingSaid(match self.fail_on {
+                Gate::All => "no time or size has a verdict; repeat it, or give a larger --budget",
+                Gate::Counts =>
+                    "no count or size has a verdict; repeat it, or give a larger --budget",
+                Gate::Times => "no time has a verdict; repeat it, or give a larger --budget",
+            })
+        );
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use facts::Metric;
+
+    use super::*;
+    use crate::figures::grade::Grade;
+    use crate::figures::verdict::{Reason, Verdict};
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn row() -> Row {
+        let found = |kind, verdict, figures: Option<[f64; 2]>| Finding {
+            kind,
+            verdict,
+            change: figures.and_then(|[_, b]| stats::t_interval(&[b - 1.0; 8], 0.99)),
+            twin: None,
+            is_share: true,
+            is_exact: false,
+            figures,
+            grade: Grade::Sure,
+        };
+        Row {
+            case: 0,
+            section: String::new(),
+            name: "row".to_owned(),
+            pairs: Vec::new(),
+            twins: Vec::new(),
+            metric: Metric::Hop,
+            divisor: 1.0,
+            doubts: Vec::new(),
+            fault: None,
+            findings: vec![
+                found(Kind::Time, Verdict::Inconclusive(Reason::Disturbed), None),
+                found(Kind::Switches, Verdict::More, Some([1.0, 4.8])),
+            ],
+        }
+    }
+
+    /// Times that nothing can be said of hide no count.
+    #[test]
+    fn all_figures_are_no_weaker_a_gate_than_counts() {
+        for (gate, nothing_said) in [("all", None), ("counts", None), ("times", Some("no time"))] {
+            let line = ["duel", "--fail-above", "5%", "--fail-on", gate];
+            let Line { args } = Line::try_parse_from(line).unwrap();
+            let error = args.judge(&[row()]).unwrap_err();
+            let said = error.downcast_ref::<NothingSaid>().map(ToString::to_string);
+            assert_eq!(said.is_some(), nothing_said.is_some(), "{gate}: {error}");
+            assert!(said.unwrap_or_default().contains(nothing_said.unwrap_or_default()));
+        }
     }
 }

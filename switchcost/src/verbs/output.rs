@@ -1,5 +1,6 @@
 //! Output of the verbs that print figures.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,18 @@ use crate::system::console;
 use crate::views::answer::{Answer, Earlier};
 use crate::views::sessions;
 use crate::views::tables::{Curve, Tables};
+
+/// No verdict on what was asked, and what is to be done: status 3.
+#[derive(Debug)]
+pub(crate) struct NothingSaid(pub(crate) &'static str);
+
+impl fmt::Display for NothingSaid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing can be said: {}", self.0)
+    }
+}
+
+impl std::error::Error for NothingSaid {}
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,12 +2,12 @@
 //!
 //! A change is the ratio of the geometric means of the process means, with Welch's interval on their
 //! logarithms; in memory it is the ratio of two slopes. The verdicts hold together: all changes are one
-//! family, corrected by Holm's method, so that in at most 5 % of comparisons of equal runs any case is called
-//! different. The interval shown is the one that decides, by the rule of a duel.
+//! family (Bonferroni), so that in at most 5 % of comparisons of equal runs any case is called different. The
+//! interval shown is the one that decides, by the rule of a duel.
 //!
 //! A machine that has become slower meanwhile makes a true difference, which no statistics of two files can
-//! tell from one of the programs. So each time is set beside the yardsticks, work that depends on the machine
-//! alone: in each round it is divided by theirs, which ran within the same seconds. A change counts if it is
+//! tell from one of the programs. So each time is set beside the yardsticks, work that no kernel and no runtime
+//! changes: in each round it is divided by theirs, which ran within the same seconds. A change counts if it is
 //! one beside each of them (an intersection-union test: R. L. Berger, Technometrics 24, 1982).
 
 use facts::{Metric, Quantity};
@@ -20,6 +20,7 @@ pub use change::{Change, Judged};
 
 use crate::figures::grade::Grade;
 use crate::figures::provenance::{self, Fact};
+use crate::figures::verdict::{Reason, Verdict};
 use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, runs::Key};
 use crate::system::console::shell_line;
 
@@ -36,8 +37,8 @@ pub struct Comparison<'a> {
     pub cases: Vec<Case<'a>>,
     /// Number of changes that are judged together.
     pub family: usize,
-    /// Range of the yardsticks' changes, as ratios with their intervals: of those that are pinned, and of all.
-    pub(crate) moved: [Option<(f64, f64)>; 2],
+    /// Range of the yardsticks' changes, as ratios with their intervals.
+    pub(crate) moved: Option<(f64, f64)>,
     /// Largest change that counts as none, as a share.
     pub(crate) margin: f64,
 }
@@ -62,10 +63,8 @@ pub struct Case<'a> {
     #[serde(flatten)]
     pub(crate) key: &'a Key,
     pub(crate) metric: &'a Metric,
-    /// True if it depends on the machine alone.
+    /// True if it depends on the machine alone. Without a pin it also depends on the scheduler.
     pub is_yardstick: bool,
-    /// True if its processes were restricted to CPUs.
-    is_pinned: bool,
     /// Old figure and new one.
     pub(crate) sides: [Side<'a>; 2],
     /// What has changed.
@@ -98,7 +97,7 @@ pub fn compare<'a>(names: [&str; 2], figures: [&'a Figures<'a>; 2], margin: f64)
             .flat_map(|figure| cases(figure, figures))
             .collect(),
         family: 0,
-        moved: [None; 2],
+        moved: None,
         margin,
     };
     comparison.set_beside(figures);
@@ -168,8 +167,7 @@ fn cases<'a>(figure: &'a Figure<'a>, figures: [&'a Figures<'a>; 2]) -> Vec<Case<
             name: format!("{}{swept}{part}", figure.key.name()),
             key: &figure.key,
             metric: figure.metric(),
-            is_yardstick: figures.iter().any(|figures| figures.is_yardstick(figure)),
-            is_pinned: both.iter().flatten().any(|figure| figure.runs.is_pinned()),
+            is_yardstick: both.iter().flatten().all(|own| own.runs.is_yardstick()),
             sides,
             change,
         })
@@ -230,37 +228,45 @@ impl Comparison<'_> {
         self.cases.iter().filter(is_beyond).collect()
     }
 
-    /// Sets each time beside the yardsticks: those that are pinned, if it is pinned itself.
+    /// True if a change has a verdict.
+    pub fn has_verdict(&self) -> bool {
+        let mut verdicts = self.cases.iter().map(|case| case.change.verdict);
+        verdicts.any(|verdict| verdict.has_changed() || matches!(verdict, Verdict::Within(_)))
+    }
+
+    /// True if both files are of one model of CPU.
+    pub fn is_one_cpu(&self) -> bool {
+        !self.marks[0].iter().any(|fact| fact.name == "cpu_model")
+    }
+
+    /// Sets each time beside the yardsticks.
     fn set_beside(&mut self, figures: [&Figures<'_>; 2]) {
         let yardsticks: Vec<Case<'_>> =
             self.cases.iter().filter(|case| case.is_yardstick).cloned().collect();
-        let pinned: Vec<Case<'_>> =
-            yardsticks.iter().filter(|case| case.is_pinned).cloned().collect();
-        self.moved = [range(&pinned), range(&yardsticks)];
+        self.moved = range(&yardsticks);
         for case in self.cases.iter_mut().filter(|case| !case.is_yardstick) {
             let quantity = case.metric.quantity();
             let is_timed =
                 matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
-            if let (true, Some(measured), Some(_)) =
-                (is_timed, &case.change.measured, &case.change.judged)
-            {
-                let others = if case.is_pinned { &pinned } else { &yardsticks };
-                let changes = others.iter().filter_map(|other| beside(case.key, other, figures));
-                let judged = Judged::of(&changes.collect::<Vec<_>>(), measured, true);
+            if is_timed && case.change.judged.is_some() {
+                let changes =
+                    yardsticks.iter().filter_map(|other| beside(case.key, other, figures));
+                let judged = Judged::of(&changes.collect::<Vec<_>>(), true);
                 case.change.judged = judged.or(case.change.judged.take());
             }
         }
     }
 
-    /// Corrects the p of all changes for their number, and decides.
+    /// Decides, by intervals that hold together.
     fn judge(&mut self) {
-        let p: Vec<f64> =
-            self.cases.iter().filter_map(|case| Some(case.change.judged.as_ref()?.p)).collect();
-        self.family = p.len();
-        let steps = stats::holm_levels(&p, LEVEL).into_iter().zip(stats::holm(&p));
         let judged = self.cases.iter_mut().filter(|case| case.change.judged.is_some());
-        for (case, (level, adjusted_p)) in judged.zip(steps) {
-            case.change.judge(level, adjusted_p, self.margin);
+        let judged: Vec<&mut Case<'_>> = judged.collect();
+        self.family = judged.len();
+        for case in judged {
+            case.change.judge(LEVEL / self.family as f64, self.margin);
+            if case.is_yardstick && case.change.verdict.has_changed() {
+                case.change.verdict = Verdict::Inconclusive(Reason::Machine);
+            }
         }
     }
 }

@@ -26,6 +26,22 @@ fn equal_runs_are_rarely_called_different() {
     assert!(by_pair <= 0.07, "{by_pair} of the pairs");
 }
 
+/// Every interval decides: of a change just outside the margin, none says *unchanged*.
+#[test]
+fn a_change_outside_the_margin_is_rarely_called_none() {
+    const PAIRS: u32 = 100;
+    let mut noise = Noise::of(66);
+    let (old, mut new) = (file(12, 40), file(12, 40));
+    let mut wrong_pairs = 0;
+    for _ in 0..PAIRS {
+        draw(&mut new, |case| centre(case) * 1.0502 * noise.factor(0.05));
+        let verdicts = verdicts(&pair(&old, &new));
+        wrong_pairs += u32::from(verdicts.iter().any(|v| matches!(v, Verdict::Within(_))));
+    }
+    let by_pair = f64::from(wrong_pairs) / f64::from(PAIRS);
+    assert!(by_pair <= 0.07, "{by_pair} of the pairs");
+}
+
 /// How small a change is found: with process means that spread by 2 %, ten rounds and 14 cases,
 /// one of 2 % mostly is not and one of 5 % mostly is.
 #[test]

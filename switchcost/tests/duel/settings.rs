@@ -80,7 +80,7 @@ fn a_program_that_does_not_know_a_flag_is_left_out_by_name() {
     let text = fs::read_to_string(&path).unwrap();
     executable(&path, &text.replace("*--help*)", &format!("{refusal}\n*--help*)")));
     sides.fake("a", OTHER, 1, ":");
-    let run = sides.duel("a a --pairs 8 --b flags=--x").finish().expect(0);
+    let run = of_counts(sides.duel("a a --pairs 8 --b flags=--x"));
     for words in ["1 left out", &format!("row {PROGRAM}"), "it has no flag --x"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
@@ -110,13 +110,22 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
     assert_eq!(k(), "1\n");
 
     // The side whose command fails is the one to blame.
-    for (flag, side) in
-        [("--before-a", "A"), ("--after-a", "A"), ("--before-b", "B"), ("--after-b", "B")]
-    {
-        let run = sides.duel("a a --pairs 8").arg(flag).arg("echo no >&2; exit 4").finish();
+    for (flags, side) in [
+        ("--after-a true --before-a", "A"),
+        ("--after-a", "A"),
+        ("--after-b true --before-b", "B"),
+        ("--after-b", "B"),
+    ] {
+        let run = sides.duel("a a --pairs 8").flags(flags).arg("echo no >&2; exit 4").finish();
         let run = run.expect(1);
         let words = format!("{side}: `echo no >&2; exit 4`: exit status: 4: no");
-        assert!(run.stdout.replace("\n  ", " ").contains(&words), "{flag}: {run}");
+        assert!(run.stdout.replace("\n  ", " ").contains(&words), "{flags}: {run}");
+    }
+
+    // The other side would run with what nothing puts back.
+    for (flag, words) in [("--before-a", "B would run with it too"), ("--before-b", "A would run")]
+    {
+        sides.duel("a a").arg(flag).arg("true").finish().expect_refusal(2, &[flag, words]);
     }
 }
 

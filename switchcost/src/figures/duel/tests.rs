@@ -24,11 +24,20 @@ impl Machine {
 
     fn row(&mut self, change: f64, n: usize) -> Row {
         Row {
+            pairs: (0..n).map(|_| self.pair(change)).collect(),
+            twins: (0..n / 3).map(|_| self.pair(0.0)).collect(),
+            ..Self::bare()
+        }
+    }
+
+    /// A row without pairs.
+    fn bare() -> Row {
+        Row {
             case: 0,
             section: String::new(),
             name: String::new(),
-            pairs: (0..n).map(|_| self.pair(change)).collect(),
-            twins: (0..n / 3).map(|_| self.pair(0.0)).collect(),
+            pairs: Vec::new(),
+            twins: Vec::new(),
             metric: Metric::Hop,
             divisor: 1.0,
             doubts: Vec::new(),
@@ -76,6 +85,32 @@ fn many_rows_are_corrected_together() {
     assert!(alarms <= 4, "{alarms}");
 }
 
+/// Every interval is shown and decides: in 99.4 % of duels all of them hold the truth, and of a change just
+/// outside the margin none says *unchanged*.
+#[test]
+fn all_intervals_of_a_duel_hold_together() {
+    const CHANGE: f64 = 0.0501;
+    let mut machine = machine();
+    let (mut missed, mut unchanged) = (0, 0);
+    for _ in 0..100 {
+        let mut pair = || {
+            let log_ratio = (1.0 + CHANGE).ln() + 0.06 * machine.normal();
+            let time = Some(Times { iterations: [1e6, 1e6 * log_ratio.exp()], log_ratio });
+            Pair { time, ..Pair::default() }
+        };
+        let mut rows: Vec<Row> = (0..66)
+            .map(|_| Row { pairs: (0..60).map(|_| pair()).collect(), ..Machine::bare() })
+            .collect();
+        judge(&mut rows, MARGIN);
+        let findings = || rows.iter().map(|row| &row.findings[0]);
+        assert!(findings().all(|finding| finding.change.is_some()));
+        missed += usize::from(findings().any(|f| !f.change.unwrap().contains(CHANGE)));
+        unchanged += usize::from(findings().any(|f| matches!(f.verdict, Verdict::Within(_))));
+    }
+    // 0.6 of 100 are allowed in the long run. Steps of Holm's method miss in 12 and more.
+    assert!(missed <= 3 && unchanged <= 3, "{missed} {unchanged}");
+}
+
 #[test]
 fn looks_before_the_end_keep_the_error_and_find_what_is_large() {
     let mut machine = machine();
@@ -102,6 +137,9 @@ fn a_count_is_exact_if_every_twin_gave_the_same() {
     assert!(switches.is_worse_than(0.99) && !switches.is_worse_than(1.01));
     // Without a count there is no share: a difference.
     assert_eq!((faults.verdict, faults.is_share), (Verdict::Within(0.0), false));
+    let mut uneven = row.clone();
+    uneven.pairs[2].switches = Some([501.0, 1002.001]);
+    assert!(!judged(uneven)[1].is_exact);
     row.twins[1].switches = Some([501.0, 502.0]);
     assert!(!judged(row)[1].is_exact);
 }
@@ -127,6 +165,20 @@ fn a_twin_that_differs_voids_its_figure() {
     );
 }
 
+/// Others' work was in all slices of most rounds: the row keeps the line of its time.
+#[test]
+fn a_row_without_times_has_no_verdict_on_its_time() {
+    for timed in [0, 7] {
+        let mut row = machine().row(0.0, 8);
+        row.pairs[timed..].iter_mut().for_each(|pair| pair.time = None);
+        let [time, switches, _] = judged(row);
+        assert_eq!(time.kind, Kind::Time);
+        assert_eq!(time.verdict, Verdict::Inconclusive(Reason::Disturbed));
+        assert_eq!((time.figures.is_some(), time.change), (timed > 0, None));
+        assert_eq!(switches.verdict, Verdict::Within(0.0));
+    }
+}
+
 #[test]
 fn what_noise_hides_is_not_called_unchanged() {
     let mut row = machine().row(0.0, 8);
@@ -148,7 +200,7 @@ fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
     };
     let pairs = (0..8).map(|k| size(k, 1.1)).collect();
     let twins = (0..3).map(|k| size(k, 1.0)).collect();
-    let memory = Row { pairs, twins, ..machine.row(0.0, 8) };
+    let memory = Row { pairs, twins, metric: Metric::Memory, ..machine.row(0.0, 8) };
     let mut rows = [machine.row(0.0, 7), failed, uncounted, memory];
     judge(&mut rows, MARGIN);
     assert_eq!(rows.each_ref().map(|row| row.findings.len()), [0, 0, 2, 1]);

@@ -1,8 +1,8 @@
 //! Verdicts of a duel: pure functions of the pairs' figures.
 //!
 //! A pair is one value: its processes share a bias of their own (placement of memory, of threads) that only
-//! fresh starts average out. All intervals of a duel are made together, by Holm's method, and those of the
-//! twins likewise.
+//! fresh starts average out. All intervals of a duel hold together (Bonferroni), and those of the twins
+//! likewise: a verdict is what its interval says.
 
 use std::collections::BTreeSet;
 use std::iter::zip;
@@ -93,11 +93,11 @@ pub struct Finding {
     pub twin: Option<Interval>,
     /// True if `change` is a share.
     pub is_share: bool,
-    /// True if every process of every twin had the same count.
+    /// True if all processes of a side, twins too, had the same count: of each side.
     pub is_exact: bool,
     /// The first side's and the second's figure: their common mean, apart by the change. Times and counts are
-    /// for each hop or task.
-    pub figures: [f64; 2],
+    /// for each hop or task. `None` if no pair has it.
+    pub figures: Option<[f64; 2]>,
     /// Worth of it.
     pub grade: Grade,
 }
@@ -109,7 +109,8 @@ pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
     if !LOOKS.contains(&row.pairs.len()) {
         return None;
     }
-    let series = Series::of(row, row.kind()).filter(|series| series.finding.is_share)?;
+    let series =
+        Series::of(row, row.kind()).filter(|series| series.finding.is_share && series.is_long())?;
     // Memory is a row of its own.
     let tests = (rows * (KINDS.len() - 1)) as f64;
     let level = (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / tests;
@@ -129,6 +130,10 @@ pub fn judge(rows: &mut [Row], margin: f64) {
             all.extend(KINDS.iter().filter_map(|&kind| Some((k, Series::of(row, kind)?))));
         }
     }
+    // The row keeps its name and its line.
+    for (k, series) in all.extract_if(.., |(_, series)| !series.is_long()) {
+        rows[k].findings.push(series.finding);
+    }
     let changes = intervals(all.iter().map(|(_, series)| &series.pairs));
     let twins = intervals(all.iter().map(|(_, series)| &series.twins));
     for ((k, series), (change, twin)) in zip(all, zip(changes, twins)) {
@@ -136,13 +141,12 @@ pub fn judge(rows: &mut [Row], margin: f64) {
     }
 }
 
-/// Intervals of the means, each at the level of its step in Holm's method: one excludes zero exactly if that
-/// rejects. `None` for under two values.
+/// Intervals of the means, which hold together; `None` for under two values. Steps of Holm's method would give
+/// narrower ones that do not.
 fn intervals<'a>(series: impl Iterator<Item = &'a Vec<f64>>) -> Vec<Option<Interval>> {
     let series: Vec<&Vec<f64>> = series.collect();
-    let p: Vec<f64> = series.iter().map(|values| stats::t_p(values).unwrap_or(1.0)).collect();
-    let levels = stats::holm_levels(&p, (1.0 - CONFIDENCE) * (1.0 - EARLY));
-    zip(series, levels).map(|(values, level)| stats::t_interval(values, 1.0 - level)).collect()
+    let level = (1.0 - CONFIDENCE) * (1.0 - EARLY) / series.len() as f64;
+    series.into_iter().map(|values| stats::t_interval(values, 1.0 - level)).collect()
 }
 
 impl Pair {
@@ -164,18 +168,16 @@ struct Series {
 }
 
 impl Series {
-    /// A figure of a row; `None` if too few pairs have it.
+    /// A figure of a row; `None` if it has no such figure.
     fn of(row: &Row, kind: Kind) -> Option<Self> {
         // Counts are in all pairs or in none; a time is missing from a round without a slice that counts.
+        let may_miss = kind == Kind::Time && row.kind() == kind;
         let known = |pairs: &[Pair]| -> Option<Vec<(Pair, [f64; 2])>> {
             let known = pairs.iter().filter_map(|pair| Some((*pair, pair.figures(kind)?)));
             let known: Vec<(Pair, [f64; 2])> = known.collect();
-            (known.len() == pairs.len() || kind == Kind::Time).then_some(known)
+            (known.len() == pairs.len() || may_miss).then_some(known)
         };
         let (pairs, twins) = (known(&row.pairs)?, known(&row.twins)?);
-        if pairs.len() < MIN_PAIRS {
-            return None;
-        }
         let mut all = pairs.iter().chain(&twins).flat_map(|(_, figures)| figures);
         let is_share = all.all(|&figure| figure > 0.0);
         // Logarithms of ratios, or differences.
@@ -195,21 +197,32 @@ impl Series {
         let figures = figures.map(|f| if is_share { f.exp() } else { f } / divisor);
         let is_timed = kind == Kind::Time;
         let grade = if is_timed { Grade::of(&row.doubts) } else { Grade::Sure };
-        let counts: BTreeSet<u64> =
-            twins.iter().flat_map(|(_, counts)| counts).map(|count| count.to_bits()).collect();
+        let first = pairs.iter().map(|(_, [a, _])| a).chain(twins.iter().flat_map(|(_, own)| own));
+        let second = pairs.iter().map(|(_, [_, b])| b);
+        let is_exact = kind.is_count() && !twins.is_empty() && is_one(first) && is_one(second);
         let finding = Finding {
             kind,
-            verdict: Verdict::Within(0.0),
+            verdict: Verdict::Inconclusive(Reason::Disturbed),
             change: None,
             twin: None,
             is_share,
-            is_exact: kind.is_count() && counts.len() == 1,
-            figures,
+            is_exact,
+            figures: (!pairs.is_empty()).then_some(figures),
             grade,
         };
         let pairs = pairs.iter().map(change).collect();
         Some(Series { finding, pairs, twins: twins.iter().map(change).collect() })
     }
+
+    /// True if enough pairs have the figure.
+    fn is_long(&self) -> bool {
+        self.pairs.len() >= MIN_PAIRS
+    }
+}
+
+/// True if all counts are the same.
+fn is_one<'a>(counts: impl Iterator<Item = &'a f64>) -> bool {
+    counts.map(|count| count.to_bits()).collect::<BTreeSet<u64>>().len() == 1
 }
 
 impl Finding {
@@ -248,12 +261,16 @@ impl Finding {
 
     /// True if there is next to none of it, such as a timer's switch in a thousand hops.
     pub fn is_scarce(&self) -> bool {
-        self.kind.is_count() && self.figures.iter().all(|&figure| figure < SCARCE)
+        self.kind.is_count() && self.figures.iter().flatten().all(|&figure| figure < SCARCE)
+    }
+
+    fn first(&self) -> f64 {
+        self.figures.map_or(0.0, |[first, _]| first)
     }
 
     /// True if a change would be shown as none.
     fn is_nothing(&self, change: &Interval) -> bool {
-        let scale = if self.is_share { 1.0 } else { self.figures[0].max(1.0) };
+        let scale = if self.is_share { 1.0 } else { self.first().max(1.0) };
         self.is_scarce() || change.low.abs().max(change.high.abs()) < NOTHING * scale
     }
 
@@ -261,7 +278,7 @@ impl Finding {
     /// more than nothing is more than any share of it.
     pub fn is_worse_than(&self, limit: f64) -> bool {
         let low = self.change.map_or(0.0, |change| change.low);
-        let limit = if self.is_share { limit } else { limit * self.figures[0] };
+        let limit = if self.is_share { limit } else { limit * self.first() };
         let is_said = !self.verdict.is_open() && self.verdict != Verdict::Within(0.0);
         is_said && low > limit
     }

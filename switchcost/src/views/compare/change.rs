@@ -26,11 +26,6 @@ pub struct Judged {
     /// New divided by old; beside yardsticks, beside the one that leaves least of it. The interval is at the
     /// level of the verdict, beside all yardsticks together: it excludes 1 exactly if that is a difference.
     pub(crate) ratio: Estimate,
-    /// How often equal runs lie this far apart: the largest p of all yardsticks, or 1 if the time is longer
-    /// beside one of them, or as measured, and shorter beside another.
-    pub p: f64,
-    /// The same, corrected for the number of changes.
-    pub adjusted_p: f64,
     #[serde(skip)]
     contrasts: Vec<Contrast>,
 }
@@ -64,7 +59,7 @@ impl Change {
         let Some(ratio) = ratio else { return bare(Verdict::Inconclusive(Reason::NoSize)) };
         // Too few rounds for an interval are too few for a p.
         let contrast = ratio.interval.and(contrast);
-        let judged = contrast.and_then(|contrast| Judged::of(&[(ratio, contrast)], &ratio, false));
+        let judged = contrast.and_then(|contrast| Judged::of(&[(ratio, contrast)], false));
         let verdict = Verdict::Inconclusive(Reason::FewRounds);
         Some(Change { verdict, measured: Some(ratio), judged })
     }
@@ -74,12 +69,11 @@ impl Change {
         self.judged.as_ref().map(|judged| &judged.ratio).or(self.measured.as_ref())
     }
 
-    /// Decides at the level of this change's step in Holm's method.
-    pub(super) fn judge(&mut self, level: f64, adjusted_p: f64, margin: f64) {
+    /// Decides by the interval at this level.
+    pub(super) fn judge(&mut self, level: f64, margin: f64) {
         let Some((judged, measured)) = self.judged.as_mut().zip(self.measured) else {
             return;
         };
-        judged.adjusted_p = adjusted_p;
         judged.ratio.interval = judged.interval(&measured, 1.0 - level);
         let Some(interval) = judged.ratio.interval else { return };
         let verdict = |low, high| Verdict::of([low - 1.0, high - 1.0], margin);
@@ -94,18 +88,11 @@ impl Change {
 
 impl Judged {
     /// A change as measured, or beside each yardstick.
-    pub(super) fn of(
-        changes: &[(Estimate, Contrast)],
-        measured: &Estimate,
-        is_beside: bool,
-    ) -> Option<Self> {
+    pub(super) fn of(changes: &[(Estimate, Contrast)], is_beside: bool) -> Option<Self> {
         let size = |ratio: &Estimate| ratio.value.ln().abs();
         let &(ratio, _) = changes.iter().min_by(|a, b| size(&a.0).total_cmp(&size(&b.0)))?;
         let contrasts: Vec<Contrast> = changes.iter().map(|&(_, contrast)| contrast).collect();
-        let p = changes.iter().try_fold(0.0_f64, |p, (_, contrast)| Some(p.max(contrast.p()?)))?;
-        let agree = changes.iter().all(|(other, _)| is_same_way(other, measured));
-        let p = if agree { p } else { 1.0 };
-        Some(Judged { is_beside, ratio, p, adjusted_p: 1.0, contrasts })
+        Some(Judged { is_beside, ratio, contrasts })
     }
 
     /// Interval that spans those beside each yardstick: it excludes 1 if all of them do, on one side. It
