@@ -387,6 +387,7 @@ mod tests {
             twins: Vec::new(),
             metric: Metric::Hop,
             divisor: 1.0,
+            unit: "hop",
             doubts: Vec::new(),
             fault: None,
             findings: vec![
