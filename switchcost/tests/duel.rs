@@ -122,10 +122,22 @@ fn report_judges_by_the_margin_of_the_duel() {
     }
     let run = sides.duel("a b --pairs 8 --fail-above 50% --out out.jsonl").finish().expect(0);
     assert!(run.stdout.contains("within ± 50 %"), "{run}");
-    let report = Run::of(RUNNER).folder(sides.0.path()).flags("report out.jsonl").finish();
-    assert_eq!(report.expect(0).stdout, run.stdout);
+    let report = |flags: &str| {
+        Run::of(RUNNER).folder(sides.0.path()).flags("report out.jsonl").flags(flags).finish()
+    };
+    assert_eq!(report("").expect(0).stdout, run.stdout);
     let other = sides.duel("a b --pairs 8 --fail-above 5% --resume out.jsonl").finish();
     other.expect_refusal(2, &["another --fail-above"]);
+
+    // A second one in the same file has a head of its own.
+    let second = sides.duel("b a --pairs 8 --out out.jsonl").finish().expect(0);
+    assert_eq!(report("").expect(0).stdout, format!("{}\n{}", run.stdout, second.stdout));
+    let json: Value = serde_json::from_str(&report("--format json").expect(0).stdout).unwrap();
+    assert_eq!(json.as_array().map(Vec::len), Some(2), "{json}");
+    let text = fs::read_to_string(sides.path("out.jsonl")).unwrap();
+    let plain = text.replace(r#""side":"A","#, "").replace(r#""side":"B","#, "");
+    fs::write(sides.path("out.jsonl"), text + &plain).unwrap();
+    report("").expect_refusal(1, &["a duel and other results", "jq -c"]);
 }
 
 #[test]

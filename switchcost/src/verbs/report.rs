@@ -80,7 +80,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         files.push((file.as_path(), contents.records));
     }
     match &files[..] {
-        [(_, records)] if records.iter().any(|record| record.side.is_some()) => duel(args, records),
+        [(file, records)] if records.iter().any(is_of_duel) => duels(args, file, records),
         [(file, records)] => report(args, file, records),
         several => match as_sessions(several) {
             Some(records) => report(args, several[0].0, &records),
@@ -158,23 +158,54 @@ fn side_by_side(args: &Args, files: &[(&Path, Vec<Record>)]) -> anyhow::Result<(
     .context("cannot print the tables")
 }
 
-/// Prints or writes the verdicts of a duel.
-fn duel(args: &Args, records: &[Record]) -> anyhow::Result<()> {
+fn is_of_duel(record: &Record) -> bool {
+    record.side.is_some()
+}
+
+/// Prints or writes the verdicts of each duel of a file.
+fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     args.refuse(
         &["--full", "--html", "--export-markdown", "--export-csv", "--svg", "--splice"],
         "these are the records of a duel, which has verdicts and no tables: print them, or write them by \
          --export-json",
     )?;
-    let duel = Duel::of(records);
-    if let Some(output) = made(&args.json, |out| json(&duel, out))? {
+    let duels: Vec<Duel> = runs(records).map(Duel::of).collect();
+    if let Some(other) = runs(records).find(|run| !run.iter().all(is_of_duel)) {
+        let (path, id) = (file.display(), other[0].header.id);
+        bail!(
+            "{path} holds a duel and other results: part them, such as by \
+             `jq -c 'select(.id == {id} or .run == {id})' {path}`"
+        );
+    }
+    let data = |out: &mut Vec<u8>| match &duels[..] {
+        [duel] => json(duel, out),
+        several => json(&several, out),
+    };
+    if let Some(output) = made(&args.json, data)? {
         return write(vec![output]);
     }
-    console::print(|out| match args.format {
-        Format::Json => json(&duel, out),
-        Format::Text => render::duel::document(&duel).text(width(), out),
-        Format::Markdown => render::duel::document(&duel).markdown(out),
+    console::print(|out| {
+        if args.format == Format::Json {
+            return data(out);
+        }
+        for (k, duel) in duels.iter().enumerate() {
+            let document = render::duel::document(duel);
+            if k > 0 {
+                writeln!(out)?;
+            }
+            match args.format {
+                Format::Markdown => document.markdown(out),
+                _ => document.text(width(), out),
+            }?;
+        }
+        Ok(())
     })
     .context("cannot print the result")
+}
+
+/// Records of each run of a file.
+fn runs(records: &[Record]) -> impl Iterator<Item = &[Record]> {
+    records.chunk_by(|one, next| one.header.id == next.header.id)
 }
 
 /// Writes what was made, each to its place.
