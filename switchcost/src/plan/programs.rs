@@ -181,13 +181,15 @@ impl Places {
         Err(match &self.checkout {
             _ if is_path => Missing::Failed(format!("there is no program {name}")),
             Some(checkout) => Missing::Failed(format!(
-                "there is no benchmark program '{name}' in {}",
-                checkout.folder.display()
+                "there is no benchmark program '{name}' in {}; there are {}",
+                checkout.folder.display(),
+                carried::names()
             )),
             None => {
                 let why = format!(
-                    "switchcost carries no program '{name}', nor is one in {}",
-                    self.beside.display()
+                    "switchcost carries no program '{name}', nor is one in {}; it carries {}",
+                    self.beside.display(),
+                    carried::names()
                 );
                 if !is_of_built_in_plans(name) {
                     return Err(Missing::Failed(why));
