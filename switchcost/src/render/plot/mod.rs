@@ -224,3 +224,24 @@ fn slug(title: &str) -> String {
     let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
     if words.is_empty() { "plot".to_owned() } else { words.join("-") }
 }
+
+#[cfg(test)]
+mod tests {
+    use facts::Quantity;
+
+    use super::*;
+
+    #[test]
+    fn a_label_without_room_on_a_telephone_is_spare() {
+        let spare = |width: f64, ends: [f64; 2]| {
+            let axis = Axis::costs(ends.into_iter(), Quantity::Time);
+            let mut plot = Plot::new("", "");
+            plot.foot(&axis, |value| width * axis.place(value), 0, "");
+            assert!(plot.body.matches("class=\"grid\"").count() == axis.ticks.len());
+            plot.body.matches("muted spare").count()
+        };
+        assert_eq!(spare(0.97, [100.0, 3_000.0]), 0);
+        assert!(spare(0.4, [100.0, 3_000.0]) > 0);
+        assert!(spare(0.7, [100.0, 30_000.0]) > 0);
+    }
+}
