@@ -183,16 +183,15 @@ impl Places {
             Some(checkout) => Missing::Failed(format!(
                 "there is no benchmark program '{name}' in {}; there are {}",
                 checkout.folder.display(),
-                carried::names()
+                checkout.programs().join(", ")
             )),
             None => {
                 let why = format!(
-                    "switchcost carries no program '{name}', nor is one in {}; it carries {}",
-                    self.beside.display(),
-                    carried::names()
+                    "switchcost carries no program '{name}', nor is one in {}",
+                    self.beside.display()
                 );
                 if !is_of_built_in_plans(name) {
-                    return Err(Missing::Failed(why));
+                    return Err(Missing::Failed(format!("{why}; it carries {}", carried::names())));
                 }
                 Missing::Unavailable(why + ": a checkout builds it, and the archive has it")
             }

@@ -240,7 +240,7 @@ mod tests {
             assert!(plot.body.matches("class=\"grid\"").count() == axis.ticks.len());
             plot.body.matches("muted spare").count()
         };
-        assert_eq!(spare(0.97, [100.0, 3_000.0]), 0);
+        assert_eq!(spare(0.97, [1_000.0, 30_000.0]), 0);
         assert!(spare(0.4, [100.0, 3_000.0]) > 0);
         assert!(spare(0.7, [100.0, 30_000.0]) > 0);
     }
