@@ -1,4 +1,4 @@
-//! Writes down the build for `facts::build`: the compiler, the profile, the target and the version of
+//! Writes down the build for `facts::build`: the compiler and its flags, the profile, the target and the version of
 //! Tokio. A fact that cannot be found is not set; nothing here fails the build.
 
 use std::env;
@@ -10,6 +10,7 @@ fn main() {
     set("RUSTC", rustc_version());
     set("PROFILE", env::var("PROFILE").ok());
     set("TARGET", env::var("TARGET").ok());
+    set("RUSTFLAGS", env::var("CARGO_ENCODED_RUSTFLAGS").ok());
     let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
     println!("cargo::rerun-if-changed={lock}");
     set("TOKIO", locked_version(Path::new(lock), "tokio"));

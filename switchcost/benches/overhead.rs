@@ -185,11 +185,12 @@ fn run_program(pair: &Pair, programs: &Programs) -> anyhow::Result<f64> {
     let options = Options::default();
     let program = programs.executable(pair.program)?;
     let size = case.iters.min(MOST_SAMPLES);
-    let seat = Seat { case: &case, program, iterations: Some(size), slices: None };
+    let iterations = Some(size);
+    let seat = Seat { case: &case, program, described: None, iterations, slices: None };
     let mut rng = fastrand::Rng::with_seed(1);
-    let process =
-        turns::measure(&[seat], &[vec![0]], &options, Instant::now(), &mut rng, |_, _| {})
-            .remove(0);
+    let measured =
+        turns::measure(&[seat], &[vec![0]], &options, Instant::now(), &mut rng, |_, _| {});
+    let process = measured.into_iter().flatten().next().context("nothing was measured")?.process;
     match process.error {
         None => Ok(process.samples.context("no samples")?.mean),
         Some(reason) => anyhow::bail!("{}: {reason}", pair.program),

@@ -192,6 +192,7 @@ fn a_side_that_is_not_there_is_one_clear_line() {
     fs::create_dir(sides.path("empty")).unwrap();
     sides.duel("a no/such").finish().expect_refusal(2, &["no such folder", "CRATE@VERSION"]);
     sides.duel("a git:").finish().expect_refusal(2, &["git:main"]);
+    sides.duel("a").arg("git:a\nb").finish().expect_refusal(2, &["control characters"]);
     let none = sides.duel("empty empty").finish().expect_refusal(1, &["no program", PROGRAM]);
     assert_eq!(none.stderr.lines().count(), 1, "{none}");
     // The other row goes on.
@@ -204,7 +205,8 @@ fn a_revision_or_a_version_that_does_not_exist_is_one_clear_line() {
     let sides = Sides::of_two();
     sides.fake("a", PROGRAM, 1, ":");
     for (side, words) in [
-        ("git:no-such-revision", "no-such-revision"),
+        ("git:no-such-revision", "name a commit"),
+        ("git:^HEAD", "name a commit"),
         ("no-such-crate@1.0.0", "no-such-crate"),
         ("tokio@0.0.99", "0.0.99"),
     ] {

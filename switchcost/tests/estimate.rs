@@ -145,6 +145,14 @@ fn a_named_file_that_lacks_figures_is_refused_before_anything_is_measured() {
     assert!(!run.stderr.contains("measuring"), "{run}");
 }
 
+/// Standard input, above all, cannot be read for the switches and again for the memory.
+#[test]
+fn a_file_is_read_once() {
+    let run = estimate(&["--switches", "20k/s", "--tasks", "50k", "-"]);
+    let run = run.input(&fs::read_to_string(RESULTS).unwrap()).finish().expect(0);
+    assert!(words(&run.stdout).contains("By -: "), "{run}");
+}
+
 #[test]
 fn figures_of_this_folder_are_found_and_named() {
     let house = House::new(1, &[]);

@@ -1,6 +1,6 @@
 //! The lines that a program and its runner exchange: docs/CONTRACT.md, as types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -20,6 +20,9 @@ pub const MOST_SAMPLES: u64 = 10_000;
 /// Most processes that a program may name: the runner looks at each of them.
 pub const MOST_PROCESSES: usize = 10_000;
 
+/// Longest name of a program, and of its version, in bytes.
+const LONGEST_NAME: usize = 1000;
+
 /// Upper bound of the time that untimed iterations after a wait take, in ms.
 pub const SETTLE_MS: u64 = 5;
 
@@ -29,8 +32,10 @@ pub struct Description {
     /// [`VERSION`] that the program follows.
     pub contract: u32,
     /// Name of the program.
+    #[serde(deserialize_with = "name")]
     pub program: String,
     /// Version of the program.
+    #[serde(deserialize_with = "name")]
     pub version: String,
     /// Number of tasks.
     pub tasks: u64,
@@ -89,6 +94,15 @@ impl Description {
             alone: false,
         }
     }
+}
+
+/// Reads a name that can be printed.
+fn name<'de, D: Deserializer<'de>>(line: D) -> Result<String, D::Error> {
+    let name = String::deserialize(line)?;
+    if name.len() > LONGEST_NAME {
+        return Err(D::Error::custom(format!("program, version: a text of {} bytes", name.len())));
+    }
+    Ok(name)
 }
 
 fn one() -> u64 {
@@ -211,13 +225,19 @@ pub enum Answer {
     },
 }
 
-/// Reads no more processes than a runner can look at.
+/// Reads some processes, each once, and no more than a runner can look at.
 fn processes<'de, D: Deserializer<'de>>(line: D) -> Result<Vec<i32>, D::Error> {
     let pids = Vec::deserialize(line)?;
-    if pids.len() > MOST_PROCESSES {
-        let found = pids.len();
+    let found = pids.len();
+    if found > MOST_PROCESSES {
         return Err(D::Error::custom(format!(
             "pids: {found} processes, and {MOST_PROCESSES} are the most"
+        )));
+    }
+    // Each is looked at, and their memory is summed.
+    if found == 0 || pids.iter().collect::<BTreeSet<_>>().len() < found {
+        return Err(D::Error::custom(format!(
+            "pids: the program itself, then its children, each once: {pids:?}"
         )));
     }
     Ok(pids)

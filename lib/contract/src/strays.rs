@@ -46,22 +46,30 @@ pub fn children() -> io::Result<Vec<Child>> {
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     // One may end while the folder is read.
     let texts = pids.filter_map(|pid| fs::read(format!("/proc/{pid}/stat")).ok());
-    Ok(texts.filter_map(|text| parse(&String::from_utf8_lossy(&text), own)).collect())
+    let all = texts.filter_map(|text| parse(&String::from_utf8_lossy(&text)));
+    Ok(all.filter_map(|(child, parent)| (parent == own).then_some(child)).collect())
 }
 
-/// Reads a line of /proc/PID/stat (proc_pid_stat(5)); `None` if the process has another parent.
-fn parse(stat: &str, parent: i32) -> Option<Child> {
+/// Parent of a process, if it is alive.
+pub fn parent(pid: i32) -> Option<i32> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse(&String::from_utf8_lossy(&text)).map(|(_, parent)| parent)
+}
+
+/// Reads a line of /proc/PID/stat (proc_pid_stat(5)): a process, and its parent.
+fn parse(stat: &str) -> Option<(Child, i32)> {
     let (pid, rest) = stat.split_once(" (")?;
     // A name may have brackets and spaces in it.
     let (name, rest) = rest.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
-    let (state, its_parent, group) = (fields.next()?, fields.next()?, fields.next()?);
-    (its_parent.parse() == Ok(parent)).then_some(Child {
+    let (state, parent, group) = (fields.next()?, fields.next()?, fields.next()?);
+    let child = Child {
         pid: pid.parse().ok()?,
         group: group.parse().ok()?,
         name: name.to_owned(),
         is_zombie: state == "Z",
-    })
+    };
+    Some((child, parent.parse().ok()?))
 }
 
 /// Ends the children that `is_left` is true of, and those that they leave behind in turn. Returns the ones that
@@ -107,10 +115,9 @@ mod tests {
 
     #[test]
     fn a_line_is_read_whatever_the_name_is() {
-        let child = parse("7 (a) S 1 (b) Z 5 6 7 0 -1", 5).unwrap();
-        assert_eq!((child.pid, child.group, &*child.name), (7, 6, "a) S 1 (b"));
-        assert!(child.is_zombie && parse("7 (a) S 4 6 7", 5).is_none());
-        assert!(parse("", 5).is_none() && parse("7 (a", 5).is_none());
+        let (child, parent) = parse("7 (a) S 1 (b) Z 5 6 7 0 -1").unwrap();
+        assert_eq!((child.pid, parent, child.group, &*child.name), (7, 5, 6, "a) S 1 (b"));
+        assert!(child.is_zombie && parse("").is_none() && parse("7 (a").is_none());
     }
 
     #[test]

@@ -12,6 +12,9 @@ pub struct Build {
     pub rustc: Option<String>,
     /// `debug` or `release`. A custom profile shows the one it inherits from.
     pub profile: Option<String>,
+    /// Flags of the compiler by RUSTFLAGS or cargo's configuration, or `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rustflags: Option<String>,
     /// Target triple.
     pub target: Option<String>,
     /// Version of the workspace's packages.
@@ -33,6 +36,7 @@ impl Build {
         let facts = [
             ("rustc", &self.rustc, &other.rustc),
             ("profile", &self.profile, &other.profile),
+            ("rustflags", &self.rustflags, &other.rustflags),
             ("target", &self.target, &other.target),
             ("package_version", &self.package_version, &other.package_version),
             ("git_revision", &self.git_revision, &other.git_revision),
@@ -48,6 +52,9 @@ impl Build {
     }
 }
 
+/// Flags of the compiler as cargo takes them in CARGO_ENCODED_RUSTFLAGS.
+pub const ENCODED_RUSTFLAGS: Option<&str> = option_env!("FACTS_BUILD_RUSTFLAGS");
+
 /// Build of this workspace, as far as the build script could tell: its revision is known to whoever
 /// knows the checkout.
 pub fn current() -> Build {
@@ -55,6 +62,9 @@ pub fn current() -> Build {
     Build {
         rustc: known(option_env!("FACTS_BUILD_RUSTC")),
         profile: known(option_env!("FACTS_BUILD_PROFILE")),
+        rustflags: ENCODED_RUSTFLAGS.map(|flags| {
+            if flags.is_empty() { "none".to_owned() } else { flags.replace('\u{1f}', " ") }
+        }),
         target: known(option_env!("FACTS_BUILD_TARGET")),
         package_version: known(Some(env!("CARGO_PKG_VERSION"))),
         tokio: known(option_env!("FACTS_BUILD_TOKIO")),
@@ -84,6 +94,6 @@ mod tests {
     fn the_compiler_is_known() {
         let build = current();
         assert!(build.rustc.is_some_and(|rustc| rustc.starts_with("rustc ")));
-        assert!(build.target.is_some() && build.tokio.is_some());
+        assert!(build.target.is_some() && build.tokio.is_some() && build.rustflags.is_some());
     }
 }

@@ -51,10 +51,14 @@ pub enum Conformity {
     Skipped(String),
 }
 
-/// Makes the checks, one with each step.
-pub fn check(candidate: &Candidate) -> impl Iterator<Item = Checked> {
+/// Number of checks.
+pub const COUNT: usize = CHECKS.len();
+
+/// Makes the checks, one with each step; `tell` has the name of each before it is made.
+pub fn check(candidate: &Candidate, tell: impl Fn(&str)) -> impl Iterator<Item = Checked> {
     let mut is_described = true;
     CHECKS.iter().map(move |&(name, check)| {
+        tell(name);
         if !is_described {
             let why = "it is not known what the program describes".to_owned();
             return Checked { check: name, result: Conformity::Skipped(why) };

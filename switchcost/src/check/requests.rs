@@ -5,10 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use contract::message::{Answer, Claim, MOST_SAMPLES, Usage, VERSION};
+use contract::message::{Answer, Claim, MOST_SAMPLES, VERSION};
 
 use super::Conformity;
 use super::candidate::{Candidate, Live, TASKS};
+use crate::measure::session::impossible;
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
 pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
@@ -77,20 +78,14 @@ pub(super) fn run(live: &mut Live, n: u64, pass: &str) -> anyhow::Result<()> {
     let request = request.trim();
     let begun = Instant::now();
     let answer = live.ask(request)?;
-    let elapsed = begun.elapsed().as_nanos() as u64;
+    let elapsed = begun.elapsed();
     let Answer::Ran { samples_ns, usage, .. } = answer else {
         bail!("{request}: {answer:?}");
     };
     ensure!(samples_ns.len() as u64 == n, "{request}: {} samples", samples_ns.len());
     ensure!(!samples_ns.contains(&0), "{request}: a sample of 0 ns");
-    let together = if live.has_latencies { u64::max } else { u64::saturating_add };
-    let sum = samples_ns.into_iter().fold(0, together);
-    ensure!(sum <= elapsed, "{request}: samples of {sum} ns in {elapsed} ns");
-    if let Some(Usage { user_ns, system_ns, .. }) = usage {
-        // Clocks may have a resolution of 10 ms for each CPU.
-        let most = (elapsed + 50_000_000) * thread::available_parallelism()?.get() as u64;
-        let used = user_ns.saturating_add(system_ns);
-        ensure!(used <= most, "{request}: {used} ns of CPU time in {elapsed} ns");
+    if let Some(what) = impossible(&samples_ns, usage, live.has_latencies, elapsed) {
+        bail!("{request}: {what} in {} ns", elapsed.as_nanos());
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Which programs are alive together: all that fit, and the sides of a ratio in any case.
 
+use std::collections::{BTreeSet, HashMap};
+
 use contract::message::{Description, Need, Needs};
 use facts::limits::Limits;
 use nix::sys::resource::{Resource, getrlimit};
@@ -28,29 +30,33 @@ pub(crate) fn groups_of<'a>(
 /// Cases that are compared with each other, by their places: those of a section and a column that divide by
 /// or subtract one another, with their twins, and the points of a curve.
 fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
+    // A row of a section and a column; of a curve with all its points.
+    let row = |case: &Case, name: &str| {
+        let x = case.x.filter(|_| case.cell.over.is_none());
+        (case.section.title.clone(), case.cell.column.clone(), name.to_owned(), x)
+    };
     let mut blocks: Vec<Vec<usize>> = Vec::new();
+    let mut places = HashMap::new();
     for (place, case) in cases.iter().enumerate() {
-        let (own, others): (Vec<_>, Vec<_>) = blocks
-            .into_iter()
-            .partition(|block| block.iter().any(|&k| are_compared(case, cases[k])));
-        blocks = others;
-        let mut block = own.concat();
-        block.push(place);
-        blocks.push(block);
+        let cell = &case.cell;
+        let names = [Some(&cell.row), cell.versus.as_ref(), cell.baseline.as_ref()];
+        let rows: Vec<_> = names.into_iter().flatten().map(|name| row(case, name)).collect();
+        let known: BTreeSet<usize> =
+            rows.iter().filter_map(|row| places.get(row).copied()).collect();
+        let block = known.first().copied().unwrap_or(blocks.len());
+        blocks.resize(blocks.len().max(block + 1), Vec::new());
+        for other in known.into_iter().skip(1) {
+            let moved = std::mem::take(&mut blocks[other]);
+            places.values_mut().filter(|at| **at == other).for_each(|at| *at = block);
+            blocks[block].extend(moved);
+        }
+        blocks[block].push(place);
+        places.extend(rows.into_iter().map(|row| (row, block)));
     }
+    blocks.retain(|block| !block.is_empty());
+    blocks.iter_mut().for_each(|block| block.sort_unstable());
     blocks.sort_by_key(|block| block[0]);
     blocks
-}
-
-fn are_compared(one: &Case, other: &Case) -> bool {
-    let key = |case: &Case| (case.section.title.clone(), case.cell.column.clone());
-    let names = |a: &Case, b: &Case| {
-        let cell = &a.cell;
-        cell.versus.as_ref() == Some(&b.cell.row) || cell.baseline.as_ref() == Some(&b.cell.row)
-    };
-    let is_point = one.cell.over.is_some() && one.cell.row == other.cell.row;
-    let is_beside = one.cell.row == other.cell.row || names(one, other) || names(other, one);
-    key(one) == key(other) && (is_point || one.x == other.x && is_beside)
 }
 
 /// Descriptors of the runner besides those of its sessions, and those of a session: two pipes, its end and

@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use contract::message::{Description, MOST_SAMPLES, Usage};
+use contract::units::counted;
 use facts::{
     CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Side, Slice,
     distribution,
@@ -14,7 +15,7 @@ use nix::sys::signal::Signal;
 use super::process_group::Ended;
 use super::session::{Fault, Ready, Session};
 use super::sums::{each, merge, plus, sum};
-use super::turns::{Options, SLICE, Seat};
+use super::turns::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch};
 use crate::measure::store;
 use crate::plan::scheduling::Cpus;
@@ -51,6 +52,10 @@ pub(super) struct Live<'a> {
     before: (Option<usage::Totals>, Option<migrations::Migrations>),
     /// Time of all its requests, settling and answers included.
     asked: Duration,
+    /// Time that it took until it was ended, if it took longer than it may.
+    pub(super) lost: Option<Duration>,
+    /// True if no time was left for a turn of its own.
+    is_left_out: bool,
 }
 
 impl<'a> Live<'a> {
@@ -78,6 +83,8 @@ impl<'a> Live<'a> {
             interference: Interference::default(),
             before: (None, None),
             asked: Duration::ZERO,
+            lost: None,
+            is_left_out: false,
         }
     }
 
@@ -101,13 +108,14 @@ impl<'a> Live<'a> {
         work: impl FnOnce(&mut Self, &mut Session) -> Result<T, Fault>,
     ) -> Option<T> {
         let mut session = self.session.take()?;
+        let begun = Instant::now();
         match work(self, &mut session) {
             Ok(done) => {
                 self.session = Some(session);
                 Some(done)
             }
             Err(fault) => {
-                self.end(session, Some(fault));
+                self.end(session, Some(fault), begun);
                 None
             }
         }
@@ -125,7 +133,7 @@ impl<'a> Live<'a> {
     }
 
     fn get_ready(&mut self, session: &mut Session) -> Result<(), Fault> {
-        let Ready { pids, setup_ns, first_ns, description } = session.ready()?;
+        let Ready { pids, setup_ns, first_ns, description } = session.ready(self.seat.described)?;
         let process = &mut self.process;
         (process.setup_ns, process.first_ns) = (setup_ns, first_ns);
         process.version = Some(description.version.clone());
@@ -197,9 +205,19 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Leaves out the slices that it has not run.
+    /// Leaves out the slices that it has not run; if these are all, the process.
     pub(super) fn stop_short(&mut self) {
-        self.slices = self.process.slices.len() as u32;
+        let count = self.process.slices.len() as u32;
+        if count == 0 && self.slices > 0 && self.process.error.is_none() {
+            self.leave_out();
+        }
+        self.slices = count;
+    }
+
+    /// Ends it without a record: no time is left.
+    pub(super) fn leave_out(&mut self) {
+        self.is_left_out = true;
+        self.fail("no time is left");
     }
 
     fn cpu_time(&self) -> Option<u64> {
@@ -249,6 +267,7 @@ impl<'a> Live<'a> {
 
     /// Sums up the slices.
     pub(super) fn sum_up(&mut self, options: &Options, since: Interference) {
+        self.attempt(|_, session| session.ensure_placed());
         if self.description.is_none() && self.process.error.is_none() {
             // A signal came before it was started.
             self.process.partial = true;
@@ -293,7 +312,7 @@ impl<'a> Live<'a> {
             live.ask_further(session, options)
         });
         if let Some(session) = self.session.take() {
-            self.end(session, None);
+            self.end(session, None, Instant::now());
         }
     }
 
@@ -337,32 +356,41 @@ impl<'a> Live<'a> {
     }
 
     /// Ends a session, and takes the cause of a fault or an interruption into the record.
-    fn end(&mut self, session: Session, fault: Option<Fault>) {
+    fn end(&mut self, session: Session, fault: Option<Fault>, begun: Instant) {
         match session.end(fault.as_ref()) {
-            Ok(ended) => conclude(&ended, fault, &mut self.process),
+            Ok(ended) => {
+                self.lost = ended.is_overdue.then(|| begun.elapsed());
+                conclude(&ended, fault, &mut self.process);
+            }
             Err(e) => self.process.error = Some(e.to_string()),
         }
     }
 
-    pub(super) fn into_process(
+    /// What became of it; `None` if no time was left for it.
+    pub(super) fn into_measured(
         mut self,
         account: Option<facts::Account>,
         lines: &[CacheLine],
-    ) -> Process {
+    ) -> Option<Measured> {
+        if self.is_left_out {
+            return None;
+        }
+        let lost = self.lost;
         if let (Some(error), Some(samples)) = (&mut self.process.error, &self.process.samples) {
-            *error += &format!("; {} iterations were timed before", samples.count);
+            *error += &format!("; timed before: {}", counted(samples.count, "iteration"));
         }
         self.process.account = account.filter(|_| !self.process.slices.is_empty());
         let pair = self.cpus.get(..2);
         self.process.cache_line = lines.iter().find(|line| Some(&line.cpus[..]) == pair).copied();
         // In a file nobody would believe it, and its line would be lost.
-        match store::ensure_possible(&self.process) {
+        let process = match store::ensure_possible(&self.process) {
             Ok(()) => self.process,
             Err(what) => Process {
                 error: Some(format!("what it says cannot be true: {what}")),
                 ..Process::of(&self.process.program, self.process.args)
             },
-        }
+        };
+        Some(Measured { process, lost })
     }
 }
 
@@ -374,7 +402,7 @@ fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
     let is_interrupted = is_asked && ended.status.code().is_some() || is_by_term;
     process.error = match (fault, &ended.fault) {
         (Some(Fault::Told(error)), None) => Some(error),
-        (Some(Fault::Told(error)), Some(cause)) => Some(format!("{cause}; it says: {error}")),
+        (Some(Fault::Told(error)), Some(cause)) => Some(format!("{error}; {cause}")),
         (Some(Fault::Ended), _) if is_interrupted => None,
         (Some(Fault::Ended), _) => Some(ended.reason()),
         (None, Some(_)) if is_by_term => None,

@@ -35,7 +35,7 @@ pub const PLAN: Aim =
 pub const DUEL: Aim =
     Aim { fewest: 8, rounds: [8, 16], first: 6, turns: [4, 30], leaves_out: false };
 
-/// Share of the time that is left which a single case may take.
+/// Share of the budget that a single case may take.
 const LARGEST_SHARE: f64 = 0.5;
 
 /// Turns of a round.
@@ -140,15 +140,16 @@ pub fn forecast(cases: &[Case], budget: Duration) -> (u32, Duration) {
     (rounds.max(DUEL.fewest), Duration::from_secs_f64(least))
 }
 
-/// Removes the cases of which a single one would take most of the time that is left, and returns their names.
-/// All others stay, even if the sum is too much: a host that was busy in the first round seldom stays so.
+/// Removes cases of which a single one would take most of the budget, as long as not all fit into what is left of it,
+/// and returns their names. All others stay, even if the sum is too much: a host that was busy in the first round seldom
+/// stays so.
 pub fn retain(
     cases: &mut Vec<Case>,
     walls: &[Option<Wall>],
-    left: Duration,
+    [left, budget]: [Duration; 2],
     aim: &Aim,
 ) -> Vec<String> {
-    let left = left.as_secs_f64();
+    let [left, budget] = [left, budget].map(|time| time.as_secs_f64());
     let cost = |case: &Case, wall: &Option<Wall>| {
         let rounds = f64::from(case.rounds.clamp(1, aim.fewest) - 1);
         wall.as_ref().map_or(0.0, |wall| rounds * wall.within(f64::from(aim.turns[0]), case, aim))
@@ -158,7 +159,7 @@ pub fn retain(
     let mut dropped = Vec::new();
     while costs.iter().sum::<f64>() > left && cases.len() > 1 {
         let most = (0..costs.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]));
-        let Some(most) = most.filter(|&most| costs[most] > LARGEST_SHARE * left) else { break };
+        let Some(most) = most.filter(|&most| costs[most] > LARGEST_SHARE * budget) else { break };
         costs.remove(most);
         let name = cases.remove(most).cell.name();
         if !dropped.contains(&name) {
@@ -199,12 +200,16 @@ mod tests {
     #[test]
     fn what_cannot_fit_is_left_out() {
         let mut cases = vec![case(), case()];
-        let dropped =
-            retain(&mut cases, &[wall(1.0, 0.0), wall(10.0, 0.0)], Duration::from_secs(6), &PLAN);
+        let dropped = retain(
+            &mut cases,
+            &[wall(1.0, 0.0), wall(10.0, 0.0)],
+            [Duration::from_secs(6); 2],
+            &PLAN,
+        );
         assert_eq!((dropped.len(), cases.len()), (1, 1));
         // No single one is to blame.
         let mut many = vec![case(); 20];
-        let dropped = retain(&mut many, &[wall(1.0, 0.0); 20], Duration::from_secs(20), &PLAN);
+        let dropped = retain(&mut many, &[wall(1.0, 0.0); 20], [Duration::from_secs(20); 2], &PLAN);
         assert_eq!((dropped.len(), many.len()), (0, 20));
     }
 

@@ -5,17 +5,19 @@
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read, Write};
+use std::iter;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use contract::strays;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::{self, Signal, killpg};
+use nix::unistd::{Pid, getpgid};
 
 use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
@@ -26,7 +28,7 @@ mod end;
 mod left;
 mod words;
 
-pub(crate) use end::{Ended, TIMED_OUT};
+pub(crate) use end::Ended;
 use end::{GRACE, Stage};
 pub(crate) use left::end_what_is_left;
 use words::Words;
@@ -201,6 +203,9 @@ impl ProcessGroup {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
                     let left = self.deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() || signals::received().is_some() {
+                        if left.is_zero() && self.stage == Stage::Free {
+                            self.ask(Stage::Overdue);
+                        }
                         return Err(io::Error::other("it does not read its input"));
                     }
                     let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLOUT)];
@@ -216,6 +221,15 @@ impl ProcessGroup {
     /// Its process.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Whether a process is the program, or one that it has started.
+    pub(crate) fn owns(&self, pid: i32) -> bool {
+        let own = self.pid();
+        let is_of_group = |pid| pid == own.as_raw() || getpgid(Some(Pid::from_raw(pid))) == Ok(own);
+        // What has left the group has its parents.
+        iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| strays::parent(pid))
+            .any(is_of_group)
     }
 
     /// Has it killed as soon as its time is up: what builds nothing has nothing to take down.
@@ -362,9 +376,13 @@ pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
     command
 }
 
-/// Sends a signal to a child's group. It can only fail if the group has ended.
+/// Sends a signal to a child's group, and to a child that has left it. It can only fail if they have ended.
 fn kill(child: &Child, signal: Signal) {
-    let _ = killpg(Pid::from_raw(child.id() as i32), signal);
+    let pid = Pid::from_raw(child.id() as i32);
+    let _ = killpg(pid, signal);
+    if getpgid(Some(pid)).is_ok_and(|group| group != pid) {
+        let _ = signal::kill(pid, signal);
+    }
 }
 
 /// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Reading what it writes

@@ -10,13 +10,14 @@ use anyhow::{bail, ensure};
 use contract::message::Description;
 use contract::units::counted;
 use facts::{Ending, Process, Record, Run, Side};
+use humantime::format_duration;
 
 use crate::measure::groups::{Group, groups_of};
 use crate::measure::header::{self, command_line};
 use crate::measure::pacing::{self, Aim, Pace, Wall};
 use crate::measure::probe;
 use crate::measure::store::{Contents, Store};
-use crate::measure::turns::{self, Options, Seat};
+use crate::measure::turns::{self, Measured, Options, Seat};
 use crate::plan::Case;
 use crate::plan::programs::{Missing, Programs};
 use crate::system::console::{self, shell_line};
@@ -33,8 +34,10 @@ pub struct Rounds {
     begun: Instant,
     records: Vec<Record>,
     done: HashSet<Place>,
-    /// Cases that timed out under a budget: it has no room for more of that.
-    given_up: HashSet<Identity>,
+    /// Cases that timed out under a budget, by their places and values: it has no room for more of that.
+    given_up: HashSet<(u32, Option<u64>)>,
+    /// Time that they took.
+    lost: Duration,
     options: Options,
     /// Descriptions by case.
     described: BTreeMap<Identity, Option<Description>>,
@@ -87,6 +90,7 @@ impl Rounds {
             records: Vec::new(),
             done: HashSet::new(),
             given_up: HashSet::new(),
+            lost: Duration::ZERO,
             options,
             described: BTreeMap::new(),
             sizes: BTreeMap::new(),
@@ -172,12 +176,6 @@ impl Rounds {
         self.run(cases, None)
     }
 
-    /// True if there is a record of a case.
-    pub fn has(&self, case: &Case) -> bool {
-        let is_its = |record: &Record| (record.case, record.x) == (case.index, case.x);
-        self.records.iter().any(is_its)
-    }
-
     /// The same, but `wanted` says before each round which cases take part in it; without any it ends.
     ///
     /// # Errors
@@ -232,34 +230,62 @@ impl Rounds {
                 break;
             }
             let Some(budget) = budget else { continue };
-            let left = budget.saturating_sub(begun.elapsed());
+            // What hung took no time of the others.
+            let spent = begun.elapsed().saturating_sub(self.lost);
+            let left = budget.saturating_sub(spent);
             if round > 0 && round + 1 < aim.fewest && !aim.leaves_out {
                 self.pace = self.pace.map(|pace| pace.slowed(&cases, &walls, left, round, aim));
             }
             if round == 0 && walls.iter().any(Option::is_some) {
                 self.pace = Some(Pace::of(&cases, &walls, left, aim));
-                let least = begun.elapsed() + pacing::least(&cases, &walls, round, aim);
-                if !self.given_up.is_empty() {
-                    // What they took is no time of the others.
-                } else if aim.leaves_out {
+                if aim.leaves_out {
                     self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
-                } else if least > budget * 4 / 3 {
-                    let (fewest, least) = (aim.fewest, least.as_secs());
+                }
+                let least = (spent + pacing::least(&cases, &walls, round, aim)).as_secs();
+                if least > budget.as_secs() * 4 / 3 {
+                    let fewest = aim.fewest;
                     console::say(format_args!("{fewest} rounds take about {least} s here"));
+                }
+                if aim.leaves_out && left.is_zero() {
+                    break;
                 }
             }
             // Half of a round too much is better than half of one too little.
-            let is_due = begun.elapsed() + started.elapsed() / 2 >= budget;
-            let is_over = cases.iter().all(|case| case.rounds <= round + 1);
-            if is_over || round + 1 >= aim.fewest && is_due {
+            let is_due = spent + started.elapsed() / 2 >= budget;
+            let is_done = |case: &Case| case.rounds <= round + 1 || self.is_given_up(case);
+            if cases.iter().all(is_done) || round + 1 >= aim.fewest && is_due {
                 break;
             }
         }
-        Ok(())
+        match budget.or(self.limit).filter(|_| signals::received().is_none()) {
+            Some(budget) => self.leave_out_what_has_not_begun(&cases, budget),
+            None => Ok(()),
+        }
     }
 
+    /// True if no time is left for another group.
     fn is_over(&self) -> bool {
-        self.end.is_some_and(|end| Instant::now() >= end)
+        let end = if self.lost.is_zero() { self.end } else { self.end.or(self.options.end) };
+        end.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// True if a case is not to be started again.
+    fn is_given_up(&self, case: &Case) -> bool {
+        self.given_up.contains(&(case.index, case.x))
+    }
+
+    /// Stores which cases there was no time for.
+    fn leave_out_what_has_not_begun(
+        &mut self,
+        cases: &[Case],
+        budget: Duration,
+    ) -> anyhow::Result<()> {
+        let begun: HashSet<_> = self.records.iter().map(|record| (record.case, record.x)).collect();
+        let reason = format!("not begun within the --budget of {}", format_duration(budget));
+        for case in cases.iter().filter(|case| !begun.contains(&(case.index, case.x))) {
+            self.leave_out(case, &reason)?;
+        }
+        Ok(())
     }
 
     /// Asks the programs that can take turns what they need.
@@ -288,17 +314,9 @@ impl Rounds {
         budget: Duration,
         aim: &Aim,
     ) {
-        let dropped = pacing::retain(cases, walls, left, aim);
+        let dropped = pacing::retain(cases, walls, [left, budget], aim);
         if !dropped.is_empty() {
-            let named = dropped.iter().take(MOST_NAMES).map(String::as_str);
-            let more = dropped.len().saturating_sub(MOST_NAMES);
-            console::say(format_args!(
-                "measured in one round alone, since more would take most of {} s: {} ({}{}): `switchcost run` with a larger --budget has room",
-                budget.as_secs(),
-                counted(dropped.len(), "row"),
-                named.collect::<Vec<_>>().join("; "),
-                if more > 0 { format!("; {more} more") } else { String::new() }
-            ));
+            console::say(format_args!("{}", in_one_round(&dropped, budget)));
         }
     }
 
@@ -319,7 +337,7 @@ impl Rounds {
                 chosen[k]
                     && round < cases[k].rounds
                     && !self.done.contains(&(round, identity(&cases[k])))
-                    && !self.given_up.contains(&identity(&cases[k]))
+                    && !self.is_given_up(&cases[k])
             })
             .collect();
         let mut groups = groups_of(cases, &due, |k| {
@@ -336,12 +354,20 @@ impl Rounds {
             }
             let begun = Instant::now();
             let members: Vec<usize> = group.concat();
-            let processes = self.measure(cases, &group, round, progress, &mut rng);
-            let timed: u64 =
-                processes.iter().flat_map(|process| &process.slices).map(|s| s.window).sum();
-            let fixed = begun.elapsed().saturating_sub(Duration::from_micros(timed));
-            for (&place, process) in members.iter().zip(processes) {
-                walls[place] = Some(Wall::of(&process, fixed / members.len() as u32));
+            let measured = self.measure(cases, &group, round, progress, &mut rng);
+            let all = || measured.iter().flatten();
+            let slices = all().flat_map(|measured| &measured.process.slices);
+            let timed = Duration::from_micros(slices.map(|slice| slice.window).sum());
+            let lost: Duration = all().filter_map(|measured| measured.lost).sum();
+            self.lost += lost;
+            let fixed = begun.elapsed().saturating_sub(timed + lost);
+            for (&place, measured) in members.iter().zip(measured) {
+                let Some(Measured { process, lost }) = measured else { continue };
+                if lost.is_none() {
+                    walls[place] = Some(Wall::of(&process, fixed / members.len() as u32));
+                } else if self.options.end.is_some() {
+                    self.given_up.insert((cases[place].index, cases[place].x));
+                }
                 let size = process.slices.iter().map(|slice| slice.iterations).max();
                 self.sizes.extend(size.map(|size| (identity(&cases[place]), size)));
                 self.keep(&cases[place], process, round, order)?;
@@ -372,7 +398,7 @@ impl Rounds {
         round: u32,
         progress: &Progress,
         rng: &mut fastrand::Rng,
-    ) -> Vec<Process> {
+    ) -> Vec<Option<Measured>> {
         let members: Vec<usize> = group.concat();
         // A case whose program is not there has no seat.
         let has_seat = |k: &usize| self.programs.of(&cases[*k]).is_ok();
@@ -381,7 +407,8 @@ impl Rounds {
             let (case, program) = (&cases[k], self.programs.of(&cases[k]).ok()?);
             let iterations = self.sizes.get(&identity(case)).copied();
             let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
-            Some(Seat { case, program, iterations, slices })
+            let described = self.described.get(&identity(case)).and_then(Option::as_ref);
+            Some(Seat { case, program, described, iterations, slices })
         };
         let seats: Vec<Seat<'_>> = seated.iter().filter_map(seat).collect();
         let place = |k: &usize| seated.iter().position(|other| other == k);
@@ -392,15 +419,16 @@ impl Rounds {
             many => format!("{} programs take turns", many.len()),
         };
         progress.show(round, &name);
-        let tell = |turn, turns| progress.show(round, &format!("{name}: {turn} of {turns} turns"));
+        let tell = |turn, turns| progress.show(round, &format!("{name}: turn {turn} of {turns}"));
         let measured = turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell);
         let mut measured = measured.into_iter();
-        let process = |&k: &usize| match self.programs.of(&cases[k]) {
-            Ok(_) => measured.next().unwrap_or_else(|| failed(&cases[k], "not run".to_owned())),
-            Err(Missing::Unavailable(why)) => left_out(&cases[k], why.to_string()),
-            Err(Missing::Failed(why)) => failed(&cases[k], why),
+        let unseated = |process| Some(Measured { process, lost: None });
+        let outcome = |&k: &usize| match self.programs.of(&cases[k]) {
+            Ok(_) => measured.next().flatten(),
+            Err(Missing::Unavailable(why)) => unseated(left_out(&cases[k], why.to_string())),
+            Err(Missing::Failed(why)) => unseated(failed(&cases[k], why)),
         };
-        members.iter().map(process).collect()
+        members.iter().map(outcome).collect()
     }
 
     /// Puts a process into its place in the run, and stores it.
@@ -419,9 +447,6 @@ impl Rounds {
         (process.round, process.order) = (round, order);
         (process.twin, process.side, process.x) = (case.twin, case.side, case.x);
         self.store.append(&process)?;
-        if self.options.end.is_some() && turns::has_timed_out(&process) {
-            self.given_up.insert(identity(case));
-        }
         let record = Record::new(self.header.clone(), process).map_err(anyhow::Error::msg)?;
         self.records.push(record);
         Ok(())
@@ -450,7 +475,7 @@ impl Rounds {
         }
         let mut has_failed = BTreeMap::new();
         for record in &self.records {
-            let fails = matches!(record.outcome(), Ending::Failed(_)) && record.samples.is_none();
+            let fails = matches!(record.outcome(), Ending::Failed(_));
             *has_failed.entry((record.case, record.x)).or_insert(true) &= fails;
         }
         let failed: Vec<String> = has_failed
@@ -506,6 +531,19 @@ impl Rounds {
     }
 }
 
+/// Says of which rows a budget had room for one round alone.
+fn in_one_round(rows: &[String], budget: Duration) -> String {
+    let mut names = rows.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>();
+    names.extend(rows.len().checked_sub(MOST_NAMES + 1).map(|more| format!("{} more", more + 1)));
+    format!(
+        "measured in one round alone, since more would take most of {} s: {} ({}); `switchcost run` with a larger \
+         --budget has room",
+        budget.as_secs(),
+        counted(rows.len(), "row"),
+        names.join("; ")
+    )
+}
+
 /// A process that was not tried.
 fn left_out(case: &Case, reason: String) -> Process {
     Process { not_run: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
@@ -514,4 +552,20 @@ fn left_out(case: &Case, reason: String) -> Process {
 /// A process that never ran.
 fn failed(case: &Case, reason: String) -> Process {
     Process { error: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_one_round_are_counted_and_three_are_named() {
+        let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        for (count, words) in
+            [(1, "of 7 s: 1 row (a);"), (3, "3 rows (a; b; c);"), (5, "5 rows (a; b; c; 2 more);")]
+        {
+            let line = in_one_round(&names[..count], Duration::from_secs(7));
+            assert!(line.contains(words) && line.contains("--budget"), "{line}");
+        }
+    }
 }

@@ -2,21 +2,37 @@
 //! requests the program waits and uses no CPU, so that many can be alive at once.
 
 use std::io;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 
 use super::process_group::{Ended, ProcessGroup, TimeLimit};
+use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
+use crate::system::console::{plain_line, shortened};
 use crate::system::executable::Executable;
 use crate::system::signals;
 
-/// Time by which no sample is longer than its answer took: clocks differ, but not so much.
+/// Time by which samples are no longer than their answer took: clocks differ, but not so much.
 const IMPOSSIBLE: Duration = Duration::from_secs(1);
+
+/// What a number is called that is too large.
+const CANNOT_BE: &str = "what it says cannot be true";
+
+/// Processes whose CPUs are compared.
+const MOST_PLACED: usize = 100;
 
 /// A program that follows the contract, and is alive.
 #[derive(Debug)]
-pub struct Session(ProcessGroup);
+pub struct Session {
+    group: ProcessGroup,
+    begun: Instant,
+    /// CPUs that its processes might use when it was ready.
+    cpus: Vec<(i32, Cpus)>,
+    /// True if its samples are latencies, which overlap.
+    has_latencies: bool,
+}
 
 /// Why a session has no answer.
 #[derive(Debug)]
@@ -68,23 +84,52 @@ impl Session {
         setting: &Setting,
         limit: TimeLimit,
     ) -> anyhow::Result<Self> {
-        ProcessGroup::start(program, args, setting, limit).map(Session)
+        let begun = Instant::now();
+        let group = ProcessGroup::start(program, args, setting, limit)?;
+        Ok(Session { group, begun, cpus: Vec::new(), has_latencies: false })
     }
 
-    /// Takes the first answer, and makes sure that the program follows the contract as this runner does.
+    /// Takes the first answer, and makes sure that the program follows the contract as this runner does, and
+    /// that it is what it was described to be.
     ///
     /// # Errors
     /// Says what it is or does instead.
-    pub fn ready(&mut self) -> Result<Ready, Fault> {
-        match self.answer()? {
-            Answer::Ready { pids, setup_ns, first_ns, description } => match description.contract {
-                VERSION => Ok(Ready { pids, setup_ns, first_ns, description }),
-                other => Err(Fault::Told(format!(
-                    "it follows version {other} of the contract, and this runner version {VERSION}"
-                ))),
-            },
-            other => Err(self.unexpected("ready", &other)),
+    pub fn ready(&mut self, described: Option<&Description>) -> Result<Ready, Fault> {
+        let (pids, setup_ns, first_ns, description) = match self.answer()? {
+            Answer::Ready { pids, setup_ns, first_ns, description } => {
+                (pids, setup_ns, first_ns, description)
+            }
+            other => return Err(self.unexpected("ready", &other)),
+        };
+        if description.contract != VERSION {
+            return Err(Fault::Told(format!(
+                "it follows version {} of the contract, and this runner version {VERSION}",
+                description.contract
+            )));
         }
+        // Figures are divided by these.
+        let kind = |d: &Description| {
+            let Description { tasks, tokens, chains, trips, hops, arrivals, claim, .. } = *d;
+            format!(
+                "{tasks} tasks, {} hops, {tokens} tokens, {chains} chains, {trips} trips, {} arrivals, {claim:?}",
+                hops.unwrap_or(0),
+                arrivals.unwrap_or(0)
+            )
+        };
+        if let Some(before) = described.map(kind).filter(|before| *before != kind(&description)) {
+            return Err(Fault::Told(format!(
+                "it is not as --describe has it, {before}: {}",
+                kind(&description)
+            )));
+        }
+        let took = self.begun.elapsed();
+        ensure_within("setup_ns", setup_ns, took)?;
+        ensure_within("first_ns", first_ns, took)?;
+        let pids = self.own(pids)?;
+        let cpus = |&pid: &i32| Some((pid, Cpus::allowed_to(pid).ok()?));
+        self.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
+        self.has_latencies = description.arrivals.is_some();
+        Ok(Ready { pids, setup_ns, first_ns, description })
     }
 
     /// Has it iterate; fewer times if it was asked to end.
@@ -94,19 +139,19 @@ impl Session {
     pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> Result<Ran, Fault> {
         let begun = Instant::now();
         match self.ask(&Request::Run(iterations, pass.cloned()))? {
-            Answer::Ran { samples_ns, .. } if samples_ns.len() as u64 > iterations => {
+            Answer::Ran { samples_ns, .. } if !is_due(samples_ns.len() as u64, iterations) => {
                 Err(Fault::Told(format!(
                     "it answered `run {iterations}` with {} samples",
                     samples_ns.len()
                 )))
             }
             Answer::Ran { samples_ns, usage, extra } => {
-                let longest = samples_ns.iter().max().copied().unwrap_or(0);
                 let took = begun.elapsed();
-                if Duration::from_nanos(longest) > took + IMPOSSIBLE {
+                if let Some(what) =
+                    impossible(&samples_ns, usage, self.has_latencies, took + IMPOSSIBLE)
+                {
                     return Err(Fault::Told(format!(
-                        "what it says cannot be true: it answered `run {iterations}` within {took:.0?} with a sample \
-                         of {longest} ns"
+                        "{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}"
                     )));
                 }
                 Ok(Ran { samples: samples_ns, usage, extra })
@@ -121,8 +166,32 @@ impl Session {
     /// Says what it does instead.
     pub fn hold(&mut self) -> Result<Vec<i32>, Fault> {
         match self.ask(&Request::Hold)? {
-            Answer::Held { pids } => Ok(pids),
+            Answer::Held { pids } => self.own(pids),
             other => Err(self.unexpected("held", &other)),
+        }
+    }
+
+    /// Makes sure that its processes may use the CPUs that they might use when it was ready: taskset(1), or another
+    /// cpuset, changes what is measured.
+    ///
+    /// # Errors
+    /// Both sets of CPUs.
+    pub fn ensure_placed(&self) -> Result<(), Fault> {
+        let moved = self.cpus.iter().find_map(|(pid, cpus)| {
+            let now = Cpus::allowed_to(*pid).ok().filter(|now| now != cpus)?;
+            Some(format!("its CPUs were changed while it was measured, from {cpus} to {now}"))
+        });
+        moved.map_or(Ok(()), |what| Err(Fault::Told(what)))
+    }
+
+    /// The processes that it names, which are its own: those of others would be looked at in their place.
+    fn own(&self, pids: Vec<i32>) -> Result<Vec<i32>, Fault> {
+        match pids.iter().find(|&&pid| !self.group.owns(pid)) {
+            Some(pid) => {
+                let what = format!("its pids name {pid}, which is no process of its own");
+                Err(Fault::Told(what))
+            }
+            None => Ok(pids),
         }
     }
 
@@ -131,29 +200,40 @@ impl Session {
     /// # Errors
     /// Says what it does instead.
     pub fn take_down(&mut self) -> Result<(Option<u64>, Extra), Fault> {
+        let begun = Instant::now();
         match self.ask(&Request::End)? {
-            Answer::Ended { teardown_ns, extra } => Ok((teardown_ns, extra)),
+            Answer::Ended { teardown_ns, extra } => {
+                ensure_within("teardown_ns", teardown_ns, begun.elapsed())?;
+                Ok((teardown_ns, extra))
+            }
             other => Err(self.unexpected("ended", &other)),
         }
     }
 
     /// Next answer.
     fn answer(&mut self) -> Result<Answer, Fault> {
-        let line = self.0.line()?.ok_or(Fault::Ended)?;
+        let line = self.group.line()?.ok_or(Fault::Ended)?;
         match serde_json::from_slice(&line) {
-            Ok(Answer::Failed { error }) => Err(Fault::Told(error)),
+            Ok(Answer::Failed { error }) if error.trim().is_empty() => {
+                Err(Fault::Told("it failed, and does not say why".to_owned()))
+            }
+            Ok(Answer::Failed { error }) => Err(Fault::Told(shortened(&plain_line(&error)))),
             Ok(answer) => Ok(answer),
             Err(e) => {
-                let line = String::from_utf8_lossy(&line);
-                let start: String = line.chars().take(80).collect();
-                Err(Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}")))
+                let (e, line) = (e.to_string(), String::from_utf8_lossy(&line));
+                let (e, start) = (plain_line(&e), line.chars().take(80).collect::<String>());
+                Err(Fault::Told(format!(
+                    "its answer is none of docs/CONTRACT.md ({}): {}",
+                    shortened(&e),
+                    plain_line(&start)
+                )))
             }
         }
     }
 
     /// Sends a request and takes the answer to it.
     fn ask(&mut self, request: &Request) -> Result<Answer, Fault> {
-        self.0.send(&request.to_string())?;
+        self.group.send(&request.to_string())?;
         self.answer()
     }
 
@@ -164,9 +244,9 @@ impl Session {
     /// Errors of the system.
     pub(crate) fn end(mut self, fault: Option<&Fault>) -> io::Result<Ended> {
         if let Some(Fault::Told(_)) = fault {
-            self.0.give_up();
+            self.group.give_up();
         }
-        self.0.end()
+        self.group.end()
     }
 
     /// What is wrong with an answer in the place of another.
@@ -179,10 +259,43 @@ impl Session {
             Answer::Failed { .. } => "failed",
         };
         // A program that is interrupted or late ends without being asked to.
-        let is_stopped = signals::received().is_some() || self.0.is_overdue();
+        let is_stopped = signals::received().is_some() || self.group.is_overdue();
         match found {
             "ended" if is_stopped => Fault::Ended,
             _ => Fault::Told(format!("it answered '{found}' where '{wanted}' was due")),
         }
     }
+}
+
+/// What is impossible about timed iterations that took no longer than that, if anything is.
+pub(crate) fn impossible(
+    samples: &[u64],
+    usage: Option<Usage>,
+    are_latencies: bool,
+    took: Duration,
+) -> Option<String> {
+    // Latencies overlap.
+    let together = if are_latencies { u64::max } else { u64::saturating_add };
+    let all = samples.iter().copied().fold(0, together);
+    if Duration::from_nanos(all) > took || all == 0 && !samples.is_empty() {
+        return Some(format!("samples of {all} ns"));
+    }
+    // Clocks may have a resolution of 10 ms for each CPU.
+    let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let most = (took + Duration::from_millis(50)).saturating_mul(cpus);
+    let used = usage.map_or(0, |usage| usage.user_ns.saturating_add(usage.system_ns));
+    (Duration::from_nanos(used) > most).then(|| format!("{used} ns of CPU time"))
+}
+
+/// Makes sure that nothing took longer than its answer.
+fn ensure_within(name: &str, ns: Option<u64>, took: Duration) -> Result<(), Fault> {
+    match ns.filter(|&ns| Duration::from_nanos(ns) > took + IMPOSSIBLE) {
+        Some(ns) => Err(Fault::Told(format!("{CANNOT_BE}: {name} of {ns} within {took:.0?}"))),
+        None => Ok(()),
+    }
+}
+
+/// Whether so many samples are an answer: all of them, or fewer if it was asked to end.
+fn is_due(samples: u64, iterations: u64) -> bool {
+    samples == iterations || samples < iterations && signals::received().is_some()
 }

@@ -40,6 +40,8 @@ pub struct Store {
     file: File,
     /// True if the file was not there before.
     made: bool,
+    /// Length that it has at least, since nobody takes away what is in it.
+    end: u64,
 }
 
 impl Store {
@@ -72,7 +74,7 @@ impl Store {
             match new.append(true).create_new(true).open(&path) {
                 Ok(file) => {
                     let made = true;
-                    return Store { path, file, made }.locked();
+                    return Store { path, file, made, end: 0 }.locked();
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                     path = PathBuf::from(format!("{name}-{now}-{number}.jsonl"));
@@ -96,7 +98,7 @@ impl Store {
         let is_given = replace::is_stdout(path);
         let path = if is_given { Path::new("/dev/stdout") } else { path };
         let path = path.to_owned();
-        let mut store = Store { path, file, made }.locked()?;
+        let mut store = Store { path, file, made, end: 0 }.locked()?;
         if !is_given {
             end_last_line(&mut store.file).with_context(|| cannot_write(&store.path))?;
         }
@@ -138,6 +140,11 @@ impl Store {
             "{} was removed or replaced during the run: its records are lost",
             self.path.display()
         );
+        ensure!(
+            self.length().is_none_or(|length| length >= self.end),
+            "{} was cut during the run: records are lost",
+            self.path.display()
+        );
         Ok(())
     }
 
@@ -167,6 +174,9 @@ impl Store {
         line.push(b'\n');
         let before = self.length();
         let written = write::all(&self.file, &line);
+        if written.is_ok() {
+            self.end = self.end.max(before.unwrap_or(0)) + line.len() as u64;
+        }
         if let (Err(_), Some(before)) = (&written, before) {
             // Where this fails too, whoever opens the file next ends the line.
             let _ = self.file.set_len(before);
@@ -226,7 +236,9 @@ pub(crate) fn utc(time: SystemTime) -> Option<String> {
 /// The time as a part of a file's name.
 fn date(now: SystemTime) -> anyhow::Result<String> {
     let date = utc(now).ok_or_else(|| {
-        anyhow!("the system clock is past the year 9999: set it, or name a file by --out")
+        anyhow!(
+            "the system clock is not within the years 1970 to 9999: set it, or name a file by --out"
+        )
     })?;
     Ok(date.replace(':', "-"))
 }
@@ -275,6 +287,13 @@ mod tests {
         assert!(error.contains("out.jsonl was removed"), "{error}");
         fs::write(&path, "another").unwrap();
         assert!(store.ensure_kept().is_err());
+        let mut store = Store::append_to(&path).unwrap();
+        store.append(&Process::default()).unwrap();
+        store.ensure_kept().unwrap();
+        fs::write(&path, "cut").unwrap();
+        store.append(&Process::default()).unwrap();
+        let error = store.ensure_kept().unwrap_err().to_string();
+        assert!(error.contains("out.jsonl was cut"), "{error}");
         Store::append_to(Path::new("/dev/null")).unwrap().ensure_kept().unwrap();
     }
 }

@@ -3,13 +3,15 @@
 //! Each turn runs one slice of each program, in an order shuffled anew; programs that are compared lie next
 //! to each other. Never two slices at once: the others wait for their standard input.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use contract::message::Description;
 use facts::{CacheLine, Process, Side, cache_line, interference};
 
 use super::around::{Around, Within};
 use super::live::Live;
-use super::process_group::{TIMED_OUT, TimeLimit};
+use super::process_group::TimeLimit;
 use super::watch::{Look, Watch, drawn};
 use crate::plan::Case;
 use crate::plan::scheduling::Cpus;
@@ -19,12 +21,15 @@ use crate::system::signals;
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
 pub const SLICE: Duration = Duration::from_millis(8);
 
+/// CPUs that this process might use when it began to measure.
+static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
+
 /// How programs are measured.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Time after which a program is ended.
     pub timeout: TimeLimit,
-    /// Time after which a group ends its turns, once each program had one.
+    /// Time after which a group ends its turns: what has begun one has it, what has none is left out.
     pub end: Option<Instant>,
     /// True if each sample is kept.
     pub keep_samples: bool,
@@ -55,14 +60,25 @@ pub struct Seat<'a> {
     pub case: &'a Case,
     /// Its executable.
     pub program: &'a Executable,
+    /// Its description of the command line, if it was asked for it.
+    pub described: Option<&'a Description>,
     /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
     pub iterations: Option<u64>,
     /// Most slices; `None` for as many as the case has iterations.
     pub slices: Option<u32>,
 }
 
+/// A process that was measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Its record.
+    pub process: Process,
+    /// Time that it took until it was ended, if it took longer than it may.
+    pub lost: Option<Duration>,
+}
+
 /// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come
-/// in the seats' order. Whatever fails is an error of its process, and the others go on; a signal leaves what
+/// in the seats' order, without those for which no time was left. Whatever fails is an error of its process, and the others go on; a signal leaves what
 /// was measured marked as partial.
 pub fn measure(
     seats: &[Seat<'_>],
@@ -71,10 +87,13 @@ pub fn measure(
     begun: Instant,
     rng: &mut fastrand::Rng,
     mut tell: impl FnMut(u32, u32),
-) -> Vec<Process> {
-    let allowed = Cpus::allowed();
+) -> Vec<Option<Measured>> {
+    let allowed = ensure_same_cpus();
     let mut lives: Vec<Live<'_>> =
         seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
+    if let Err(why) = &allowed {
+        lives.iter_mut().for_each(|live| live.fail(why));
+    }
     let lines = cache_lines(&lives);
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
@@ -84,8 +103,7 @@ pub fn measure(
     }
     for &k in &order {
         if is_over(&lives, options.end) {
-            let why = "not begun: programs that timed out before took the time (--budget)";
-            lives[k].process.error.get_or_insert_with(|| why.to_owned());
+            lives[k].leave_out();
         }
         let is_due = signals::received().is_none() && lives[k].process.error.is_none();
         if is_due && enter(&mut lives, k, &mut within).is_some() {
@@ -114,18 +132,24 @@ pub fn measure(
         })
         .collect();
     let account = watch.account();
-    lives.into_iter().map(|live| live.into_process(account, &lines)).collect()
+    lives.into_iter().map(|live| live.into_measured(account, &lines)).collect()
 }
 
 /// True if programs that timed out have brought a group to the end of its time.
 fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
-    let has_timed_out = |live: &Live<'_>| has_timed_out(&live.process);
-    end.is_some_and(|end| Instant::now() >= end) && lives.iter().any(has_timed_out)
+    end.is_some_and(|end| Instant::now() >= end) && lives.iter().any(|live| live.lost.is_some())
 }
 
-/// True if a process took longer than it may.
-pub(super) fn has_timed_out(process: &Process) -> bool {
-    process.error.as_deref().is_some_and(|error| error.starts_with(TIMED_OUT))
+/// CPUs that this process may use: those with which it began, since programs inherit them.
+fn ensure_same_cpus() -> Result<Cpus, String> {
+    let allowed = || Cpus::allowed().map_err(|e| format!("cannot read the CPUs: {e}"));
+    let first = FIRST.get_or_init(|| allowed().ok());
+    let Some(first) = first else { return allowed() };
+    let now = allowed()?;
+    if now == *first {
+        return Ok(now);
+    }
+    Err(format!("the CPUs of switchcost were changed, from {first} to {now}"))
 }
 
 /// Has the commands of a program's side stand; true if one was run, `None` if it failed. A side whose command
@@ -157,7 +181,7 @@ fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
     pairs.iter().filter_map(|pair| cache_line::measure(pair)).collect()
 }
 
-/// Runs all slices; after `end`, those of the first turn.
+/// Runs all slices, or those that begin before `end`; the first turn is over in any case, unless programs hang in it.
 fn take_turns(
     lives: &mut [Live<'_>],
     blocks: &[Vec<usize>],
@@ -186,6 +210,10 @@ fn take_turns(
             }
             if lives[k].session.is_none() {
                 continue;
+            }
+            if is_over(lives, end) {
+                lives.iter_mut().for_each(Live::stop_short);
+                return;
             }
             match enter(lives, k, within) {
                 Some(false) => {}

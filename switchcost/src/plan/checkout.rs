@@ -5,13 +5,13 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
+use serde::Deserialize;
 
 use crate::system::console::{self, shell_line};
+use crate::system::progress::meanwhile;
 use crate::system::{tools, trust};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
@@ -30,21 +30,54 @@ pub(crate) struct Checkout {
     profile: String,
 }
 
+/// What cargo says of a target that it built, or that is up to date.
+#[derive(Deserialize)]
+struct Artifact {
+    executable: Option<PathBuf>,
+    profile: Optimisation,
+}
+
+#[derive(Deserialize)]
+struct Optimisation {
+    opt_level: String,
+    debug_assertions: bool,
+}
+
 impl Checkout {
     /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
-    pub(crate) fn of(folder: &Path) -> Option<Self> {
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
-        let target = folder.parent()?;
+    pub(crate) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
+        match Path::new(env!("CARGO_MANIFEST_DIR")).parent() {
+            Some(workspace) => Checkout::at(workspace, folder),
+            None => Ok(None),
+        }
+    }
+
+    /// That one, if it is this workspace.
+    fn at(workspace: &Path, folder: &Path) -> anyhow::Result<Option<Self>> {
+        let (Some(target), Some(name)) = (folder.parent(), folder.file_name()) else {
+            return Ok(None);
+        };
         // Cargo puts this file into each target folder that it makes.
         if !workspace.join("Cargo.toml").is_file() || !target.join("CACHEDIR.TAG").is_file() {
-            return None;
+            return Ok(None);
         }
-        let name = folder.file_name()?.to_str()?;
-        Some(Checkout {
+        let manifest = concat!(env!("CARGO_PKG_NAME"), "/Cargo.toml");
+        if let Some(around) = target.parent().filter(|around| around.join(manifest).is_file()) {
+            ensure!(
+                fs::canonicalize(around)? == fs::canonicalize(workspace)?,
+                "{} holds a copy of what was built from {}, whose sources would be measured: build its own by \
+                 `cargo build --release` in {}",
+                folder.display(),
+                workspace.display(),
+                around.display()
+            );
+        }
+        let name = name.to_string_lossy();
+        Ok(Some(Checkout {
             folder: workspace.to_owned(),
             target: target.to_owned(),
-            profile: if name == "debug" { "dev" } else { name }.to_owned(),
-        })
+            profile: if name == "debug" { "dev" } else { &name }.to_owned(),
+        }))
     }
 
     /// Names of the programs that it builds, in their order.
@@ -93,6 +126,10 @@ impl Checkout {
             tools::command(find_cargo().unwrap_or_else(|| "cargo".into()), &self.folder);
         // With a target named, executables go into another folder, and old ones would be measured.
         command.env_remove("CARGO_BUILD_TARGET");
+        // Those that the record has, whatever flags are set by now.
+        if let Some(flags) = facts::build::ENCODED_RUSTFLAGS {
+            command.env("CARGO_ENCODED_RUSTFLAGS", flags);
+        }
         command
     }
 
@@ -134,6 +171,7 @@ impl Checkout {
         ensure_own(&[sources, target])?;
         let mut command = self.cargo();
         command.args(["build", "--locked", "--profile", &self.profile]);
+        command.args(["--message-format", "json-render-diagnostics"]);
         // On a terminal cargo shows how far it is.
         if !io::stderr().is_terminal() {
             command.arg("--quiet");
@@ -141,8 +179,40 @@ impl Checkout {
         command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
         command.arg("--target-dir").arg(target);
         command.args(packages.iter().flat_map(|name| ["--package", name]));
-        build(&mut command, what)
-            .map_err(|why| anyhow!("cargo could not build the programs: {why}"))
+        let built = build(&mut command, what)
+            .map_err(|why| anyhow!("cargo could not build the programs: {why}"))?;
+        self.ensure_built(&built, target)
+    }
+
+    /// Checks, by what cargo says, that it put executables where they are started from, and optimised them:
+    /// configuration and environment may decide otherwise, and others would be measured without a word.
+    fn ensure_built(&self, messages: &[u8], target: &Path) -> anyhow::Result<()> {
+        let lines = messages.split(|byte| *byte == b'\n');
+        let artifacts = lines.filter_map(|line| serde_json::from_slice::<Artifact>(line).ok());
+        let mut programs = artifacts
+            .filter_map(|artifact| Some((artifact.executable?, artifact.profile)))
+            .filter(|(path, _)| path.file_name() != Some(env!("CARGO_PKG_NAME").as_ref()))
+            .peekable();
+        ensure!(programs.peek().is_some(), "cargo built no program, and said no error");
+        let folder = fs::canonicalize(self.profile_folder(target))?;
+        for (path, profile) in programs {
+            let place = path.parent().map(fs::canonicalize).transpose()?;
+            ensure!(
+                place.as_ref() == Some(&folder),
+                "cargo built {}, and not in {}: remove `target` from [build] of its configuration (.cargo/config.toml)",
+                path.display(),
+                folder.display()
+            );
+            ensure!(
+                self.profile != "release" || profile.opt_level != "0" && !profile.debug_assertions,
+                "cargo built {} with opt-level {}, debug assertions {}: unset CARGO_PROFILE_RELEASE_*, and remove \
+                 [profile.release] from its configuration (.cargo/config.toml)",
+                path.display(),
+                profile.opt_level,
+                profile.debug_assertions
+            );
+        }
+        Ok(())
     }
 
     /// Folder of a target folder's executables.
@@ -172,36 +242,8 @@ impl Checkout {
             if name == "cargo" { self.cargo() } else { tools::command(name, &self.folder) };
         command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
         build(&mut command, &format!("a program by {name}"))
+            .map(drop)
             .map_err(|why| format!("it cannot be built: {}: {why}", shell_line(&words)))
-    }
-}
-
-/// Folder of the package of that name in a folder, which may be the root of a workspace, and its version.
-pub(crate) fn package_in(
-    checkout: &Checkout,
-    folder: &Path,
-    name: &str,
-) -> anyhow::Result<(PathBuf, String)> {
-    let mut command = checkout.cargo();
-    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
-    let metadata = output(command.arg("--manifest-path").arg(folder.join("Cargo.toml")))?;
-    let metadata: serde_json::Value = serde_json::from_str(&metadata).context("cargo metadata")?;
-    let root = fs::canonicalize(folder)?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let packages = packages.filter_map(|package| {
-        let manifest = fs::canonicalize(package["manifest_path"].as_str()?).ok()?;
-        let folder = manifest.parent()?.to_owned();
-        let version = package["version"].as_str()?;
-        let is_inside = folder.starts_with(&root);
-        is_inside.then_some((package["name"].as_str()?, folder, version))
-    });
-    let packages: Vec<(&str, PathBuf, &str)> = packages.collect();
-    match packages.iter().find(|(other, ..)| *other == name) {
-        Some((_, folder, version)) => Ok((folder.clone(), (*version).to_owned())),
-        None => {
-            let names: Vec<&str> = packages.iter().map(|(name, ..)| *name).collect();
-            bail!("{} has no package '{name}', but {}", folder.display(), names.join(", "))
-        }
     }
 }
 
@@ -231,39 +273,21 @@ fn find_cargo() -> Option<PathBuf> {
 /// Time after which a build, or its wait for another one, is told. If nothing has changed it is over by then.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Runs a build. It says so if it is not over soon, and outside a terminal each minute that it goes on.
-fn build(command: &mut Command, what: &str) -> Result<(), String> {
+/// Runs a build. It says so if it is not over soon, and outside a terminal each minute that it goes on. Its standard
+/// output, unless that goes elsewhere.
+fn build(command: &mut Command, what: &str) -> Result<Vec<u8>, String> {
     let is_terminal = io::stderr().is_terminal();
     let tell = |minutes| match minutes {
         0 => console::say(format_args!("building {what} …")),
         _ if is_terminal => {}
         _ => console::say(format_args!("building {what}, for {minutes} min")),
     };
-    match meanwhile([SHORT, Duration::from_secs(60)], tell, || command.status()) {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(status.to_string()),
+    command.stderr(Stdio::inherit());
+    match meanwhile([SHORT, Duration::from_secs(60)], tell, || command.output()) {
+        Ok(output) if output.status.success() => Ok(output.stdout),
+        Ok(output) => Err(output.status.to_string()),
         Err(e) => Err(e.to_string()),
     }
-}
-
-/// Does some work, and tells after a first interval, and after each further one, how many of those are over.
-fn meanwhile<T>(
-    [first, further]: [Duration; 2],
-    tell: impl Fn(u32) + Send,
-    work: impl FnOnce() -> T,
-) -> T {
-    let (end, is_over) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let lasts = |interval| is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout);
-            (0..)
-                .take_while(|&times| lasts(if times == 0 { first } else { further }))
-                .for_each(tell);
-        });
-        let done = work();
-        drop(end);
-        done
-    })
 }
 
 /// Output of a tool that succeeds, trimmed.
@@ -286,14 +310,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_lasts_is_told_until_it_ends() {
-        let (told, heard) = mpsc::channel();
-        let tell = move |times| told.send(times).unwrap();
-        let first = meanwhile([Duration::from_millis(1); 2], tell, || {
-            [heard.recv().unwrap(), heard.recv().unwrap()]
-        });
-        assert_eq!(first, [0, 1]);
-        // Nothing is told of what is quick.
-        assert_eq!(meanwhile([Duration::from_secs(3600); 2], |_| unreachable!(), || 7), 7);
+    fn what_cargo_put_elsewhere_or_did_not_optimise_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("target");
+        fs::create_dir_all(target.join("release")).unwrap();
+        fs::create_dir_all(target.join("triple/release")).unwrap();
+        let checkout = Checkout {
+            folder: folder.path().to_owned(),
+            target: target.clone(),
+            profile: "release".to_owned(),
+        };
+        let message = |place: &str, level: &str| {
+            let executable = target.join(place);
+            let profile = serde_json::json!({"opt_level": level, "debug_assertions": false});
+            let artifact = serde_json::json!({"executable": executable, "profile": profile});
+            format!("{artifact}\n{{\"reason\":\"build-finished\"}}\n")
+        };
+        for (messages, words) in [
+            (message("release/x", "3"), ""),
+            (message("release/switchcost", "0") + &message("release/x", "3"), ""),
+            (message("triple/release/x", "3"), "remove `target` from [build]"),
+            (message("release/x", "0"), "unset CARGO_PROFILE_RELEASE_*"),
+            (String::new(), "built no program"),
+        ] {
+            let refused = checkout.ensure_built(messages.as_bytes(), &target).err();
+            let why = refused.map_or(String::new(), |why| why.to_string());
+            assert!(why.contains(words) && why.is_empty() == words.is_empty(), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_target_folder_that_was_copied_with_its_checkout_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for place in ["own", "copy"].map(|name| folder.path().join(name)) {
+            fs::create_dir_all(place.join("target/release")).unwrap();
+            fs::create_dir(place.join("switchcost")).unwrap();
+            for file in ["Cargo.toml", "switchcost/Cargo.toml", "target/CACHEDIR.TAG"] {
+                fs::write(place.join(file), "").unwrap();
+            }
+        }
+        let of = |name: &str| {
+            Checkout::at(&folder.path().join("own"), &folder.path().join(name).join("release"))
+        };
+        assert_eq!(of("own/target").unwrap().unwrap().profile, "release");
+        let why = of("copy/target").unwrap_err().to_string();
+        assert!(why.contains("copy of what was built from"), "{why}");
+        // As by CARGO_TARGET_DIR.
+        fs::remove_dir_all(folder.path().join("copy/switchcost")).unwrap();
+        assert!(of("copy/target").unwrap().is_some());
     }
 }

@@ -66,7 +66,12 @@ impl Cpus {
 
     /// CPUs that this process may use.
     pub fn allowed() -> nix::Result<Self> {
-        let set = sched_getaffinity(Pid::from_raw(0))?;
+        Cpus::allowed_to(0)
+    }
+
+    /// CPUs that a process's first thread may use.
+    pub(crate) fn allowed_to(pid: i32) -> nix::Result<Self> {
+        let set = sched_getaffinity(Pid::from_raw(pid))?;
         let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
         let cpus = (0..CpuSet::count()).filter(is_in);
         Ok(Cpus(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect()))
@@ -83,7 +88,7 @@ impl Cpus {
         &self.0
     }
 
-    pub(super) fn set(&self) -> nix::Result<CpuSet> {
+    pub(crate) fn set(&self) -> nix::Result<CpuSet> {
         let mut set = CpuSet::new();
         self.0.iter().try_for_each(|&cpu| set.set(cpu as usize))?;
         Ok(set)

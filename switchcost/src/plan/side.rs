@@ -97,6 +97,9 @@ impl FromStr for Side {
         if text == "." {
             return Ok(Side::Sources);
         }
+        if text.contains(is_command) {
+            return Err("it has control characters, which no side may have".to_owned());
+        }
         if let Some(revision) = text.strip_prefix("git:") {
             if revision.is_empty() || revision.starts_with('-') {
                 return Err("git: needs a revision, such as git:main".to_owned());

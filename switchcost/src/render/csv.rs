@@ -114,6 +114,6 @@ fn shown(value: &Value) -> String {
 
 /// A name that a spreadsheet does not take for a formula: an apostrophe precedes it if it begins like one.
 fn defused(name: &str) -> String {
-    let is_formula = name.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let is_formula = name.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
     if is_formula { format!("'{name}") } else { name.to_owned() }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use contract::units::counted;
 use stats::Interval;
 
 use super::document::Section;
@@ -63,7 +64,7 @@ fn fault(row: &Row) -> (&'static str, String) {
     match &row.fault {
         Some(Fault::Failed(why)) => ("failed", why.clone()),
         Some(Fault::LeftOut(why)) => ("left out", why.clone()),
-        None => ("unfinished", format!("only {} pairs", row.pairs.len())),
+        None => ("unfinished", format!("only {}", counted(row.pairs.len(), "pair"))),
     }
 }
 

@@ -40,7 +40,8 @@ pub fn text(report: &MachineReport, out: &mut impl Write) -> io::Result<()> {
         by_relation(&report.pairs).write_text(WIDTH, out)?;
         let left = report.allowed.len() - report.cpus.len();
         if left > 0 {
-            writeln!(out, "Left out: {}. --cpus LIST takes others.", counted(left, "CPU"))?;
+            let are = if left == 1 { "is" } else { "are" };
+            writeln!(out, "{} {are} left out: --cpus LIST takes others.", counted(left, "CPU"))?;
         }
         if report.machine.virtualisation.as_deref().is_some_and(|host| host != "none") {
             let line = "The machine is virtual: the host may show another arrangement than there is, and move \

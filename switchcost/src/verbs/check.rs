@@ -1,6 +1,7 @@
 //! `switchcost check`: a program in any language, held to the contract.
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -13,8 +14,11 @@ use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::system::console::{self, BadUsage, plain_line, shortened};
 use crate::system::lock::RunnerLock;
-use crate::system::signals;
+use crate::system::{progress, signals};
 use crate::verbs::args::{ProgramArgs, TextOrJson};
+
+/// Time after which it says how far it is, where there is no terminal.
+const EACH: Duration = Duration::from_secs(15);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -45,17 +49,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
     let _lock = RunnerLock::acquire();
-    let mut checks = Vec::new();
-    for checked in check::check(&candidate) {
-        // A check that was interrupted has no result.
-        if signals::received().is_some() {
-            bail!("interrupted after {}", counted(checks.len(), "check"));
+    let begun = AtomicUsize::new(0);
+    let tell = |_: u32| {
+        if !io::stderr().is_terminal() {
+            let place = begun.load(Ordering::Relaxed);
+            console::say(format_args!("check {place} of {}", check::COUNT));
         }
-        if args.format == TextOrJson::Text {
-            print(&line(&checked))?;
-        }
-        checks.push(checked);
-    }
+    };
+    let checks = progress::meanwhile([EACH; 2], tell, || args.checks(&candidate, &begun))?;
     let count = checks.len();
     let passed = checks.iter().filter(|c| c.result == Conformity::Passed).count();
     let failed = checks.iter().filter(|c| matches!(c.result, Conformity::Failed(_))).count();
@@ -71,6 +72,27 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 }
 
 impl Args {
+    /// Makes the checks, prints each of them, and counts those that were begun.
+    fn checks(&self, candidate: &Candidate, begun: &AtomicUsize) -> anyhow::Result<Vec<Checked>> {
+        let mut checks = Vec::new();
+        let tell = |name: &str| {
+            let place = begun.fetch_add(1, Ordering::Relaxed) + 1;
+            progress::draw(&format!("check {place} of {}: {name}", check::COUNT));
+        };
+        for checked in check::check(candidate, tell) {
+            progress::draw("");
+            // A check that was interrupted has no result.
+            if signals::received().is_some() {
+                bail!("interrupted after {}", counted(checks.len(), "check"));
+            }
+            if self.format == TextOrJson::Text {
+                print(&line(&checked))?;
+            }
+            checks.push(checked);
+        }
+        Ok(checks)
+    }
+
     /// The program, which can be started.
     fn candidate(&self, program: &str, flags: &[String]) -> anyhow::Result<Candidate> {
         ensure_no_runner_flags(flags)

@@ -24,7 +24,7 @@ use crate::plan::setting::Setting;
 use crate::plan::sweep::{self, Cut, Planned, Sweep};
 use crate::plan::{BUILT_IN, BuiltIn, Case, Plan, built_in_tables, placement, values};
 use crate::system::console::{self, BadUsage};
-use crate::system::{replace, signals};
+use crate::system::replace;
 
 /// What becomes of the records of a verb that makes its own plan. (`run` has these flags too, but
 /// there they exclude `--resume`.)
@@ -288,13 +288,6 @@ pub(super) fn measure_planned(
     let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
     let mut rounds = Rounds::new(programs, store, seed, keep.measure.options(), &all)?;
     rounds.run_within(planned.cases.clone(), budget)?;
-    if let Some(budget) = budget.filter(|_| signals::received().is_none()) {
-        let late: Vec<&Case> = planned.cases.iter().filter(|case| !rounds.has(case)).collect();
-        let reason = format!("not begun within the --budget of {}", format_duration(budget));
-        for case in late {
-            rounds.leave_out(case, &reason)?;
-        }
-    }
     for cut in &planned.cuts {
         let reason = cut.answer.reason().unwrap_or_default();
         for case in &cut.cases {

@@ -1,6 +1,6 @@
 //! `switchcost run`: runs a plan and prints its tables.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::output::{self, Format};
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
 use crate::plan::{Case, Plan, programs, values};
-use crate::system::console::{self, plain_line};
+use crate::system::console::{self, BadUsage, plain_line};
 use crate::system::signals;
 
 #[derive(Debug, clap::Args)]
@@ -81,6 +81,7 @@ impl Args {
         }
         let mut cases = plan.cases(self.quick);
         self.selection.retain(&mut cases, true)?;
+        ensure_known(&cases, &plan)?;
         if self.a_a {
             let twins: Vec<Case> = cases.iter().filter_map(Case::twin).collect();
             cases.extend(twins);
@@ -91,6 +92,19 @@ impl Args {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if args.list { list(args) } else { conclude(&mut measure(args)?, args.format, args.full) }
+}
+
+/// Checks that each program is there; a row of the plan is named for one that is not.
+fn ensure_known(cases: &[Case], plan: &Plan) -> anyhow::Result<()> {
+    let rows: BTreeMap<&str, &Case> =
+        cases.iter().rev().map(|case| (&*case.program, case)).collect();
+    for (program, case) in rows {
+        programs::ensure_known([program], &plan.programs).map_err(|why| {
+            let why = format!("--plan: row '{}': {why}", case.cell.name());
+            BadUsage::new(plain_line(&why).into_owned())
+        })?;
+    }
+    Ok(())
 }
 
 /// Runs the plan.
@@ -105,9 +119,7 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
 
 /// Prints one line for each case.
 fn list(args: &Args) -> anyhow::Result<()> {
-    let (plan, cases) = args.cases()?;
-    let names: BTreeSet<&str> = cases.iter().map(|case| &*case.program).collect();
-    programs::ensure_known(names, &plan.programs)?;
+    let (_, cases) = args.cases()?;
     console::print(|out| {
         for case in &cases {
             let twin = if case.twin { " (A/A)" } else { "" };

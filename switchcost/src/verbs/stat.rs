@@ -86,11 +86,17 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         bail!("interrupted before it began");
     }
     let size = iters.min(MOST_SAMPLES);
-    let seat = Seat { case: &case, program: executable, iterations: Some(size), slices: None };
+    let seat = Seat {
+        case: &case,
+        program: executable,
+        described: None,
+        iterations: Some(size),
+        slices: None,
+    };
     let mut rng = fastrand::Rng::with_seed(0);
     let (options, begun) = (args.measure.options(), Instant::now());
-    let process =
-        turns::measure(&[seat], &[vec![0]], &options, begun, &mut rng, |_, _| {}).remove(0);
+    let measured = turns::measure(&[seat], &[vec![0]], &options, begun, &mut rng, |_, _| {});
+    let process = measured.into_iter().flatten().next().context("nothing was measured")?.process;
     if let (Some(flag), Some(error)) = (own_option(&case.flags), &process.error)
         && error.contains("unexpected argument")
     {

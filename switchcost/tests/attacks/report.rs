@@ -119,8 +119,8 @@ fn the_picture_of_a_splice_is_replaced_safely() {
 fn every_plot_has_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let plots = folder.path().join("plots");
-    let run = switchcost("report - --svg").arg(&plots).input(&hostile());
-    run.finish().expect(0);
+    let records = hostile().replace(TITLES[1], &"no character of XML \u{ffff}".repeat(20));
+    switchcost("report - --svg").arg(&plots).input(&records).finish().expect(0);
     let mut names: Vec<String> = fs::read_dir(&plots)
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
@@ -128,6 +128,8 @@ fn every_plot_has_a_file() {
     names.sort();
     assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
     assert!(names.len() > 2 && names.contains(&"plot.svg".to_owned()), "{names:?}");
+    let long = names.iter().find(|name| name.starts_with("no-character")).unwrap();
+    assert!(!fs::read_to_string(plots.join(long)).unwrap().contains('\u{ffff}'), "{long}");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn conforms(program: &str, flags: &'static str, faults: &'static str) {
 /// Makes the checks of `switchcost check`.
 fn follows_the_contract(program: &Program) {
     let Program { path, flags, .. } = program;
-    for Checked { check, result } in check(&program.candidate()) {
+    for Checked { check, result } in check(&program.candidate(), |_| {}) {
         let path = path.display();
         match result {
             Conformity::Passed => {}

@@ -15,9 +15,6 @@ use crate::system::signals;
 /// Time between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
-/// Begin of the cause of a program that took longer than it may.
-pub(crate) const TIMED_OUT: &str = "timed out";
-
 /// Step taken to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -36,6 +33,8 @@ pub(super) enum Stage {
 pub(crate) struct Ended {
     /// Its status.
     pub(crate) status: ExitStatus,
+    /// True if its time was up.
+    pub(crate) is_overdue: bool,
     /// Cause from outside, such as a timeout.
     pub(crate) fault: Option<String>,
     /// End of its standard error.
@@ -100,7 +99,7 @@ impl ProcessGroup {
         Ok(())
     }
 
-    fn ask(&mut self, stage: Stage) {
+    pub(super) fn ask(&mut self, stage: Stage) {
         kill(&self.child, Signal::SIGTERM);
         // One that is stopped takes no other signal.
         kill(&self.child, Signal::SIGCONT);
@@ -136,7 +135,8 @@ impl ProcessGroup {
             }
         }
         let (status, left) = self.reap()?;
-        Ok(Ended { status, fault: self.fault(status), words: self.words.last()?, left })
+        let (is_overdue, fault) = (self.is_overdue(), self.fault(status));
+        Ok(Ended { status, is_overdue, fault, words: self.words.last()?, left })
     }
 
     /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
@@ -169,7 +169,7 @@ impl ProcessGroup {
         let TimeLimit { time, is_given } = self.limit;
         let remedy = if is_given { "--timeout" } else { "--timeout gives it more" };
         let too_long =
-            format!("{TIMED_OUT}: it had neither answered nor ended after {time:?} ({remedy})");
+            format!("timed out: it had neither answered nor ended after {time:?} ({remedy})");
         match self.stage {
             Stage::Overdue if !self.is_killed => {
                 return Some(format!("{too_long}, and was ended by SIGTERM"));

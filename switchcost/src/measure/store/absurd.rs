@@ -18,6 +18,15 @@ const ROUNDING: f64 = 1e-6;
 /// Nobody has the time for more rounds. A resumed run takes its number of rounds from the file.
 const MOST_ROUNDS: u32 = 1_000_000;
 
+/// No machine has more hops in a nanosecond.
+const FASTEST: f64 = 1000.0;
+
+/// No name is longer, in bytes.
+const LONGEST_NAME: usize = 1000;
+
+/// No program has more distributions besides its samples.
+const MOST_EXTRAS: usize = 1000;
+
 /// Checks a process.
 ///
 /// # Errors
@@ -27,7 +36,11 @@ pub(crate) fn process(process: &Process) -> Result<(), String> {
         summary("samples", samples)?;
         let p999 = samples.p999.unwrap_or(samples.max);
         ensure((samples.p99..=samples.max).contains(&p999), || format!("samples: p999 {p999}"))?;
-        let (hops, samples) = (process.hops.unwrap_or(1), samples.count);
+        let (hops, mean) = (process.hops.unwrap_or(1), samples.mean);
+        ensure(hops as f64 <= mean.max(1.0) * FASTEST, || {
+            format!("hops: {hops} in an iteration of {mean:.0} ns")
+        })?;
+        let samples = samples.count;
         ensure(hops.checked_mul(samples).is_some(), || {
             format!("hops: {hops} in each of {samples} iterations are more than 2^64")
         })?;
@@ -42,7 +55,14 @@ pub(crate) fn process(process: &Process) -> Result<(), String> {
     ] {
         ensure(count != Some(0), || format!("{name}: none"))?;
     }
+    let versions = [process.version.as_ref(), process.runtime.as_ref().map(|it| &it.name)];
+    let length = versions.into_iter().flatten().map(String::len).max().unwrap_or(0);
+    ensure(length <= LONGEST_NAME, || format!("version, runtime: a text of {length} bytes"))?;
+    let count = process.extra.len();
+    ensure(count <= MOST_EXTRAS, || format!("extra: {count} distributions"))?;
     for (name, distribution) in &process.extra {
+        let length = name.len();
+        ensure(length <= LONGEST_NAME, || format!("extra: a name of {length} bytes"))?;
         let metric = format!("extra.{name}.max").parse::<Metric>();
         ensure(metric.is_ok(), || format!("extra.{name}: no name"))?;
         summary(&format!("extra.{name}"), distribution)?;

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 
 use super::Source;
 use super::lock::Lock;
-use crate::plan::checkout::{Checkout, ensure_own, output, package_in};
+use crate::plan::checkout::{Checkout, ensure_own, output};
 
 /// Sources of a side that is built, and where.
 #[derive(Debug)]
@@ -26,13 +26,24 @@ pub(super) struct Tree {
 /// Sources of a revision.
 pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tree> {
     let commit = format!("{revision}^{{commit}}");
-    let hash = checkout.git(&["rev-parse", "--verify", "--end-of-options", &commit])?;
+    let hash = checkout
+        .git(&["rev-parse", "--verify", "--end-of-options", &commit])
+        .and_then(|hash| if hash.starts_with('^') { bail!("it is left out") } else { Ok(hash) })
+        .context(
+            "no commit of this checkout: name a commit, a branch or a tag, after `git fetch`",
+        )?;
     let folder = checkout.target.join("duel").join(format!("git-{hash}"));
     let sources = folder.join("sources");
-    if !sources.join("Cargo.toml").is_file() {
+    let path = sources.to_string_lossy();
+    let status = ["-C", &path, "status", "--porcelain", "--untracked-files=no"];
+    let is_whole = sources.join(".git").is_file()
+        && checkout.git(&status).is_ok_and(|changes| changes.is_empty());
+    if !is_whole {
         ensure_own(&[&folder])?;
-        let path = sources.to_string_lossy();
-        // One that was begun, or that `cargo clean` has removed.
+        // One that was begun or changed, or that `cargo clean` has removed.
+        if sources.exists() {
+            fs::remove_dir_all(&sources).with_context(|| path.clone().into_owned())?;
+        }
         checkout.git(&["worktree", "prune"])?;
         let add = ["worktree", "add", "--quiet", "--force", "--force", "--detach", &path, &hash];
         checkout.git(&add)?;
@@ -50,9 +61,10 @@ pub(super) fn with_source(
     let [sources, base, kept] =
         ["sources", "Cargo.lock.base", "Cargo.lock.kept"].map(|name| folder.join(name));
     let lock = sources.join("Cargo.lock");
-    ensure_own(&[&folder])?;
     let own = fs::read(checkout.folder.join("Cargo.lock")).context("Cargo.lock")?;
+    // A source that is not there leaves no folder.
     let patch = patch(checkout, name, source)?;
+    ensure_own(&[&folder])?;
     let now = [&own, patch.as_bytes()].concat();
     // If it was updated before, neither the network is needed nor a new build.
     let is_updated =
@@ -110,6 +122,31 @@ fn patch(checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<Str
         }
     };
     Ok(format!("\n[patch.crates-io.{name}]\n{keys}\n"))
+}
+
+/// Folder of the package of that name in a folder, which may be the root of a workspace, and its version.
+fn package_in(checkout: &Checkout, folder: &Path, name: &str) -> anyhow::Result<(PathBuf, String)> {
+    let mut command = checkout.cargo();
+    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let metadata = output(command.arg("--manifest-path").arg(folder.join("Cargo.toml")))?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).context("cargo metadata")?;
+    let root = fs::canonicalize(folder)?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let packages = packages.filter_map(|package| {
+        let manifest = fs::canonicalize(package["manifest_path"].as_str()?).ok()?;
+        let folder = manifest.parent()?.to_owned();
+        let version = package["version"].as_str()?;
+        let is_inside = folder.starts_with(&root);
+        is_inside.then_some((package["name"].as_str()?, folder, version))
+    });
+    let packages: Vec<(&str, PathBuf, &str)> = packages.collect();
+    match packages.iter().find(|(other, ..)| *other == name) {
+        Some((_, folder, version)) => Ok((folder.clone(), (*version).to_owned())),
+        None => {
+            let names: Vec<&str> = packages.iter().map(|(name, ..)| *name).collect();
+            bail!("{} has no package '{name}', but {}", folder.display(), names.join(", "))
+        }
+    }
 }
 
 /// Commit of a branch or a tag of a repository; what looks like a commit is left to cargo.
@@ -237,6 +274,42 @@ mod tests {
         let why = commit(&checkout, &url, "nosuch").unwrap_err().to_string();
         assert!(why.contains("no branch, tag or commit 'nosuch'"), "{why}");
         assert!(commit(&checkout, "file:///nosuch", "main").is_err());
+    }
+
+    #[test]
+    fn sources_of_a_revision_are_its_own_whatever_was_left_there() {
+        let Some(mut checkout) = Places::find().unwrap().checkout else {
+            crate::system::console::say(format_args!("skipped: not in a checkout's target folder"));
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        checkout.folder = folder.path().to_owned();
+        checkout.target = folder.path().join("target");
+        let git = |args: &str| {
+            let own = ["-c", "user.name=x", "-c", "user.email=x@x"];
+            checkout.git(&own.into_iter().chain(args.split(' ')).collect::<Vec<_>>()).unwrap()
+        };
+        fs::create_dir(folder.path().join("a")).unwrap();
+        for name in ["a/b", "Cargo.toml"] {
+            fs::write(folder.path().join(name), "own").unwrap();
+        }
+        for args in ["init -q -b main", "add .", "commit -q -m x"] {
+            git(args);
+        }
+        let sources = worktree(&checkout, "main").unwrap().sources;
+        let file = sources.join("a/b");
+        let spoils: [fn(&Path) -> io::Result<()>; 3] = [
+            |file| fs::write(file, "changed"),
+            |file| fs::remove_file(file),
+            |file| fs::remove_file(file.with_file_name("../.git")),
+        ];
+        for spoil in spoils {
+            assert_eq!(fs::read_to_string(&file).unwrap(), "own");
+            spoil(&file).unwrap();
+            assert_eq!(worktree(&checkout, "main").unwrap().sources, sources);
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "own");
+        assert!(worktree(&checkout, "^main").unwrap_err().to_string().contains("name a commit"));
     }
 
     /// Else a duel of equal builds would find the layout of their code.

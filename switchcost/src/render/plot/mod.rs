@@ -218,11 +218,16 @@ pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, Str
     files
 }
 
+/// Longest stem of a file's name, in bytes: NAME_MAX is 255.
+const LONGEST_STEM: usize = 200;
+
 /// A title as the stem of a file's name; `plot` if it has no letter or digit of ASCII.
 fn slug(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
-    if words.is_empty() { "plot".to_owned() } else { words.join("-") }
+    let mut slug = if words.is_empty() { "plot".to_owned() } else { words.join("-") };
+    slug.truncate(LONGEST_STEM);
+    slug
 }
 
 #[cfg(test)]
