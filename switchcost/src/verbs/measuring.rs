@@ -297,7 +297,7 @@ pub(super) fn measure_planned(
         }
     }
     let records = rounds.records();
-    let printed = output::print(records, keep.format, true);
+    let printed = output::print(records, &[rounds.store().path()], keep.format, true);
     printed.and(rounds.conclude())
 }
 
