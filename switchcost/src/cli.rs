@@ -133,8 +133,8 @@ enum Verb {
     /// Examples: `switchcost duel tokio@1.50.0 .`, `switchcost duel git:HEAD~1 . --fail-above 5%`,
     /// `switchcost duel --b MALLOC_ARENA_MAX=1`.
     ///
-    /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is or a row failed, 3 nothing
-    /// could be said.
+    /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 nothing could be said, 125 a
+    /// side could not be built or a row failed. `git bisect run` takes 125 as untested, and 3 as bad.
     Duel(duel::Args),
     /// Print completions for a shell
     ///
@@ -147,7 +147,7 @@ enum Verb {
 }
 
 /// Parses the command line, does what it says and returns the exit status: 0 done, 1 could not,
-/// 2 bad usage, 128 + signal interrupted.
+/// 2 bad usage, 128 + signal interrupted; further ones are in the help of their verbs.
 pub fn main() -> ExitCode {
     guarded(parse_and_run)
 }
@@ -287,6 +287,7 @@ fn complain(error: &anyhow::Error) -> ExitCode {
     console::say(format_args!("switchcost: {error:#}"));
     ExitCode::from(match error {
         error if error.is::<BadUsage>() => 2,
+        error if error.is::<duel::Untested>() => 125,
         error if error.is::<NothingSaid>() => 3,
         _ => 1,
     })

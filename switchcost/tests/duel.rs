@@ -139,9 +139,9 @@ fn a_program_that_fails_on_one_side_is_a_row_and_the_rest_goes_on() {
     for words in ["1 failed", "B: it broke", "the same, exact"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
-    sides.duel("a b --pairs 8 --fail-above 5%").finish().expect(1);
+    sides.duel("a b --pairs 8 --fail-above 5%").finish().expect(125);
     let filter = "a b --pairs 8 --filter";
-    sides.duel(filter).arg(format!("row {OTHER}")).finish().expect(1);
+    sides.duel(filter).arg(format!("row {OTHER}")).finish().expect(125);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_fault_of_a_task_is_told() {
     if !beside.join(PROGRAM).is_file() {
         return crate::support::skip("the programs are not built");
     }
-    let run = sides.duel("--pairs 8").arg(beside).arg(beside).start().finish_all().expect(1);
+    let run = sides.duel("--pairs 8").arg(beside).arg(beside).start().finish_all().expect(125);
     assert!(run.stdout.contains("failed") && run.stdout.contains("A: "), "{run}");
 }
 
@@ -193,7 +193,7 @@ fn a_side_that_is_not_there_is_one_clear_line() {
     sides.duel("a no/such").finish().expect_refusal(2, &["no such folder", "CRATE@VERSION"]);
     sides.duel("a git:").finish().expect_refusal(2, &["git:main"]);
     sides.duel("a").arg("git:a\nb").finish().expect_refusal(2, &["control characters"]);
-    let none = sides.duel("empty empty").finish().expect_refusal(1, &["no program", PROGRAM]);
+    let none = sides.duel("empty empty").finish().expect_refusal(125, &["no program", PROGRAM]);
     assert_eq!(none.stderr.lines().count(), 1, "{none}");
     // The other row goes on.
     let run = sides.duel("a a --pairs 8").finish().expect(0);
@@ -210,7 +210,7 @@ fn a_revision_or_a_version_that_does_not_exist_is_one_clear_line() {
         ("no-such-crate@1.0.0", "no-such-crate"),
         ("tokio@0.0.99", "0.0.99"),
     ] {
-        let run = sides.duel("a").arg(side).finish().expect_refusal(1, &[side, words]);
+        let run = sides.duel("a").arg(side).finish().expect_refusal(125, &[side, words]);
         assert_eq!(run.stderr.lines().count(), 1, "{run}");
     }
 }
@@ -223,7 +223,7 @@ fn the_runners_own_folder_beside_a_build_is_one_clear_line() {
     let these = Path::new(".");
     for (first, second) in [(beside, these), (these, beside)] {
         let run = sides.duel("").arg(first).arg(second).finish();
-        let run = run.expect_refusal(1, &["write . for these sources"]);
+        let run = run.expect_refusal(125, &["write . for these sources"]);
         assert_eq!(run.stderr.lines().count(), 1, "{run}");
     }
 }

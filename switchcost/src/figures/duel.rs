@@ -58,6 +58,8 @@ pub struct Row {
     pub metric: Metric,
     /// Hops or tasks of an iteration, by which times and counts are divided for a reader.
     pub divisor: f64,
+    /// What it divides by: `hop`, `task` or `iteration`.
+    pub unit: &'static str,
     /// What makes its times less sure.
     pub doubts: Vec<Doubt>,
     /// Reason why there are no more pairs.
@@ -112,6 +114,7 @@ impl Row {
             pairs: pairs(rounds.values().map(|[a, b, _]| [&a[..], &b[..]])),
             twins: pairs(rounds.values().map(|[a, _, twin]| [&a[..], &twin[..]])),
             divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
+            unit: repeats.map_or("iteration", |(_, unit)| unit),
             doubts: doubts::of_row(&whole, &metric),
             metric,
             fault: records.find_map(fault),

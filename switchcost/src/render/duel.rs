@@ -75,12 +75,13 @@ fn section(title: &str, rows: &[&Row]) -> Section {
     for (row, finding) in rows.iter().flat_map(|row| row.findings.iter().map(move |f| (row, f))) {
         if let Verdict::Inconclusive(why) = finding.verdict {
             let twin = finding.twin.filter(|twin| !twin.contains(0.0));
-            let by = twin.map_or(String::new(), |twin| format!(" by {}", change(finding, &twin)));
+            let by =
+                twin.map_or(String::new(), |twin| format!(" by {}", change(row, finding, &twin)));
             lines.push(format!("{}: {why}{by}", row.name));
         }
         // The tally says enough of what both sides have next to none of.
         if !finding.is_scarce() {
-            body.push(cells(&row.name, finding));
+            body.push(cells(row, finding));
         }
     }
     let grid = Grid::new(["", "verdict", "A to B", "A", "B"], body).ending_in_pair();
@@ -88,9 +89,9 @@ fn section(title: &str, rows: &[&Row]) -> Section {
 }
 
 /// Line of a finding; that of a count is indented, below the time of its row.
-fn cells(row: &str, finding: &Finding) -> Vec<String> {
+fn cells(row: &Row, finding: &Finding) -> Vec<String> {
     let name = match finding.kind {
-        Kind::Time | Kind::Memory => row,
+        Kind::Time | Kind::Memory => &*row.name,
         Kind::Switches => "  voluntary switches",
         Kind::Faults => "  minor faults",
     };
@@ -107,7 +108,7 @@ fn cells(row: &str, finding: &Finding) -> Vec<String> {
     };
     let change = finding
         .change
-        .map_or(ABSENT.to_owned(), |interval| finding.grade.mark(&change(finding, &interval)));
+        .map_or(ABSENT.to_owned(), |interval| finding.grade.mark(&change(row, finding, &interval)));
     let mut cells = vec![name.to_owned(), verdict, change];
     cells.extend(finding.figures.map_or([ABSENT; 2].map(str::to_owned), |figures| {
         figures.map(|figure| finding.grade.mark(&quantity.show(figure)))
@@ -115,13 +116,15 @@ fn cells(row: &str, finding: &Finding) -> Vec<String> {
     cells
 }
 
-/// A change with its interval: in per cent, or as a difference.
-fn change(finding: &Finding, change: &Interval) -> String {
-    let show = |value: f64| {
-        if finding.is_share { change_in_percent(1.0 + value) } else { format!("{value:+.3}") }
-    };
-    let sign = if finding.is_share { " %" } else { "" };
-    format!("{}{sign} {}", show(change.estimate), bracketed(change, show))
+/// A change with its interval: in per cent, or as a difference for each hop or task.
+fn change(row: &Row, finding: &Finding, change: &Interval) -> String {
+    if finding.is_share {
+        let show = |value: f64| change_in_percent(1.0 + value);
+        return format!("{} % {}", show(change.estimate), bracketed(change, show));
+    }
+    let show = |value: f64| format!("{value:+.3}");
+    let unit = if finding.kind == Kind::Memory { "task" } else { row.unit };
+    format!("{}/{unit} {}", show(change.estimate), bracketed(change, show))
 }
 
 /// Names of the rows without findings, by their reasons.

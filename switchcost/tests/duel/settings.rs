@@ -85,7 +85,7 @@ fn a_program_that_does_not_know_a_flag_is_left_out_by_name() {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
     let run = sides.duel("a a --pairs 8 --b flags=--x --filter").arg(PROGRAM).finish();
-    run.expect_refusal(1, &["no row can be measured", "--x"]);
+    run.expect_refusal(125, &["no row can be measured", "--x"]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
         ("--after-b", "B"),
     ] {
         let run = sides.duel("a a --pairs 8").flags(flags).arg("echo no >&2; exit 4").finish();
-        let run = run.expect(1);
+        let run = run.expect(125);
         let words = format!("{side}: `echo no >&2; exit 4`: exit status: 4: no");
         assert!(run.stdout.replace("\n  ", " ").contains(&words), "{flags}: {run}");
     }
@@ -147,7 +147,7 @@ fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
         }
     }
     let run = sides.duel("a a --each cpus=0 --filter").arg(PROGRAM).finish();
-    run.expect_refusal(1, &["no row can be measured", "cpus=0"]);
+    run.expect_refusal(125, &["no row can be measured", "cpus=0"]);
 }
 
 /// A default that a flag repeats, as the program itself describes it.
@@ -162,7 +162,7 @@ fn a_flag_that_repeats_a_programs_default_is_left_out() {
     let sides = Sides::new(&plan);
     let run =
         sides.duel("--b").arg("flags=--flavor current-thread").arg(beside).arg(beside).finish();
-    run.expect_refusal(1, &["no row can be measured: it has --flavor current-thread already"]);
+    run.expect_refusal(125, &["no row can be measured: it has --flavor current-thread already"]);
 }
 
 /// `--flavor current-thread` and `--workers 1` would leave a row as it is whose tasks are on one thread.
@@ -192,5 +192,5 @@ fn a_setting_that_cannot_be_is_bad_usage() {
         sides.duel("a a --b").arg(setting).finish().expect_refusal(2, &["--b", words]);
     }
     let run = sides.duel("a a --b").arg("wrap=no-such-command").finish();
-    run.expect_refusal(1, &["no-such-command"]);
+    run.expect_refusal(125, &["no-such-command"]);
 }

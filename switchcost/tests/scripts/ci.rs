@@ -21,9 +21,11 @@ fn action(folder: &Path) {
     for name in ["ci-duel.sh", "lib/common.sh"] {
         fs::copy(path_of(name), folder.join("scripts").join(name)).unwrap();
     }
-    executable(&folder.join("bin/cargo"), "#!/bin/sh\n");
+    let cargo =
+        "#!/bin/sh\ntest -z \"$CARGO_STATUS\" || echo cargo failed >&2\nexit ${CARGO_STATUS:-0}\n";
+    executable(&folder.join("bin/cargo"), cargo);
     // Of a crate, the sources of both sides too.
-    let duel = "#!/bin/sh\necho \"verdicts of $*\"\n\
+    let duel = "#!/bin/sh\necho \"verdicts of $*\"\necho on standard error >&2; >\"$5\"\n\
                 for side in \"$2\" \"$3\"; do test ! -d \"${side#*:}\" || cat \"${side#*:}/lib.rs\"; done\n\
                 exit $STATUS\n";
     executable(&folder.join("target/release/switchcost"), duel);
@@ -48,7 +50,13 @@ fn repository(folder: &Path, texts: [&str; 2]) {
 }
 
 /// The step, as GitHub starts it in a workspace; its summary and outputs.
-fn run(action: &Path, workspace: &Path, crate_name: &str, status: i32) -> (Outcome, [String; 2]) {
+fn run<const N: usize>(
+    action: &Path,
+    workspace: &Path,
+    crate_name: &str,
+    status: i32,
+    more: [(&str, &str); N],
+) -> (Outcome, [String; 2]) {
     let outputs = ["summary", "outputs"].map(|name| action.join(name));
     outputs.iter().for_each(|output| fs::write(output, "").unwrap());
     let path = format!("{}:{}", action.join("bin").display(), std::env::var("PATH").unwrap());
@@ -65,8 +73,14 @@ fn run(action: &Path, workspace: &Path, crate_name: &str, status: i32) -> (Outco
         ("BASE", "HEAD~1"),
         ("PLAN", "why"),
         ("FILTER", "one CPU"),
-        ("FLAGS", "--budget 9s"),
-    ] {
+        ("BUDGET", "9s"),
+        ("FAIL_ON", "counts"),
+        ("FAIL_ABOVE", "5%"),
+        ("FLAGS", "--pairs 8"),
+    ]
+    .into_iter()
+    .chain(more)
+    {
         step = step.env(name, Some(value));
     }
     (step.finish(), outputs.each_ref().map(|output| fs::read_to_string(output).unwrap()))
@@ -85,19 +99,52 @@ fn a_step_of_a_workflow_ends_as_its_duel() {
     action(folder);
     repository(folder, ["old", "new"]);
     for (status, code, verdict) in [
-        (0, 0, Some("pass")),
-        (1, 1, Some("regression")),
-        (2, 2, None),
-        (3, 0, Some("inconclusive")),
+        (0, 0, "pass"),
+        (1, 1, "regression"),
+        (2, 2, "error"),
+        (3, 0, "inconclusive"),
+        (125, 125, "error"),
     ] {
-        let (run, [summary, told]) = run(folder, folder, "", status);
+        let (run, [summary, told]) = run(folder, folder, "", status, []);
         let run = run.expect(code);
-        assert!(run.stdout.starts_with("verdicts of duel git:HEAD~1 . --out duel-"), "{run}");
-        assert!(run.stdout.contains(".jsonl --plan why --filter one CPU --budget 9s"), "{run}");
+        assert!(run.stdout.starts_with("verdicts of duel git:HEAD~1 . --out /"), "{run}");
+        // What else is asked of the duel leaves the gate as it is.
+        let asked =
+            "--plan why --filter one CPU --budget 9s --fail-on counts --fail-above 5% --pairs 8";
+        assert!(run.stdout.contains(&format!(".jsonl {asked}\n")), "{run}");
         assert_eq!(run.stdout.contains("::warning::"), status == 3, "{run}");
-        assert_eq!(summary.contains("verdicts of"), verdict.is_some(), "{summary}");
-        let expected = verdict.map_or(String::new(), |verdict| format!("verdict={verdict}\n"));
-        assert!(told.starts_with(&expected) && told.contains("records=") == verdict.is_some());
+        assert!(summary.starts_with(verdict) && summary.contains("verdicts of"), "{summary}");
+        assert_eq!(summary.contains("on standard error"), verdict == "error", "{summary}");
+        assert!(told.starts_with(&format!("verdict={verdict}\nrecords=/")), "{told}");
+        fs::remove_file(told.split_once("records=").unwrap().1.trim_end()).unwrap();
+    }
+    let (ungated, [summary, told]) = run(folder, folder, "", 0, [("FAIL_ABOVE", "")]);
+    assert!(!ungated.expect(0).stdout.contains("--fail-"), "{summary}");
+    assert!(told.starts_with("verdict=ungated\n"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_an_error_and_no_regression() {
+    if !can_run(&["bash", "env", "mktemp", "date", "git"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    action(folder);
+    repository(folder, ["old", "new"]);
+    for (name, value, words) in [
+        ("BASE", "no-such-revision", "no revision 'no-such-revision'"),
+        ("CARGO_STATUS", "1", "cargo failed"),
+        ("CRATE", "tokio", "its crate"),
+    ] {
+        if name == "CRATE" {
+            fs::rename(folder.join("its crate"), folder.join("gone")).unwrap();
+        }
+        let (run, [summary, told]) = run(folder, folder, "", 0, [(name, value)]);
+        let run = run.expect(125);
+        assert!(run.stderr.contains(words), "{run}");
+        assert!(summary.starts_with("error\n") && summary.contains(words), "{summary}");
+        assert_eq!(told, "verdict=error\n");
     }
 }
 
@@ -112,7 +159,7 @@ fn a_crate_is_measured_in_its_own_repository() {
     repository(theirs.path(), ["of the base\n", "of the change\n"]);
     // Twice, since the first one must leave nothing.
     for _ in 0..2 {
-        let (run, [_, told]) = run(ours.path(), theirs.path(), "tokio", 0);
+        let (run, [_, told]) = run(ours.path(), theirs.path(), "tokio", 0, []);
         let run = run.expect(0);
         assert!(run.stdout.ends_with("\nof the base\nof the change\n"), "{run}");
         let here = theirs.path().canonicalize().unwrap();
@@ -122,6 +169,6 @@ fn a_crate_is_measured_in_its_own_repository() {
         let status = Command::new("git").args(["worktree", "list"]).current_dir(&here).output();
         assert_eq!(status.unwrap().stdout.split(|&byte| byte == b'\n').count(), 2, "{run}");
     }
-    let (run, _) = run(ours.path(), theirs.path(), "", 0);
-    run.expect_refusal(1, &["no revision 'HEAD~1'", "fetch-depth: 0", "name the crate"]);
+    let (run, _) = run(ours.path(), theirs.path(), "", 0, []);
+    run.expect(125).expect_complaint(&["no revision 'HEAD~1'", "fetch-depth: 0", "name the crate"]);
 }

@@ -40,6 +40,7 @@ impl Machine {
             twins: Vec::new(),
             metric: Metric::Hop,
             divisor: 1.0,
+            unit: "hop",
             doubts: Vec::new(),
             fault: None,
             findings: Vec::new(),
@@ -153,6 +154,24 @@ fn rounding_is_no_change_and_more_than_nothing_is_beyond_any_limit() {
     let [_, switches, faults] = judged(row);
     assert_eq!(switches.verdict, Verdict::Within(0.0));
     assert!(!faults.is_share && faults.is_worse_than(10.0));
+}
+
+/// A process without any makes the change a difference, of hops or tasks as both figures are.
+#[test]
+fn a_difference_that_may_be_none_is_unchanged_only_within_the_margin() {
+    for (change, verdict) in [(-30.0, Verdict::Open(1.0)), (-0.5, Verdict::Within(0.05))] {
+        let mut row = Row { divisor: 1000.0, ..machine().row(0.0, 8) };
+        for (k, pair) in row.pairs.iter_mut().enumerate() {
+            let first = if k == 0 { 0.0 } else { 40.0 };
+            let second = first + change * if k % 2 == 0 { -1.0 } else { 1.25 };
+            pair.faults = Some([first, f64::max(second, 0.0)]);
+        }
+        let [_, _, faults] = judged(row);
+        let (interval, [a, b]) = (faults.change.unwrap(), faults.figures.unwrap());
+        assert!((interval.estimate - (b - a)).abs() < 1e-12 && a < 0.04, "{faults:?}");
+        let is_alike = std::mem::discriminant(&faults.verdict) == std::mem::discriminant(&verdict);
+        assert!(!faults.is_share && is_alike && !faults.is_worse_than(MARGIN), "{faults:?}");
+    }
 }
 
 #[test]

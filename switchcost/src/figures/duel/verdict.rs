@@ -87,7 +87,7 @@ pub struct Finding {
     /// What can be said.
     pub verdict: Verdict,
     /// Change from the first side to the second with its corrected interval: as a share of the first
-    /// (0.02 is 2 % more), or as a difference if a count is zero.
+    /// (0.02 is 2 % more), or as a difference for each hop or task if a figure of some process is zero.
     pub change: Option<Interval>,
     /// The same between twins.
     pub twin: Option<Interval>,
@@ -172,8 +172,10 @@ impl Series {
     fn of(row: &Row, kind: Kind) -> Option<Self> {
         // Counts are in all pairs or in none; a time is missing from a round without a slice that counts.
         let may_miss = kind == Kind::Time && row.kind() == kind;
+        let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
         let known = |pairs: &[Pair]| -> Option<Vec<(Pair, [f64; 2])>> {
-            let known = pairs.iter().filter_map(|pair| Some((*pair, pair.figures(kind)?)));
+            let figures = |pair: &Pair| Some(pair.figures(kind)?.map(|figure| figure / divisor));
+            let known = pairs.iter().filter_map(|pair| Some((*pair, figures(pair)?)));
             let known: Vec<(Pair, [f64; 2])> = known.collect();
             (known.len() == pairs.len() || may_miss).then_some(known)
         };
@@ -186,7 +188,6 @@ impl Series {
             _ if is_share => (second / first).ln(),
             _ => second - first,
         };
-        let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         let apart = mean(pairs.iter().map(change).collect()) / 2.0;
         let middle = |(_, [a, b]): &(Pair, [f64; 2])| {
@@ -194,7 +195,7 @@ impl Series {
         };
         let middle = mean(pairs.iter().map(middle).collect());
         let figures = [middle - apart, middle + apart];
-        let figures = figures.map(|f| if is_share { f.exp() } else { f } / divisor);
+        let figures = figures.map(|f| if is_share { f.exp() } else { f });
         let is_timed = kind == Kind::Time;
         let grade = if is_timed { Grade::of(&row.doubts) } else { Grade::Sure };
         let first = pairs.iter().map(|(_, [a, _])| a).chain(twins.iter().flat_map(|(_, own)| own));
@@ -252,10 +253,10 @@ impl Finding {
         } else if self.is_nothing(&change) {
             Verdict::Within(0.0)
         } else {
-            // A difference has no share: one that may be none is none.
-            let difference = if change.contains(0.0) { f64::INFINITY } else { 0.0 };
-            let margin = if self.is_share { margin } else { difference };
-            Verdict::of([change.low, change.high], margin)
+            // The margin of a difference is a share of the larger side: the other one may be zero.
+            let larger = self.figures.map_or(0.0, |[a, b]| a.max(b));
+            let scale = if self.is_share { 1.0 } else { larger };
+            Verdict::of([change.low / scale, change.high / scale], margin)
         }
     }
 
@@ -276,10 +277,13 @@ impl Finding {
 
     /// True if the second side is worse by more than this share of the first, as its whole interval says. Any
     /// more than nothing is more than any share of it.
-    pub fn is_worse_than(&self, limit: f64) -> bool {
+    pub fn is_worse_than(&self, share: f64) -> bool {
         let low = self.change.map_or(0.0, |change| change.low);
-        let limit = if self.is_share { limit } else { limit * self.first() };
-        let is_said = !self.verdict.is_open() && self.verdict != Verdict::Within(0.0);
+        let limit = if self.is_share { share } else { share * self.first() };
+        let is_said = match self.verdict {
+            Verdict::Within(reach) => reach > share,
+            verdict => !verdict.is_open(),
+        };
         is_said && low > limit
     }
 }
