@@ -85,7 +85,10 @@ fn every_format_is_stable() {
     let records = records();
     let figures = Figures::of(&records);
     let answer = Answer::of(&figures).expect("the fixture has one");
-    compare("answer", &made(|out| render::answer::text(&answer, 80, out)));
+    compare(
+        "answer",
+        &made(|out| render::answer::text(&answer, Some("switchcost report FILE --full"), 80, out)),
+    );
     compare("text", &made(|out| render::document(&figures).text(120, out)));
     compare("markdown", &made(|out| render::document(&figures).markdown(out)));
     compare("csv", &rounded(&made(|out| render::csv(&figures, out))));
@@ -345,4 +348,40 @@ fn the_page_is_folded_below_the_answer() {
     bare.iter_mut().for_each(|record| record.header = header.clone());
     let html = page(&bare);
     assert_eq!(html.matches("<details open>").count(), 1);
+}
+
+/// Office programs and converters know no variables of CSS: to them all would be black.
+#[test]
+fn a_file_of_a_plot_is_light_everywhere_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let plots = folder.path().join("plots").display().to_string();
+    let (status, out, err) = report(&[&fixture().display().to_string(), "--svg", &plots]);
+    assert_eq!((status, out.as_str()), (0, ""));
+    let files: Vec<PathBuf> =
+        fs::read_dir(&plots).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(err.lines().count(), files.len());
+    for file in files {
+        assert!(err.contains(&format!("wrote {}\n", file.display())), "{err}");
+        let svg = fs::read_to_string(file).unwrap();
+        assert!(svg.contains(".plot .paper{fill:#fff}") && !svg.contains("var("), "{svg}");
+        assert!(!svg.contains("@media"), "{svg}");
+    }
+}
+
+#[test]
+fn the_command_for_more_can_be_pasted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it's a.jsonl");
+    fs::copy(fixture(), &path).unwrap();
+    let (_, text, _) = report(&[&path.display().to_string()]);
+    let name = path.display().to_string().replace('\'', r"'\''");
+    let command = format!(": switchcost report '{name}' --full\n");
+    assert_eq!(text.matches(&command).count(), 1, "{text}");
+    let input = fs::File::open(&path).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_switchcost"))
+        .args(["report", "-"])
+        .stdin(input)
+        .output()
+        .unwrap();
+    assert!(!String::from_utf8(output.stdout).unwrap().contains("--full"));
 }

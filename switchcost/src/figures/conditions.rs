@@ -7,7 +7,7 @@ use contract::units::counted;
 use facts::{Account, Record};
 use serde::Serialize;
 
-use super::doubt::Doubt;
+use super::doubt::{Doubt, Stated};
 use super::number::{capitalised, percent};
 use super::speed::Slices;
 use super::{CONFIDENCE, Figures};
@@ -97,20 +97,21 @@ fn drift(figures: &Figures<'_>) -> Option<Doubt> {
 }
 
 impl Conditions {
-    /// How noisy it was, how long it took and where the rest is, in a line.
-    pub fn in_short(&self) -> String {
-        let apart = self.apart.map(|(apart, _)| apart);
-        let slower = self.slices.slower.unwrap_or(0.0);
-        let (word, number) = match apart {
-            _ if slower > SLOWED => ("High", format!("CPUs {} below full speed", percent(slower))),
-            None => ("Unknown", "--a-a measures it".to_owned()),
-            Some(apart) if apart > RESTLESS / 2.0 => {
-                ("High", format!("equal runs {} apart", percent(apart)))
-            }
-            Some(apart) => ("Low", format!("equal runs {} apart", percent(apart))),
+    /// How noisy it was, by the worst that is known, and how long it took.
+    pub fn in_short(&self, doubts: &[Stated]) -> String {
+        let apart =
+            self.apart.map(|(apart, _)| (apart, format!("equal runs {} apart", percent(apart))));
+        let slower = self.slices.slower.filter(|&slower| slower > SLOWED);
+        let slower =
+            slower.map(|slower| (slower, format!("CPUs {} below full speed", percent(slower))));
+        let high = apart.clone().filter(|(apart, _)| *apart > RESTLESS / 2.0).into_iter();
+        let high = high.chain(slower).chain(doubts.iter().filter_map(|s| s.doubt.noise()));
+        let (word, why) = match (high.max_by(|a, b| a.0.total_cmp(&b.0)), apart) {
+            (Some((_, worst)), _) => ("High", worst),
+            (None, Some((_, apart))) => ("Low", apart),
+            (None, None) => ("Unknown", "--a-a measures it".to_owned()),
         };
-        let seconds = self.span.div_ceil(1000);
-        format!("{word} noise ({number}), {seconds} s. More: report FILE --full")
+        format!("{word} noise ({why}), {} s.", self.span.div_ceil(1000))
     }
 }
 
@@ -148,5 +149,26 @@ impl fmt::Display for Conditions {
         parts.push(counted(self.rounds, "round"));
         let line = parts.join("; ") + ".";
         f.write_str(&capitalised(&line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_noise_is_the_worst_that_is_known() {
+        let conditions =
+            Conditions { apart: Some((0.027, 5)), span: 9_000, ..Conditions::default() };
+        let drift = Doubt::Drift("I/O".to_owned(), 4.1);
+        for (doubts, expected) in [
+            (vec![], "Low noise (equal runs 2.7 % apart), 9 s."),
+            (vec![Doubt::TwoModes], "Low noise (equal runs 2.7 % apart), 9 s."),
+            (vec![Doubt::Busy(0.72)], "High noise (others used 72 % of the CPU time), 9 s."),
+            (vec![Doubt::Busy(0.72), drift], "High noise (a yardstick moved by 410 %), 9 s."),
+        ] {
+            let doubts: Vec<Stated> = doubts.into_iter().map(Stated::from).collect();
+            assert_eq!(conditions.in_short(&doubts), expected);
+        }
     }
 }

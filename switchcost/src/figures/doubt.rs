@@ -1,6 +1,7 @@
 //! Doubts: what makes figures less sure, each with its sentence. Every view says them in these words.
 
 use std::fmt;
+use std::mem::{Discriminant, discriminant};
 
 use contract::units::{Bytes, Nanos, counted};
 use serde::Serialize;
@@ -48,8 +49,8 @@ pub enum Doubt {
     NotCounted(String),
     /// The processes fall into two groups.
     TwoModes,
-    /// There are too few processes for an interval; so many fewer than it takes.
-    FewRounds(usize),
+    /// There are too few processes for an interval.
+    FewRounds,
     /// The last third of the iterations differs from the first by this share.
     NotSteady(f64),
     /// A sample is shorter than a thousand steps of the clock, in ns; the sample, in ns.
@@ -114,25 +115,44 @@ impl Doubt {
             Doubt::ShortSamples(step, shortest) => *step as f64 / (*shortest).max(1) as f64,
             Doubt::Throttled(ns) => *ns as f64,
             Doubt::HugePages(bytes) => *bytes as f64,
-            Doubt::FewRounds(missing) => *missing as f64,
             _ => 0.0,
         }
+    }
+
+    /// What it says of the noise, as a share and in a few words; `None` of a doubt about something else.
+    pub(super) fn noise(&self) -> Option<(f64, String)> {
+        let share = percent(self.severity());
+        let (share, words) = match self {
+            Doubt::Loaded(_, _, waiting) => (*waiting, "busy at the start".to_owned()),
+            Doubt::Slowed(_) => (self.severity(), format!("CPUs slower by {share}")),
+            Doubt::Uncertain(_) => (self.severity(), format!("times uncertain by {share}")),
+            Doubt::FewSlices(_) => (self.severity(), format!("others in {share} of the rounds")),
+            Doubt::Busy(_) => (self.severity(), format!("others used {share} of the CPU time")),
+            Doubt::Stolen(_) | Doubt::HostTook(_) => {
+                (self.severity(), format!("the host took {share}"))
+            }
+            Doubt::Unsteady(_) => (self.severity(), format!("equal runs {share} apart")),
+            Doubt::Drift(..) => (self.severity(), format!("a yardstick moved by {share}")),
+            _ => return None,
+        };
+        Some((share, words))
     }
 
     pub(super) fn worse(self, other: Self) -> Self {
         if other.severity() > self.severity() { other } else { self }
     }
 
-    /// What it is about, if two of a kind with other subjects are two doubts.
-    pub(super) fn subject(&self) -> String {
-        match self {
+    /// What kind it is, and what it is about: two of a kind with other subjects are two doubts.
+    pub(crate) fn kind(&self) -> (Discriminant<Self>, String) {
+        let subject = match self {
             Doubt::Contradicted(verdict) => verdict.to_string(),
             Doubt::NoKernelShare(text) | Doubt::NotCounted(text) | Doubt::Drift(text, _) => {
                 text.clone()
             }
             Doubt::Unreadable(file) => (*file).to_owned(),
             _ => String::new(),
-        }
+        };
+        (discriminant(self), subject)
     }
 
     /// True if the figures are not what they are called: of other sources, programs or machines.
@@ -249,11 +269,9 @@ impl fmt::Display for Doubt {
             Doubt::TwoModes => f.write_str(
                 "The processes fall into two groups: both are shown, since no mean describes them.",
             ),
-            Doubt::FewRounds(missing) => write!(
-                f,
-                "No interval: it takes {MIN_ROUNDS} rounds, and there are {}.",
-                MIN_ROUNDS - missing
-            ),
+            Doubt::FewRounds => {
+                write!(f, "No interval: it takes {MIN_ROUNDS} rounds, and there are fewer.")
+            }
             Doubt::NotSteady(change) => write!(
                 f,
                 "Not steady: the last third of the iterations took {} {} than the first; repeat it, or try a larger --warmup.",

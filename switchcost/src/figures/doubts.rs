@@ -103,8 +103,7 @@ pub(super) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
         let verdict = verdict.filter(|verdict| verdict.is_contradiction());
         doubts.extend(verdict.map(Doubt::Contradicted));
         doubts.extend(reading.modes.map(|_| Doubt::TwoModes));
-        let missing = MIN_ROUNDS.saturating_sub(reading.means.len());
-        doubts.extend((missing > 0).then_some(Doubt::FewRounds(missing)));
+        doubts.extend((reading.means.len() < MIN_ROUNDS).then_some(Doubt::FewRounds));
     }
     if runs.metric.follows_iteration() || matches!(runs.metric, Metric::Samples(_)) {
         doubts.extend(of_times(&runs.timed()));
@@ -212,8 +211,7 @@ pub fn of_all<'a>(
 
 /// The worst doubt of each kind, with all names, the loudest first.
 pub fn merged(all: impl Iterator<Item = Stated>) -> Vec<Stated> {
-    let key = |stated: &Stated| (discriminant(&stated.doubt), stated.doubt.subject());
-    let kinds = grouped(all.map(|stated| (key(&stated), stated)));
+    let kinds = grouped(all.map(|stated| (stated.doubt.kind(), stated)));
     let worst = kinds.into_iter().filter_map(|(_, own)| {
         let is_all = own.iter().any(|stated| stated.about.is_empty());
         let names =
@@ -223,8 +221,17 @@ pub fn merged(all: impl Iterator<Item = Stated>) -> Vec<Stated> {
         Some(Stated { doubt, about })
     });
     let mut all: Vec<Stated> = worst.collect();
-    // Kinds stand in their order.
-    all.sort_by(|a, b| a.doubt.partial_cmp(&b.doubt).unwrap_or(Ordering::Equal));
+    // Kinds stand in their order, but those that say how noisy it was by size.
+    let place = |stated: &Stated| match stated.doubt.noise() {
+        _ if stated.doubt.voids() => (0, 0.0),
+        Some((share, _)) => (1, -share),
+        None => (2, 0.0),
+    };
+    all.sort_by(|a, b| {
+        let kinds = || a.doubt.partial_cmp(&b.doubt);
+        let order = place(a).partial_cmp(&place(b)).filter(|order| order.is_ne());
+        order.or_else(kinds).unwrap_or(Ordering::Equal)
+    });
     all
 }
 
@@ -271,6 +278,18 @@ mod tests {
         assert_eq!(of_process(&under_load(500)), []);
         let doubts = of_process(&under_load(501));
         assert!(matches!(doubts[..], [Doubt::GeneratorLate(share)] if share > 0.05), "{doubts:?}");
+    }
+
+    #[test]
+    fn the_loudest_doubt_is_the_largest() {
+        let drift = Doubt::Drift("I/O".to_owned(), 4.1);
+        let all =
+            [Doubt::TwoModes, Doubt::Busy(0.72), drift, Doubt::Slowed(0.3), Doubt::Unoptimised];
+        let loudest = merged(all.into_iter().map(Stated::from));
+        let shares = loudest.iter().map(|s| s.doubt.noise().map(|(share, _)| share));
+        let shares: Vec<Option<f64>> = shares.collect();
+        assert_eq!(shares, [None, Some(4.1), Some(0.72), Some(0.3), None]);
+        assert_eq!(loudest[0].doubt, Doubt::Unoptimised);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::ops::Deref;
 use serde::Serialize;
 use stats::Estimate;
 
+use super::number::{Shown, range};
+
 /// Worth of a figure; the greater one is the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -45,6 +47,19 @@ pub struct Graded<T = Estimate> {
     pub estimate: T,
     /// Its worth.
     pub grade: Grade,
+}
+
+impl Graded<[f64; 2]> {
+    /// Range that holds both, as good as the worse of them.
+    pub(crate) fn joined(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.estimate, other.estimate);
+        Graded { estimate: [a.min(c), b.max(d)], grade: self.grade.max(other.grade) }
+    }
+
+    /// The range, or one figure if both ends look alike, with its mark.
+    pub(crate) fn show<S: Into<Shown>>(&self, show: impl Fn(f64) -> S) -> String {
+        self.grade.mark(&range(self.estimate, show))
+    }
 }
 
 impl<T> From<T> for Graded<T> {

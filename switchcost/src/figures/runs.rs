@@ -214,6 +214,13 @@ impl<'a> Runs<'a> {
         joined(&self.with_errors(), &baseline.with_errors(), |own, other| own - other)
     }
 
+    /// True if it is above another case, round by round: the interval of the difference excludes zero.
+    pub(crate) fn is_above(&self, other: &Runs<'_>) -> bool {
+        let less: Vec<f64> = self.less(other).into_values().collect();
+        let interval = Estimate::mean(&less, CONFIDENCE).and_then(|mean| mean.interval);
+        interval.is_some_and(|interval| interval.low > 0.0)
+    }
+
     /// Divided by another case, one ratio for each round that has both.
     pub(crate) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
         let ratios = joined(&self.with_errors(), &other.with_errors(), |own, other| own / other);

@@ -6,6 +6,7 @@ use facts::Quantity;
 use serde::Serialize;
 use stats::MIN_ROUNDS;
 
+use super::duel::verdict::MIN_PAIRS;
 use super::number::percent;
 
 /// Largest change that counts as none, as a share, unless `--fail-above` says another.
@@ -41,6 +42,8 @@ pub enum Reason {
     TwinDiffers,
     /// There are too few values for an interval.
     FewRounds,
+    /// A duel has too few pairs for a verdict.
+    FewPairs,
     /// Memory does not grow with the tasks, or a figure may be zero: nothing can be divided by it.
     NoSize,
     /// The processes of either side fall into two clusters: no mean describes both.
@@ -57,6 +60,7 @@ impl fmt::Display for Reason {
             Reason::TwinDiffers => "A against itself differs",
             Reason::FewRounds => return write!(f, "under {MIN_ROUNDS} rounds"),
             Reason::Disturbed => "too few pairs without other work",
+            Reason::FewPairs => return write!(f, "under {MIN_PAIRS} pairs"),
             Reason::NoSize => "a size that may be zero",
             Reason::TwoModes => "two modes",
             Reason::Machine => "the machine changed",
@@ -142,6 +146,8 @@ mod tests {
         ] {
             assert_eq!([Verdict::More, Verdict::Less].map(|v| v.word(quantity)), words);
         }
+        let few = Verdict::Inconclusive(Reason::FewPairs);
+        assert_eq!(few.in_full(Quantity::Time), "no verdict: under 8 pairs");
         assert_eq!(Verdict::Open(16.045).in_full(Quantity::Time), "no verdict: up to 1600 %");
     }
 }

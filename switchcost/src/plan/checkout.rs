@@ -80,6 +80,15 @@ impl Checkout {
         }))
     }
 
+    /// Names of the programs that it builds, in their order.
+    pub(crate) fn programs(&self) -> Vec<String> {
+        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = folders.filter_map(|folder| folder.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| is_crate(&self.folder, name)).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Folder that a table's build puts its executables into.
     pub(crate) fn executables(&self) -> PathBuf {
         self.target.join("release")

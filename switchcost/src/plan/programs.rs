@@ -184,8 +184,9 @@ impl Places {
         Err(match &self.checkout {
             _ if is_path => Missing::Failed(format!("there is no program {name}")),
             Some(checkout) => Missing::Failed(format!(
-                "there is no benchmark program '{name}' in {}",
-                checkout.folder.display()
+                "there is no benchmark program '{name}' in {}; there are {}",
+                checkout.folder.display(),
+                checkout.programs().join(", ")
             )),
             None => {
                 let why = format!(
@@ -193,7 +194,7 @@ impl Places {
                     self.beside.display()
                 );
                 if !is_of_built_in_plans(name) {
-                    return Err(Missing::Failed(why));
+                    return Err(Missing::Failed(format!("{why}; it carries {}", carried::names())));
                 }
                 Missing::Unavailable(why + ": a checkout builds it, and the archive has it")
             }

@@ -30,18 +30,37 @@ pub fn grid(answer: &Answer) -> Grid {
     Grid::new(["", "OS thread", "async task", "thread ÷ task"], body.collect())
 }
 
-/// Writes the answer for a terminal of so many columns. Doubts come before what the figures matter for.
-pub fn text(answer: &Answer, width: usize, out: &mut impl Write) -> io::Result<()> {
+/// Writes the answer for a terminal of so many columns. Doubts come before what the figures matter for. `more` is
+/// the command that prints the tables of its records, if it can be typed.
+pub fn text(
+    answer: &Answer,
+    more: Option<&str>,
+    width: usize,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let width = width.min(WIDEST);
     plainly(out, |out| {
         let mut all = body(answer, width, answer.matters.len())?;
         let least = body(answer, width, FEWEST.min(answer.matters.len()))?;
-        let head = head(answer, width, lines(&least))?;
-        if lines(&head) + lines(&all) > TALLEST {
+        let more = more.map_or(String::new(), |more| format!(": {more}"));
+        // A command stays in one line, to be copied.
+        let last = String::from_utf8_lossy(&least).lines().last().map_or(0, |l| l.chars().count());
+        let fits = last + " More".len() + more.chars().count() <= width;
+        let own_line = usize::from(!fits && !more.is_empty());
+        let (mut head, is_cut) = head(answer, &more, width, lines(&least), own_line)?;
+        let own_line = if is_cut { 0 } else { own_line };
+        if lines(&head) + lines(&all) + own_line > TALLEST {
             all = least;
         }
-        out.write_all(&head)?;
-        out.write_all(&all)
+        if !is_cut && !more.is_empty() {
+            if own_line == 0 {
+                all.pop();
+                all.push(b' ');
+            }
+            writeln!(all, "More{more}")?;
+        }
+        head.append(&mut all);
+        out.write_all(&head)
     })
 }
 
@@ -83,20 +102,28 @@ pub(super) fn last(answer: &Answer) -> Vec<String> {
         ));
     }
     lines.push(match answer.sessions {
-        1 => answer.conditions.in_short(),
+        1 => answer.conditions.in_short(&answer.doubts),
         sessions => {
             let hours = answer.conditions.span as f64 / 3.6e6;
             let brackets = if sessions < MIN_ROUNDS { "range" } else { "95 %" };
-            format!("{sessions} sessions in {hours:.1} h, each a sample; brackets: {brackets}. More: report --full")
+            format!("{sessions} sessions in {hours:.1} h, each a sample; brackets: {brackets}.")
         }
     });
     lines
 }
 
 /// What precedes an answer of so many lines: how its machine differs from known ones, and as many doubts as there
-/// is room for, the loudest first. Those that void its figures always have room.
-fn head(answer: &Answer, width: usize, body: usize) -> io::Result<Vec<u8>> {
+/// is room for, the loudest first. Those that void its figures always have room. True if some are left out: then the
+/// command that prints them stands here, and not in a line of its own at the end.
+fn head(
+    answer: &Answer,
+    more: &str,
+    width: usize,
+    body: usize,
+    own_line: usize,
+) -> io::Result<(Vec<u8>, bool)> {
     let mut head = Vec::new();
+    let mut is_cut = false;
     if let Some(beside) = &answer.beside {
         wrapped(&beside.alarm(), 0, width, &mut head)?;
     }
@@ -105,9 +132,10 @@ fn head(answer: &Answer, width: usize, body: usize) -> io::Result<Vec<u8>> {
         let mut doubt = Vec::new();
         wrapped(&stated.with_names(1), 0, width, &mut doubt)?;
         // An empty line follows, and one for what is left.
-        let rest = 1 + usize::from(left > 1);
+        let rest = 1 + if left > 1 { 1 } else { own_line };
         if !stated.doubt.voids() && lines(&head) + lines(&doubt) + rest + body > TALLEST {
-            writeln!(head, "{}: switchcost report FILE --full", counted(left, "more doubt"))?;
+            writeln!(head, "{}{more}", counted(left, "more doubt"))?;
+            is_cut = true;
             break;
         }
         head.extend(doubt);
@@ -115,7 +143,7 @@ fn head(answer: &Answer, width: usize, body: usize) -> io::Result<Vec<u8>> {
     if !head.is_empty() {
         writeln!(head)?;
     }
-    Ok(head)
+    Ok((head, is_cut))
 }
 
 fn lines(text: &[u8]) -> usize {

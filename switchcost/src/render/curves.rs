@@ -142,7 +142,8 @@ fn held(held: &Held) -> String {
     let mut text = format!("{}: {size} of user memory for each task", held.name);
     for full in &held.full {
         let size = short(Quantity::Bytes, full.bytes as f64);
-        text += &format!(", {} ({size}) is full at about {:.0} tasks", full.cache, full.tasks);
+        text +=
+            &format!(", {} ({size}) would be full at about {:.0} tasks", full.cache, full.tasks);
     }
     text
 }

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
+use contract::units::counted;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::json;
 
@@ -11,7 +12,8 @@ use super::document::Section;
 use super::plot::{self, Plot};
 use super::tables::Shades;
 use super::{Grid, curves, foot, origin, tables};
-use crate::figures::{Figures, provenance};
+use crate::figures::doubt::Stated;
+use crate::figures::{Figures, doubts, provenance};
 use crate::measure::store::utc;
 use crate::system::console::{brief, paragraph, plain};
 use crate::views::answer::Answer;
@@ -25,12 +27,8 @@ pub(super) const TITLE: &str = "What a thread and an async task cost";
 /// Policy that keeps the page from running or loading anything, should an escape ever be forgotten.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src ";
 
-const STRIP: &str = "Sorted by the mean; beside the name, its multiple of the least. Each point is the mean of one \
-                     process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
-                     processes. Bar: its 95 % interval. Open marks: a figure that is not sure.";
-
-const CURVE: &str =
-    "Bars: 95 % intervals of the mean. Open marks: not sure. Dashed: a cache is full.";
+/// Most doubts that stand open above the answer.
+const BANNERS: usize = 3;
 
 const READ: &str = "A task hands a token to the next: that is a hop. The process is the sample: each case runs in \
                     fresh processes, once a round, in shuffled order, and an interval covers the mean of such \
@@ -43,7 +41,7 @@ const READ: &str = "A task hands a token to the next: that is a hop. The process
 /// Writes figures as a page.
 pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
     let answer = Answer::of(figures);
-    let sections = sections(figures);
+    let sections = sections(answer.as_ref(), figures);
     let title = title(figures);
     let body = html! { main {
         (header(&title, answer.as_ref(), figures))
@@ -91,7 +89,7 @@ pub(super) fn page(
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(plot::CSS)) (PreEscaped(CSS)) (PreEscaped(css)) }
+                style { (PreEscaped(plot::THEME)) (PreEscaped(plot::CSS)) (PreEscaped(CSS)) (PreEscaped(css)) }
             }
             body { (body) }
         }
@@ -104,18 +102,21 @@ pub(super) fn page(
 fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
     let started = figures.records.iter().map(|record| record.started).min();
     let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
-    let doubts: Vec<String> = match answer {
-        Some(answer) => answer.doubts.iter().map(ToString::to_string).collect(),
-        None => figures.doubts().iter().map(ToString::to_string).collect(),
-    };
+    let [doubts, _] = doubts(answer, figures);
     html! {
         header {
             h1 { (title) }
             @if let Some(beside) = answer.and_then(|answer| answer.beside.as_ref()) {
                 p.banner role="alert" { (beside.alarm()) }
             }
-            @for doubt in doubts {
+            @for doubt in doubts.iter().take(BANNERS) {
                 p.banner role="alert" { (doubt) }
+            }
+            @if doubts.len() > BANNERS {
+                details {
+                    summary { (counted(doubts.len() - BANNERS, "more doubt")) }
+                    div { (list(doubts[BANNERS..].to_vec())) }
+                }
             }
             @for line in conclusion::of(figures, answer) { p.lead { (line) } }
             @if let Some(answer) = answer {
@@ -123,8 +124,8 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
                 (table(&super::answer::grid(answer), "The answer", None))
                 @for line in &answer.matters { p { (line) } }
                 @for line in super::answer::missing(answer).into_iter().chain(super::answer::last(answer)) { p { (line) } }
-                (figure(Some(plot::answer(answer)), "Bars: 95 % intervals of the ratios. Open marks: figures that are not sure."))
-                (figure(plot::times(figures, answer), "From the shortest to the longest, log scale."))
+                (figure(Some(plot::answer(answer))))
+                (figure(plot::times(figures, answer)))
             } @else {
                 @for line in origin(figures) { p.where { (line) } }
             }
@@ -133,27 +134,38 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
     }
 }
 
+/// Doubts of all figures: those that the answer has, or all if there is none, and the others. Each stands once.
+fn doubts(answer: Option<&Answer>, figures: &Figures<'_>) -> [Vec<String>; 2] {
+    let own = answer.map_or(Vec::new(), |answer| answer.doubts.clone());
+    let is_own = |of: &Stated| {
+        answer.is_none() || own.iter().any(|stated| stated.doubt.kind() == of.doubt.kind())
+    };
+    let all = doubts::merged(own.iter().cloned().chain(figures.doubts()));
+    let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|stated| is_own(stated));
+    [own, others].map(|doubts| doubts.into_iter().map(ToString::to_string).collect())
+}
+
 /// Titles and bodies of the folded parts.
-fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
+fn sections(answer: Option<&Answer>, figures: &Figures<'_>) -> Vec<(String, Markup)> {
     let shown = Tables::of(figures);
     let tables = shown
         .tables
         .iter()
-        .map(|table| (tables::section(table), tables::shades(table), plot::strip(table), STRIP));
+        .map(|table| (tables::section(table), tables::shades(table), plot::strip(table)));
     let curves =
-        shown.curves.iter().map(|curve| (curves::section(curve), None, plot::curve(curve), CURVE));
+        shown.curves.iter().map(|curve| (curves::section(curve), None, plot::curve(curve)));
     let mut sections = Vec::new();
-    for (section, shades, plot, caption) in tables.chain(curves) {
+    for (section, shades, plot) in tables.chain(curves) {
         let body = html! {
             (table(&section.grid, &section.title, shades.as_ref()))
             @if shades.is_some() { p.where { "The darker, the longer (log scale)." } }
             (terms(&words(&section)))
-            (figure(plot, caption))
+            (figure(plot))
             (list(section.lines))
         };
         sections.push((brief(&section.title), body));
     }
-    let mut notes: Vec<String> = figures.doubts().iter().map(ToString::to_string).collect();
+    let [_, mut notes] = doubts(answer, figures);
     notes.extend(foot(figures));
     let rest = [
         ("Notes", list(notes)),
@@ -210,8 +222,8 @@ fn table(grid: &Grid, title: &str, shades: Option<&Shades<'_>>) -> Markup {
     }
 }
 
-fn figure(plot: Option<Plot>, caption: &str) -> Markup {
-    html! { @if let Some(plot) = plot { figure { (plot.inline()) figcaption { (caption) } } } }
+fn figure(plot: Option<Plot>) -> Markup {
+    html! { @if let Some(plot) = plot { figure { (plot.inline()) figcaption { (plot.caption) } } } }
 }
 
 pub(super) fn list(lines: Vec<String>) -> Markup {

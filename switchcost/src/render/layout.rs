@@ -19,6 +19,18 @@ pub fn width() -> usize {
         .map_or(WIDEST, |(Width(columns), _)| usize::from(columns).clamp(NARROWEST, WIDEST))
 }
 
+/// Lines of a text of at most so many columns.
+pub(super) fn lines(text: &str, width: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    // A vector takes everything.
+    let _ = wrapped(text, 0, width, &mut all);
+    String::from_utf8_lossy(&all)
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
 /// Writes text in lines of at most `width` columns as far as its words allow; all but the first
 /// are indented. A number keeps its per cent sign.
 pub(crate) fn wrapped(

@@ -26,6 +26,11 @@ pub(crate) fn program(name: &str) -> Option<Main> {
     CARRIED.iter().find(|(carried, _)| *carried == name).map(|(_, main)| *main)
 }
 
+/// Names of all, for a message.
+pub(crate) fn names() -> String {
+    CARRIED.map(|(name, _)| name).join(", ")
+}
+
 /// The program under whose name this executable was started.
 pub fn started() -> Option<Main> {
     let name = env::args_os().next()?;

@@ -51,8 +51,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
     pairs: Option<u32>,
 
-    /// End with status 1 if the whole interval of a change for the worse lies above this, with 125 if a row fails.
-    /// 5% and 5 are the same
+    /// End with status 1 if the whole interval of a change for the worse lies above this, with 125 if a row fails; it is
+    /// the margin of 'unchanged', too [default: 5% for that alone]. 5% and 5 are the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
     fail_above: Option<f64>,
 

@@ -252,6 +252,8 @@ pub(super) fn distinct<T: Clone + PartialEq>(names: &[T]) -> Vec<T> {
 
 /// Measures what the limits allow of a sweep, and names the rest.
 pub(super) fn carry_out(plan: &Sweep, keep: &Keep, budget: Option<Duration>) -> anyhow::Result<()> {
+    // The file first: nothing may be built or measured that cannot be kept.
+    let store = Store::open(keep.out.as_deref())?;
     let names = plan.programs.iter().map(|line| line.program.as_str());
     let programs = Programs::up_to_date(names, &built_in_tables()?)?;
     let planned = plan.plan(|program, flags| {
@@ -264,7 +266,7 @@ pub(super) fn carry_out(plan: &Sweep, keep: &Keep, budget: Option<Duration>) -> 
         return Err(nothing_left(&planned.cuts, &plan.over));
     }
     console::say(format_args!("{}{}", planned.describe(), limit_in_words(budget)));
-    measure_planned(programs, &planned, keep, budget)
+    measure_planned(programs, &planned, store, keep, budget)
 }
 
 /// When a measurement ends, behind what it takes.
@@ -278,11 +280,11 @@ fn limit_in_words(budget: Option<Duration>) -> String {
 pub(super) fn measure_planned(
     programs: Programs,
     planned: &Planned,
+    store: Store,
     keep: &Keep,
     budget: Option<Duration>,
 ) -> anyhow::Result<()> {
     keep.measure.ensure_can_keep(&planned.cases)?;
-    let store = Store::open(keep.out.as_deref())?;
     let seed = keep.seed.unwrap_or_else(drawn_seed);
     let cut = planned.cuts.iter().flat_map(|cut| &cut.cases);
     let all: Vec<Case> = planned.cases.iter().chain(cut).cloned().collect();
@@ -295,7 +297,7 @@ pub(super) fn measure_planned(
         }
     }
     let records = rounds.records();
-    let printed = output::print(records, keep.format, true);
+    let printed = output::print(records, &[rounds.store().path()], keep.format, true);
     printed.and(rounds.conclude())
 }
 

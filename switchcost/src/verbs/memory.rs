@@ -1,6 +1,7 @@
 //! `switchcost memory`: what a task holds in memory, and how many of them the machine would hold.
 
 use super::measuring::{Keep, measure_planned};
+use crate::measure::store::Store;
 use crate::plan::Plan;
 use crate::plan::programs::Programs;
 use crate::plan::sweep::Planned;
@@ -21,8 +22,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for case in &mut cases {
         case.rounds = args.rounds;
     }
+    let store = Store::open(args.keep.out.as_deref())?;
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let planned = Planned { cases, ..Planned::default() };
-    measure_planned(programs, &planned, &args.keep, args.keep.budget)
+    measure_planned(programs, &planned, store, &args.keep, args.keep.budget)
 }

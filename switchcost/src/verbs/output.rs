@@ -1,5 +1,6 @@
 //! Output of the verbs that print figures.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
@@ -73,8 +74,14 @@ pub(crate) fn json(found: &impl Serialize, out: &mut Vec<u8>) -> io::Result<()> 
 }
 
 /// Prints figures; for a terminal the answer alone, if there is one and not all is asked for.
-pub(crate) fn print(records: &[Record], format: Format, full: bool) -> anyhow::Result<()> {
-    print_with(records, format, full, |_| Vec::new())
+/// The records are those of `files`.
+pub(crate) fn print(
+    records: &[Record],
+    files: &[impl AsRef<Path>],
+    format: Format,
+    full: bool,
+) -> anyhow::Result<()> {
+    print_with(records, files, format, full, |_| Vec::new())
 }
 
 /// The same of a new file: its answer stands beside the earlier ones of its folder.
@@ -84,11 +91,12 @@ pub(crate) fn print_beside(
     format: Format,
     full: bool,
 ) -> anyhow::Result<()> {
-    print_with(records, format, full, |answer| earlier(records, file, answer.is_void()))
+    print_with(records, &[file], format, full, |answer| earlier(records, file, answer.is_void()))
 }
 
 fn print_with(
     records: &[Record],
+    files: &[impl AsRef<Path>],
     format: Format,
     full: bool,
     earlier: impl FnOnce(&Answer) -> Vec<Answer>,
@@ -98,7 +106,7 @@ fn print_with(
         Format::Text => match Answer::of(&figures).filter(|_| !full) {
             Some(mut answer) => {
                 answer.earlier = Earlier::of(&answer, &earlier(&answer));
-                render::answer::text(&answer, width(), out)
+                render::answer::text(&answer, in_full(files).as_deref(), width(), out)
             }
             None => render::document(&figures).text(width(), out),
         },
@@ -106,6 +114,14 @@ fn print_with(
         Format::Json => figures_json(&figures, out),
     })
     .context("cannot print the figures")
+}
+
+/// The command that prints all of some files; `None` if one of them cannot be read again.
+fn in_full(files: &[impl AsRef<Path>]) -> Option<String> {
+    let names = files.iter().map(|file| file.as_ref().to_str().filter(|name| *name != "-"));
+    let names: Vec<Cow<'_, str>> =
+        names.map(|name| name.map(console::shell_word)).collect::<Option<_>>()?;
+    Some(format!("switchcost report {} --full", names.join(" ")))
 }
 
 /// Most files that are looked at for earlier answers, and the length of each in bytes.

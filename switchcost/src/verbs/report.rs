@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long = "export-json", value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Write each plot as a file of its own into this folder
+    /// Make this folder, and write each plot into it as a file of its own: `answer.svg` and others
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
 
@@ -124,11 +124,13 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
         ensure!(!plots.is_empty(), "nothing here can be plotted");
         replace::folder(folder)?;
         for (name, svg) in &plots {
-            replace::file(&folder.join(name), svg.as_bytes())?;
+            let file = folder.join(name);
+            replace::file(&file, svg.as_bytes())?;
+            console::say(format_args!("switchcost: wrote {}", file.display()));
         }
     }
     if outputs.is_empty() && args.svg.is_none() {
-        return output::print(records, args.format, args.full);
+        return output::print(records, &args.files, args.format, args.full);
     }
     write(outputs)
 }

@@ -7,14 +7,14 @@ use facts::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Estimate, Interval};
 
-use super::hand_over::{Range, joined};
+use super::hand_over::Range;
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::{Doubt, Stated};
 use crate::figures::doubts;
 use crate::figures::grade::{Grade, Graded};
 use crate::figures::known::{self, Beside};
 use crate::figures::memory::comparable;
-use crate::figures::number::{capitalised, number, range, short, shown};
+use crate::figures::number::{capitalised, number, short, shown};
 use crate::figures::runs::case_name;
 use crate::figures::{Figure, Figures, Outcome, grouped, provenance};
 
@@ -29,6 +29,8 @@ pub struct Answer {
     pub(crate) machine: String,
     /// Schedulers that its tasks ran on, a sentence; `None` if no record names one.
     pub(crate) schedulers: Option<String>,
+    /// Number of tasks that its hops go through, a sentence; `None` if its rows differ in it.
+    pub(crate) chains: Option<String>,
     /// Questions with their figures.
     pub rows: Vec<AnswerRow>,
     /// Rows without figures: their names, and why.
@@ -115,6 +117,11 @@ impl Cost {
     pub(crate) fn ends(&self) -> Range {
         self.modes.unwrap_or([self.value; 2])
     }
+
+    /// The same with their worth.
+    fn graded(&self) -> Graded<Range> {
+        Graded { estimate: self.ends(), grade: self.grade }
+    }
 }
 
 /// Count that the sentences on when it matters are about.
@@ -124,9 +131,8 @@ impl Answer {
     /// Bytes that a waiting thread holds, and a task: from the least of its rows to the greatest, with the grade of
     /// the worst.
     pub(crate) fn sizes(&self) -> Option<([Range; 2], Grade)> {
-        let sizes = self.rows.iter().filter(|row| row.metric.is_slope());
-        let grade = sizes.map(|row| row.thread.grade.max(row.task.grade)).max().unwrap_or_default();
-        Some((ranges(&self.rows, |row| row.metric.is_slope())?, grade))
+        let sizes = ranges(&self.rows, |row| row.metric.is_slope())?;
+        Some((sizes.map(|size| size.estimate), sizes[0].grade.max(sizes[1].grade)))
     }
 
     /// Machine, kernel and runtimes, and what its tasks ran on.
@@ -152,6 +158,7 @@ impl Answer {
         let alone = rows.iter().filter(|row| row.is_alone);
         about.extend(alone.map(|row| Doubt::NoKernelShare(row.name.clone())));
         let schedulers = schedulers(figures, &of);
+        let chains = chains(&of);
         let of = of.into_iter().flat_map(|figure| [Some(figure), figures.versus(figure)]);
         let doubts = doubts::of_all(figures.records, doubts::named(of.flatten()), about);
         let matters = matters(figures, &rows);
@@ -162,6 +169,7 @@ impl Answer {
             doubts,
             machine,
             schedulers,
+            chains,
             rows,
             missing: missing(figures),
             sessions: 1,
@@ -188,6 +196,17 @@ fn schedulers(figures: &Figures<'_>, threads: &[&Figure<'_>]) -> Option<String> 
         .iter()
         .map(|(other, rows)| format!("; those of '{}' on a {other} one", rows.join("' and '")));
     Some(format!("Tasks run on a {usual} runtime{}.", others.collect::<String>()))
+}
+
+/// Tasks of the chains that hops go through.
+fn chains(threads: &[&Figure<'_>]) -> Option<String> {
+    let hops = threads.iter().filter(|figure| *figure.metric() == Metric::Hop);
+    let records = hops.flat_map(|hop| &hop.runs.whole);
+    let tasks = grouped(records.filter_map(|record| Some((record.tasks?, ()))));
+    match tasks[..] {
+        [(tasks, _)] => Some(format!("A hop is one step through a chain of {tasks} tasks.")),
+        _ => None,
+    }
 }
 
 /// When figures matter, a sentence each.
@@ -247,40 +266,40 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
 fn switches(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| number(cost * MANY / 1e9 * 100.0);
     let hops = ranges(rows, |row| row.metric == Metric::Hop)?;
-    let [threads, tasks] = hops.map(|hop| range(hop, show));
+    let [threads, tasks] = hops.map(|hop| hop.show(show));
     Some(format!("10,000 switches/s take threads {threads} % of a CPU, tasks {tasks} %."))
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| shown(Quantity::Bytes, cost * MANY);
-    let [threads, tasks] = ranges(rows, |row| row.metric.is_slope())?.map(|size| range(size, show));
+    let [threads, tasks] = ranges(rows, |row| row.metric.is_slope())?.map(|size| size.show(show));
     Some(format!("10,000 waiting threads hold {threads}, tasks {tasks}."))
 }
 
 /// Range of the threads' figures and that of the tasks', of some rows.
-fn ranges(rows: &[AnswerRow], is_wanted: fn(&&AnswerRow) -> bool) -> Option<[Range; 2]> {
+fn ranges(rows: &[AnswerRow], is_wanted: fn(&&AnswerRow) -> bool) -> Option<[Graded<Range>; 2]> {
     let costs = rows.iter().filter(is_wanted).map(|row| [row.thread, row.task]);
-    let points = costs.map(|pair| pair.map(|cost| cost.ends()));
-    points.reduce(|a, b| [joined(a[0], b[0]), joined(a[1], b[1])])
+    let costs = costs.map(|pair| pair.map(|cost| cost.graded()));
+    costs.reduce(|a, b| [a[0].joined(b[0]), a[1].joined(b[1])])
 }
 
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.
 fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let all = figures.iter().filter(|figure| figure.runs.place.case.everyday);
     let measured = all.filter_map(|f| Some((&f.key.row, f.reading()?.mean.value, f.grade)));
-    let (times, works): (Vec<f64>, Vec<String>) = measured
+    let (times, works): (Vec<(f64, Grade)>, Vec<String>) = measured
         .enumerate()
         .map(|(index, (name, ns, grade))| {
             let name = if index < 2 { capitalised(name) + " takes" } else { name.clone() };
-            (ns, format!("{name} {}", grade.mark(&short(Quantity::Time, ns))))
+            ((ns, grade), format!("{name} {}", grade.mark(&short(Quantity::Time, ns))))
         })
         .unzip();
     let Some((first, others)) = works.split_first() else { return Vec::new() };
     let hop = rows.iter().find(|row| row.metric == Metric::Hop);
     let units = hop.map_or(String::new(), |hop| {
         let times = |cost: Cost| {
-            let [low, high] = cost.ends();
-            range([times[0] / high, times[0] / low], number)
+            let ([low, high], (ns, grade)) = (cost.ends(), times[0]);
+            Graded { estimate: [ns / high, ns / low], grade: cost.grade.max(grade) }.show(number)
         };
         let [threads, tasks] = [hop.thread, hop.task].map(times);
         format!(": {threads} thread switches or {tasks} task switches")

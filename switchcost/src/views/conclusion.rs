@@ -5,7 +5,8 @@ use facts::{Metric, Quantity};
 use super::answer::{Answer, AnswerRow};
 use super::tables::{Table, TableRow, Tables};
 use crate::figures::evidence::FEW;
-use crate::figures::number::{capitalised, number, range, short, shown_like};
+use crate::figures::grade::Graded;
+use crate::figures::number::{capitalised, number, short, shown_like};
 use crate::figures::{Figure, Figures};
 
 /// What is paid for, in the order of the answer.
@@ -36,9 +37,9 @@ pub(crate) fn of_answers<'a>(
 ) -> String {
     let parts = KINDS.iter().filter_map(|kind| {
         let rows = rows.clone().filter(|row| of_kind(&row.metric) == *kind);
-        let ratios = rows.map(|row| [row.ratio.value; 2]);
-        let extremes = ratios.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
-        Some(format!("{} times {kind}", range(extremes, number)))
+        let ratios =
+            rows.map(|row| Graded { estimate: [row.ratio.value; 2], grade: row.ratio.grade });
+        Some(format!("{} times {kind}", ratios.reduce(Graded::joined)?.show(number)))
     });
     let parts: Vec<String> = parts.collect();
     let multiples = parts.join(", ").replacen("times", "times as much as an async task", 1);
@@ -54,31 +55,52 @@ pub(crate) fn parts(figures: &Figures<'_>, tables: &Tables<'_>) -> Vec<String> {
 
 fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
     let own = || row.cells.iter().flatten().filter(|figure| !figure.runs.is_further());
-    let mean = |figure: &Figure<'_>| Some(figure.reading()?.mean.value);
     let pinned = own().find(|figure| figure.runs.is_pinned())?;
     let free = own().find(|figure| !figure.runs.is_pinned())?;
     let wakeups = free.reading()?.evidence.as_ref().and_then(|evidence| evidence.wakeups);
-    let crosses = wakeups.is_some_and(|count| count >= FEW);
-    let (io, pinned, free) = (mean(figures.baseline(pinned)?)?, mean(pinned)?, mean(free)?);
-    let (total, name) = if free > pinned { (free, "") } else { (pinned, ", on one CPU") };
-    let more = if crosses { "crossing CPUs" } else { "more if unpinned" };
-    let parts = [(io, "I/O"), (pinned - io, "switch"), (total - pinned, more)];
-    let parts = parts.iter().filter(|(part, _)| *part > 0.0);
-    let parts =
-        parts.map(|(part, what)| format!("{} {what}", shown_like(Quantity::Time, *part, total)));
-    let parts = parts.collect::<Vec<_>>().join(" + ");
-    Some(format!(
-        "{}{name}: a hop of {} = {parts}.",
-        capitalised(row.name),
-        short(Quantity::Time, total)
-    ))
+    let more = match wakeups {
+        Some(count) if count >= FEW => "crossing CPUs",
+        _ => "more if unpinned",
+    };
+    let io = figures.baseline(pinned)?;
+    let [is_more, is_switch] = [free.runs.is_above(&pinned.runs), pinned.runs.is_above(&io.runs)];
+    let (io, pinned, free) = (graded(io)?, graded(pinned)?, graded(free)?);
+    let (switch, crossing) = (less(pinned, io), less(free, pinned));
+    let is_more = is_more && crossing.estimate > 0.0;
+    let (total, name) = if is_more { (free, "") } else { (pinned, ", on one CPU") };
+    let show = |part: Graded<f64>| {
+        let shown = shown_like(Quantity::Time, part.estimate, total.estimate);
+        part.grade.mark(&shown.to_string())
+    };
+    let name = format!("{}{name}: a hop of {}", capitalised(row.name), show(total));
+    // A part that may be nothing is no part of a sum.
+    if !is_switch || switch.estimate <= 0.0 {
+        return Some(format!("{name}; its switch is not distinguishable from its I/O."));
+    }
+    let parts = [(io, "I/O"), (switch, "switch"), (crossing, more)];
+    let parts = parts.into_iter().take(if is_more { 3 } else { 2 });
+    let parts = parts.map(|(part, what)| format!("{} {what}", show(part)));
+    Some(format!("{name} = {}.", parts.collect::<Vec<_>>().join(" + ")))
+}
+
+/// A figure with its worth.
+fn graded(figure: &Figure<'_>) -> Option<Graded<f64>> {
+    let estimate = match figure.slopes() {
+        Some(slopes) => slopes.headline().line.slope.estimate,
+        None => figure.reading()?.mean.value,
+    };
+    Some(Graded { estimate, grade: figure.grade })
+}
+
+fn less(a: Graded<f64>, b: Graded<f64>) -> Graded<f64> {
+    Graded { estimate: a.estimate - b.estimate, grade: a.grade.max(b.grade) }
 }
 
 /// The least and the greatest figure of the first table, of those that it divides by each other, or of the last point of the first curve at which all
 /// were measured.
 fn spread(figures: &Figures<'_>, tables: &Tables<'_>) -> Option<String> {
-    let (metric, at, ends) = match (tables.tables.first(), tables.curves.first()) {
-        (Some(table), _) => (table.metric, String::new(), of_table(figures, table)),
+    let (metric, label, at, ends) = match (tables.tables.first(), tables.curves.first()) {
+        (Some(table), _) => (table.metric, table.label(), String::new(), of_table(figures, table)),
         (None, curve) => {
             let curve = curve?;
             let (x, _) = curve.series.first()?.points.iter().rfind(|(x, _)| {
@@ -89,42 +111,42 @@ fn spread(figures: &Figures<'_>, tables: &Tables<'_>) -> Option<String> {
             let point = |figure: &Figure<'_>| figure.key.x == Some(*x);
             let series = curve.series.iter().filter_map(|series| {
                 let (_, figure) = series.points.iter().find(|(_, figure)| point(figure))?;
-                Some((series.name.clone(), figure.reading()?.mean.value))
+                Some((series.name.clone(), graded(figure)?))
             });
-            (curve.metric, format!(" at {} {x}", curve.over), series.collect())
+            (
+                curve.metric,
+                curve.metric.label(),
+                format!(" at {} {x}", curve.over),
+                series.collect(),
+            )
         }
     };
-    let least = ends.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let most = ends.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    if ends.len() < 2 || least.1 <= 0.0 {
+    let least = ends.iter().min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate))?;
+    let most = ends.iter().max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate))?;
+    if ends.len() < 2 || least.1.estimate <= 0.0 {
         return None;
     }
     let quantity = metric.quantity();
-    let [low, high] = [least, most].map(|(name, value)| {
+    let [low, high] = [least, most].map(|(name, figure)| {
         let value = match quantity {
-            Quantity::Time | Quantity::Bytes => short(quantity, *value),
-            _ => quantity.show(*value),
+            Quantity::Time | Quantity::Bytes => short(quantity, figure.estimate),
+            _ => quantity.show(figure.estimate),
         };
-        format!("{value} ({name})")
+        format!("{} ({name})", figure.grade.mark(&value))
     });
-    let times = number(most.1 / least.1);
-    let what = capitalised(&metric.label());
+    let times = most.1.grade.max(least.1.grade).mark(&number(most.1.estimate / least.1.estimate));
+    let what = capitalised(&label);
     Some(format!("{what}{at}: from {low} to {high}, {times} times as much."))
 }
 
 /// A figure that a section divides by another, and that one: of these, those that are furthest apart. Without
 /// any, all of the section's own figures; with their names.
-fn of_table(figures: &Figures<'_>, table: &Table<'_>) -> Vec<(String, f64)> {
-    let named = |figure: &Figure<'_>| {
-        let value = match figure.slopes() {
-            Some(slopes) => slopes.headline().line.slope.estimate,
-            None => figure.reading()?.mean.value,
-        };
-        Some((figure.key.name(), value))
-    };
+fn of_table(figures: &Figures<'_>, table: &Table<'_>) -> Vec<(String, Graded<f64>)> {
+    let named = |figure: &Figure<'_>| Some((figure.key.name(), graded(figure)?));
     let own = || table.figures().filter(|figure| !figure.runs.is_further());
     let pairs = own().filter_map(|figure| Some([named(figure)?, named(figures.versus(figure)?)?]));
-    let apart = |[one, other]: &[(String, f64); 2]| (one.1 / other.1).ln().abs();
+    let apart =
+        |[one, other]: &[(String, Graded<f64>); 2]| (one.1.estimate / other.1.estimate).ln().abs();
     let furthest = pairs.max_by(|a, b| apart(a).total_cmp(&apart(b)));
     furthest.map_or_else(|| own().filter_map(named).collect(), Vec::from)
 }

@@ -32,7 +32,16 @@ function look(frame) {
     if (!has(/^(time|thread ÷ task)/))
       say(title + ": what?");
     if (!has(/^[\d.]+( ns| µs| [KM]iB|x)$/)) say(title + ": no unit");
+    const isShown = text => text.getBoundingClientRect().height > 0;
+    const labels = [...plot.querySelectorAll("text.muted")].filter(isShown);
+    for (const [index, label] of labels.entries()) {
+      const one = label.getBoundingClientRect(), rest = labels.slice(index + 1);
+      for (const other of rest.map(label => label.getBoundingClientRect()))
+        if (one.left < other.right && other.left < one.right && one.top < other.bottom - 2 && other.top + 2 < one.bottom)
+          say(title + ": '" + label.textContent.trim() + "' overlaps another label");
+    }
     for (const text of plot.querySelectorAll("text")) {
+      if (!isShown(text)) continue;
       const at = text.getBoundingClientRect();
       if (at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1)
         say(title + ": '" + text.textContent.trim() + "' leaves the plot");

@@ -11,17 +11,35 @@ use switchcost::views::answer::Answer;
 
 use crate::support::house::House;
 
+/// Committed records by their machine.
+fn records_of(machine: &str, file: &str) -> Vec<Record> {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+    store::read(&results.join(machine).join(file)).unwrap().records
+}
+
 /// A committed answer by its machine.
 fn committed(machine: &str) -> Vec<Record> {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    store::read(&results.join(machine).join("answer.jsonl")).unwrap().records
+    records_of(machine, "answer.jsonl")
+}
+
+/// The page of some records.
+fn page(records: &[Record]) -> String {
+    let mut page = Vec::new();
+    render::html(&Figures::of(records), &mut page).unwrap();
+    String::from_utf8(page).unwrap()
 }
 
 /// The answer as a terminal shows it.
 fn answer(records: &[Record]) -> String {
     let figures = Figures::of(records);
     let mut text = Vec::new();
-    render::answer::text(&Answer::of(&figures).unwrap(), 80, &mut text).unwrap();
+    render::answer::text(
+        &Answer::of(&figures).unwrap(),
+        Some("switchcost report FILE --full"),
+        80,
+        &mut text,
+    )
+    .unwrap();
     let text = String::from_utf8(text).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     text
@@ -46,7 +64,13 @@ fn an_answer_has_22_lines_however_many_doubts_there_are() {
         let records = committed(machine);
         let figures = Figures::of(&records);
         let mut text = Vec::new();
-        render::answer::text(&Answer::of(&figures).unwrap(), 80, &mut text).unwrap();
+        render::answer::text(
+            &Answer::of(&figures).unwrap(),
+            Some("switchcost report FILE --full"),
+            80,
+            &mut text,
+        )
+        .unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.lines().count() <= 22, "{text}");
     }
@@ -183,4 +207,66 @@ fn a_row_without_figures_is_named_with_its_reason() {
         assert!(named.contains(row) && named.contains("no descriptor is left."), "{text}");
     }
     assert!(!whole.contains("Not measured") && text.lines().count() <= 22, "{text}");
+}
+
+/// A figure has the mark of its grade in a sentence, too, and so has what is made of it.
+#[test]
+fn sentences_have_the_marks_of_their_figures() {
+    let text = answer(&committed(NOISY)).replace('\n', " ");
+    for sentence in ["switches/s take threads 7.0 to 23 % of a CPU, tasks ~0.13 to 3.0 %", "~"] {
+        assert!(text.contains(sentence), "{sentence}: {text}");
+    }
+    let page = page(&committed(NOISY));
+    let (_, lead) = page.split_once("<p class=\"lead\">").unwrap();
+    assert!(lead.contains(" costs ~2.7 to 160 times as much") && lead.contains(", ~130 times to"));
+    let why = |rounds: u32| {
+        let mut records = records_of(NOISY, "why.jsonl");
+        records.retain(|record| record.round < rounds);
+        let mut text = Vec::new();
+        render::document(&Figures::of(&records)).text(120, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let hop = |line: &&str| line.starts_with("T") && line.contains("a hop of");
+        text.lines().filter(hop).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [thread, task] = &why(u32::MAX)[..] else { panic!("two sentences") };
+    assert!(thread.starts_with("Thread over pipes: a hop of ~21 µs = "), "{thread}");
+    assert!(thread.ends_with(" + ~13 µs crossing CPUs."), "{thread}");
+    // Unpinned it takes no more that is distinguishable.
+    assert!(task.starts_with("Task over pipes, on one CPU: a hop of ~2.9 µs = "), "{task}");
+    // Without intervals there is no sum.
+    assert!(why(3).iter().all(|sentence| !sentence.contains('=')), "{:?}", why(3));
+}
+
+/// Records of which some rows lack one round more than others have no interval.
+fn without_intervals() -> Vec<Record> {
+    let mut records = committed(QUIET);
+    records.retain(|record| record.round < 3 + u32::from(record.program.starts_with("thread")));
+    records
+}
+
+#[test]
+fn a_doubt_stands_once_on_a_page_and_few_stand_open() {
+    let page = page(&without_intervals());
+    assert_eq!(page.matches("No interval: ").count(), 1, "{page}");
+    assert!(page.matches("class=\"banner\"").count() <= 4);
+    // What is below needs no command that prints it.
+    assert!(!page.contains("--full"));
+}
+
+#[test]
+fn a_ratio_without_an_interval_has_no_bar() {
+    let bars = |records: &[Record]| {
+        let answer = Answer::of(&Figures::of(records)).unwrap();
+        render::plot::answer_file(&answer).matches("class=\"bar\"").count()
+    };
+    let sizes = 2;
+    assert!(bars(&without_intervals()) <= sizes && bars(&committed(QUIET)) > sizes);
+}
+
+#[test]
+fn the_picture_of_an_answer_says_how_to_read_it() {
+    let svg = render::plot::answer_file(&Answer::of(&Figures::of(&committed(QUIET))).unwrap());
+    for text in ["Bars: 95 % intervals", "Open marks", "chain of 500", "multi-thread runtime"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
 }

@@ -233,6 +233,12 @@ fn bad_flags_are_named() {
 }
 
 #[test]
+fn a_program_that_is_not_there_names_those_that_are() {
+    let run = switchcost("sweep --tasks 2..9 --program threads").finish().expect(2);
+    run.expect_complaint(&["'threads'", "thread-brigade, ", "uring-brigade"]);
+}
+
+#[test]
 fn built_in_plans_list_programs_of_this_workspace() {
     let workspace = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut programs = BTreeSet::new();

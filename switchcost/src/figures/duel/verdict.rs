@@ -246,7 +246,7 @@ impl Finding {
             return Verdict::Inconclusive(Reason::TwinDiffers);
         }
         let Some(change) = self.change else {
-            return Verdict::Inconclusive(Reason::FewRounds);
+            return Verdict::Inconclusive(Reason::FewPairs);
         };
         if self.kind == Kind::Memory && !self.is_share {
             Verdict::Inconclusive(Reason::NoSize)

@@ -4,10 +4,13 @@ use super::axis::Axis;
 use super::{Plot, color};
 use crate::views::tables::Curve;
 
+const CAPTION: &str =
+    "Bars: 95 % intervals of the mean. Open marks: not sure. Dashed: a cache would be full.";
+
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;
 
-/// A sweep: a line for each series, with intervals, and the counts at which a cache is full; `None` if
+/// A sweep: a line for each series, with intervals, and the counts at which a cache would be full; `None` if
 /// nothing was measured.
 pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     let points = |index: usize| {
@@ -22,7 +25,7 @@ pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     });
     let (x_axis, y_axis) =
         (Axis::swept(all().map(|(x, ..)| x)), Axis::spanning(extent, curve.metric.quantity()));
-    let mut plot = Plot::new(curve.title);
+    let mut plot = Plot::new(curve.title, CAPTION);
     plot.legend(curve.series.iter().map(|series| series.name.as_str()));
     let title = format!("{}{}", curve.metric.label(), y_axis.remark());
     plot.text(&title, (0.0, 0), plot.height + 8, "start", "muted");

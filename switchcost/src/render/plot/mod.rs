@@ -1,10 +1,11 @@
 //! Plots as SVG. A horizontal place is a share of the width, so one drawing serves a desk and a telephone;
-//! colours come from a style sheet that follows the reader's theme.
+//! colours of a page follow the reader's theme, and a file is light everywhere.
 
 use maud::{Markup, PreEscaped, html};
 
 use crate::figures::grade::Grade;
 use crate::figures::{Figures, provenance};
+use crate::render::layout::lines;
 use crate::system::console::{brief, plain};
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
@@ -20,25 +21,44 @@ pub(super) use strips::{SERIES, Strips};
 
 use axis::Axis;
 
-/// Style sheet of all plots, in a page and in a file.
+/// Colours of a page and its plots: the light ones first, then the dark ones.
+pub(super) const THEME: &str = include_str!("theme.css");
+
+/// Style sheet of all plots.
 pub(super) const CSS: &str = include_str!("plot.css");
+
+/// The same with the light colours in place of their names, which only browsers know.
+fn light_css() -> String {
+    let light = THEME.split(['{', '}']).nth(1).unwrap_or_default();
+    let colors = light.split(';').filter_map(|color| color.trim().split_once(':'));
+    colors.fold(CSS.to_owned(), |css, (name, value)| css.replace(&format!("var({name})"), value))
+}
 
 /// A drawing, its height in pixels.
 #[derive(Default)]
 pub(super) struct Plot {
     title: String,
+    /// How to read it.
+    pub(super) caption: String,
     /// Line below the title of a file.
     note: String,
     height: u32,
     body: String,
 }
 
+/// Width of a letter, as a share of the plot on the narrowest telephone. A label that has no room there is shown on wider
+/// screens.
+const LETTER: f64 = 7.0 / 328.0;
+
+/// Characters of a line of a file's caption.
+const CAPTION: usize = 120;
+
 /// Number of colours.
 const COLORS: usize = 6;
 
 impl Plot {
-    fn new(title: &str) -> Self {
-        Plot { title: brief(title), ..Plot::default() }
+    fn new(title: &str, caption: &str) -> Self {
+        Plot { title: brief(title), caption: caption.to_owned(), ..Plot::default() }
     }
 
     /// Text with its middle at a height, moved to the right by some pixels.
@@ -100,15 +120,22 @@ impl Plot {
         let bottom = self.height;
         // Below all that is drawn already.
         let marks = std::mem::take(&mut self.body);
+        let mut free = 0.0;
         for (value, label) in &axis.ticks {
             let x = place(*value);
             self.line((x, top), (x, bottom + 4), "grid");
-            let anchor = match x {
-                ..0.06 => "start",
-                0.94.. => "end",
-                _ => "middle",
+            let width = label.chars().count() as f64 * LETTER;
+            let (anchor, left) = match x {
+                ..0.06 => ("start", x),
+                0.94.. => ("end", x - width),
+                _ => ("middle", x - width / 2.0),
             };
-            self.text(label, (x, 0), bottom + 13, anchor, "muted");
+            let is_spare = left < free;
+            if !is_spare {
+                free = left + width + LETTER;
+            }
+            let class = if is_spare { "muted spare" } else { "muted" };
+            self.text(label, (x, 0), bottom + 13, anchor, class);
         }
         let title = format!("{title}{}", axis.remark());
         self.text(&title, (0.5, 0), bottom + 31, "middle", "muted");
@@ -118,7 +145,7 @@ impl Plot {
 
     /// The marks that stand for some names, each with its colour and shape.
     pub(super) fn key(names: &[&str]) -> Plot {
-        let mut plot = Plot::new("Key");
+        let mut plot = Plot::new("Key", "");
         plot.legend(names.iter().copied());
         plot
     }
@@ -132,18 +159,22 @@ impl Plot {
         }
     }
 
-    /// The drawing as a file that needs nothing else, with its title.
+    /// The drawing as a file that needs nothing else, with its title and how to read it.
     fn file(&self) -> String {
-        let height = self.height + 82;
+        let caption = lines(&self.caption, CAPTION);
+        let height = self.height + 82 + 16 * caption.len() as u32;
         let svg = html! {
             svg xmlns="http://www.w3.org/2000/svg" class="plot" width="800" height=(height)
                 viewBox={ "0 0 800 " (height) } {
                 title { (self.title) }
-                style { (PreEscaped(CSS)) }
+                style { (PreEscaped(light_css())) }
                 rect class="paper" width="800" height=(height) {}
                 text class="title" x="20" y="32" { (self.title) }
                 text class="muted" x="20" y="54" { (self.note) }
                 svg x="20" y="68" width="760" height=(self.height) { (PreEscaped(&self.body)) }
+                @for (index, line) in caption.iter().enumerate() {
+                    text class="muted" x="20" y=(self.height + 84 + 16 * index as u32) { (line) }
+                }
             }
         };
         plain(&svg.0).into_owned()
@@ -160,7 +191,10 @@ fn color(series: usize) -> String {
 
 /// The picture of the answer as a file.
 pub fn answer_file(of: &Answer) -> String {
-    Plot { note: brief(&of.machine), ..answer(of) }.file()
+    let mut plot = Plot { note: brief(&of.machine), ..answer(of) };
+    let sentences = of.chains.iter().chain(&of.schedulers);
+    sentences.for_each(|sentence| plot.caption += &format!(" {sentence}"));
+    plot.file()
 }
 
 /// Each plot as a file: its name, made of its title, and its text.
@@ -194,4 +228,25 @@ fn slug(title: &str) -> String {
     let mut slug = if words.is_empty() { "plot".to_owned() } else { words.join("-") };
     slug.truncate(LONGEST_STEM);
     slug
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::Quantity;
+
+    use super::*;
+
+    #[test]
+    fn a_label_without_room_on_a_telephone_is_spare() {
+        let spare = |width: f64, ends: [f64; 2]| {
+            let axis = Axis::costs(ends.into_iter(), Quantity::Time);
+            let mut plot = Plot::new("", "");
+            plot.foot(&axis, |value| width * axis.place(value), 0, "");
+            assert!(plot.body.matches("class=\"grid\"").count() == axis.ticks.len());
+            plot.body.matches("muted spare").count()
+        };
+        assert_eq!(spare(0.97, [1_000.0, 30_000.0]), 0);
+        assert!(spare(0.4, [100.0, 3_000.0]) > 0);
+        assert!(spare(0.7, [100.0, 30_000.0]) > 0);
+    }
 }

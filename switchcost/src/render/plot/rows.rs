@@ -12,6 +12,15 @@ use crate::system::console::brief;
 use crate::views::answer::{Answer, AnswerRow, Cost};
 use crate::views::tables::Table;
 
+const ANSWER: &str = "Bars: 95 % intervals of the ratios. Open marks: figures that are not sure.";
+
+const TIMES: &str =
+    "From the shortest to the longest, log scale. Open marks: figures that are not sure.";
+
+const STRIP: &str = "Sorted by the mean; beside the name, its multiple of the least. Each point is the mean of one \
+                     process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
+                     processes. Bar: its 95 % interval. Open marks: a figure that is not sure.";
+
 /// Height of a row in pixels, of which its name and its figure take the upper half.
 const ROW: u32 = 50;
 /// Middle of the lower half.
@@ -35,7 +44,7 @@ impl Plot {
 
 /// The answer: for each row a thread's figure as a multiple of a task's.
 pub(in crate::render) fn answer(answer: &Answer) -> Plot {
-    let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's");
+    let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's", ANSWER);
     plot.legend(["async task = 1x", "OS thread"].into_iter());
     let axis = Axis::ratios(answer.rows.iter().flat_map(bounds));
     // The figures stand beside the marks; two of them need more room.
@@ -51,7 +60,9 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
         plot.line((task, y), (thread, y), "line s2");
         plot.mark((task, y), 0, row.task.grade);
         plot.mark((thread, y), 1, row.ratio.grade);
-        plot.bar(low, high, (y - 1, 3));
+        if row.bounds().is_some() {
+            plot.bar(low, high, (y - 1, 3));
+        }
         // Outside of all that is drawn, the smaller figure at the left.
         let (left, right) =
             if task <= thread { (row.task, row.thread) } else { (row.thread, row.task) };
@@ -80,7 +91,7 @@ pub(in crate::render) fn times(figures: &Figures<'_>, answer: &Answer) -> Option
     let axis = Axis::costs(times.iter().flat_map(|(.., time)| time.ends()), Quantity::Time);
     // A figure stands at the end of its bar.
     let place = |value: f64| 0.015 + 0.7 * axis.place(value);
-    let mut plot = Plot::new("How long things take");
+    let mut plot = Plot::new("How long things take", TIMES);
     plot.legend(["async task", "OS thread", "everyday work"].into_iter());
     let top = plot.height;
     for (name, series, time) in &times {
@@ -119,8 +130,9 @@ pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
         }
     }
     cases.sort_by(|a, b| b.3.mean.value.total_cmp(&a.3.mean.value));
-    let least = cases.last()?.3.mean.value;
-    let mut plot = Plot::new(table.title);
+    let (_, _, least_grade, least) = *cases.last()?;
+    let least = least.mean.value;
+    let mut plot = Plot::new(table.title, STRIP);
     if columns.len() > 1 {
         plot.legend(columns.iter().map(|(_, name)| *name));
     }
@@ -135,12 +147,12 @@ pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
     let top = plot.height;
     for (name, column, grade, reading) in &cases {
         let mean = reading.mean.value;
-        let ratio = if least > 0.0 && cases.len() > 1 {
-            format!("{}x", number(mean / least))
+        let figure = if least > 0.0 && cases.len() > 1 {
+            (*grade).max(least_grade).mark(&format!("{}x", number(mean / least)))
         } else {
-            quantity.show(mean)
+            grade.mark(&quantity.show(mean))
         };
-        let y = plot.row(name, &grade.mark(&ratio));
+        let y = plot.row(name, &figure);
         // In their order in time, the first one on top: drift is a slope.
         let step = f64::from(SPREAD) / reading.means.len().saturating_sub(1).max(1) as f64;
         for (index, mean) in reading.means.iter().enumerate() {
@@ -159,6 +171,6 @@ pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
             plot.bar(place(centre), place(centre), (y - 11, 22));
         }
     }
-    plot.foot(&axis, place, top, &table.metric.label());
+    plot.foot(&axis, place, top, &table.label());
     Some(plot)
 }

@@ -66,7 +66,7 @@ impl Strips {
 
 /// An empty strip with the lines of its axis.
 fn strip(title: &str, axis: &Axis) -> Plot {
-    let mut plot = Plot::new(title);
+    let mut plot = Plot::new(title, "");
     plot.height = HEIGHT;
     for x in axis.ticks.iter().map(|(value, _)| *value).chain(axis.ends()) {
         plot.line((place(axis, x), 0), (place(axis, x), HEIGHT), "grid");
