@@ -97,13 +97,20 @@ impl Checkout {
     /// Commit that is checked out, and changes of tracked files that decide what is built. Unknown
     /// without git or a repository of this workspace.
     pub(crate) fn revision(&self) -> (Option<String>, Option<bool>) {
-        // Unpacked inside another repository, that one's revision says nothing about this workspace.
-        if self.git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_err() {
+        self.revision_of(&self.folder)
+    }
+
+    /// The same of another folder with a manifest.
+    pub(crate) fn revision_of(&self, folder: &Path) -> (Option<String>, Option<bool>) {
+        let folder = folder.to_string_lossy();
+        let git = |args: &[&str]| self.git(&[&["-C", &*folder], args].concat());
+        // Unpacked inside another repository, that one's revision says nothing about these sources.
+        if git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_err() {
             return (None, None);
         }
         let status = ["status", "--porcelain", "--untracked-files=no", "--"];
-        let changes = self.git(&status.into_iter().chain(BUILT.split(' ')).collect::<Vec<_>>());
-        let revision = self.git(&["rev-parse", "--verify", "HEAD"]);
+        let changes = git(&status.into_iter().chain(BUILT.split(' ')).collect::<Vec<_>>());
+        let revision = git(&["rev-parse", "--verify", "HEAD"]);
         (revision.ok(), changes.ok().map(|text| !text.is_empty()))
     }
 

@@ -237,10 +237,17 @@ impl Tree {
                 _ => None,
             })
             .collect();
+        let folder = match &self.dependency {
+            (None, _) => "from a folder".to_owned(),
+            (Some(commit), dirty) => format!("from a folder, {}", revision(Some(commit), *dirty)),
+        };
         let packages = names.into_iter().flat_map(|name| lock.named(name));
-        let mut parts: Vec<String> = packages.map(ToString::to_string).collect();
-        if parts.is_empty() || self.commit.is_some() {
-            parts.push(revision(self.commit.as_deref(), self.dirty));
+        let mut parts: Vec<String> = packages.map(|package| package.in_line(&folder)).collect();
+        let own = revision(self.commit.as_deref(), self.dirty);
+        if parts.is_empty() {
+            parts.push(own);
+        } else if self.commit.is_some() {
+            parts.push(format!("programs of {own}"));
         }
         Ok(parts.join(", "))
     }
@@ -310,6 +317,37 @@ mod tests {
         for text in ["", "git:", "git:--all", "tokio", "tokio@", "@1", "-x@1", "a@-1", "no/such"] {
             assert!(text.parse::<Side>().is_err(), "{text}");
         }
+    }
+
+    /// The commit of the programs, which both sides have, is not taken for the crate's.
+    #[test]
+    fn a_crate_of_a_folder_has_a_commit_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = "[[package]]\nname = 'tokio'\nversion = '1.54.1'\n";
+        fs::write(folder.path().join("Cargo.lock"), package).unwrap();
+        let tree = |dependency| Tree {
+            sources: folder.path().to_owned(),
+            target: PathBuf::new(),
+            commit: Some("682ed802df6d01".to_owned()),
+            dirty: Some(false),
+            dependency,
+        };
+        let source = Source::Path("/tk".into());
+        let side = Side::Dependency { name: "tokio".to_owned(), source };
+        for (dependency, told) in [
+            (
+                (Some("361577a6bc75c0".to_owned()), Some(true)),
+                ", commit 361577a6bc75, changed since",
+            ),
+            ((Some("361577a6bc75c0".to_owned()), None), ", commit 361577a6bc75"),
+            ((None, None), ""),
+        ] {
+            let expected =
+                format!("tokio 1.54.1 (from a folder{told}), programs of commit 682ed802df6d");
+            assert_eq!(tree(dependency).describe([&side, &Side::Sources]).unwrap(), expected);
+        }
+        let own = tree((None, None)).describe([&Side::Sources; 2]).unwrap();
+        assert_eq!(own, "commit 682ed802df6d");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) struct Tree {
     /// Commit of the sources, and changes since, as far as they are known.
     pub(super) commit: Option<String>,
     pub(super) dirty: Option<bool>,
+    /// Commit of a folder that a dependency is taken from, and changes since.
+    pub(super) dependency: (Option<String>, Option<bool>),
 }
 
 /// Sources of a revision.
@@ -48,7 +50,8 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
         let add = ["worktree", "add", "--quiet", "--force", "--force", "--detach", &path, &hash];
         checkout.git(&add)?;
     }
-    Ok(Tree { sources, target: folder.join("target"), commit: Some(hash), dirty: None })
+    let target = folder.join("target");
+    Ok(Tree { sources, target, commit: Some(hash), dirty: None, dependency: (None, None) })
 }
 
 /// These sources, with another one of a dependency.
@@ -89,7 +92,11 @@ pub(super) fn with_source(
     // A patch of cargo's configuration stands, whatever cargo was asked for.
     Lock::read(&sources)?.expect(name, source)?;
     fs::write(&base, &now).context("Cargo.lock")?;
-    Ok(Tree { sources, target: folder.join("target"), ..these(checkout) })
+    let dependency = match source {
+        Source::Path(path) => checkout.revision_of(&package_in(checkout, path, name)?.0),
+        Source::Version(_) | Source::Git { .. } => (None, None),
+    };
+    Ok(Tree { sources, target: folder.join("target"), dependency, ..these(checkout) })
 }
 
 /// Name of a source's folder: short, and another one for each source.
@@ -186,7 +193,8 @@ fn append(manifest: &Path, lines: &str) -> io::Result<()> {
 pub(super) fn these(checkout: &Checkout) -> Tree {
     let (commit, dirty) = checkout.revision();
     let sources = checkout.folder.clone();
-    Tree { sources, target: checkout.target.join("duel").join("sources"), commit, dirty }
+    let target = checkout.target.join("duel").join("sources");
+    Tree { sources, target, commit, dirty, dependency: (None, None) }
 }
 
 /// Makes `to` a tree of links to the files of `from`, but for its lock file: cargo sees their own times,
@@ -261,6 +269,13 @@ mod tests {
             git(args);
         }
         let head = git("rev-parse HEAD");
+        let revision_of = |name: &str| checkout.revision_of(&folder.path().join(name));
+        assert_eq!(revision_of("two"), (Some(head.clone()), Some(false)));
+        fs::write(folder.path().join("two/src/lib.rs"), "//").unwrap();
+        assert_eq!(revision_of("two"), (Some(head.clone()), Some(true)));
+        fs::create_dir(folder.path().join("unpacked")).unwrap();
+        fs::write(folder.path().join("unpacked/Cargo.toml"), "").unwrap();
+        assert_eq!(revision_of("unpacked"), (None, None));
         let url = format!("file://{path}");
         for (revision, expected) in [
             ("main", &*head),

@@ -29,12 +29,19 @@ pub(super) struct Package {
 
 impl fmt::Display for Package {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ", self.name, self.version)?;
-        match (&self.source, &self.checksum) {
-            (None, _) => f.write_str("(from a folder)"),
-            (Some(_), Some(sum)) => write!(f, "(registry, sha256 {})", short(sum)),
-            (Some(source), None) => write!(f, "({source})"),
-        }
+        f.write_str(&self.in_line("from a folder"))
+    }
+}
+
+impl Package {
+    /// Its name, version and source; `folder` is said of one that comes from a folder.
+    pub(super) fn in_line(&self, folder: &str) -> String {
+        let source = match (&self.source, &self.checksum) {
+            (None, _) => folder.to_owned(),
+            (Some(_), Some(sum)) => format!("registry, sha256 {}", short(sum)),
+            (Some(source), None) => source.clone(),
+        };
+        format!("{} {} ({source})", self.name, self.version)
     }
 }
 
