@@ -82,6 +82,13 @@ fn answer(run: &Outcome) -> Value {
     serde_json::from_str(run.line()).unwrap()
 }
 
+/// A duel of which the counts matter: beside others that use the CPUs no time may have a verdict.
+fn of_counts(run: Run) -> Outcome {
+    let run = run.start().finish_all();
+    assert!(matches!(run.code, 0 | 3), "{run}");
+    run
+}
+
 #[test]
 fn two_folders_are_told_apart_by_exact_counts() {
     let sides = Sides::of_two();
@@ -89,15 +96,16 @@ fn two_folders_are_told_apart_by_exact_counts() {
         sides.fake(side, PROGRAM, if side == "b" { 2 } else { 1 }, ":");
         sides.fake(side, OTHER, 3, ":");
     }
-    let run = sides.duel("a b --pairs 8 --format json").finish().expect(0);
+    let run = of_counts(sides.duel("a b --pairs 8 --format json"));
     let json = answer(&run);
     let changed = finding(&json, PROGRAM, "switches");
     assert_eq!((&changed["verdict"], &changed["is_exact"]), (&"more".into(), &true.into()));
     assert_eq!(changed["change"]["estimate"], 1.0);
     let same = finding(&json, OTHER, "switches");
     assert_eq!((&same["verdict"]["within"], &same["is_exact"]), (&0.0.into(), &true.into()));
-    // Samples of 1000 ns on both sides.
-    assert_eq!(finding(&json, PROGRAM, "time")["change"]["estimate"], 0.0);
+    // Samples of 1000 ns on both sides. Others' work may leave too few of them.
+    let time = &finding(&json, PROGRAM, "time")["change"];
+    assert!(time.is_null() || time["estimate"] == 0.0, "{time}");
 
     for (sides_of, limit, code, words) in [
         ("a b", "40%", 1, "1 more, 1 unchanged"),
@@ -120,7 +128,7 @@ fn report_judges_by_the_margin_of_the_duel() {
         sides.fake(side, PROGRAM, 1, ":");
         sides.fake(side, OTHER, 1, ":");
     }
-    let run = sides.duel("a b --pairs 8 --fail-above 50% --out out.jsonl").finish().expect(0);
+    let run = of_counts(sides.duel("a b --pairs 8 --fail-above 50% --out out.jsonl"));
     assert!(run.stdout.contains("within ± 50 %"), "{run}");
     let report = |flags: &str| {
         Run::of(RUNNER).folder(sides.0.path()).flags("report out.jsonl").flags(flags).finish()
@@ -130,7 +138,7 @@ fn report_judges_by_the_margin_of_the_duel() {
     other.expect_refusal(2, &["another --fail-above"]);
 
     // A second one in the same file has a head of its own.
-    let second = sides.duel("b a --pairs 8 --out out.jsonl").finish().expect(0);
+    let second = of_counts(sides.duel("b a --pairs 8 --out out.jsonl"));
     assert_eq!(report("").expect(0).stdout, format!("{}\n{}", run.stdout, second.stdout));
     let json: Value = serde_json::from_str(&report("--format json").expect(0).stdout).unwrap();
     assert_eq!(json.as_array().map(Vec::len), Some(2), "{json}");
@@ -147,7 +155,7 @@ fn a_program_that_fails_on_one_side_is_a_row_and_the_rest_goes_on() {
         sides.fake(side, PROGRAM, 1, ":");
         sides.fake(side, OTHER, 1, if side == "b" { "echo it broke >&2; exit 3" } else { ":" });
     }
-    let run = sides.duel("a b --pairs 8").start().finish_all().expect(0);
+    let run = of_counts(sides.duel("a b --pairs 8"));
     for words in ["1 failed", "B: it broke", "the same, exact"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
@@ -163,7 +171,7 @@ fn a_program_that_hangs_is_ended() {
         sides.fake(side, PROGRAM, 1, ":");
         sides.fake(side, OTHER, 1, if side == "a" { "exec sleep 1000" } else { ":" });
     }
-    let run = sides.duel("a b --pairs 8 --timeout 2s").start().finish_all().expect(0);
+    let run = of_counts(sides.duel("a b --pairs 8 --timeout 2s"));
     assert!(run.stdout.contains("A: timed out") && run.stdout.contains("--timeout"), "{run}");
 }
 
@@ -208,7 +216,7 @@ fn a_side_that_is_not_there_is_one_clear_line() {
     let none = sides.duel("empty empty").finish().expect_refusal(125, &["no program", PROGRAM]);
     assert_eq!(none.stderr.lines().count(), 1, "{none}");
     // The other row goes on.
-    let run = sides.duel("a a --pairs 8").finish().expect(0);
+    let run = of_counts(sides.duel("a a --pairs 8"));
     assert!(run.stdout.contains("1 left out") && run.stdout.contains("no program"), "{run}");
 }
 
@@ -249,7 +257,7 @@ fn what_no_cargo_builds_is_left_out_by_name() {
         row("peer")
     ));
     sides.fake("a", PROGRAM, 1, ":");
-    let run = sides.duel("a a --pairs 8 --budget 1s").finish().expect(0);
+    let run = of_counts(sides.duel("a a --pairs 8 --budget 1s"));
     // It says before the start what the budget has no room for, and what can be seen.
     assert!(
         run.stderr.contains("8 rounds, which a verdict needs, take about 3 s: give --budget 3s"),

@@ -114,6 +114,12 @@ impl FromStr for Change {
     fn from_str(text: &str) -> Result<Self, String> {
         let usage = "write NAME=VALUE (environment), flags=\"--FLAG VALUE\", cpus=LIST, policy=NAME, \
                      slack=TIME, wrap=\"COMMAND ARG\" or seccomp=docker";
+        if text.split('=').next().is_some_and(|name| name.contains('@')) {
+            return Err(format!(
+                "it is a side, which stands without a flag: `switchcost duel {} .`",
+                shell_word(text)
+            ));
+        }
         let (name, value) = text.split_once('=').ok_or(usage)?;
         let words = || match shlex::split(value) {
             Some(words) if !words.is_empty() => Ok(words),

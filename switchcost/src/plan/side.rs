@@ -71,11 +71,18 @@ impl Source {
                     .contains(|c: char| c.is_whitespace() || is_command(c) || "'\"\\".contains(c))
         };
         match text.strip_prefix("git:").map(|rest| rest.split_once('#')) {
-            None if is_word(text, ".+-") => Ok(Source::Version(text.to_owned())),
+            None if is_word(text, ".+-") && text.starts_with(|c: char| c.is_ascii_digit()) => Ok(Source::Version(text.to_owned())),
             Some(Some((url, revision))) if is_plain(url) && is_plain(revision) => {
+                if !url.contains("://") {
+                    let path = std::path::absolute(url).unwrap_or_default();
+                    let path = path.display();
+                    return Err(format!("{url} is no URL: that of a folder is git:file://{path}#{revision}"));
+                }
                 Ok(Source::Git { url: url.to_owned(), revision: revision.to_owned() })
             }
-            _ => Err("write CRATE@VERSION, CRATE@path:FOLDER or CRATE@git:URL#REVISION".to_owned()),
+            _ => Err("write CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REVISION, which may \
+                      be a branch"
+                .to_owned()),
         }
     }
 }
@@ -313,6 +320,13 @@ mod tests {
         }
         for text in ["a@path:/", "a@git:", "a@git:x", "a@git:x#", "a@git:x#-y", "a@git:x y#z"] {
             assert!(text.parse::<Side>().is_err(), "{text}");
+        }
+        for (text, words) in [
+            ("tokio@master", "tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REVISION"),
+            ("tokio@git:/tmp/tk#x", "git:file:///tmp/tk#x"),
+        ] {
+            let why = text.parse::<Side>().unwrap_err();
+            assert!(why.contains(words), "{why}");
         }
         for text in ["", "git:", "git:--all", "tokio", "tokio@", "@1", "-x@1", "a@-1", "no/such"] {
             assert!(text.parse::<Side>().is_err(), "{text}");

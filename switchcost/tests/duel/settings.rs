@@ -9,9 +9,9 @@ use nix::sys::signal::Signal::SIGINT;
 use serde_json::Value;
 use switchcost::plan::Plan;
 
-use super::{OTHER, PROGRAM, Sides, answer, finding, row};
+use super::{OTHER, PROGRAM, Sides, answer, finding, of_counts, row};
 use crate::support::house::executable;
-use crate::support::process::{Outcome, Run};
+use crate::support::process::Run;
 use crate::support::{RUNNER, until};
 
 /// One folder on both sides, whose programs count what their setting says.
@@ -20,13 +20,6 @@ fn of_settings(count: &str) -> Sides {
         Sides::new(&format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(PROGRAM)));
     sides.fake("a", PROGRAM, "K", count);
     sides
-}
-
-/// A duel of which the counts matter: beside others that use the CPUs no time may have a verdict.
-fn of_counts(run: Run) -> Outcome {
-    let run = run.finish();
-    assert!(matches!(run.code, 0 | 3), "{run}");
-    run
 }
 
 #[test]
@@ -63,7 +56,7 @@ fn a_setting_is_found_told_and_repeated() {
 fn one_side_against_several_settings_is_one_table() {
     let sides = of_settings(": ${K:=1}");
     let flags = "a a --pairs 8 --each K=1 --each K=3 --format json";
-    let run = sides.duel(flags).finish().expect(0);
+    let run = of_counts(sides.duel(flags));
     let json = answer(&run);
     for (setting, change) in [("K=1", 0.0), ("K=3", 2.0)] {
         let found = finding(&json, &format!("{PROGRAM}: {setting}"), "switches");
@@ -183,6 +176,7 @@ fn a_setting_that_cannot_be_is_bad_usage() {
     let sides = of_settings(":");
     for (setting, words) in [
         ("K", "NAME=VALUE"),
+        ("tokio@1.50.0", "switchcost duel tokio@1.50.0 ."),
         ("cpus=9999", "no list"),
         ("policy=foo", "other, batch or fifo"),
         ("polcy=batch", "write policy="),
