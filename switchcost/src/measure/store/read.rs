@@ -144,6 +144,11 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
             contents.records.push(Record::new(run.clone(), process)?);
         }
         (SCHEMA, None) => return Err("it has no kind: run or process".to_owned()),
+        (0, _) => {
+            return Err("it has no schema: what --format json and --export-json write is no record, but what \
+                        --out names is"
+                .to_owned());
+        }
         (1, _) => return Err("measured by the first edition: measure again".to_owned()),
         (other, _) => {
             return Err(format!("it has schema {other}, and this program reads {SCHEMA}"));
@@ -155,6 +160,8 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
 /// The part that tells what a line is.
 #[derive(Deserialize)]
 struct Head {
+    /// 0 if it has none.
+    #[serde(default)]
     schema: u32,
     #[serde(default)]
     kind: Option<Kind>,
@@ -206,6 +213,8 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_record_is_told_by_its_number() {
+        let verdicts = faults(b"{\"sides\":[],\"rows\":[]}\n");
+        assert!(verdicts[0].1.contains("--format json"), "{verdicts:?}");
         let faults =
             faults(b"\n{\"schema\":2,\"kind\":\"process\"}\nnonsense\n\xff\xfe\n \t \n{\"schema\"");
         let lines: Vec<_> = faults.iter().map(|(line, _)| *line).collect();
