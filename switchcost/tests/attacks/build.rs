@@ -108,7 +108,7 @@ fn what_others_may_put_beside_the_runner_is_not_started() {
     script(&house.path("side/one-thread-brigade"), "touch planted");
     open("side", 0o777);
     fs::write(house.path("plan.toml"), PLAN).unwrap();
-    refused("duel side side --plan plan.toml", 1, &["others may write to", "side"]);
+    refused("duel side side --plan plan.toml", 125, &["others may write to", "side"]);
     // What it carries comes first.
     let own = Run::of(house.path("switchcost")).flags("stat --iters 1 one-thread-brigade");
     own.folder(house.folder()).finish().expect(0);
