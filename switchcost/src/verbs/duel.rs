@@ -359,6 +359,7 @@ mod tests {
     use facts::Metric;
 
     use super::*;
+    use crate::figures::duel::Fault;
     use crate::figures::grade::Grade;
     use crate::figures::verdict::{Reason, Verdict};
 
@@ -407,6 +408,20 @@ mod tests {
             let said = error.downcast_ref::<NothingSaid>().map(ToString::to_string);
             assert_eq!(said.is_some(), nothing_said.is_some(), "{gate}: {error}");
             assert!(said.unwrap_or_default().contains(nothing_said.unwrap_or_default()));
+        }
+    }
+
+    /// `git bisect run` takes 1 as bad and 125 as untested.
+    #[test]
+    fn what_is_worse_is_told_from_what_failed() {
+        let failed =
+            || Row { fault: Some(Fault::Failed("x".to_owned())), findings: vec![], ..row() };
+        let line = ["duel", "--fail-above", "5%", "--fail-on", "counts"];
+        let Line { args } = Line::try_parse_from(line).unwrap();
+        for (rows, is_untested) in
+            [(vec![row(), failed()], false), (vec![row()], false), (vec![failed()], true)]
+        {
+            assert_eq!(args.judge(&rows).unwrap_err().is::<Untested>(), is_untested, "{rows:?}");
         }
     }
 }
