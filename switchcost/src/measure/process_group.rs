@@ -89,6 +89,8 @@ pub(crate) struct ProcessGroup {
     /// Time between SIGTERM and SIGKILL.
     grace: Duration,
     stage: Stage,
+    /// Start of a line without its newline that was all there was when its time was up.
+    unfinished: Vec<u8>,
     is_killed: bool,
     /// Requests to stop that it was told of.
     told: u32,
@@ -172,6 +174,7 @@ impl ProcessGroup {
             deadline: Instant::now() + limit.time,
             grace: GRACE,
             stage: Stage::Free,
+            unfinished: Vec::new(),
             is_killed: false,
             told: 0,
             kills,

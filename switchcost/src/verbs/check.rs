@@ -53,7 +53,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let tell = |_: u32| {
         if !io::stderr().is_terminal() {
             let place = begun.load(Ordering::Relaxed);
-            console::say(format_args!("check {place} of {}", check::COUNT));
+            let name = check::name(place).unwrap_or_default();
+            console::say(format_args!("check {place} of {}: {name}", check::COUNT));
         }
     };
     let checks = progress::meanwhile([EACH; 2], tell, || args.checks(&candidate, &begun))?;
