@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, killpg};
@@ -147,6 +148,14 @@ fn a_named_file_that_lacks_figures_is_refused_before_anything_is_measured() {
         &["answer.jsonl lacks figures of hand-overs over TCP", "without a file"],
     );
     assert!(!run.stderr.contains("measuring"), "{run}");
+}
+
+/// In /sys not even root makes a file.
+#[test]
+fn a_folder_that_takes_no_results_is_named() {
+    let run = estimate(&["--switches", "9"]).folder(Path::new("/sys")).finish();
+    let run = run.expect(1).expect_complaint(&["this folder", "go to a folder"]);
+    assert!(!run.stderr.contains("--out"), "{run}");
 }
 
 /// Two verdicts may not agree, and some limits are met by threads alone.

@@ -1,5 +1,7 @@
 //! Command lines and inputs that cannot be printed or understood.
 
+use std::process::{Command, Stdio};
+
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
@@ -90,4 +92,18 @@ fn ten_thousand_rows_are_listed() {
     }
     let run = switchcost("sweep --tasks 1..2 --filter").arg("").finish();
     run.expect_refusal(2, &["--filter"]);
+}
+
+/// Emacs' shell and the logs of some services obey no escape sequence.
+#[test]
+fn a_dumb_terminal_gets_no_escape_sequences() {
+    for flags in ["--help", "--no-such-flag", "check /bin/true"] {
+        let mut script = Command::new("script");
+        script.args(["-qec", &format!("{RUNNER} {flags}"), "/dev/null"]).env("TERM", "dumb");
+        let Ok(output) = script.stdin(Stdio::null()).output() else {
+            eprintln!("skipped: there is no script(1)");
+            return;
+        };
+        assert!(!output.stdout.is_empty() && !output.stdout.contains(&0x1b), "{flags}: {output:?}");
+    }
 }
