@@ -2,12 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
@@ -179,8 +180,18 @@ fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
     }
     let is_long = args.iter().any(|arg| arg == "--help");
     let mut command = shell::with_help(Cli::command(), is_long);
-    let matches = command.try_get_matches_from_mut(args)?;
+    let matches = command.try_get_matches_from_mut(args).map_err(with_tip)?;
     Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+}
+
+/// Says of a flag that no verb has how a verb that starts a command takes it.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let takes_command = error.to_string().contains("[-- <COMMAND>...]");
+    if error.kind() == ErrorKind::UnknownArgument && takes_command {
+        let tip = "a command and its flags stand behind `--`".into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 fn parse_and_run() -> ExitCode {
@@ -262,15 +273,15 @@ fn brief_error(error: clap::Error) -> clap::Error {
 /// Prints a help text, or what is wrong with the command line.
 fn explain(error: &clap::Error) -> ExitCode {
     let styled = error.render();
-    let colour = |terminal: bool| terminal && env::var_os("NO_COLOR").is_none();
+    let colour = |obeys: bool| obeys && env::var_os("NO_COLOR").is_none();
     if error.use_stderr() {
-        if colour(io::stderr().is_terminal()) {
+        if colour(console::obeys_escapes(&io::stderr())) {
             error.exit()
         }
         styled.to_string().trim_end().lines().for_each(|line| console::say(format_args!("{line}")));
         return ExitCode::from(error.exit_code() as u8);
     }
-    let text = if colour(io::stdout().is_terminal()) {
+    let text = if colour(console::obeys_escapes(&io::stdout())) {
         styled.ansi().to_string()
     } else {
         styled.to_string()

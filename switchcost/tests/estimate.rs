@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, killpg};
@@ -126,6 +127,10 @@ fn what_cannot_be_watched_is_bad_usage() {
     ] {
         estimate(&[]).flags(flags).arg(RESULTS).finish().expect_refusal(2, words);
     }
+    let flags = "--switches 9 req/s";
+    estimate(&[]).flags(flags).finish().expect_refusal(2, &["req/s", "30000/s"]);
+    estimate(&[]).finish().expect_refusal(2, &["--connections", "--pid", "`-- COMMAND`"]);
+    estimate(&[]).flags("python3 -m x").finish().expect(2).expect_complaint(&["behind `--`"]);
     for command in ["no-such-command", "./no-such-command", "/"] {
         let run = House::new(1, &[]).switchcost("estimate --").arg(command).finish();
         run.expect_refusal(2, &["cannot start", command]);
@@ -143,6 +148,29 @@ fn a_named_file_that_lacks_figures_is_refused_before_anything_is_measured() {
         &["answer.jsonl lacks figures of hand-overs over TCP", "without a file"],
     );
     assert!(!run.stderr.contains("measuring"), "{run}");
+}
+
+/// In /sys not even root makes a file.
+#[test]
+fn a_folder_that_takes_no_results_is_named() {
+    let run = estimate(&["--switches", "9"]).folder(Path::new("/sys")).finish();
+    let run = run.expect(1).expect_complaint(&["this folder", "go to a folder"]);
+    assert!(!run.stderr.contains("--out"), "{run}");
+}
+
+/// Two verdicts may not agree, and some limits are met by threads alone.
+#[test]
+fn a_rate_and_tasks_have_one_verdict() {
+    for (flags, verdict) in [
+        ("--switches 9 --tasks 9", "threads will do."),
+        ("--switches 9/s --tasks 200M", "neither threads nor async tasks, as things are."),
+        ("--switches 900M --tasks 9", "neither threads nor async tasks, as things are."),
+    ] {
+        let text = estimate(&[RESULTS]).flags(flags).finish().expect(0).stdout;
+        assert!(text.starts_with(&format!("Overall: {verdict}\n")), "{flags}: {text}");
+    }
+    let text = estimate(&[RESULTS]).flags("--tasks 200M").finish().expect(0).stdout;
+    assert!(!text.contains("Overall") && text.contains(", for threads"), "{text}");
 }
 
 /// Standard input, above all, cannot be read for the switches and again for the memory.
@@ -178,9 +206,12 @@ fn what_the_system_refuses_is_not_advised() {
     let run =
         Run::within(limited, RUNNER.as_ref()).flags("estimate --connections 20000").arg(RESULTS);
     let text = words(&run.finish().expect(0).stdout);
-    for part in
-        ["20,000 connections: more than this system allows.", "(open files, hard)", "--nofile="]
-    {
+    for part in [
+        "20,000 connections: more than this system allows.",
+        "(open files, hard)",
+        "--nofile=",
+        "; threads would hold ",
+    ] {
         assert!(text.contains(part), "'{part}' is missing: {text}");
     }
     assert!(!text.contains("will do"), "{text}");

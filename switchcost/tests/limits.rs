@@ -12,6 +12,8 @@ use switchcost::views::limits::{self, Asked, LimitRow, LimitsReport};
 use tempfile::TempDir;
 
 use crate::properties::unpacked;
+use crate::support::RUNNER;
+use crate::support::process::Run;
 
 const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
@@ -116,5 +118,22 @@ fn limits_of_one_file_are_raised_apart() {
     ] {
         let raise = raises.iter().find(|raise| raise.shortage.limit.name == limit).unwrap();
         assert!(raise.programs.iter().any(|name| name == program), "{limit}");
+    }
+}
+
+/// A number of tasks is read as `estimate` reads it, before the program or behind it.
+#[test]
+fn a_number_of_tasks_may_have_a_unit() {
+    let limits = |flags| Run::of(RUNNER).flags("limits --format json").flags(flags).finish();
+    for flags in [
+        "--tasks 2k one-thread-brigade",
+        "one-thread-brigade --tasks 2k",
+        "one-thread-brigade --tasks=2,000",
+    ] {
+        assert!(limits(flags).stdout.contains(r#""tasks":2000,"#), "{flags}");
+    }
+    for flags in ["--tasks abc", "one-thread-brigade --tasks abc", "one-thread-brigade --tasks=-1"]
+    {
+        limits(flags).expect_refusal(2, &["--tasks", "is not a number of tasks"]);
     }
 }

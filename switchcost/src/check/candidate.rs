@@ -1,5 +1,6 @@
 //! A program that is checked, and its runs.
 
+use std::error::Error;
 use std::fmt;
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -7,18 +8,24 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use contract::message::{Answer, Description};
+use contract::units::counted;
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::{Pid, getpgid};
+use serde::Serialize;
 
 use crate::measure::process_group::{self, Ended, ProcessGroup};
 use crate::plan::setting::Setting;
+use crate::system::console::brief;
 use crate::system::executable::Executable;
 use crate::system::signals;
 
 /// Tasks of a run, if a check does not ask for others.
 pub(super) const TASKS: u64 = 3;
+
+/// Bytes of a request that are quoted.
+const MOST_QUOTED: usize = 40;
 
 /// Program to be checked.
 #[derive(Clone, Debug)]
@@ -36,9 +43,25 @@ pub struct Candidate {
 pub struct Live {
     pub(super) group: ProcessGroup,
     timeout: Duration,
+    /// What it is waited for.
+    awaited: String,
+    /// Answers that it has given.
+    answers: u32,
     /// True if its samples are latencies, which overlap.
     pub(super) has_latencies: bool,
 }
+
+/// Fault of a program that has not answered its first request in time: it answers none.
+#[derive(Debug)]
+pub(super) struct Silent(String);
+
+impl fmt::Display for Silent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Silent {}
 
 /// End of a run.
 #[derive(Debug)]
@@ -65,7 +88,8 @@ impl Candidate {
         }
         let group = ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], self.timeout)
             .with_context(|| format!("cannot start {}", self.executable.path.display()))?;
-        Ok(Live { group, timeout: self.timeout, has_latencies: false })
+        let awaited = "its first line".to_owned();
+        Ok(Live { group, timeout: self.timeout, awaited, answers: 0, has_latencies: false })
     }
 
     /// Starts a run of so many tasks, with these further flags.
@@ -105,20 +129,38 @@ impl Live {
 
     /// Writes to its standard input. A program that has ended is found out by its missing answer.
     pub fn send(&mut self, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
-        Ok(self.group.write(text.as_ref())?)
+        let text = text.as_ref();
+        let requests = String::from_utf8_lossy(&text[..text.len().min(MOST_QUOTED)]);
+        self.awaited = format!("the answer to `{}`", requests.trim().replace('\n', ", "));
+        Ok(self.group.write(text)?)
     }
 
     /// Next answer.
     pub fn answer(&mut self) -> anyhow::Result<Answer> {
-        let Some(line) = self.group.line()? else {
+        let line = self.group.line()?;
+        self.ensure_in_time()?;
+        let Some(line) = line else {
             bail!("no answer: {}", self.group.end()?.reason());
         };
+        self.answers += 1;
         let answer = serde_json::from_slice(&line)
             .map_err(|e| anyhow::anyhow!("no answer: {e}: {}", String::from_utf8_lossy(&line)))?;
         if let Answer::Ready { description, .. } = &answer {
             self.has_latencies = description.arrivals.is_some();
         }
         Ok(answer)
+    }
+
+    /// Makes sure that its time was not up before it did what it is waited for.
+    fn ensure_in_time(&self) -> anyhow::Result<()> {
+        if !self.group.is_overdue() {
+            return Ok(());
+        }
+        let Live { group, timeout, awaited, .. } = self;
+        let printed = group.had_printed();
+        let late =
+            format!("timed out: {awaited} did not come within {timeout:?} (--timeout); {printed}");
+        if self.answers < 2 { Err(Silent(late).into()) } else { Err(anyhow!(late)) }
     }
 
     /// Sends a request and takes the answer to it.
@@ -131,7 +173,7 @@ impl Live {
     pub fn ready(&mut self) -> anyhow::Result<Vec<i32>> {
         match self.answer()? {
             Answer::Ready { pids, .. } => Ok(pids),
-            other => bail!("not ready: {other:?}"),
+            other => bail!("not ready: {}", shown(&other)),
         }
     }
 
@@ -139,7 +181,7 @@ impl Live {
     pub fn hold(&mut self) -> anyhow::Result<Vec<i32>> {
         match self.ask("hold")? {
             Answer::Held { pids } => Ok(pids),
-            other => bail!("not held: {other:?}"),
+            other => bail!("not held: {}", shown(&other)),
         }
     }
 
@@ -156,19 +198,20 @@ impl Live {
 
     /// Reads the rest of its output with its input left open, and waits for its end and that of its children.
     pub fn wait(mut self) -> anyhow::Result<Exit> {
+        self.awaited = "its end".to_owned();
         let mut lines = Vec::new();
         while let Some(line) = self.group.line()? {
             ensure!(lines.len() < 10_000, "it prints more than 10,000 lines");
             lines.push(String::from_utf8(line)?);
         }
+        self.answers += lines.len() as u32;
+        self.ensure_in_time()?;
         // Before the group is killed: a process that is left behind is a fault.
-        if !self.group.is_overdue() {
-            until(self.timeout, "its children end", || is_alone(self.pid()))?;
-        }
+        until(self.timeout, "its children end", || is_alone(self.pid()))?;
         let exit = Exit { lines, ended: self.group.end()? };
         let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
         ensure!(!has_crashed, "it crashed: {exit}");
-        ensure!(!self.group.is_overdue(), "{exit}");
+        self.ensure_in_time()?;
         if let Some(names) = &exit.ended.left {
             bail!("it left processes running: {names}");
         }
@@ -197,16 +240,26 @@ impl Exit {
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.ended.fault, self.code()) {
-            (None, Some(code)) => writeln!(f, "it ended with status {code}")?,
-            (fault, _) => writeln!(f, "{}", fault.as_deref().unwrap_or("interrupted"))?,
+            (None, Some(code)) => write!(f, "it ended with status {code}")?,
+            (fault, _) => write!(f, "{}", fault.as_deref().unwrap_or("interrupted"))?,
         }
-        let printed = self.lines.iter().map(|line| ('>', line.as_str()));
-        let said = self.stderr().lines().map(|line| ('!', line));
-        for (mark, line) in printed.take(20).chain(said.take(20)) {
-            writeln!(f, "  {mark} {line}")?;
+        let said: Vec<&str> = self.stderr().lines().collect();
+        let printed: Vec<&str> = self.lines.iter().map(String::as_str).collect();
+        for (verb, lines) in [("printed", printed), ("said", said)] {
+            if let Some((last, others)) = lines.split_last() {
+                write!(f, "; it {verb} '{}'", brief(last))?;
+                if !others.is_empty() {
+                    write!(f, " after {}", counted(others.len(), "other line"))?;
+                }
+            }
         }
         Ok(())
     }
+}
+
+/// An answer or a description as a program prints it.
+pub(super) fn shown(message: &impl Serialize) -> String {
+    serde_json::to_string(message).map_or_else(|e| e.to_string(), |text| brief(&text))
 }
 
 /// Whether no other process of a program's group is alive.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use self::candidate::TASKS;
 pub use self::candidate::{Candidate, Exit, Live};
+use self::candidate::{Silent, TASKS};
 
 mod candidate;
 mod ends;
@@ -54,18 +54,28 @@ pub enum Conformity {
 /// Number of checks.
 pub const COUNT: usize = CHECKS.len();
 
+/// Name of a check by its place from 1 on.
+pub fn name(place: usize) -> Option<&'static str> {
+    CHECKS.get(place.checked_sub(1)?).map(|(name, _)| *name)
+}
+
 /// Makes the checks, one with each step; `tell` has the name of each before it is made.
 pub fn check(candidate: &Candidate, tell: impl Fn(&str)) -> impl Iterator<Item = Checked> {
-    let mut is_described = true;
+    // The others would fail for this reason, and each after as long a wait.
+    let mut unanswered = None;
     CHECKS.iter().map(move |&(name, check)| {
         tell(name);
-        if !is_described {
-            let why = "it is not known what the program describes".to_owned();
+        if let Some(why) = unanswered {
+            let why = str::to_owned(why);
             return Checked { check: name, result: Conformity::Skipped(why) };
         }
         let result = check(candidate).unwrap_or_else(|e| {
-            // The others would fail for this reason, and each after as long a wait.
-            is_described = candidate.description(TASKS).is_ok();
+            unanswered = if e.is::<Silent>() {
+                Some("it does not answer")
+            } else {
+                let description = candidate.description(TASKS);
+                description.is_err().then_some("it is not known what the program describes")
+            };
             Conformity::Failed(format!("{e:#}").trim_end().to_owned())
         });
         Checked { check: name, result }

@@ -1,10 +1,10 @@
 //! Requests and flags that a program refuses.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use contract::message::Answer;
 
 use super::Conformity;
-use super::candidate::Candidate;
+use super::candidate::{Candidate, shown};
 use crate::system::console::shortened;
 
 /// Whatever is no request: one `failed` line, and status 1.
@@ -18,7 +18,8 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Conformity> {
         live.send([request, b"\n"].concat())?;
         let expected =
             || format!("request '{name}': expected one line `failed` that says why, and status 1");
-        match live.answer().with_context(expected)? {
+        // No program is silent for what is no request: only the text is kept.
+        match live.answer().map_err(|e| anyhow!("{}: {e:#}", expected()))? {
             Answer::Failed { error } => {
                 ensure!(
                     (10..400).contains(&error.len()),
@@ -26,7 +27,7 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Conformity> {
                     expected()
                 );
             }
-            other => bail!("{}: it is followed: {other:?}", expected()),
+            other => bail!("{}: it is followed: {}", expected(), shown(&other)),
         }
         let exit = live.wait()?.expect(1).with_context(expected)?;
         ensure!(exit.lines.is_empty(), "{}, and no further line: {exit}", expected());

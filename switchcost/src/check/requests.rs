@@ -8,27 +8,28 @@ use anyhow::{Context, bail, ensure};
 use contract::message::{Answer, Claim, MOST_SAMPLES, VERSION};
 
 use super::Conformity;
-use super::candidate::{Candidate, Live, TASKS};
+use super::candidate::{Candidate, Live, TASKS, shown};
 use crate::measure::session::impossible;
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
 pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let first = candidate.description(TASKS)?;
     let description = candidate.description(TASKS)?;
-    ensure!(first == description, "two descriptions: {first:?}, {description:?}");
+    let shown = shown(&description);
+    ensure!(first == description, "two descriptions: {}, {shown}", self::shown(&first));
     let is_of_run = description.contract == VERSION && description.tasks == TASKS;
-    ensure!(is_of_run, "contract, tasks: {description:?}");
+    ensure!(is_of_run, "contract, tasks: {shown}");
     let is_named = !description.program.is_empty() && !description.version.is_empty();
-    ensure!(is_named, "program, version: {description:?}");
+    ensure!(is_named, "program, version: {shown}");
     let is_whole = |hops: u64| hops > 0 && hops.is_multiple_of(description.tokens);
-    ensure!(description.hops.is_none_or(is_whole), "hops: {description:?}");
+    ensure!(description.hops.is_none_or(is_whole), "hops: {shown}");
     let names: BTreeSet<_> = description.passes.iter().map(|pass| &pass.name).collect();
     let are_words = names.iter().all(|n| !n.is_empty() && !n.contains(char::is_whitespace));
     let is_each_once = !names.is_empty() && names.len() == description.passes.len();
-    ensure!(are_words && is_each_once, "passes: {description:?}");
+    ensure!(are_words && is_each_once, "passes: {shown}");
     // What does not fit this system can be described.
     let many = candidate.description(1_000_000)?;
-    ensure!(many.tasks == 1_000_000, "tasks: {many:?}");
+    ensure!(many.tasks == 1_000_000, "tasks: {}", self::shown(&many));
     let [few, much] = [description.needs, many.needs]
         .map(|needs| [needs.descriptors.each, needs.threads.each, needs.maps.each]);
     ensure!(few == much, "descriptors, threads, maps of a task change: {few:?}, {much:?}");
@@ -42,10 +43,15 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let ready = live.answer()?;
     let elapsed = begun.elapsed().as_nanos() as u64;
     let Answer::Ready { pids, setup_ns, first_ns, description } = &ready else {
-        bail!("not ready: {ready:?}");
+        bail!("not ready: {}", shown(&ready));
     };
     let described = candidate.description(TASKS)?;
-    ensure!(*description == described, "not as --describe has it, {described:?}: {ready:?}");
+    ensure!(
+        *description == described,
+        "not as --describe has it, {}: {}",
+        shown(&described),
+        shown(&ready)
+    );
     let pid = live.pid().as_raw();
     ensure!(pids.first() == Some(&pid), "its process is {pid}, the first of pids: {pids:?}");
     let setup_ns = setup_ns.context("no setup_ns")?;
@@ -65,7 +71,7 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     }
     run(&mut live, 5, "")?;
     let last = live.ask("end")?;
-    ensure!(matches!(last, Answer::Ended { .. }), "not ended: {last:?}");
+    ensure!(matches!(last, Answer::Ended { .. }), "not ended: {}", shown(&last));
     // It ends by the request, not by the end of file.
     let exit = live.wait()?.expect(0)?;
     ensure!(exit.lines.is_empty(), "a line behind the last answer: {exit}");
@@ -80,7 +86,7 @@ pub(super) fn run(live: &mut Live, n: u64, pass: &str) -> anyhow::Result<()> {
     let answer = live.ask(request)?;
     let elapsed = begun.elapsed();
     let Answer::Ran { samples_ns, usage, .. } = answer else {
-        bail!("{request}: {answer:?}");
+        bail!("{request}: {}", shown(&answer));
     };
     ensure!(samples_ns.len() as u64 == n, "{request}: {} samples", samples_ns.len());
     ensure!(!samples_ns.contains(&0), "{request}: a sample of 0 ns");
@@ -96,7 +102,7 @@ pub(super) fn mean(live: &mut Live) -> anyhow::Result<u64> {
         Answer::Ran { samples_ns, .. } => {
             Ok((samples_ns.into_iter().fold(0, u64::saturating_add) / 10).max(1))
         }
-        other => bail!("no run: {other:?}"),
+        other => bail!("no run: {}", shown(&other)),
     }
 }
 
@@ -105,7 +111,7 @@ pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Conformity> 
     let mut live = candidate.start_tasks(1, "--warmup 0 --controlled")?;
     match live.answer()? {
         Answer::Ready { first_ns: None, .. } => {}
-        other => bail!("not ready without first_ns: {other:?}"),
+        other => bail!("not ready without first_ns: {}", shown(&other)),
     }
     let time = Duration::from_nanos(mean(&mut live)?.saturating_mul(MOST_SAMPLES));
     if time > candidate.timeout / 20 {
@@ -131,9 +137,9 @@ pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Conformity> 
         Answer::Ran { samples_ns: second, .. },
     ] = &answers
     else {
-        bail!("not two runs and a hold between them: {answers:?}");
+        bail!("not two runs and a hold between them: {}", shown(&answers));
     };
-    ensure!((first.len(), second.len()) == (2, 3), "not 2 and 3 samples: {answers:?}");
+    ensure!((first.len(), second.len()) == (2, 3), "not 2 and 3 samples: {}", shown(&answers));
     live.send("d\n")?;
     ensure!(matches!(live.answer()?, Answer::Ended { .. }), "no end");
     live.wait()?.expect(0)?;

@@ -89,6 +89,8 @@ pub(crate) struct ProcessGroup {
     /// Time between SIGTERM and SIGKILL.
     grace: Duration,
     stage: Stage,
+    /// Start of a line without its newline that was all there was when its time was up.
+    unfinished: Vec<u8>,
     is_killed: bool,
     /// Requests to stop that it was told of.
     told: u32,
@@ -147,7 +149,7 @@ impl ProcessGroup {
         }
         left::prepare().context("cannot adopt what a child leaves running")?;
         let kills = oom_killer::Kills::now();
-        let mut child = command.spawn()?;
+        let mut child = command.spawn().map_err(refused)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let words = Words::new(child.stderr.take());
         let pidfd = match watch(&child, stdin.as_ref(), stdout.as_ref(), &words) {
@@ -172,6 +174,7 @@ impl ProcessGroup {
             deadline: Instant::now() + limit.time,
             grace: GRACE,
             stage: Stage::Free,
+            unfinished: Vec::new(),
             is_killed: false,
             told: 0,
             kills,
@@ -351,6 +354,19 @@ impl Drop for ProcessGroup {
             let _ = self.reap();
         }
     }
+}
+
+/// The error of a start, with the limit that refused it.
+fn refused(error: io::Error) -> anyhow::Error {
+    let remedy = match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EMFILE) => "no descriptor is left: raise `ulimit -n`",
+        Some(Errno::ENFILE) => "no open file is left: raise fs.file-max by sysctl(8)",
+        Some(Errno::EAGAIN) => {
+            "no process is left: raise `ulimit -u`, or pids.max of the control group"
+        }
+        _ => return error.into(),
+    };
+    anyhow::Error::new(error).context(remedy)
 }
 
 /// The command that starts a program.

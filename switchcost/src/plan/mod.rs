@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use contract::units::counted;
 use facts::machine::cpu_map::Relation;
 use facts::{Also, Link, Metric, Yardstick};
 use serde::Deserialize;
@@ -408,8 +409,9 @@ impl Case {
 
     /// Its program, its flags and how it is started, for `--list`.
     pub fn command(&self) -> String {
-        let mut line = shell_line([&self.program].into_iter().chain(&self.flags));
-        line += &format!(" --iters {} --warmup {}", self.iters, self.warmup);
+        let mut line = shell_line([&self.program].into_iter().chain(&self.args()));
+        // The runner asks for them: a program need not have a flag for it.
+        line += &format!(" ({})", counted(self.iters, "iteration"));
         if self.pin {
             line += " (pinned)";
         }

@@ -48,7 +48,7 @@ fn a_row_and_a_column_become_a_case() {
     let plan = parse(&format!("rounds=2\n{}", section("hop", &format!("{column}{row}"))));
     let [case] = &plan.cases(false)[..] else { panic!("one case expected") };
     assert_eq!((case.iters, case.rounds), (4, 2));
-    assert_eq!(case.command(), "p --a --b --iters 4 --warmup 1 (pinned) (policy batch)");
+    assert_eq!(case.command(), "p --a --b --warmup 1 (4 iterations) (pinned) (policy batch)");
     assert_eq!(case.args().join(" "), "--a --b --warmup 1");
     let columns = "column=[{name='a', program='p'}, {name='b', program='q', cpus='other-cache'}]\n\
                    row=[{name='r', iters=4, warmup=1, cpus='same-cache'}]\n";
@@ -56,7 +56,7 @@ fn a_row_and_a_column_become_a_case() {
     for (case, program, relation) in
         [(&cases[0], "p", Relation::SameCache), (&cases[1], "q", Relation::OtherCache)]
     {
-        let two = format!("{program} --iters 4 --warmup 1 (two CPUs: {})", relation.name());
+        let two = format!("{program} --warmup 1 (4 iterations) (two CPUs: {})", relation.name());
         assert_eq!((case.command(), case.relation), (two, Some(relation)));
     }
 }

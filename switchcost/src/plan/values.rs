@@ -1,4 +1,4 @@
-//! Values of flags and plans: shares and spans of time.
+//! Values of flags and plans: shares, spans of time and numbers of tasks.
 
 use std::time::Duration;
 
@@ -29,6 +29,36 @@ pub fn time_limit(text: &str) -> Result<Duration, String> {
         Duration::ZERO => Err("no time is too little: write a span such as 10m".to_owned()),
         span => Ok(span),
     }
+}
+
+/// Reads a number such as `20000`, `20,000`, `20k` or `1.5M`.
+pub fn many(text: &str) -> Option<f64> {
+    let (digits, unit) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1e3),
+        None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
+    };
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let mut groups = whole.split(',').rev();
+    // Commas stand between groups of three digits alone.
+    let (first, mut others) = (groups.next_back()?, groups);
+    if whole.contains(',')
+        && (!(1..=3).contains(&first.len()) || !others.all(|group| group.len() == 3))
+    {
+        return None;
+    }
+    let digits = whole.replace(',', "") + fraction;
+    let value = digits.parse::<f64>().ok()? * unit;
+    (value.is_finite() && digits.starts_with(|c: char| c.is_ascii_digit())).then_some(value)
+}
+
+/// A number of tasks, such as `50k`.
+pub fn tasks(text: &str) -> Result<u64, String> {
+    many(text)
+        .filter(|tasks| (1.0..=1e12).contains(tasks) && tasks.fract() == 0.0)
+        .map(|tasks| tasks as u64)
+        .ok_or_else(|| {
+            format!("'{text}' is not a number of tasks: write one such as 50k or 50,000")
+        })
 }
 
 #[cfg(test)]

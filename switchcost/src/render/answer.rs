@@ -10,7 +10,7 @@ use super::markdown::escaped;
 use super::{ABSENT, Grid, plainly};
 use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
-use crate::views::answer::{Answer, AnswerRow, Earlier};
+use crate::views::answer::{Answer, AnswerRow, Earlier, THREAD_AND_TASK};
 
 /// Most columns of the answer.
 const WIDEST: usize = 80;
@@ -25,9 +25,31 @@ const TALLEST: usize = 22;
 pub fn grid(answer: &Answer) -> Grid {
     let body = answer.rows.iter().map(|row| {
         let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
-        vec![row.name.clone(), thread, task, ratio(row)]
+        vec![name(answer, row), thread, task, ratio(row)]
     });
-    Grid::new(["", "OS thread", "async task", "thread ÷ task"], body.collect())
+    let [one, other] = sides(answer);
+    Grid::new(["", one, other, &quotient(answer)], body.collect())
+}
+
+/// Name of a row, with its sides if the rows of the answer have different ones.
+pub(super) fn name(answer: &Answer, row: &AnswerRow) -> String {
+    match answer.sides() {
+        Some(_) => row.name.clone(),
+        None => format!("{}: {}", row.name, row.sides().join(" ÷ ")),
+    }
+}
+
+/// Names of the two columns.
+pub(super) fn sides(answer: &Answer) -> [&str; 2] {
+    answer.sides().unwrap_or(["first", "second"])
+}
+
+/// Name of the ratio.
+pub(super) fn quotient(answer: &Answer) -> String {
+    match sides(answer) {
+        THREAD_AND_TASK => "thread ÷ task".to_owned(),
+        sides => sides.join(" ÷ "),
+    }
 }
 
 /// Writes the answer for a terminal of so many columns. Doubts come before what the figures matter for. `more` is

@@ -37,6 +37,7 @@ pub(crate) fn text(advice: &Advice, by: &str, out: &mut impl Write) -> io::Resul
     let Advice { load, switching, holding, watched } = advice;
     let mut lines = Vec::new();
     let mut grade = Grade::Sure;
+    lines.extend(advice.overall().map(overall));
     if let Some(switching) = switching {
         grade = switching.each[0].grade.max(switching.each[1].grade);
         match watched {
@@ -50,7 +51,8 @@ pub(crate) fn text(advice: &Advice, by: &str, out: &mut impl Write) -> io::Resul
     if let Some(holding) = holding {
         grade = grade.max(holding.grade);
         lines.push(tasks(load, holding));
-        lines.extend(holding.limits.raises.iter().map(command));
+        let count = holding.limits.programs.len();
+        lines.extend(holding.limits.raises.iter().map(|raise| command(raise, count)));
     }
     lines.push(by.to_owned());
     if grade > Grade::Sure {
@@ -63,12 +65,28 @@ pub(crate) fn text(advice: &Advice, by: &str, out: &mut impl Write) -> io::Resul
         .try_for_each(|line| wrapped(line, if line.starts_with(' ') { 6 } else { 0 }, width(), out))
 }
 
-/// The command that raises a limit.
-fn command(Raise { shortage, .. }: &Raise) -> String {
+/// Verdict on switches and tasks together.
+fn overall(verdict: Verdict) -> String {
+    let verdict = match verdict {
+        Verdict::Little => "threads will do.",
+        Verdict::Unclear => "it depends on the rest of your program.",
+        Verdict::Much => "take async tasks.",
+        Verdict::TooMuch => "neither threads nor async tasks, as things are.",
+    };
+    format!("Overall: {verdict}")
+}
+
+/// The command that raises a limit, and for whom, if not for all of so many.
+fn command(Raise { shortage, programs }: &Raise, count: usize) -> String {
+    let whom = if programs.len() < count {
+        format!(", for {}", programs.join(" and "))
+    } else {
+        String::new()
+    };
     let (limit, remedy) = (limits::name(&shortage.limit), &shortage.remedy);
     let root = if remedy.needs_root { ", as root" } else { "" };
     let refusal = remedy.refusal.map_or(String::new(), |why| format!("; refused here: {why}"));
-    format!("    {remedy}   # {limit}{root}{refusal}")
+    format!("    {remedy}   # {limit}{whom}{root}{refusal}")
 }
 
 /// The CPU time or the time of a hand-over, with its mark.
@@ -141,7 +159,8 @@ fn tasks(load: &Load, holding: &Holding) -> String {
     });
     let verdict = match holding.verdict {
         Verdict::TooMuch => format!(
-            "more than this system allows. As threads fit {of_threads}, as async tasks {of_tasks}. Next, raise:"
+            "more than this system allows. As threads fit {of_threads}, as async tasks {of_tasks}; threads would {both}. \
+             Next, raise:"
         ),
         Verdict::Much if holding.is_refused() => format!(
             "take async tasks. As threads fit {of_threads}; they would {both}. To fit more threads, raise:"

@@ -42,7 +42,7 @@ const READ: &str = "A task hands a token to the next: that is a hop. The process
 pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
     let answer = Answer::of(figures);
     let sections = sections(answer.as_ref(), figures);
-    let title = title(figures);
+    let title = title(figures, answer.as_ref());
     let body = html! { main {
         (header(&title, answer.as_ref(), figures))
         nav aria-label="Contents" { ul {
@@ -62,12 +62,15 @@ pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// The question of the plan, if all is of one.
-fn title(figures: &Figures<'_>) -> String {
+fn title(figures: &Figures<'_>, answer: Option<&Answer>) -> String {
     let mut questions: Vec<&Option<String>> =
         provenance::runs(figures.records).iter().map(|run| &run.plan.question).collect();
     questions.dedup();
     match questions[..] {
         [Some(question)] => question.clone(),
+        _ if answer.is_some_and(|answer| !answer.is_of_threads()) => {
+            "What each row costs".to_owned()
+        }
         _ => TITLE.to_owned(),
     }
 }

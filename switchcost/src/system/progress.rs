@@ -1,11 +1,11 @@
 //! How far work is: a line on the terminal, drawn before a run begins and never while one measures.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::system::console::plain_line;
+use crate::system::console::{obeys_escapes, plain_line};
 use crate::system::write;
 use terminal_size::{Width, terminal_size_of};
 
@@ -60,7 +60,7 @@ impl Progress {
 
 /// Replaces the last line of the terminal on standard error, if it is one.
 pub(crate) fn draw(line: &str) {
-    if !io::stderr().is_terminal() {
+    if !obeys_escapes(&io::stderr()) {
         return;
     }
     // A terminal that does not tell its size has the usual one.

@@ -1,6 +1,6 @@
 //! `switchcost check`: a program in any language, held to the contract.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -51,9 +51,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let _lock = RunnerLock::acquire();
     let begun = AtomicUsize::new(0);
     let tell = |_: u32| {
-        if !io::stderr().is_terminal() {
+        if !console::obeys_escapes(&io::stderr()) {
             let place = begun.load(Ordering::Relaxed);
-            console::say(format_args!("check {place} of {}", check::COUNT));
+            let name = check::name(place).unwrap_or_default();
+            console::say(format_args!("check {place} of {}: {name}", check::COUNT));
         }
     };
     let checks = progress::meanwhile([EACH; 2], tell, || args.checks(&candidate, &begun))?;

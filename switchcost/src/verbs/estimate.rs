@@ -21,6 +21,7 @@ use super::output::json;
 use crate::measure::probe;
 use crate::measure::process_group::ProcessGroup;
 use crate::plan::setting::Setting;
+use crate::plan::values::{many, tasks};
 use crate::plan::{Plan, programs};
 use crate::render;
 use crate::system::console::{self, BadUsage};
@@ -35,7 +36,7 @@ mod found;
 #[command(group = clap::ArgGroup::new("load").args(["switches", "tasks", "connections", "link", "cpus", "runtime"]).multiple(true))]
 pub(crate) struct Args {
     /// Switches a second, such as 20k/s, 1.5M or 20,000: how often a task has to wait and is woken
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rate, required_unless_present_any = ["tasks", "connections", "pid", "cgroup", "command"])]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rate)]
     switches: Option<f64>,
 
     /// Tasks that are there at once, such as 50k
@@ -93,40 +94,11 @@ fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a number such as `20000`, `20,000`, `20k` or `1.5M`.
-fn many(text: &str) -> Option<f64> {
-    let (digits, unit) = match text.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1e3),
-        None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
-    };
-    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
-    let mut groups = whole.split(',').rev();
-    // Commas stand between groups of three digits alone.
-    let (first, mut others) = (groups.next_back()?, groups);
-    if whole.contains(',')
-        && (!(1..=3).contains(&first.len()) || !others.all(|group| group.len() == 3))
-    {
-        return None;
-    }
-    let digits = whole.replace(',', "") + fraction;
-    let value = digits.parse::<f64>().ok()? * unit;
-    (value.is_finite() && digits.starts_with(|c: char| c.is_ascii_digit())).then_some(value)
-}
-
 fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).trim();
     many(number)
         .filter(|rate| *rate > 0.0 && *rate <= 1e12)
         .ok_or_else(|| format!("'{text}' is not a rate: write one such as 20k/s or 20,000"))
-}
-
-fn tasks(text: &str) -> Result<u64, String> {
-    many(text)
-        .filter(|tasks| (1.0..=1e12).contains(tasks) && tasks.fract() == 0.0)
-        .map(|tasks| tasks as u64)
-        .ok_or_else(|| {
-            format!("'{text}' is not a number of tasks: write one such as 50k or 50,000")
-        })
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -136,6 +108,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         return Err(BadUsage::new(format!("cannot start {command}: there is no such program")));
     }
     let is_service = watched.is_some() || !args.command.is_empty();
+    if !is_service && args.switches.is_none() && args.tasks.or(args.connections).is_none() {
+        return Err(BadUsage::new(
+            "nothing is to be estimated: give --switches, --tasks or --connections, or a service by --pid, --cgroup or \
+             `-- COMMAND`",
+        ));
+    }
     let usual = if args.connections.is_some() { Link::Tcp } else { Link::Pipe };
     let mut load = Load {
         switches: args.switches,

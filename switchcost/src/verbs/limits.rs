@@ -10,9 +10,10 @@ use facts::limits::Limits;
 use crate::measure::probe;
 use crate::plan::programs::Programs;
 use crate::plan::setting::Setting;
+use crate::plan::values;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
-use crate::system::console;
+use crate::system::console::{self, BadUsage};
 use crate::system::executable::Executable;
 use crate::verbs::args::{TextOrJson, shows_help};
 use crate::views::limits::{self, Asked, ProgramRow};
@@ -21,8 +22,8 @@ use crate::views::limits::{self, Asked, ProgramRow};
 pub(crate) struct Args {
     /// Check so many tasks, and end with status 1 if some program cannot hold them. Without it the
     /// commands make room for twice as many as each program may have now
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    tasks: Option<u32>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::tasks)]
+    tasks: Option<u64>,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
@@ -36,14 +37,14 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let limits = Limits::read();
     let (asked, tasks) = match args.command.split_first() {
-        None => (ask_all()?, args.tasks.map(u64::from)),
+        None => (ask_all()?, args.tasks),
         Some((program, flags)) => {
             let programs = Programs::up_to_date([program.as_str()], &built_in_tables()?)?;
             let executable = programs.executable(program)?;
             if shows_help(executable, flags)? {
                 return Ok(());
             }
-            let description = describe(executable, flags, args.tasks)?;
+            let description = describe(executable, &numbers(flags)?, args.tasks)?;
             let asked = (description.program, Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
@@ -103,11 +104,28 @@ fn ask(name: String, programs: &Programs) -> Asked {
     (name, needs)
 }
 
+/// Flags of a program, with its number of tasks in digits.
+fn numbers(flags: &[String]) -> anyhow::Result<Vec<String>> {
+    let number = |text: &str| {
+        let number = values::tasks(text).map_err(|e| BadUsage::new(format!("--tasks: {e}")))?;
+        anyhow::Ok(number.to_string())
+    };
+    let mut flags = flags.to_vec();
+    for place in 0..flags.len() {
+        if let Some(text) = flags[place].strip_prefix("--tasks=") {
+            flags[place] = format!("--tasks={}", number(text)?);
+        } else if place > 0 && flags[place - 1] == "--tasks" {
+            flags[place] = number(&flags[place])?;
+        }
+    }
+    Ok(flags)
+}
+
 /// Description of a program's command line, with `tasks` in front of its flags if it is given.
 fn describe(
     program: &Executable,
     flags: &[String],
-    tasks: Option<u32>,
+    tasks: Option<u64>,
 ) -> anyhow::Result<Description> {
     let tasks = tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
     let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();

@@ -1,8 +1,9 @@
 //! The answer: what a thread costs, what a task costs, and how many times as much. Made from the rows of a
-//! plan that have a name in it.
+//! plan that have a name in it. A user's own plan may divide other rows by each other.
 
 use std::cmp::Reverse;
 
+use contract::message::Claim;
 use facts::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Estimate, Interval};
@@ -68,6 +69,9 @@ pub struct AnswerRow {
     /// The least and the greatest ratio of several sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) range: Option<[f64; 2]>,
+    /// Rows of the plan that it divides by each other, if they are not threads and tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sides: Option<[String; 2]>,
     /// True if a size is that of the process alone, since the kernel's share is unknown.
     pub(super) is_alone: bool,
 }
@@ -76,6 +80,17 @@ impl AnswerRow {
     /// Interval of its ratio; of too few sessions for one, their range; or the ratio alone.
     pub(crate) fn bounds(&self) -> Option<[f64; 2]> {
         self.ratio.interval.map(|interval| [interval.low, interval.high]).or(self.range)
+    }
+
+    /// True if a thread's figure is divided by a task's.
+    pub(crate) fn is_of_threads(&self) -> bool {
+        self.sides.is_none()
+    }
+
+    /// Names of what is divided and of what divides it.
+    pub(crate) fn sides(&self) -> [&str; 2] {
+        let own = self.sides.as_ref();
+        own.map_or(THREAD_AND_TASK, |sides| sides.each_ref().map(String::as_str))
     }
 }
 
@@ -124,6 +139,9 @@ impl Cost {
     }
 }
 
+/// Sides of the usual answer.
+pub(crate) const THREAD_AND_TASK: [&str; 2] = ["OS thread", "async task"];
+
 /// Count that the sentences on when it matters are about.
 const MANY: f64 = 10_000.0;
 
@@ -131,8 +149,19 @@ impl Answer {
     /// Bytes that a waiting thread holds, and a task: from the least of its rows to the greatest, with the grade of
     /// the worst.
     pub(crate) fn sizes(&self) -> Option<([Range; 2], Grade)> {
-        let sizes = ranges(&self.rows, |row| row.metric.is_slope())?;
+        let sizes = ranges(&self.rows, is_size)?;
         Some((sizes.map(|size| size.estimate), sizes[0].grade.max(sizes[1].grade)))
+    }
+
+    /// True if all of its rows are of threads and tasks.
+    pub(crate) fn is_of_threads(&self) -> bool {
+        self.rows.iter().all(AnswerRow::is_of_threads)
+    }
+
+    /// Sides that all of its rows have; `None` if they differ.
+    pub(crate) fn sides(&self) -> Option<[&str; 2]> {
+        let first = self.rows.first()?.sides();
+        self.rows.iter().all(|row| row.sides() == first).then_some(first)
     }
 
     /// Machine, kernel and runtimes, and what its tasks ran on.
@@ -157,7 +186,8 @@ impl Answer {
         let mut about = conditions.doubts(figures);
         let alone = rows.iter().filter(|row| row.is_alone);
         about.extend(alone.map(|row| Doubt::NoKernelShare(row.name.clone())));
-        let schedulers = schedulers(figures, &of);
+        let of_threads = of.iter().zip(&rows).filter(|(_, row)| row.is_of_threads());
+        let schedulers = schedulers(figures, of_threads.map(|(figure, _)| *figure));
         let chains = chains(&of);
         let of = of.into_iter().flat_map(|figure| [Some(figure), figures.versus(figure)]);
         let doubts = doubts::of_all(figures.records, doubts::named(of.flatten()), about);
@@ -181,8 +211,11 @@ impl Answer {
 }
 
 /// Schedulers of the tasks of rows, in a sentence: that of most rows, and then the rows that have another.
-fn schedulers(figures: &Figures<'_>, threads: &[&Figure<'_>]) -> Option<String> {
-    let used = threads.iter().filter_map(|figure| {
+fn schedulers<'a>(
+    figures: &'a Figures<'_>,
+    threads: impl Iterator<Item = &'a Figure<'a>>,
+) -> Option<String> {
+    let used = threads.filter_map(|figure| {
         let row = figure.runs.place.case.answer.as_deref()?;
         let tasks = &figures.versus(figure)?.runs.whole;
         let runtimes = tasks.iter().filter_map(|record| record.runtime.as_ref());
@@ -241,6 +274,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let name = case_name(name, &figure.key.column);
     let versus = figures.versus(figure)?;
     let metric = figure.metric().clone();
+    let sides = sides(figure, versus);
     if let (Some(thread), Some(task)) = (figure.slopes(), versus.slopes()) {
         let ratio = thread.ratio?;
         let whole = Estimate { value: ratio.estimate.estimate, n: ratio.n, interval: Some(*ratio) };
@@ -255,24 +289,42 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
             modes: None,
             grade: of.grade.max(least),
         });
-        return Some(AnswerRow { name, metric, thread, task, ratio, range: None, is_alone });
+        return Some(AnswerRow { name, metric, thread, task, ratio, range: None, sides, is_alone });
     }
     // Thread ÷ task, of times: `figures` formed it round by round.
     let ratio = figure.reading()?.ratio?;
     let (thread, task) = (Cost::of(figure)?, Cost::of(versus)?);
-    Some(AnswerRow { name, metric, thread, task, ratio, range: None, is_alone: false })
+    Some(AnswerRow { name, metric, thread, task, ratio, range: None, sides, is_alone: false })
+}
+
+/// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.
+fn sides(figure: &Figure<'_>, versus: &Figure<'_>) -> Option<[String; 2]> {
+    let is_only = |of: &Figure<'_>, claim| {
+        // Old records hold none.
+        of.runs.whole.iter().all(|record| record.claim.is_none_or(|own| own == claim))
+    };
+    let are_usual = is_only(figure, Claim::KernelSwitch) && is_only(versus, Claim::UserSwitch);
+    (!are_usual).then(|| [figure, versus].map(|of| of.key.row.clone()))
+}
+
+fn is_switch(row: &&AnswerRow) -> bool {
+    row.metric == Metric::Hop && row.is_of_threads()
+}
+
+fn is_size(row: &&AnswerRow) -> bool {
+    row.metric.is_slope() && row.is_of_threads()
 }
 
 fn switches(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| number(cost * MANY / 1e9 * 100.0);
-    let hops = ranges(rows, |row| row.metric == Metric::Hop)?;
+    let hops = ranges(rows, is_switch)?;
     let [threads, tasks] = hops.map(|hop| hop.show(show));
     Some(format!("10,000 switches/s take threads {threads} % of a CPU, tasks {tasks} %."))
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| shown(Quantity::Bytes, cost * MANY);
-    let [threads, tasks] = ranges(rows, |row| row.metric.is_slope())?.map(|size| size.show(show));
+    let [threads, tasks] = ranges(rows, is_size)?.map(|size| size.show(show));
     Some(format!("10,000 waiting threads hold {threads}, tasks {tasks}."))
 }
 
@@ -295,7 +347,7 @@ fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
         })
         .unzip();
     let Some((first, others)) = works.split_first() else { return Vec::new() };
-    let hop = rows.iter().find(|row| row.metric == Metric::Hop);
+    let hop = rows.iter().find(is_switch);
     let units = hop.map_or(String::new(), |hop| {
         let times = |cost: Cost| {
             let ([low, high], (ns, grade)) = (cost.ends(), times[0]);

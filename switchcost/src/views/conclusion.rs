@@ -22,7 +22,7 @@ fn of_kind(metric: &Metric) -> &'static str {
 
 /// Conclusion of figures: that of their answer, the parts of a hop, or how far apart the first figures are.
 pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> {
-    if let Some(answer) = answer {
+    if let Some(answer) = answer.filter(|answer| answer.is_of_threads()) {
         return vec![of_answers("On this machine", answer.rows.iter())];
     }
     let tables = Tables::of(figures);

@@ -93,7 +93,7 @@ pub(crate) struct Watched {
 }
 
 /// How much a load is to threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
     /// Threads will do.
@@ -196,6 +196,11 @@ impl Holding {
 }
 
 impl Advice {
+    /// Verdict on switches and tasks together: what the one that asks for more asks for; `None` if there is one alone.
+    pub(crate) fn overall(&self) -> Option<Verdict> {
+        Some(self.switching.as_ref()?.verdict.max(self.holding.as_ref()?.verdict))
+    }
+
     /// What a service's switches cost, by the costs of a hand-over.
     pub(crate) fn of_service(
         service: Service,

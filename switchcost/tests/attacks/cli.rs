@@ -1,11 +1,13 @@
 //! Command lines and inputs that cannot be printed or understood.
 
+use std::process::{Command, Stdio};
+
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use super::{RECORDS, switchcost};
-use crate::support::RUNNER;
 use crate::support::process::{NO_FILES, Run};
+use crate::support::{RUNNER, skip};
 
 #[test]
 fn a_help_text_that_cannot_be_printed_is_an_error() {
@@ -90,4 +92,17 @@ fn ten_thousand_rows_are_listed() {
     }
     let run = switchcost("sweep --tasks 1..2 --filter").arg("").finish();
     run.expect_refusal(2, &["--filter"]);
+}
+
+/// Emacs' shell and the logs of some services obey no escape sequence.
+#[test]
+fn a_dumb_terminal_gets_no_escape_sequences() {
+    for flags in ["--help", "--no-such-flag", "check /bin/true"] {
+        let mut script = Command::new("script");
+        script.args(["-qec", &format!("{RUNNER} {flags}"), "/dev/null"]).env("TERM", "dumb");
+        let Ok(output) = script.stdin(Stdio::null()).output() else {
+            return skip("no script(1)");
+        };
+        assert!(!output.stdout.is_empty() && !output.stdout.contains(&0x1b), "{flags}: {output:?}");
+    }
 }

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal::SIGINT;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::house::executable;
+use crate::support::house::{House, executable};
 use crate::support::process::Run;
 use crate::support::{RUNNER, build, until};
 
@@ -64,6 +64,46 @@ fn a_program_that_hangs_is_ended_and_its_other_checks_are_skipped() {
     assert!(run.stdout.starts_with("failed   describes itself: timed out"), "{run}");
     let tally = format!("\n0 passed, 1 failed, {} skipped\n", CHECKS - 1);
     assert!(run.stdout.ends_with(&tally), "{run}");
+}
+
+/// What it waits for is named, and what there was of it; and it waits once.
+#[test]
+fn a_program_that_answers_nothing_is_asked_once() {
+    let ready = r#"description=$("$good" --tasks 3 --describe)
+echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${description#?}""#;
+    for (text, awaited, printed) in [
+        (
+            r#"printf '{"at":"ready"'"#,
+            "its first line",
+            r#"a line without its newline, '{"at":"ready"':"#,
+        ),
+        (ready, "the answer to `run 1`", "no line to read:"),
+    ] {
+        let describe = "case $* in *--describe*) exec \"$good\" \"$@\" ;; esac";
+        let good = good();
+        let (_folder, path) =
+            script(&format!("good='{}'\n{describe}\n{text}\nexec sleep 1000", good.display()));
+        let run = check("--timeout 1s").arg(&path).start().finish_all().expect(1);
+        let late = format!("{awaited} did not come within 1s (--timeout)");
+        for part in [&late, printed, "is each line flushed?", ": it does not answer\n"] {
+            assert!(run.stdout.contains(part), "'{part}' is missing: {run}");
+        }
+        let tally = format!("\n1 passed, 1 failed, {} skipped\n", CHECKS - 2);
+        assert!(run.stdout.ends_with(&tally), "{run}");
+    }
+}
+
+/// Faults are told in words of the contract, and on one line.
+#[test]
+fn what_a_program_prints_is_quoted_as_it_prints_it() {
+    let text = House::fake_text("one-thread-brigade", "[ $what = hold ] && what=run n=1");
+    let (_folder, path) = script(&text);
+    let run = check("").arg(&path).start().finish_all().expect(1);
+    let quoted = r#"not held: {"at":"ran","samples_ns":[1000]}"#;
+    assert!(run.stdout.contains(quoted), "{run}");
+    for word in ["Ran {", "Ready {", "Description {", "\\n  "] {
+        assert!(!run.stdout.contains(word), "'{word}': {run}");
+    }
 }
 
 #[test]

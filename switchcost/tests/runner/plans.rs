@@ -38,6 +38,23 @@ fn a_plan_becomes_results_and_tables() {
     assert_eq!(report.expect_quiet_success().stdout, run.stdout);
 }
 
+/// Programs that claim no switch are neither threads nor tasks.
+#[test]
+fn an_answer_names_the_rows_of_its_plan() {
+    let house = House::new(2, &TWO);
+    let answer = "warmup = 1\nversus = 'row async-brigade'\nanswer = 'hand over'";
+    house.set_plan(&house.plan().replacen("warmup = 1", answer, 1));
+    let run = house.run("").finish().expect(0);
+    assert!(run.stdout.contains("row one-thread-brigade ÷ row async-brigade"), "{run}");
+    let page = switchcost("report").arg(house.out()).flags("--html -").finish().expect(0);
+    for text in [&run.stdout, &page.stdout] {
+        let body = text.split("<body>").last().unwrap().split("<details").next().unwrap();
+        for word in ["OS thread", "async task", "thread ÷ task", "10,000", "Tasks run"] {
+            assert!(!body.contains(word), "'{word}': {body}");
+        }
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_order() {
     let house = House::new(6, &TWO);

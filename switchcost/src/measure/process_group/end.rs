@@ -15,6 +15,9 @@ use crate::system::signals;
 /// Time between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
+/// Bytes of an unfinished line that are quoted.
+const MOST_UNFINISHED: usize = 80;
+
 /// Step taken to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -104,7 +107,17 @@ impl ProcessGroup {
         // One that is stopped takes no other signal.
         kill(&self.child, Signal::SIGCONT);
         self.stage = stage;
+        self.unfinished = self.buffer.iter().take(MOST_UNFINISHED).copied().collect();
         self.deadline = Instant::now() + self.grace;
+    }
+
+    /// What its standard output had when its time was up.
+    pub(crate) fn had_printed(&self) -> String {
+        let what = match &*String::from_utf8_lossy(&self.unfinished) {
+            "" => "no line to read".to_owned(),
+            start => format!("a line without its newline, '{start}'"),
+        };
+        format!("its standard output had {what}: is each line flushed?")
     }
 
     fn force(&mut self) {

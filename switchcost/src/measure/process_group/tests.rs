@@ -75,3 +75,18 @@ fn a_line_without_end_is_refused() {
     let mut child = sh("exec tr '\\0' x </dev/zero", LONG);
     assert!(child.line().unwrap_err().to_string().contains("16 MiB"));
 }
+
+#[test]
+fn a_start_that_a_limit_refuses_names_it() {
+    for (errno, limit) in [
+        (Errno::EMFILE, Some("`ulimit -n`")),
+        (Errno::ENFILE, Some("fs.file-max")),
+        (Errno::EAGAIN, Some("`ulimit -u`")),
+        (Errno::ENOENT, None),
+    ] {
+        let error = refused(errno.into());
+        assert!(limit.is_none_or(|limit| error.to_string().contains(limit)), "{error}");
+        // The settings of a case explain it further.
+        assert!(error.downcast_ref::<io::Error>().is_some());
+    }
+}

@@ -8,8 +8,9 @@ use super::{Plot, color};
 use crate::figures::grade::Grade;
 use crate::figures::number::number;
 use crate::figures::{Figures, Reading};
+use crate::render::answer::{name, quotient, sides};
 use crate::system::console::brief;
-use crate::views::answer::{Answer, AnswerRow, Cost};
+use crate::views::answer::{Answer, AnswerRow, Cost, THREAD_AND_TASK};
 use crate::views::tables::Table;
 
 const ANSWER: &str = "Bars: 95 % intervals of the ratios. Open marks: figures that are not sure.";
@@ -44,8 +45,13 @@ impl Plot {
 
 /// The answer: for each row a thread's figure as a multiple of a task's.
 pub(in crate::render) fn answer(answer: &Answer) -> Plot {
-    let mut plot = Plot::new("Cost of an OS thread, as a multiple of an async task's", ANSWER);
-    plot.legend(["async task = 1x", "OS thread"].into_iter());
+    let [one, other] = sides(answer);
+    let title = match [one, other] {
+        THREAD_AND_TASK => "Cost of an OS thread, as a multiple of an async task's".to_owned(),
+        [one, other] => format!("{one}, as a multiple of {other}"),
+    };
+    let mut plot = Plot::new(&title, ANSWER);
+    plot.legend([format!("{other} = 1x").as_str(), one].into_iter());
     let axis = Axis::ratios(answer.rows.iter().flat_map(bounds));
     // The figures stand beside the marks; two of them need more room.
     let has_modes = answer.rows.iter().any(|row| row.task.modes.or(row.thread.modes).is_some());
@@ -55,8 +61,10 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     for row in &answer.rows {
         let (task, thread) = (place(1.0), place(row.ratio.value));
         let [low, high] = bounds(row).map(place);
-        let y =
-            plot.row(&row.name, &row.ratio.grade.mark(&format!("{}x", number(row.ratio.value))));
+        let y = plot.row(
+            &name(answer, row),
+            &row.ratio.grade.mark(&format!("{}x", number(row.ratio.value))),
+        );
         plot.line((task, y), (thread, y), "line s2");
         plot.mark((task, y), 0, row.task.grade);
         plot.mark((thread, y), 1, row.ratio.grade);
@@ -70,7 +78,7 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
         plot.text(&left, (task.min(low), -10), y, "end", "");
         plot.text(&right, (task.max(high), 10), y, "start", "");
     }
-    plot.foot(&axis, place, top, "thread ÷ task");
+    plot.foot(&axis, place, top, &quotient(answer));
     plot
 }
 
@@ -84,15 +92,20 @@ pub(in crate::render) fn times(figures: &Figures<'_>, answer: &Answer) -> Option
         return None;
     }
     for row in answer.rows.iter().filter(|row| row.metric.quantity() == Quantity::Time) {
-        times.push((format!("task: {}", row.name), 0, row.task));
-        times.push((format!("thread: {}", row.name), 1, row.thread));
+        let [one, other] = match row.sides() {
+            THREAD_AND_TASK => ["thread", "task"],
+            sides => sides,
+        };
+        times.push((format!("{other}: {}", row.name), 0, row.task));
+        times.push((format!("{one}: {}", row.name), 1, row.thread));
     }
     times.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
     let axis = Axis::costs(times.iter().flat_map(|(.., time)| time.ends()), Quantity::Time);
     // A figure stands at the end of its bar.
     let place = |value: f64| 0.015 + 0.7 * axis.place(value);
     let mut plot = Plot::new("How long things take", TIMES);
-    plot.legend(["async task", "OS thread", "everyday work"].into_iter());
+    let [one, other] = sides(answer);
+    plot.legend([other, one, "everyday work"].into_iter());
     let top = plot.height;
     for (name, series, time) in &times {
         let y = plot.row(name, "") - 9;

@@ -1,9 +1,10 @@
 //! Results that an estimate is made of: a file that is named, the newest of this folder, or a short run.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use facts::{Link, Machine, Record};
 
 use crate::figures::grade::Grade;
@@ -58,6 +59,12 @@ impl Wanted<'_> {
         };
         let mut found = Found::default();
         if let Some(path) = named {
+            if !path.exists() && path.to_string_lossy().ends_with("/s") {
+                return Err(BadUsage::new(format!(
+                    "there is no file {}: a rate is one word, such as --switches 30000/s",
+                    path.display()
+                )));
+            }
             let contents = store::read(path)?;
             store::tell(path, &contents);
             self.take(path, false, &contents.records, &mut found);
@@ -94,6 +101,14 @@ impl Wanted<'_> {
             let (path, records) = measured(what, self.plan(&found)?)?;
             self.take(&path, true, &records, &mut found);
             if self.missing(&found) == Some(what) {
+                // A limit that refused a row, say.
+                let figures = Figures::of(&records);
+                let cause = figures.iter().find_map(|figure| {
+                    Some((figure.key.name(), figure.outcome.reason()?.to_owned()))
+                });
+                if let Some((row, reason)) = cause {
+                    bail!("there are no figures of {what}: {row}: {reason}");
+                }
                 bail!(
                     "15 s were too short for {what}: `switchcost run`, or with --plan links, takes longer"
                 );
@@ -146,9 +161,15 @@ fn is_part(records: &[Record]) -> bool {
 /// Records of a short run of a plan, and their file.
 fn measured(what: &str, plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     console::say(format_args!(
-        "no results in this folder have figures of {what} on this machine: measuring them for 15 s"
+        "no results in this folder have figures of {what} on this machine: measuring them, in 15 s or in five rounds \
+         if these take longer"
     ));
-    let measured = quick(plan);
+    let measured = quick(plan).map_err(|e| match e.downcast_ref::<io::Error>() {
+        Some(cause) if is_refused(cause) => anyhow!(
+            "cannot keep them in this folder ({cause}): go to a folder that you may write to, or name a file of results"
+        ),
+        _ => e,
+    });
     if signals::received().is_none() {
         return measured;
     }
@@ -156,6 +177,12 @@ fn measured(what: &str, plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
         format!(": the part is kept in {}, and used if it is named", path.display())
     });
     bail!("interrupted while it measured{}", part.unwrap_or_default())
+}
+
+/// True if a folder takes no new file.
+fn is_refused(error: &io::Error) -> bool {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
 /// Plan that has the hand-overs of threads and of tasks over a link, in one session; of a service's, the default one.
