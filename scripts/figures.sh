@@ -65,12 +65,8 @@ keep() {
 }
 
 # The plot of a page: one of its file's.
-for plot in cores/hand-overs-per-second-and-cpu-by-pipes \
-    load/from-the-scheduled-arrival-to-the-start-99th-percentile-tasks-of-20-s; do
-    page=${plot%%/*}
-    target/release/switchcost report "$others/$page.jsonl" --svg "$scratch/$page" >/dev/null
-    keep "$scratch/$page/${plot#*/}.svg" "docs/findings/$page.svg"
-done
+target/release/switchcost report "$others/cores.jsonl" --svg "$scratch/cores" >/dev/null
+keep "$scratch/cores/hand-overs-per-second-and-cpu-by-pipes.svg" docs/findings/cores.svg
 
 marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::str::FromStr;
 
 use contract::units::Span;
@@ -141,6 +142,9 @@ impl FromStr for Change {
             "seccomp" => Err("seccomp=docker is the only filter".to_owned()),
             _ if !is_variable(name) => Err(usage.to_owned()),
             "env" => Err(format!("write the variable alone: {value}")),
+            "LD_PRELOAD" if let Some(missing) = missing_library(value) => Err(format!(
+                "LD_PRELOAD: there is no {missing}, and the loader would go on without it"
+            )),
             _ => match near(name) {
                 None => Ok(Change::Env(name.to_owned(), value.to_owned())),
                 Some(key) => Err(format!(
@@ -155,6 +159,11 @@ impl FromStr for Change {
 /// Names of the settings that are no variables.
 const KEYS: [&str; 6] = ["flags", "cpus", "policy", "slack", "wrap", "seccomp"];
 
+/// The first library that is not there; those without a path are looked for by ld.so(8).
+fn missing_library(list: &str) -> Option<&str> {
+    list.split([':', ' ']).find(|path| path.contains('/') && !Path::new(path).is_file())
+}
+
 /// The key that a name was probably meant to be: it begins like one, or has up to two letters amiss.
 fn near(name: &str) -> Option<&'static str> {
     let is_near = |key: &&str| {
@@ -162,28 +171,9 @@ fn near(name: &str) -> Option<&'static str> {
         let most = if key.len() > 4 { 2 } else { 1 };
         begins(key, name)
             || begins(name, key) && name.len() < key.len() + 3
-            || distance(name, key) <= most
+            || strsim::osa_distance(name, key) <= most
     };
     KEYS.into_iter().find(is_near)
-}
-
-/// Letters to insert, to remove, to replace or to swap with the next one (optimal string alignment).
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
-    for i in 1..=one.len() {
-        let mut row = vec![i];
-        for j in 1..=other.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
-            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[one.len()][other.len()]
 }
 
 /// True if a shell can assign to a variable of this name.
@@ -319,6 +309,7 @@ mod tests {
             ("cpus=x", "no list"),
             ("policy=foo", "no policy 'foo': other, batch or fifo"),
             ("polcy=batch", "write policy="),
+            ("LD_PRELOAD=/nowhere/lib.so", "there is no /nowhere/lib.so"),
             ("polciy=batch", "write policy="),
             ("cpu=1", "write cpus="),
             ("cpuset=1", "write cpus="),
