@@ -219,4 +219,4 @@ impl Decider {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

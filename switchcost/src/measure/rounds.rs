@@ -2,14 +2,13 @@
 //! cannot, such as a size, runs alone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, ensure};
 use contract::message::Description;
 use contract::units::counted;
-use facts::{Ending, Process, Record, Run, Side};
+use facts::{Process, Record, Run, Side};
 use humantime::format_duration;
 
 use crate::measure::groups::{Group, groups_of};
@@ -24,6 +23,8 @@ use crate::system::console::{self, shell_line};
 use crate::system::lock::RunnerLock;
 use crate::system::progress::Progress;
 use crate::system::signals;
+
+mod conclude;
 
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
@@ -462,62 +463,6 @@ impl Rounds {
         }
         let process = left_out(case, reason.to_owned());
         self.keep(case, process, 0, 0)
-    }
-
-    /// Says where the records are, and which cases failed.
-    ///
-    /// # Errors
-    /// When each process of a case failed, when the file has gone, or what has ended the run before its time.
-    pub fn conclude(&mut self) -> anyhow::Result<()> {
-        self.conclude_any()?;
-        if signals::received().is_some() {
-            return Ok(());
-        }
-        let mut has_failed = BTreeMap::new();
-        for record in &self.records {
-            let fails = matches!(record.outcome(), Ending::Failed(_));
-            *has_failed.entry((record.case, record.x)).or_insert(true) &= fails;
-        }
-        let failed: Vec<String> = has_failed
-            .iter()
-            .filter(|(_, fails)| **fails)
-            .filter_map(|((case, _), _)| Some(self.header.plan.get(*case)?.1.name()))
-            .collect();
-        let all = has_failed.len();
-        ensure!(failed.len() < all || all == 0, "every case failed; the records say why");
-        ensure!(
-            failed.is_empty(),
-            "{} of {all} cases failed: {}; the records say why",
-            failed.len(),
-            failed.join("; ")
-        );
-        Ok(())
-    }
-
-    /// The same if failures are verdicts of their own.
-    ///
-    /// # Errors
-    /// When the file has gone, or what has ended the run before its time.
-    pub fn conclude_any(&mut self) -> anyhow::Result<()> {
-        if signals::received().is_some() {
-            let runs = self.records.len();
-            console::say(format_args!("interrupted after {}", counted(runs, "run")));
-        }
-        let kept = self.store.ensure_kept();
-        if kept.is_ok() {
-            console::say(format_args!("records: {}", self.store.path().display()));
-            if io::stderr().is_terminal() {
-                let path = self.store.path().to_string_lossy();
-                let path = console::shell_word(&path);
-                console::say(format_args!(
-                    "all of them: switchcost report {path} --full, or --html FILE for a page"
-                ));
-            }
-        }
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
-        kept
     }
 
     /// The file they are in.

@@ -61,17 +61,7 @@ const NOISY: &str = "epyc-2vcpu-6.18";
 #[test]
 fn an_answer_has_22_lines_however_many_doubts_there_are() {
     for machine in [QUIET, NOISY, "xeon-2vcpu-6.18"] {
-        let records = committed(machine);
-        let figures = Figures::of(&records);
-        let mut text = Vec::new();
-        render::answer::text(
-            &Answer::of(&figures).unwrap(),
-            Some("switchcost report FILE --full"),
-            80,
-            &mut text,
-        )
-        .unwrap();
-        let text = String::from_utf8(text).unwrap();
+        let text = answer(&committed(machine));
         assert!(text.lines().count() <= 22, "{text}");
     }
 }

@@ -26,25 +26,25 @@ impl Machine {
         Row {
             pairs: (0..n).map(|_| self.pair(change)).collect(),
             twins: (0..n / 3).map(|_| self.pair(0.0)).collect(),
-            ..Self::bare()
+            ..bare()
         }
     }
+}
 
-    /// A row without pairs.
-    fn bare() -> Row {
-        Row {
-            case: 0,
-            section: String::new(),
-            name: String::new(),
-            pairs: Vec::new(),
-            twins: Vec::new(),
-            metric: Metric::Hop,
-            divisor: 1.0,
-            unit: "hop",
-            doubts: Vec::new(),
-            fault: None,
-            findings: Vec::new(),
-        }
+/// A row without pairs.
+pub(crate) fn bare() -> Row {
+    Row {
+        case: 0,
+        section: String::new(),
+        name: String::new(),
+        pairs: Vec::new(),
+        twins: Vec::new(),
+        metric: Metric::Hop,
+        divisor: 1.0,
+        unit: "hop",
+        doubts: Vec::new(),
+        fault: None,
+        findings: Vec::new(),
     }
 }
 
@@ -99,9 +99,8 @@ fn all_intervals_of_a_duel_hold_together() {
             let time = Some(Times { iterations: [1e6, 1e6 * log_ratio.exp()], log_ratio });
             Pair { time, ..Pair::default() }
         };
-        let mut rows: Vec<Row> = (0..66)
-            .map(|_| Row { pairs: (0..60).map(|_| pair()).collect(), ..Machine::bare() })
-            .collect();
+        let mut rows: Vec<Row> =
+            (0..66).map(|_| Row { pairs: (0..60).map(|_| pair()).collect(), ..bare() }).collect();
         judge(&mut rows, MARGIN);
         let findings = || rows.iter().map(|row| &row.findings[0]);
         assert!(findings().all(|finding| finding.change.is_some()));

@@ -1,8 +1,8 @@
 use clap::Parser;
-use facts::Metric;
 
 use super::*;
 use crate::figures::duel::Fault;
+use crate::figures::duel::tests::bare;
 use crate::figures::grade::Grade;
 use crate::figures::verdict::{Reason, Verdict};
 
@@ -24,20 +24,12 @@ fn row() -> Row {
         grade: Grade::Sure,
     };
     Row {
-        case: 0,
-        section: String::new(),
         name: "row".to_owned(),
-        pairs: Vec::new(),
-        twins: Vec::new(),
-        metric: Metric::Hop,
-        divisor: 1.0,
-        unit: "hop",
-        doubts: Vec::new(),
-        fault: None,
         findings: vec![
             found(Kind::Time, Verdict::Inconclusive(Reason::Disturbed), None),
             found(Kind::Switches, Verdict::More, Some([1.0, 4.8])),
         ],
+        ..bare()
     }
 }
 
