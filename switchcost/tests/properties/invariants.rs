@@ -15,9 +15,9 @@ use serde::de::DeserializeOwned;
 use switchcost::figures::Figures;
 use switchcost::measure::store;
 use switchcost::plan::Plan;
+use switchcost::plan::change::Change;
 use switchcost::plan::range::Range;
 use switchcost::plan::scheduling::Cpus;
-use switchcost::plan::setting::Change;
 use switchcost::plan::sweep::CommandLine;
 use switchcost::plan::values;
 use switchcost::render;
@@ -54,8 +54,8 @@ pub(crate) fn records(file: &[u8]) {
 /// A plan: its cases can be listed, and are of rounds and printable names.
 pub(crate) fn plan(text: &str) {
     let Ok(plan) = Plan::parse(text) else { return };
-    for (quick, plan) in [(false, plan.clone()), (true, plan.quickened())] {
-        for case in plan.cases(quick) {
+    for plan in [plan.clone(), plan.quickened()] {
+        for case in plan.cases() {
             assert!(!case.cell.name().contains(char::is_control));
             assert!(case.rounds > 0 && !case.command().is_empty());
             let metric = &case.section.metric;

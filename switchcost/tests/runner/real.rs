@@ -194,7 +194,7 @@ fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
     let mut faults = Vec::new();
     let mut asked = 0;
     for plan in BUILT_IN {
-        for case in plan.plan().unwrap().cases(false) {
+        for case in plan.plan().unwrap().cases() {
             // The programs in Go are elsewhere.
             if !programs::PROGRAMS.contains(&case.program.as_str()) {
                 continue;
