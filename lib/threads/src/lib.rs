@@ -2,7 +2,6 @@
 
 mod arena;
 pub mod futex;
-mod handoff;
 mod placement;
 pub mod process;
 mod pthread;
@@ -10,6 +9,5 @@ pub mod raw;
 pub mod rest;
 mod spawner;
 
-pub use handoff::HandoffCell;
 pub use placement::{CpuAssignment, Placement};
 pub use spawner::{Spawner, StackFlags, Stacks, Thread, worker_needs};

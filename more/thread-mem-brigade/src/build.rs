@@ -2,12 +2,11 @@
 
 use std::io;
 
-use chain::{Backlog, ChainBuilder, MemoryToken, StartLatch, TaskResults, WorkingSet};
+use chain::{Backlog, ChainBuilder, StartLatch, TaskResults, TokenSource, WorkingSet};
 use threads::{CpuAssignment, Spawner, Thread};
 
 use crate::cli::Cli;
 use crate::links::Receiver;
-use crate::source::TokenSource;
 use crate::{pass_on, work_and_pass_on};
 
 /// The threads of a chain, with their places.
@@ -19,11 +18,11 @@ pub(crate) fn join(threads: Threads) -> TaskResults {
 }
 
 /// Builds a chain, waits until each thread runs, and returns the driver's ends.
-pub(crate) fn build<R: Receiver<Token: MemoryToken>>(
+pub(crate) fn build<R: Receiver>(
     cli: &Cli,
     (chain, cpus): (u32, &CpuAssignment),
     tasks: u32,
-    mut backlog: Option<Backlog<R::Token>>,
+    mut backlog: Option<Backlog>,
     threads: &mut Threads,
 ) -> anyhow::Result<(R, R::Sender)> {
     let (cpus, faults) = (cpus.of_chain(chain), cli.fault.in_chain(chain, cli.flags.tasks));
@@ -43,9 +42,9 @@ pub(crate) fn build<R: Receiver<Token: MemoryToken>>(
         let thread = if backlog.is_none() && fault.is_none() && cli.chain.touch.0 == 0 {
             spawner.spawn(|| start().and_then(|()| pass_on(from, to)))?
         } else {
-            let from = TokenSource::new(from, backlog, fault);
+            let source = TokenSource::new(backlog, fault);
             let memory = WorkingSet::new(cli.chain.touch);
-            spawner.spawn(|| start().and_then(|()| work_and_pass_on(from, to, memory)))?
+            spawner.spawn(|| start().and_then(|()| work_and_pass_on(from, to, source, memory)))?
         };
         threads.push((place, thread));
     }
