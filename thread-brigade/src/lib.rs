@@ -16,6 +16,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -26,7 +27,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
-use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread, rest};
+use threads::{CpuAssignment, Placement, StackFlags, rest};
 
 /// Pass a byte through a chain of OS threads joined by pipes, and time it
 #[derive(Parser)]
@@ -57,7 +58,7 @@ impl Program for Cli {
     }
 }
 
-type Threads = Vec<(u32, Thread<io::Result<u64>>)>;
+type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
 
 /// The program, as `main` of an executable.
 pub fn main() -> ExitCode {
@@ -108,14 +109,13 @@ fn build(
 ) -> anyhow::Result<(File, File)> {
     let (cpus, faults) = (cpus.of_chain(chain), cli.chain.fault.in_chain(chain, cli.flags.tasks));
     let chain = &cli.chain;
-    let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
         let (place, cpus, chain) = (station.place, cpus.clone(), chain.clone());
         let fault = faults.of(place);
         let guard = latch.guard(fault);
-        let thread = spawner.spawn(move || {
+        let thread = cli.stack.spawn(tasks, move || {
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()?;
             pass_on(station.upstream, station.downstream, fault, &chain)
