@@ -39,12 +39,15 @@ const READ: &str = "A task hands a token to the next: that is a hop. The process
                     docs/METHODOLOGY.md says how and why.";
 
 /// Writes figures as a page.
-pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
-    let answer = Answer::of(figures);
-    let sections = sections(answer.as_ref(), figures);
-    let title = title(figures, answer.as_ref());
+pub fn html(
+    figures: &Figures<'_>,
+    answer: Option<&Answer>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let sections = sections(answer, figures);
+    let title = title(figures, answer);
     let body = html! { main {
-        (header(&title, answer.as_ref(), figures))
+        (header(&title, answer, figures))
         nav aria-label="Contents" { ul {
             @for (index, (title, _)) in sections.iter().enumerate() {
                 li { a href={ "#part-" (index) } { (title) } }

@@ -44,10 +44,11 @@ pub(crate) fn records(file: &[u8]) {
     }
     let figures = Figures::of(&contents.records);
     render::document(&figures).text(80, &mut out).unwrap();
-    render::html(&figures, &mut out).unwrap();
+    let answer = answer::Answer::of(&figures);
+    render::html(&figures, answer.as_ref(), &mut out).unwrap();
     render::csv(&figures, &mut out).unwrap();
-    if let Some(answer) = answer::Answer::of(&figures) {
-        render::answer::markdown(&answer, &mut out).unwrap();
+    if let Some(answer) = &answer {
+        render::answer::markdown(answer, &mut out).unwrap();
     }
 }
 
