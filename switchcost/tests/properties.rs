@@ -27,7 +27,7 @@ use switchcost::plan::setting::Change;
 use switchcost::plan::sweep::CommandLine;
 use switchcost::plan::{BUILT_IN, Plan};
 use switchcost::render;
-use switchcost::views::answer::Answer;
+use switchcost::views::answer;
 use tempfile::TempDir;
 
 /// So many inputs, always the same ones unless the environment asks for others.
@@ -182,7 +182,7 @@ proptest! {
         let figures = Figures::of(&contents.records);
         let mut out = Vec::new();
         render::document(&figures).text(80, &mut out).unwrap();
-        render::html(&figures, Answer::of(&figures).as_ref(), &mut out).unwrap();
+        render::html(&figures, answer::Answer::of(&figures).as_ref(), &mut out).unwrap();
         render::csv(&figures, &mut out).unwrap();
     }
 
