@@ -8,7 +8,7 @@ use facts::Metric;
 use super::over::Over;
 use super::section::{COUNTS_OF_A_SLOPE, Row, Section};
 use super::table::ProgramTable;
-use crate::system::console::{is_command, plain_line};
+use crate::system::console::is_command;
 
 /// An error of a TOML file in one line: its own shows lines of the file.
 pub(super) fn in_line(text: &str, error: &toml::de::Error) -> anyhow::Error {
@@ -30,8 +30,7 @@ pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {
 
 /// Checks a name: it becomes a table cell, a line of a file and a word of a message.
 pub(super) fn ensure_printable(what: &str, name: &str) -> anyhow::Result<()> {
-    let shown = plain_line(name);
-    ensure!(!name.contains(is_command), "{what} has a control character in it: '{shown}'");
+    ensure!(!name.contains(is_command), "{what} has a control character in it: '{name}'");
     Ok(())
 }
 
@@ -111,8 +110,7 @@ fn check_row(section: &Section, row: &Row, names: &HashSet<&str>) -> anyhow::Res
         let is_word = pass.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
         ensure!(
             is_word && !pass.is_empty(),
-            "passes: '{}' is no name of a pass: letters, digits, - and _",
-            plain_line(pass)
+            "passes: '{pass}' is no name of a pass: letters, digits, - and _"
         );
     }
     if section.metric != Metric::Memory {

@@ -47,7 +47,7 @@ fn a_slope_is_drawn_through_the_counts_that_the_limits_allow() {
                 tasks = [1, 2, 3, 4, 5, 6, 700, 800]\n";
     house.set_plan(plan);
     let run = house.run_after("ulimit -n 100", "").finish().expect(0);
-    let reason = "not run with --tasks 700, 800: this system allows at most";
+    let reason = "not run at --tasks 700, 800: this system allows at most";
     let run = run.expect_complaint(&["pipes is", reason, "ulimit -Hn"]);
     assert!(!run.stdout.contains("not run"), "the slope has a figure: {run}");
     let processes = house.processes();
