@@ -22,7 +22,7 @@ use switchcost::plan::sweep::CommandLine;
 use switchcost::plan::values;
 use switchcost::render;
 use switchcost::views::answer;
-use switchcost::views::duel::Duel;
+use switchcost::views::comparison::Comparison;
 use tempfile::TempDir;
 
 /// Printed as JSON, a thing is read as it was.
@@ -39,7 +39,9 @@ pub(crate) fn records(file: &[u8]) {
     contents.records.iter().for_each(|record| reads_as_it_prints(&record.process));
     let mut out = Vec::new();
     if contents.records.iter().any(|record| record.side.is_some()) {
-        render::duel::document(&Duel::of(&contents.records)).text(80, &mut out).unwrap();
+        render::verdicts::document(&Comparison::of_duel(&contents.records))
+            .text(80, &mut out)
+            .unwrap();
         return;
     }
     let figures = Figures::of(&contents.records);
