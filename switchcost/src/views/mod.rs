@@ -5,7 +5,6 @@ pub mod comparison;
 pub(crate) mod conclusion;
 pub(crate) mod estimate;
 pub mod fleet;
-pub(crate) mod hand_over;
 pub mod limits;
 pub mod machine;
 pub(crate) mod sessions;
