@@ -1,8 +1,8 @@
 //! What a load costs here, as threads and as async tasks, and what that means. A load is so many switches and so many
 //! tasks, or a service that was watched.
 
+use ::limits::{LimitStatus, Limits};
 use facts::Link;
-use facts::limits::{LimitStatus, Limits};
 use facts::service::Service;
 use serde::Serialize;
 
