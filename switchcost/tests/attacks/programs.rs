@@ -230,7 +230,7 @@ fn threads_that_the_address_space_has_no_room_for_are_refused_with_its_limit() {
     let program = folder.path().join("thread-brigade");
     std::fs::hard_link(RUNNER, &program).unwrap();
     let run = Run::within("ulimit -v 300000; exec \"$0\" \"$@\"", &program).flags("--tasks 5000");
-    let words = ["the address space (ulimit -v)", "tasks fit", "switchcost limits"];
+    let words = ["virtual memory (ulimit -v)", "tasks fit", "switchcost limits"];
     run.finish().expect_refusal(1, &words);
 }
 
