@@ -1,4 +1,5 @@
-//! Text that a terminal would obey, in results, in programs and in flags: through every verb and format.
+//! Text that a terminal would obey, that is too long, or that looks like a sentence of the runner's: in results, in
+//! programs and in flags.
 
 use std::fs;
 
@@ -76,86 +77,60 @@ fn results_are_shown_as_plain_text() {
     fs::write(path("a.jsonl"), records(false, HOSTILE)).unwrap();
     fs::write(path("b.jsonl"), records(false, HOSTILE).replace("no luck", "bad luck")).unwrap();
     fs::write(path("duel.jsonl"), records(true, HOSTILE)).unwrap();
-    let shown = |flags: &str| {
+    fs::write(path("none.jsonl"), "{\"schema\":2,\"kind\":\"\u{9b}\u{202e}\"}\n").unwrap();
+    for flags in [
+        "report --full a.jsonl",
+        "report --format markdown a.jsonl b.jsonl",
+        "report --format json a.jsonl",
+        "report duel.jsonl",
+        "report none.jsonl",
+        "report a.jsonl --html -",
+        "report a.jsonl --export-csv -",
+        "compare a.jsonl b.jsonl",
+        "compare --format json a.jsonl b.jsonl",
+        "estimate --tasks 9 a.jsonl",
+    ] {
         let run = switchcost(flags).folder(folder.path()).finish();
         assert!(run.code < 2, "{run}");
         expect_plain(&run);
-        if flags.contains("json ") || flags.ends_with("json -") {
+        if flags.contains("json a") {
             let value: Value = serde_json::from_str(run.line()).unwrap();
             assert!(value.to_string().contains('\u{202e}'), "the text is the same: {run}");
         }
-    };
-    for format in ["text", "markdown", "json"] {
-        shown(&format!("report --full --format {format} a.jsonl"));
-        shown(&format!("report --format {format} a.jsonl b.jsonl"));
-        shown(&format!("report --format {format} duel.jsonl"));
     }
     for output in ["--html", "--export-markdown", "--export-csv", "--export-json"] {
-        shown(&format!("report a.jsonl {output} -"));
-        switchcost(&format!("report a.jsonl {output} out"))
-            .folder(folder.path())
-            .finish()
-            .expect(0);
+        let run = switchcost(&format!("report a.jsonl {output} out")).folder(folder.path());
+        run.finish().expect(0);
         let text = fs::read_to_string(path("out")).unwrap();
         assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{output}");
     }
-    for format in ["text", "json"] {
-        shown(&format!("compare --format {format} a.jsonl b.jsonl"));
-    }
-    shown("estimate --tasks 9 a.jsonl");
-    let run = switchcost("report").arg(path(HOSTILE)).finish().expect(1);
-    expect_plain(&run);
-    fs::write(path("none.jsonl"), "{\"schema\":2,\"kind\":\"\u{9b}\u{202e}\"}\n").unwrap();
-    shown("report none.jsonl");
 }
 
 #[test]
-fn what_programs_say_is_shown_as_plain_text() {
+fn what_programs_say_and_what_is_typed_is_shown_as_plain_text() {
     let house = House::new(1, &[BAD, "async-brigade"]);
-    let named = House::fake_text(
-        &format!("brigade{}", HOSTILE.replace('\u{1b}', "\\u001b").replace('\u{7}', "")),
-        ":",
-    );
-    executable(&house.path(BAD), &named);
-    for format in ["text", "json"] {
-        let limits =
-            house.switchcost(&format!("limits --format {format} {BAD}")).finish().expect(0);
-        expect_plain(&limits);
-    }
+    let named = format!("brigade{}", HOSTILE.replace('\u{1b}', "\\u001b").replace('\u{7}', ""));
+    executable(&house.path(BAD), &House::fake_text(&named, ":"));
+    expect_plain(&house.switchcost(&format!("limits {BAD}")).finish().expect(0));
     house.fake(BAD, &format!("printf '%s\\n' 'no luck {HOSTILE}' >&2; exit 1"));
-    for format in ["text", "json"] {
-        for verb in ["stat", "check"] {
-            let run = house.switchcost(&format!("{verb} --format {format} {BAD}"));
-            expect_plain(&run.arg(format!("--x{HOSTILE}")).finish().expect(1));
-        }
+    for verb in ["stat", "stat --format json", "check"] {
+        let run = house.switchcost(&format!("{verb} {BAD}")).arg(format!("--x{HOSTILE}"));
+        expect_plain(&run.finish().expect(1));
     }
-    for format in ["text", "markdown", "json"] {
-        house.run(&format!("--full --format {format}")).finish().expect(1);
-        let run = switchcost("report --format").arg(format).arg(house.out()).finish();
-        expect_plain(&run.expect(0));
-    }
+    expect_plain(&house.run("--full").finish().expect(1));
     let refusing = House::fake_text(BAD, ":");
     let refusing = refusing
         .replace("echo \"{$description}\"; exit", &format!("echo 'no {HOSTILE}' >&2; exit 2"));
     executable(&house.path(BAD), &refusing);
-    for verb in ["limits", "sweep --tasks 1..9 --program"] {
-        let run = house.switchcost(&format!("{verb} {BAD}")).finish();
+    for flags in ["limits", "sweep --tasks 1..9 --program"] {
+        let run = house.switchcost(&format!("{flags} {BAD}")).finish();
         assert!(run.code > 0, "{run}");
         expect_plain(&run);
     }
-    house.set_plan(&house.plan().replace(
-        "flags = [\"--tasks\", \"1\"]",
-        &format!("flags = [\"{}\"]", "\\u001b\\u009b\\u202e"),
-    ));
+    let flags = format!("flags = [\"{}\"]", "\\u001b\\u009b\\u202e");
+    house.set_plan(&house.plan().replace("flags = [\"--tasks\", \"1\"]", &flags));
     expect_plain(&house.run("--list").finish().expect(0));
-    for flags in [
-        "duel",
-        "run --plan",
-        "machine --cpus",
-        "scale --to",
-        "memory --rounds",
-        "estimate --switches",
-    ] {
+    for flags in ["report", "duel", "run --plan", "scale --to", "estimate --switches"] {
         let run = house.switchcost(flags).arg(HOSTILE).finish();
         assert!(run.code > 0, "{run}");
         expect_plain(&run);
@@ -178,14 +153,43 @@ fn expect_brief(run: &Outcome, most: usize) {
 }
 
 #[test]
-fn what_programs_say_is_cut_and_on_one_line() {
+fn a_long_text_is_cut_and_on_one_line() {
     let house = House::new(1, &[BAD]);
     let named = format!("brigade{}", forged(800).replace('\n', "\\u000a"));
     executable(&house.path(BAD), &House::fake_text(&named, ":"));
     expect_brief(&house.switchcost(&format!("limits {BAD}")).finish().expect(0), 9000);
+    let long = forged(90_000);
     house.fake(BAD, ":");
-    let run = house.switchcost(&format!("stat --iters 4 {BAD}")).arg(forged(90_000)).finish();
+    let run = house.switchcost(&format!("stat --iters 4 {BAD}")).arg(&long).finish();
     expect_brief(&run.expect(0), 3000);
+    for (name, sides) in [("a.jsonl", false), ("b.jsonl", false), ("duel.jsonl", true)] {
+        fs::write(house.path(name), records(sides, &forged(600))).unwrap();
+    }
+    for flags in ["report --full a.jsonl", "report duel.jsonl", "compare a.jsonl b.jsonl"] {
+        let run = switchcost(flags).folder(house.folder()).finish();
+        assert!(run.code < 2, "{run}");
+        expect_brief(&run, 200_000);
+    }
+    let plan = format!("rounds = 1\n[[section]]\ntitle = 't'\nmetric = {long:?}\n");
+    fs::write(house.path("long.toml"), plan).unwrap();
+    for (flags, value) in [
+        ("", &long),
+        ("--seed", &long),
+        ("run --plan", &long),
+        ("run --plan", &"long.toml".to_owned()),
+        ("report", &long),
+        ("duel", &long),
+        ("estimate --switches", &long),
+    ] {
+        let run = switchcost(flags).arg(value).folder(house.folder()).finish();
+        assert!(run.code > 0, "{run}");
+        expect_brief(&run, 2000);
+    }
+}
+
+#[test]
+fn of_many_distributions_some_are_shown() {
+    let house = House::new(1, &[BAD]);
     let one = |n: u32| {
         format!(
             r#"\"x{n}\":{{\"count\":1,\"mean\":1,\"stddev\":0,\"min\":1,\"p50\":1,\"p90\":1,\"p99\":1,\"max\":1}}"#
@@ -199,45 +203,4 @@ fn what_programs_say_is_cut_and_on_one_line() {
     let run = house.switchcost(&format!("stat --iters 4 {BAD}")).finish().expect(0);
     assert!(run.stdout.contains("880 more distributions"), "{run}");
     assert!(run.stdout.lines().count() < 50, "{run}");
-}
-
-#[test]
-fn what_files_hold_is_cut_and_on_one_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    for (name, sides) in [("a.jsonl", false), ("b.jsonl", false), ("duel.jsonl", true)] {
-        fs::write(path(name), records(sides, &forged(600))).unwrap();
-    }
-    for flags in [
-        "report --full a.jsonl",
-        "report --format markdown a.jsonl",
-        "report duel.jsonl",
-        "compare a.jsonl b.jsonl",
-    ] {
-        let run = switchcost(flags).folder(folder.path()).finish();
-        assert!(run.code < 2, "{run}");
-        expect_brief(&run, 200_000);
-    }
-}
-
-#[test]
-fn what_is_typed_is_cut_and_on_one_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let plan = format!("rounds = 1\n[[section]]\ntitle = 't'\nmetric = {:?}\n", forged(90_000));
-    fs::write(folder.path().join("plan.toml"), plan).unwrap();
-    for (flags, value) in [
-        ("--seed", &forged(90_000)),
-        ("run --plan", &forged(90_000)),
-        ("report", &forged(90_000)),
-        ("", &forged(90_000)),
-        ("stat --iters", &forged(90_000)),
-        ("duel", &forged(90_000)),
-        ("stat x --iters", &forged(90_000)),
-        ("estimate --switches", &forged(90_000)),
-        ("run --plan", &"plan.toml".to_owned()),
-    ] {
-        let run = switchcost(flags).arg(value).folder(folder.path()).finish();
-        assert!(run.code > 0, "{run}");
-        expect_brief(&run, 2000);
-    }
 }
