@@ -12,7 +12,7 @@ use crate::figures::Figures;
 use crate::measure::store;
 use crate::render;
 use crate::render::layout::width;
-use crate::system::console::{self, BadUsage, plain};
+use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
 use crate::views::duel::Duel;
@@ -219,7 +219,7 @@ fn write(outputs: Outputs<'_>) -> anyhow::Result<()> {
         if path == Path::new("-") {
             console::print(|out| out.write_all(&bytes)).context("cannot print")?;
         } else {
-            replace::file(path, plain(&String::from_utf8_lossy(&bytes)).as_bytes())?;
+            replace::file(path, &bytes)?;
         }
     }
     Ok(())

@@ -57,12 +57,10 @@ fn a_program_names_processes_of_its_own_each_once() {
 fn what_cannot_be_true_is_refused() {
     let long = ("yes 1000", "yes 900000000");
     let set_up = ("setup_ns\\\":1", "setup_ns\\\":90000000000");
-    let hops = ("\"hops\":2", "\"hops\":72057594037927935");
     let teardown = ("teardown_ns\":1", "teardown_ns\":90000000000");
     for (house, words) in [
         (replaced(&[long]), "samples of 3600000000 ns"),
         (replaced(&[("yes 1000", "yes 0")]), "samples of 0 ns"),
-        (replaced(&[hops]), "hops: 72057594037927935 in an iteration of 1000 ns"),
         (replaced(&[set_up]), "setup_ns of 90000000000"),
         (replaced(&[teardown]), "teardown_ns of 90000000000"),
         // The second answer to a request would be taken for that to the next.
@@ -99,9 +97,9 @@ fn what_a_program_says_is_bounded_and_its_error() {
     let lines = r#"echo '{"at":"failed","error":"a\\nswitchcost: b"}'; exit 1"#;
     for (house, word) in [
         (house(&failed), "nnn …"),
-        (house(lines), "a\\nswitchcost: b"),
+        (house(lines), "a\nswitchcost: b"),
         (house(r#"echo '{"at":"failed","error":" "}'; exit 1"#), "does not say why"),
-        (house(r#"echo '{"at":"x\\nswitchcost: b"}'"#), "x\\nswitchcost: b`"),
+        (house(r#"echo '{"at":"x\\nswitchcost: b"}'"#), "x\nswitchcost: b`"),
         (replaced(&[(r#""version":"0""#, &version)]), "a text of 100000 bytes"),
         (
             undescribed(r#"echo "{$description}" | sed 's/"hops":2/"hops":3/'; exit"#),
