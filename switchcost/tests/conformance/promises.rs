@@ -147,7 +147,7 @@ impl Program {
     fn names_low_limits(&self) {
         let needs = self.description(3).needs;
         if needs.descriptors.each > 0 {
-            self.names_low_limit("ulimit -n", "ulimit -n 64; exec \"$0\" \"$@\"");
+            self.names_low_limit("ulimit -Hn", "ulimit -n 64; exec \"$0\" \"$@\"");
         }
         if needs.threads.each == 0 {
             return;
