@@ -91,7 +91,7 @@ pub(super) fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<CpuQu
     let groups = groups.own(source, "cpu")?;
     let mut tightest = CpuQuota::Unlimited;
     for folder in &groups.folders {
-        let quota = if groups.version_2 {
+        let quota = if groups.version == 2 {
             // `max 100000` or `50000 100000`.
             source.text(&format!("{folder}/cpu.max"))
         } else {
@@ -125,7 +125,7 @@ pub(super) fn memory_limit(source: &Source, groups: &ControlGroups) -> Option<Bo
     // Version 1 writes LONG_MAX rounded down to a page if no limit is set.
     const NO_LIMIT: u64 = 1 << 62;
     let groups = groups.own(source, "memory")?;
-    let file = if groups.version_2 { "memory.max" } else { "memory.limit_in_bytes" };
+    let file = if groups.version == 2 { "memory.max" } else { "memory.limit_in_bytes" };
     let numbers = groups
         .folders
         .iter()

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cgroup::ControlGroups;
 use crate::differ;
-use crate::source::{Source, pressure, word_after};
+use crate::interference::pressure;
+use crate::source::{Source, word_after};
 
 pub use bounds::{Bound, CpuQuota, Rlimit, Rlimits};
 pub use cpu_map::{Cache, Topology, cpu_list};

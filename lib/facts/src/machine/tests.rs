@@ -1,7 +1,7 @@
 //! Machines made of files.
 
 use super::*;
-use crate::source::fixtures::Root;
+use crate::fixtures::Root;
 
 /// Two CPUs of a rented server.
 const X86_VM: &str = "\
