@@ -104,7 +104,7 @@ fn check_row(section: &Section, row: &Row, names: &HashSet<&str>) -> anyhow::Res
         row.known.is_none() || is_pinned && matches!(section.metric, Metric::Hop | Metric::Task),
         "known: it needs pin, and the metric \"hop\" or \"task\""
     );
-    ensure!(row.iters.or(section.iters).is_some_and(|iters| iters > 0), "iters: at least one");
+    ensure!(row.iters.is_some_and(|iters| iters > 0), "iters: at least one");
     for pass in &row.passes {
         // It becomes a word of a request.
         let is_word = pass.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));

@@ -26,10 +26,16 @@ pub struct Section {
     pub over: Option<Over>,
     /// Number of rounds in place of the plan's; for a slope, of each task count.
     pub rounds: Option<u32>,
+    /// Program of the rows that name none.
+    #[serde(default)]
+    pub program: String,
     /// Timed iterations of the rows that name none.
     pub iters: Option<u64>,
     /// Untimed iterations before them.
     pub warmup: Option<u64>,
+    /// Further passes of the rows that name none.
+    #[serde(default)]
+    pub passes: Vec<String>,
     /// Variants of every row.
     #[serde(rename = "column", default)]
     pub columns: Vec<Column>,
@@ -124,6 +130,20 @@ pub(super) const REPEATS_OF_A_COUNT: u32 = 3;
 pub const COUNTS_OF_A_SLOPE: usize = 8;
 
 impl Section {
+    /// Gives its rows what they do not name.
+    pub(super) fn fill_rows(&mut self) {
+        for row in &mut self.rows {
+            if row.program.is_empty() {
+                row.program.clone_from(&self.program);
+            }
+            if row.passes.is_empty() {
+                row.passes.clone_from(&self.passes);
+            }
+            row.iters = row.iters.or(self.iters);
+            row.warmup = row.warmup.or(self.warmup);
+        }
+    }
+
     /// Its cases, whose cells begin at this place in the plan; a short run has a quarter of the iterations, and each task
     /// count of a slope once.
     pub(super) fn cases(&self, first: u32, is_short: bool) -> Vec<Case> {
@@ -162,10 +182,10 @@ impl Section {
     /// A row in a column.
     fn case(&self, row: &Row, column: &Column, is_short: bool) -> Case {
         let part = if is_short && row.tasks.is_empty() { 4 } else { 1 };
-        let iters = row.iters.or(self.iters).unwrap_or(0);
-        let warmup = row.warmup.or(self.warmup).unwrap_or(iters.div_ceil(10));
+        let iters = row.iters.unwrap_or(0);
+        let warmup = row.warmup.unwrap_or(iters.div_ceil(10));
         Case {
-            // One of them has it: see `Section::check`.
+            // One of them has it.
             program: column.program.as_ref().unwrap_or(&row.program).clone(),
             flags: row.flags.iter().chain(&column.flags).cloned().collect(),
             iters: iters.div_ceil(part),

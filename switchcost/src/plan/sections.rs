@@ -47,7 +47,8 @@ const QUICK: Duration = Duration::from_secs(15);
 impl Plan {
     /// Reads a plan, and checks it.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let plan: Plan = toml::from_str(text).map_err(|e| check::in_line(text, &e))?;
+        let mut plan: Plan = toml::from_str(text).map_err(|e| check::in_line(text, &e))?;
+        plan.sections.iter_mut().for_each(Section::fill_rows);
         ensure!(plan.rounds != Some(0), "rounds: at least one");
         ensure!(
             plan.rounds.is_some() != plan.budget.is_some(),
