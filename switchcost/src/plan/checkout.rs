@@ -101,13 +101,7 @@ impl Checkout {
     /// Commit that is checked out, and changes of tracked files that decide what is built. Unknown
     /// without git or a repository of this workspace.
     pub(crate) fn revision(&self) -> (Option<String>, Option<bool>) {
-        self.revision_of(&self.folder)
-    }
-
-    /// The same of another folder with a manifest.
-    pub(crate) fn revision_of(&self, folder: &Path) -> (Option<String>, Option<bool>) {
-        let folder = folder.to_string_lossy();
-        let git = |args: &[&str]| self.git(&[&["-C", &*folder], args].concat());
+        let git = |args: &[&str]| self.git(args);
         // Unpacked inside another repository, that one's revision says nothing about these sources.
         if git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_err() {
             return (None, None);
@@ -163,20 +157,21 @@ impl Checkout {
         let is_apart = |name: &&str| !defaults.iter().any(|default| default == name);
         let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
         let what = "the programs of this checkout";
-        self.cargo_build(&self.folder, &self.target, &[], what)?;
+        self.cargo_build(&self.folder, &self.target, &[], None, what)?;
         if !apart.is_empty() {
-            self.cargo_build(&self.folder, &self.target, &apart, what)?;
+            self.cargo_build(&self.folder, &self.target, &apart, None, what)?;
         }
         Ok(())
     }
 
     /// Has cargo build packages of `sources`, the default members if none is named, with this one's
-    /// profile, into a target folder. `what` says for whom.
+    /// profile, into a target folder. `patch` is cargo's configuration of a dependency, `what` says for whom.
     pub(crate) fn cargo_build(
         &self,
         sources: &Path,
         target: &Path,
         packages: &[&str],
+        patch: Option<&str>,
         what: &str,
     ) -> anyhow::Result<()> {
         ensure_own(&[sources, target])?;
@@ -189,6 +184,7 @@ impl Checkout {
         }
         command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
         command.arg("--target-dir").arg(target);
+        command.args(patch.iter().flat_map(|patch| ["--config", patch]));
         command.args(packages.iter().flat_map(|name| ["--package", name]));
         let built = build(&mut command, what)
             .map_err(|why| anyhow!("cargo could not build the programs: {why}"))?;

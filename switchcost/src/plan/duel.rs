@@ -225,7 +225,7 @@ fn find_both<'a>(
 /// Programs of both sides, and the reason for each that need not or cannot be measured.
 fn look_for<'a>(
     names: &BTreeSet<&'a str>,
-    built: &[side::Programs; 2],
+    built: &[side::Built; 2],
     have_settings: bool,
 ) -> anyhow::Result<(Programs, BTreeMap<&'a str, String>)> {
     let mut programs = Programs::default();

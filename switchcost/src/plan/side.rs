@@ -149,7 +149,7 @@ impl fmt::Display for Side {
 
 /// The programs of a side, all in one folder.
 #[derive(Debug)]
-pub struct Programs {
+pub struct Built {
     side: String,
     folder: PathBuf,
     /// Sources that they are built from.
@@ -160,7 +160,7 @@ pub struct Programs {
 
 /// Programs of both sides, built unless a side is a folder. Both are looked for before either is built,
 /// which takes minutes.
-pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[Programs; 2]> {
+pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[Built; 2]> {
     let places = Places::find()?;
     let find = |side: &Side| side.find(&places).with_context(|| side.to_string());
     let mut both = [find(sides[0])?, find(sides[1])?];
@@ -182,7 +182,7 @@ pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[P
             build += 1;
             let what = format!("{name}, {build} of {builds}: {}", programs.side);
             let built = checkout
-                .cargo_build(&tree.sources, &tree.target, &crates, &what)
+                .cargo_build(&tree.sources, &tree.target, &crates, tree.patch.as_deref(), &what)
                 .and_then(|()| tree.describe(sides));
             programs.resolved = built.with_context(|| programs.side.clone())?;
         }
@@ -193,7 +193,7 @@ pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[P
 /// Refuses this build's own executables beside a side that is built: cargo built them together with the
 /// runner, which asks dependencies for more features. Equal sources would differ in the layout of their
 /// code, and so in time.
-fn refuse_mixed_features(both: &[Programs; 2], places: &Places) -> anyhow::Result<()> {
+fn refuse_mixed_features(both: &[Built; 2], places: &Places) -> anyhow::Result<()> {
     for [given, built] in [[&both[0], &both[1]], [&both[1], &both[0]]] {
         let is_mixed = given.tree.is_none()
             && built.tree.is_some()
@@ -211,7 +211,7 @@ fn refuse_mixed_features(both: &[Programs; 2], places: &Places) -> anyhow::Resul
 
 impl Side {
     /// Finds the folder or the sources; nothing is built.
-    fn find(&self, places: &Places) -> anyhow::Result<Programs> {
+    fn find(&self, places: &Places) -> anyhow::Result<Built> {
         let tree = match (self, &places.checkout) {
             (Side::Folder(_), _) | (Side::Sources, None) => None,
             (_, None) => bail!("it must be built, and only a checkout builds: name a folder"),
@@ -229,27 +229,22 @@ impl Side {
             _ => places.beside.clone(),
         };
         let resolved = folder.to_string_lossy().into_owned();
-        Ok(Programs { side: self.to_string(), folder, tree, resolved })
+        Ok(Built { side: self.to_string(), folder, tree, resolved })
     }
 }
 
 impl Tree {
     /// The crates that the sides name, as the lock file has them, and the commit, in a line.
     fn describe(&self, sides: [&Side; 2]) -> anyhow::Result<String> {
-        let lock = Lock::read(&self.sources)?;
-        let names: BTreeSet<&str> = sides
+        let mut names: Vec<&str> = sides
             .into_iter()
             .filter_map(|side| match side {
                 Side::Dependency { name, .. } => Some(&**name),
                 _ => None,
             })
             .collect();
-        let folder = match &self.dependency {
-            (None, _) => "from a folder".to_owned(),
-            (Some(commit), dirty) => format!("from a folder, {}", revision(Some(commit), *dirty)),
-        };
-        let packages = names.into_iter().flat_map(|name| lock.named(name));
-        let mut parts: Vec<String> = packages.map(|package| package.in_line(&folder)).collect();
+        names.dedup();
+        let mut parts = Lock::read(&self.sources)?.lines(&names);
         let own = revision(self.commit.as_deref(), self.dirty);
         if parts.is_empty() {
             parts.push(own);
@@ -268,7 +263,7 @@ pub(super) fn revision(commit: Option<&str>, dirty: Option<bool>) -> String {
     })
 }
 
-impl Programs {
+impl Built {
     /// Name of the side, and what it resolved to, in a line.
     pub fn name(&self) -> String {
         if self.resolved.ends_with(&self.side) {
@@ -295,7 +290,7 @@ impl Programs {
 }
 
 /// True if both sides have a program, and equal bytes of it: nothing need be measured.
-pub fn is_same(sides: &[Programs; 2], program: &str) -> io::Result<bool> {
+pub fn is_same(sides: &[Built; 2], program: &str) -> io::Result<bool> {
     let [Ok(first), Ok(second)] = sides.each_ref().map(|side| side.executable(program)) else {
         return Ok(false);
     };
@@ -333,37 +328,6 @@ mod tests {
         }
     }
 
-    /// The commit of the programs, which both sides have, is not taken for the crate's.
-    #[test]
-    fn a_crate_of_a_folder_has_a_commit_of_its_own() {
-        let folder = tempfile::tempdir().unwrap();
-        let package = "[[package]]\nname = 'tokio'\nversion = '1.54.1'\n";
-        fs::write(folder.path().join("Cargo.lock"), package).unwrap();
-        let tree = |dependency| Tree {
-            sources: folder.path().to_owned(),
-            target: PathBuf::new(),
-            commit: Some("682ed802df6d01".to_owned()),
-            dirty: Some(false),
-            dependency,
-        };
-        let source = Source::Path("/tk".into());
-        let side = Side::Dependency { name: "tokio".to_owned(), source };
-        for (dependency, told) in [
-            (
-                (Some("361577a6bc75c0".to_owned()), Some(true)),
-                ", commit 361577a6bc75, changed since",
-            ),
-            ((Some("361577a6bc75c0".to_owned()), None), ", commit 361577a6bc75"),
-            ((None, None), ""),
-        ] {
-            let expected =
-                format!("tokio 1.54.1 (from a folder{told}), programs of commit 682ed802df6d");
-            assert_eq!(tree(dependency).describe([&side, &Side::Sources]).unwrap(), expected);
-        }
-        let own = tree((None, None)).describe([&Side::Sources; 2]).unwrap();
-        assert_eq!(own, "commit 682ed802df6d");
-    }
-
     #[test]
     fn a_program_differs_by_its_bytes() {
         let folder = tempfile::tempdir().unwrap();
@@ -373,7 +337,7 @@ mod tests {
             for (name, text) in [("equal", "equal"), ("other", side), (side, "")] {
                 fs::write(folder.join(name), text).unwrap();
             }
-            Programs { side: side.to_owned(), folder, tree: None, resolved: String::new() }
+            Built { side: side.to_owned(), folder, tree: None, resolved: String::new() }
         });
         for (program, expected) in [("equal", true), ("other", false), ("a", false)] {
             assert_eq!(is_same(&sides, program).unwrap(), expected, "{program}");

@@ -21,8 +21,8 @@ pub(super) struct Tree {
     /// Commit of the sources, and changes since, as far as they are known.
     pub(super) commit: Option<String>,
     pub(super) dirty: Option<bool>,
-    /// Commit of a folder that a dependency is taken from, and changes since.
-    pub(super) dependency: (Option<String>, Option<bool>),
+    /// What cargo takes from somewhere else, as its configuration has it.
+    pub(super) patch: Option<String>,
 }
 
 /// Sources of a revision.
@@ -51,7 +51,7 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
         checkout.git(&add)?;
     }
     let target = folder.join("target");
-    Ok(Tree { sources, target, commit: Some(hash), dirty: None, dependency: (None, None) })
+    Ok(Tree { sources, target, commit: Some(hash), dirty: None, patch: None })
 }
 
 /// These sources, with another one of a dependency.
@@ -61,42 +61,44 @@ pub(super) fn with_source(
     source: &Source,
 ) -> anyhow::Result<Tree> {
     let folder = checkout.target.join("duel").join(format!("{name}-{}", folder_name(source)));
-    let [sources, base, kept] =
-        ["sources", "Cargo.lock.base", "Cargo.lock.kept"].map(|name| folder.join(name));
-    let lock = sources.join("Cargo.lock");
-    let own = fs::read(checkout.folder.join("Cargo.lock")).context("Cargo.lock")?;
     // A source that is not there leaves no folder.
     let patch = patch(checkout, name, source)?;
     ensure_own(&[&folder])?;
-    let now = [&own, patch.as_bytes()].concat();
-    // If it was updated before, neither the network is needed nor a new build.
-    let is_updated =
-        fs::read(&base).is_ok_and(|base| base == now) && fs::rename(&lock, &kept).is_ok();
-    // Written again at the end.
-    let _ = fs::remove_file(&base);
-    mirror(&checkout.folder, &sources)
-        .and_then(|()| append(&sources.join("Cargo.toml"), &patch))
-        .with_context(|| format!("cannot copy the sources to {}", sources.display()))?;
-    if is_updated {
-        fs::rename(&kept, &lock).context("Cargo.lock")?;
-    } else {
-        fs::write(&lock, &own).context("Cargo.lock")?;
-        let mut command = checkout.cargo();
-        command.args(["update", "--quiet", "--package", name]);
-        if let Source::Version(version) = source {
-            command.args(["--precise", version]);
-        }
-        output(command.arg("--manifest-path").arg(sources.join("Cargo.toml")))
-            .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
-    }
-    // A patch of cargo's configuration stands, whatever cargo was asked for.
-    Lock::read(&sources)?.expect(name, source)?;
-    fs::write(&base, &now).context("Cargo.lock")?;
-    let dependency = match source {
-        Source::Path(path) => checkout.revision_of(&package_in(checkout, path, name)?.0),
-        Source::Version(_) | Source::Git { .. } => (None, None),
+    let tree = Tree {
+        sources: folder.join("sources"),
+        target: folder.join("target"),
+        patch,
+        ..these(checkout)
     };
-    Ok(Tree { sources, target: folder.join("target"), dependency, ..these(checkout) })
+    resolve(checkout, &tree, name, source).inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
+    Ok(tree)
+}
+
+/// Makes the lock file of sources that take a crate from somewhere else. If it was made before, neither the network is
+/// needed nor a new build.
+fn resolve(checkout: &Checkout, tree: &Tree, name: &str, source: &Source) -> anyhow::Result<()> {
+    let (lock, base) = (tree.sources.join("Cargo.lock"), tree.sources.with_file_name("base"));
+    let own = fs::read(checkout.folder.join("Cargo.lock")).context("Cargo.lock")?;
+    let manifest = match source {
+        Source::Path(path) => fs::read(package_in(path, name)?.join("Cargo.toml"))?,
+        Source::Version(_) | Source::Git { .. } => Vec::new(),
+    };
+    let now = [&own, tree.patch.as_deref().unwrap_or_default().as_bytes(), &manifest].concat();
+    link_entries(&checkout.folder, &tree.sources)
+        .with_context(|| format!("cannot link the sources into {}", tree.sources.display()))?;
+    if lock.is_file() && fs::read(&base).is_ok_and(|base| base == now) {
+        return Lock::read(&tree.sources)?.expect(name, source);
+    }
+    fs::write(&lock, &own).context("Cargo.lock")?;
+    let mut command = checkout.cargo();
+    command.args(["update", "--quiet", "--package", name]);
+    if let Source::Version(version) = source {
+        command.args(["--precise", version]);
+    }
+    command.args(tree.patch.iter().flat_map(|patch| ["--config", patch]));
+    output(command.arg("--manifest-path").arg(tree.sources.join("Cargo.toml")))?;
+    Lock::read(&tree.sources)?.expect(name, source)?;
+    fs::write(&base, &now).context("Cargo.lock")
 }
 
 /// Name of a source's folder: short, and another one for each source.
@@ -112,48 +114,35 @@ fn folder_name(source: &Source) -> String {
     format!("{}-{:016x}", &word[end..], hasher.finish())
 }
 
-/// Lines of a manifest that take a crate from somewhere else, unless that is the registry.
-fn patch(checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<String> {
+/// Configuration that takes a crate from somewhere else, unless that is the registry.
+fn patch(checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<Option<String>> {
     // A text of JSON is one of TOML.
     let text = |text: &str| serde_json::Value::from(text);
-    let keys = match source {
-        Source::Version(_) => return Ok(String::new()),
+    let place = match source {
+        Source::Version(_) => return Ok(None),
         Source::Path(path) => {
-            let (folder, version) = package_in(checkout, path, name)?;
-            // Another version is another lock file.
-            format!("path = {} # {version}", text(&folder.to_string_lossy()))
+            format!("path = {}", text(&package_in(path, name)?.to_string_lossy()))
         }
         Source::Git { url, revision } => {
             let commit = commit(checkout, url, revision)?;
-            format!("git = {}\nrev = {}", text(url), text(&commit))
+            format!("git = {}, rev = {}", text(url), text(&commit))
         }
     };
-    Ok(format!("\n[patch.crates-io.{name}]\n{keys}\n"))
+    Ok(Some(format!("patch.crates-io.{name} = {{ {place} }}")))
 }
 
-/// Folder of the package of that name in a folder, which may be the root of a workspace, and its version.
-fn package_in(checkout: &Checkout, folder: &Path, name: &str) -> anyhow::Result<(PathBuf, String)> {
-    let mut command = checkout.cargo();
-    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
-    let metadata = output(command.arg("--manifest-path").arg(folder.join("Cargo.toml")))?;
-    let metadata: serde_json::Value = serde_json::from_str(&metadata).context("cargo metadata")?;
-    let root = fs::canonicalize(folder)?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let packages = packages.filter_map(|package| {
-        let manifest = fs::canonicalize(package["manifest_path"].as_str()?).ok()?;
-        let folder = manifest.parent()?.to_owned();
-        let version = package["version"].as_str()?;
-        let is_inside = folder.starts_with(&root);
-        is_inside.then_some((package["name"].as_str()?, folder, version))
-    });
-    let packages: Vec<(&str, PathBuf, &str)> = packages.collect();
-    match packages.iter().find(|(other, ..)| *other == name) {
-        Some((_, folder, version)) => Ok((folder.clone(), (*version).to_owned())),
-        None => {
-            let names: Vec<&str> = packages.iter().map(|(name, ..)| *name).collect();
-            bail!("{} has no package '{name}', but {}", folder.display(), names.join(", "))
-        }
-    }
+/// Folder of the package of that name: this one, or the one of its name in a workspace.
+fn package_in(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let is_of = |folder: &PathBuf| {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        let manifest: toml::Table = manifest.parse().unwrap_or_default();
+        let found = manifest.get("package").and_then(|package| package.get("name")?.as_str());
+        found == Some(name)
+    };
+    let places = [folder.to_owned(), folder.join(name)];
+    places.into_iter().find(is_of).with_context(|| {
+        format!("{} has no package '{name}': name the folder of its Cargo.toml", folder.display())
+    })
 }
 
 /// Commit of a branch or a tag of a repository; what looks like a commit is left to cargo.
@@ -176,16 +165,6 @@ fn commit(checkout: &Checkout, url: &str, revision: &str) -> anyhow::Result<Stri
     }
 }
 
-/// Adds lines to a manifest that is a link to the checkout's own.
-fn append(manifest: &Path, lines: &str) -> io::Result<()> {
-    if lines.is_empty() {
-        return Ok(());
-    }
-    let own = fs::read_to_string(manifest)?;
-    fs::remove_file(manifest)?;
-    fs::write(manifest, own + lines)
-}
-
 /// These sources as they are.
 ///
 /// Not in the usual target folder: built beside others, a program's dependencies have other features, and
@@ -194,28 +173,25 @@ pub(super) fn these(checkout: &Checkout) -> Tree {
     let (commit, dirty) = checkout.revision();
     let sources = checkout.folder.clone();
     let target = checkout.target.join("duel").join("sources");
-    Tree { sources, target, commit, dirty, dependency: (None, None) }
+    Tree { sources, target, commit, dirty, patch: None }
 }
 
-/// Makes `to` a tree of links to the files of `from`, but for its lock file: cargo sees their own times,
-/// and builds again only what has changed. The folders are real, since a path with `..` leads out of a
-/// linked one.
-fn mirror(from: &Path, to: &Path) -> io::Result<()> {
-    if to.is_dir() {
-        fs::remove_dir_all(to)?;
-    }
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
+/// Gives `to` a link to each entry of `from` that cargo may need: it sees the files' own times, and builds again only
+/// what has changed. The lock file is its own.
+fn link_entries(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(to)? {
         let entry = entry?;
-        let (path, name) = (entry.path(), entry.file_name());
+        if entry.file_type()?.is_symlink() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    for entry in fs::read_dir(from)? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
         // Hidden files are git's, or cargo's configuration, which is that of the checkout anyway; and
         // cargo marks its target folders, this one's parent among them.
-        if name.to_string_lossy().starts_with('.') || path.join("CACHEDIR.TAG").is_file() {
-            continue;
-        }
-        if path.is_dir() {
-            mirror(&path, &to.join(name))?;
-        } else if name != "Cargo.lock" {
+        let is_hidden = name.to_string_lossy().starts_with('.');
+        if !is_hidden && name != "Cargo.lock" && !path.join("CACHEDIR.TAG").is_file() {
             symlink(path, to.join(name))?;
         }
     }
@@ -224,6 +200,8 @@ fn mirror(from: &Path, to: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
     use crate::plan::programs::Places;
 
@@ -235,82 +213,49 @@ mod tests {
         assert!(path(&"x/".repeat(2000)).len() < 100);
     }
 
-    #[test]
-    fn a_branch_a_tag_and_a_package_of_a_workspace_are_found() {
-        let Some(checkout) = Places::find().unwrap().checkout else {
-            crate::system::console::say(format_args!("skipped: not in a checkout's target folder"));
-            return;
-        };
+    /// A repository with a commit, and what calls git in it.
+    fn repository(checkout: &Checkout, files: &[&str]) -> (TempDir, impl Fn(&str) -> String) {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().to_string_lossy().into_owned();
-        let package = |name: &str| format!("[package]\nname = '{name}'\nversion = '1.0.0'\n");
-        for (file, text) in [
-            ("Cargo.toml", "[workspace]\nmembers = ['one', 'two']\n"),
-            ("one/Cargo.toml", &package("one")),
-            ("one/src/lib.rs", ""),
-            ("two/Cargo.toml", &package("two")),
-            ("two/src/lib.rs", ""),
-        ] {
+        for file in files {
             let file = folder.path().join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, text).unwrap();
+            fs::write(file, "own").unwrap();
         }
-        let found = |name: &str| package_in(&checkout, folder.path(), name);
-        let root = fs::canonicalize(folder.path()).unwrap();
-        assert_eq!(found("two").unwrap(), (root.join("two"), "1.0.0".to_owned()));
-        let why = found("tokio").unwrap_err().to_string();
-        assert!(why.contains("no package 'tokio', but one, two"), "{why}");
-
-        let git = |args: &str| {
+        let path = folder.path().to_string_lossy().into_owned();
+        let checkout = checkout.clone();
+        let git = move |args: &str| {
             let own = ["-C", &path, "-c", "user.name=x", "-c", "user.email=x@x"];
             checkout.git(&own.into_iter().chain(args.split(' ')).collect::<Vec<_>>()).unwrap()
         };
-        for args in ["init -q -b main", "add .", "commit -q -m x", "tag -a -m x v1", "branch a/b"] {
+        for args in ["init -q -b main", "add .", "commit -q -m x"] {
             git(args);
         }
+        (folder, git)
+    }
+
+    #[test]
+    fn a_branch_and_a_tag_are_found() {
+        let Some(checkout) = Places::find().unwrap().checkout else { return };
+        let (folder, git) = repository(&checkout, &["file"]);
+        git("tag -a -m x v1");
+        git("branch a/b");
         let head = git("rev-parse HEAD");
-        let revision_of = |name: &str| checkout.revision_of(&folder.path().join(name));
-        assert_eq!(revision_of("two"), (Some(head.clone()), Some(false)));
-        fs::write(folder.path().join("two/src/lib.rs"), "//").unwrap();
-        assert_eq!(revision_of("two"), (Some(head.clone()), Some(true)));
-        fs::create_dir(folder.path().join("unpacked")).unwrap();
-        fs::write(folder.path().join("unpacked/Cargo.toml"), "").unwrap();
-        assert_eq!(revision_of("unpacked"), (None, None));
-        let url = format!("file://{path}");
-        for (revision, expected) in [
-            ("main", &*head),
-            ("a/b", &head),
-            ("v1", &head),
-            (&head, &head),
-            (&head[..9], &head[..9]),
-        ] {
+        let url = format!("file://{}", folder.path().display());
+        for (revision, expected) in
+            [("main", &*head), ("a/b", &head), ("v1", &head), (&head[..9], &head[..9])]
+        {
             assert_eq!(commit(&checkout, &url, revision).unwrap(), expected, "{revision}");
         }
         let why = commit(&checkout, &url, "nosuch").unwrap_err().to_string();
         assert!(why.contains("no branch, tag or commit 'nosuch'"), "{why}");
-        assert!(commit(&checkout, "file:///nosuch", "main").is_err());
     }
 
     #[test]
     fn sources_of_a_revision_are_its_own_whatever_was_left_there() {
-        let Some(mut checkout) = Places::find().unwrap().checkout else {
-            crate::system::console::say(format_args!("skipped: not in a checkout's target folder"));
-            return;
-        };
-        let folder = tempfile::tempdir().unwrap();
+        let Some(mut checkout) = Places::find().unwrap().checkout else { return };
+        let (folder, _) = repository(&checkout, &["a/b", "Cargo.toml"]);
         checkout.folder = folder.path().to_owned();
         checkout.target = folder.path().join("target");
-        let git = |args: &str| {
-            let own = ["-c", "user.name=x", "-c", "user.email=x@x"];
-            checkout.git(&own.into_iter().chain(args.split(' ')).collect::<Vec<_>>()).unwrap()
-        };
-        fs::create_dir(folder.path().join("a")).unwrap();
-        for name in ["a/b", "Cargo.toml"] {
-            fs::write(folder.path().join(name), "own").unwrap();
-        }
-        for args in ["init -q -b main", "add .", "commit -q -m x"] {
-            git(args);
-        }
         let sources = worktree(&checkout, "main").unwrap().sources;
         let file = sources.join("a/b");
         let spoils: [fn(&Path) -> io::Result<()>; 3] = [
@@ -327,16 +272,29 @@ mod tests {
         assert!(worktree(&checkout, "^main").unwrap_err().to_string().contains("name a commit"));
     }
 
+    #[test]
+    fn a_package_is_in_its_folder_or_in_a_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("one");
+        fs::create_dir(&own).unwrap();
+        fs::write(own.join("Cargo.toml"), "[package]\nname = 'one'\n").unwrap();
+        for place in [folder.path(), &own] {
+            assert_eq!(package_in(place, "one").unwrap(), own);
+        }
+        let why = package_in(&own, "tokio").unwrap_err().to_string();
+        assert!(why.contains("no package 'tokio'"), "{why}");
+    }
+
     /// Else a duel of equal builds would find the layout of their code.
     #[test]
     fn equal_sources_in_two_folders_give_equal_bytes() {
         let Some(checkout) = Places::find().unwrap().checkout else {
-            crate::system::console::say(format_args!("skipped: not in a checkout's target folder"));
             return;
         };
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("duel/x-1.0.0/sources"));
-        fs::create_dir_all(to.join("gone")).unwrap();
+        fs::create_dir_all(&to).unwrap();
+        symlink("nowhere", to.join("gone")).unwrap();
         let manifest = |name: &str, needs: &str| {
             format!("[package]\nname = '{name}'\nversion = '1.0.0'\nedition = '2024'\n{needs}")
         };
@@ -362,16 +320,16 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        mirror(&from, &to).unwrap();
+        link_entries(&from, &to).unwrap();
         for name in ["gone", ".hidden", "built"] {
-            assert!(!to.join(name).exists(), "{name}");
+            assert!(to.join(name).symlink_metadata().is_err(), "{name}");
         }
         let lock = "version = 4\n[[package]]\nname = \"one\"\nversion = \"1.0.0\"\n\
                     dependencies = [\"two\"]\n[[package]]\nname = \"two\"\nversion = \"1.0.0\"\n";
         let [first, second] = [&from, &to].map(|sources| {
             fs::write(sources.join("Cargo.lock"), lock).unwrap();
             let target = sources.with_file_name("target");
-            checkout.cargo_build(sources, &target, &["one"], "one").unwrap();
+            checkout.cargo_build(sources, &target, &["one"], None, "one").unwrap();
             fs::read(checkout.profile_folder(&target).join("one")).unwrap()
         });
         assert!(first == second, "{} and {} bytes", first.len(), second.len());
