@@ -157,9 +157,9 @@ impl Checkout {
         let is_apart = |name: &&str| !defaults.iter().any(|default| default == name);
         let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
         let what = "the programs of this checkout";
-        self.cargo_build(&self.folder, &self.target, &[], None, what)?;
+        self.cargo_build(&self.folder, &self.target, &[], &[], what)?;
         if !apart.is_empty() {
-            self.cargo_build(&self.folder, &self.target, &apart, None, what)?;
+            self.cargo_build(&self.folder, &self.target, &apart, &[], what)?;
         }
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Checkout {
         sources: &Path,
         target: &Path,
         packages: &[&str],
-        patch: Option<&str>,
+        patch: &[String],
         what: &str,
     ) -> anyhow::Result<()> {
         ensure_own(&[sources, target])?;
@@ -184,7 +184,7 @@ impl Checkout {
         }
         command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
         command.arg("--target-dir").arg(target);
-        command.args(patch.iter().flat_map(|patch| ["--config", patch]));
+        command.args(patch.iter().flat_map(|value| ["--config", value]));
         command.args(packages.iter().flat_map(|name| ["--package", name]));
         let built = build(&mut command, what)
             .map_err(|why| anyhow!("cargo could not build the programs: {why}"))?;
@@ -233,7 +233,7 @@ impl Checkout {
         let manifest: toml::Table = manifest.parse().unwrap_or_default();
         let members = manifest.get("workspace").and_then(|w| w.get("default-members")?.as_array());
         let names = members.into_iter().flatten().filter_map(toml::Value::as_str);
-        names.map(str::to_owned).collect()
+        names.filter_map(|path| path.rsplit('/').next()).map(str::to_owned).collect()
     }
 
     /// Builds a table's program; messages go to standard error.

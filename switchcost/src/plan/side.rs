@@ -182,7 +182,7 @@ pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[B
             build += 1;
             let what = format!("{name}, {build} of {builds}: {}", programs.side);
             let built = checkout
-                .cargo_build(&tree.sources, &tree.target, &crates, tree.patch.as_deref(), &what)
+                .cargo_build(&tree.sources, &tree.target, &crates, &tree.patch, &what)
                 .and_then(|()| tree.describe(sides));
             programs.resolved = built.with_context(|| programs.side.clone())?;
         }

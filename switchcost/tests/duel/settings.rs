@@ -174,15 +174,9 @@ fn tasks_of_the_plan_of_knobs_are_on_several_threads() {
 #[test]
 fn a_setting_that_cannot_be_is_bad_usage() {
     let sides = of_settings(":");
-    for (setting, words) in [
-        ("K", "NAME=VALUE"),
-        ("tokio@1.50.0", "switchcost duel tokio@1.50.0 ."),
-        ("cpus=9999", "no list"),
-        ("policy=foo", "other, batch or fifo"),
-        ("polcy=batch", "write policy="),
-        ("flags=--iters 3", "the runner's own"),
-        ("seccomp=none", "docker"),
-    ] {
+    for (setting, words) in
+        [("K", "NAME=VALUE"), ("tokio@1.50.0", "switchcost duel tokio@1.50.0 .")]
+    {
         sides.duel("a a --b").arg(setting).finish().expect_refusal(2, &["--b", words]);
     }
     let run = sides.duel("a a --b").arg("wrap=no-such-command").finish();

@@ -7,7 +7,6 @@ mod machine;
 mod plans;
 mod real;
 mod slices;
-mod tails;
 mod turns;
 
 use crate::support::RUNNER;

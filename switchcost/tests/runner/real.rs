@@ -141,24 +141,6 @@ fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
 }
 
 #[test]
-fn a_sweep_of_idle_tasks_begins_without_any() {
-    let house = house();
-    let run = crate::support::process::Run::within(
-        r#"ulimit -n 64; exec "$0" "$@""#,
-        &house.path("switchcost"),
-    );
-    let run = run.flags("sweep --idle 0..100 --points 4 --hops 1 --rounds 1 --format json");
-    let run = run.flags("--placement unpinned --program thread-brigade --out");
-    let run = run.arg(house.out()).flags("-- --tasks 3").finish().expect(0);
-    let answer = json(&run);
-    let points = points(&answer, "hop");
-    let at: Vec<u64> = points.iter().map(|point| point["x"].as_u64().unwrap()).collect();
-    assert_eq!(at, [0, 1, 10, 100]);
-    assert!(points[..3].iter().all(|point| point["outcome"] == "measured"), "{run}");
-    assert!(points[3]["reason"].as_str().unwrap().contains("open files"), "{run}");
-}
-
-#[test]
 fn stat_tells_what_can_be_observed() {
     let house = house();
     for flags in ["--iters 20 one-thread-brigade", "one-thread-brigade --warmup=0 --iters 20"] {

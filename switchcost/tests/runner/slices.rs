@@ -42,3 +42,22 @@ fn slices_whose_time_was_stolen_do_not_count() {
         assert!(!turns.contains_key(&3) || turns.len() == 5, "{turns:?}");
     }
 }
+
+#[test]
+fn percentiles_are_those_of_all_samples() {
+    let house = house();
+    let also = "also = [{ name = 'tail', metric = 'samples.p99.9' }]\n[[section.row]]";
+    let plan = house.plan().replace("'hop'", "'samples.p99'");
+    house.set_plan(&plan.replacen("[[section.row]]", also, 1));
+    for program in TWO {
+        // One of a hundred lengths after the other.
+        house.fake(program, "samples() { seq \"$1\" | awk '{ print ($1 % 100 + 1) * 1000 }'; }");
+    }
+    let run = house.run("--format json").finish().expect(0);
+    let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let figures = answer["figures"].as_array().unwrap();
+    let found: Vec<f64> =
+        figures.iter().map(|figure| figure["mean"]["value"].as_f64().unwrap()).collect();
+    assert_eq!(found.len(), 4, "{run}");
+    assert!(found.iter().all(|ns| (98_900.0..=100_001.0).contains(ns)), "{found:?}");
+}

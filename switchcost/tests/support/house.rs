@@ -15,19 +15,20 @@ use super::RUNNER;
 use super::process::Run;
 
 /// A program that follows the contract and measures nothing: each sample is 1000 ns. `$BEFORE` stands
-/// for what it does before it answers its first request.
+/// for what it does before it answers a request; it may have other samples, one in a line.
 const FAKE: &str = r#"#!/bin/sh
 description='"contract":1,"program":"one-thread-brigade","version":"0","tasks":1,"hops":2,"claim":"no-switch","passes":[{"name":"main","settle":0}]'
 case "$*" in
 *--help*) echo '  --tasks <N>'; exit ;;
 *--describe*) echo "{$description}"; exit ;;
 esac
+samples() { yes 1000 | head -n "$1"; }
 trap 'stop=yes' INT TERM
 echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,$description}"
 while [ -z "$stop" ] && read -r what n rest; do
     $BEFORE
     case $what in
-    run) samples=$(yes 1000 | head -n "$n" | tr '\n' ,)
+    run) samples=$(samples "$n" | tr '\n' ,)
         echo "{\"at\":\"ran\",\"samples_ns\":[${samples%,}]}" ;;
     hold) echo "{\"at\":\"held\",\"pids\":[$$]}" ;;
     *) break ;;

@@ -21,8 +21,8 @@ pub(super) struct Tree {
     /// Commit of the sources, and changes since, as far as they are known.
     pub(super) commit: Option<String>,
     pub(super) dirty: Option<bool>,
-    /// What cargo takes from somewhere else, as its configuration has it.
-    pub(super) patch: Option<String>,
+    /// What cargo takes from somewhere else, as values of its configuration.
+    pub(super) patch: Vec<String>,
 }
 
 /// Sources of a revision.
@@ -51,7 +51,7 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
         checkout.git(&add)?;
     }
     let target = folder.join("target");
-    Ok(Tree { sources, target, commit: Some(hash), dirty: None, patch: None })
+    Ok(Tree { sources, target, commit: Some(hash), dirty: None, patch: Vec::new() })
 }
 
 /// These sources, with another one of a dependency.
@@ -83,7 +83,7 @@ fn resolve(checkout: &Checkout, tree: &Tree, name: &str, source: &Source) -> any
         Source::Path(path) => fs::read(package_in(path, name)?.join("Cargo.toml"))?,
         Source::Version(_) | Source::Git { .. } => Vec::new(),
     };
-    let now = [&own, tree.patch.as_deref().unwrap_or_default().as_bytes(), &manifest].concat();
+    let now = [&own, tree.patch.concat().as_bytes(), &manifest].concat();
     link_entries(&checkout.folder, &tree.sources)
         .with_context(|| format!("cannot link the sources into {}", tree.sources.display()))?;
     if lock.is_file() && fs::read(&base).is_ok_and(|base| base == now) {
@@ -95,7 +95,7 @@ fn resolve(checkout: &Checkout, tree: &Tree, name: &str, source: &Source) -> any
     if let Source::Version(version) = source {
         command.args(["--precise", version]);
     }
-    command.args(tree.patch.iter().flat_map(|patch| ["--config", patch]));
+    command.args(tree.patch.iter().flat_map(|value| ["--config", value]));
     output(command.arg("--manifest-path").arg(tree.sources.join("Cargo.toml")))?;
     Lock::read(&tree.sources)?.expect(name, source)?;
     fs::write(&base, &now).context("Cargo.lock")
@@ -114,21 +114,19 @@ fn folder_name(source: &Source) -> String {
     format!("{}-{:016x}", &word[end..], hasher.finish())
 }
 
-/// Configuration that takes a crate from somewhere else, unless that is the registry.
-fn patch(checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<Option<String>> {
+/// Values of configuration that take a crate from somewhere else, unless that is the registry.
+fn patch(checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<Vec<String>> {
     // A text of JSON is one of TOML.
-    let text = |text: &str| serde_json::Value::from(text);
-    let place = match source {
-        Source::Version(_) => return Ok(None),
-        Source::Path(path) => {
-            format!("path = {}", text(&package_in(path, name)?.to_string_lossy()))
-        }
-        Source::Git { url, revision } => {
-            let commit = commit(checkout, url, revision)?;
-            format!("git = {}, rev = {}", text(url), text(&commit))
-        }
+    let value = |key: &str, text: &str| {
+        format!("patch.crates-io.{name}.{key}={}", serde_json::Value::from(text))
     };
-    Ok(Some(format!("patch.crates-io.{name} = {{ {place} }}")))
+    Ok(match source {
+        Source::Version(_) => Vec::new(),
+        Source::Path(path) => vec![value("path", &package_in(path, name)?.to_string_lossy())],
+        Source::Git { url, revision } => {
+            vec![value("git", url), value("rev", &commit(checkout, url, revision)?)]
+        }
+    })
 }
 
 /// Folder of the package of that name: this one, or the one of its name in a workspace.
@@ -173,7 +171,7 @@ pub(super) fn these(checkout: &Checkout) -> Tree {
     let (commit, dirty) = checkout.revision();
     let sources = checkout.folder.clone();
     let target = checkout.target.join("duel").join("sources");
-    Tree { sources, target, commit, dirty, patch: None }
+    Tree { sources, target, commit, dirty, patch: Vec::new() }
 }
 
 /// Gives `to` a link to each entry of `from` that cargo may need: it sees the files' own times, and builds again only
@@ -329,7 +327,7 @@ mod tests {
         let [first, second] = [&from, &to].map(|sources| {
             fs::write(sources.join("Cargo.lock"), lock).unwrap();
             let target = sources.with_file_name("target");
-            checkout.cargo_build(sources, &target, &["one"], None, "one").unwrap();
+            checkout.cargo_build(sources, &target, &["one"], &[], "one").unwrap();
             fs::read(checkout.profile_folder(&target).join("one")).unwrap()
         });
         assert!(first == second, "{} and {} bytes", first.len(), second.len());
