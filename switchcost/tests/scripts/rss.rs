@@ -86,7 +86,7 @@ fn what_cannot_be_read_is_an_error() {
     let path = format!("PATH='{}':$PATH exec", folder.path().display());
     let few = format!("ulimit -n 64 && {path} \"$0\" \"$@\"");
     let run = built(within(&few, THREAD, "--from 10 --to 100 --step 10")).finish().expect(1);
-    run.expect_complaint(&["at most", "ulimit -n", "ended with status 1"]);
+    run.expect_complaint(&["at most", "ulimit -Hn", "ended with status 1"]);
 }
 
 #[test]
