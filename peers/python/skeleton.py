@@ -65,9 +65,11 @@ def requests():  # Lines, until the end of file or a signal, which also writes i
 def answer(**fields):
     print(json.dumps(fields), flush=True)
 
-def fail(error):  # At once, whatever threads do.
-    answer(at="failed", error=str(error) or type(error).__name__)
-    os._exit(1)
+def fail(error):  # At once, whatever threads do, and whether or not anybody listens.
+    try:
+        answer(at="failed", error=str(error) or type(error).__name__)
+    finally:
+        os._exit(1)
 
 def refuse(why):
     print(why[:300], file=sys.stderr)
