@@ -4,8 +4,7 @@
 //! it into the next link; the driver reads it from the last link: N + 1 hops.
 //!
 //! Timed: one write, two reads (the second finds nothing and tells the task to wait; see `--read-buffer`), the runtime's
-//! epoll_wait and its own work; with `--touch`, the use of memory in between. Left out: creating and awaiting the
-//! tasks, and the check of the bytes.
+//! epoll_wait and its own work. Left out: creating and awaiting the tasks, and the check of the bytes.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
 //! round trips in an iteration. A multi-thread scheduler runs all of them; of current-thread ones each chain has
@@ -22,7 +21,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use chain::{
     ByteTokens, ChainBuilder, ChainDriver, ChainFlags, ChainsFlags, ReadBuffer, StartGuard,
-    StartLatch, TaskResults, Times, TokenBuffer, WorkingSet, conclude, drive_together,
+    StartLatch, TaskResults, Times, TokenBuffer, conclude, drive_together,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
@@ -123,11 +122,10 @@ async fn build(cli: &Cli, chain: u32, tasks: &mut Tasks) -> Result<Ends> {
         let fault = faults.of(station.place);
         let guard = latch.guard(fault);
         let ends = (station.upstream.with_fault(fault), station.downstream);
-        let task = if chain.is_plain() && read_size == 1 {
+        let task = if chain.is_byte() && read_size == 1 {
             tokio::spawn(pass_bytes(ends, guard))
         } else {
-            let work = (TokenBuffer::new(chain, read_size), WorkingSet::new(chain.touch));
-            tokio::spawn(pass_tokens(ends, guard, work))
+            tokio::spawn(pass_tokens(ends, guard, TokenBuffer::new(chain, read_size)))
         };
         tasks.push((station.place, task));
     }
@@ -148,18 +146,17 @@ async fn pass_bytes((mut from, mut to): Ends, guard: StartGuard) -> io::Result<u
     Ok(passed)
 }
 
-/// The same with tokens of any size, of which one read may bring several, and with work.
+/// The same with tokens of any size, of which one read may bring several.
 async fn pass_tokens(
     (mut from, mut to): Ends,
     guard: StartGuard,
-    (mut buffer, mut memory): (TokenBuffer, WorkingSet),
+    mut buffer: TokenBuffer,
 ) -> io::Result<u64> {
     guard.started()?;
     let mut passed = 0;
     while let read @ 1.. = from.read(buffer.room()).await? {
         for token in buffer.whole(read) {
             token[0] = token[0].wrapping_add(1);
-            memory.touch();
             to.write_all(token).await?;
             passed += 1;
         }

@@ -10,7 +10,6 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow};
 use chain::{
     ChainBuilder, Next, PollCount, StartGuard, StartLatch, TaskResults, Times, TokenSource, Tokens,
-    WorkingSet,
 };
 use contract::{Pass, Run};
 use runtime::Driven;
@@ -86,12 +85,11 @@ pub(crate) fn build<R: Receiver, E: Executor>(
         let fault = faults.of(place);
         let guard = latch.guard(fault);
         let backlog = if place == 0 { backlog.take() } else { None };
-        let task = if backlog.is_none() && fault.is_none() && flags.chain.touch.0 == 0 {
+        let task = if backlog.is_none() && fault.is_none() {
             executor.spawn(pass_on(from, to, guard))
         } else {
             let source = TokenSource::new(backlog, fault);
-            let memory = WorkingSet::new(flags.chain.touch);
-            executor.spawn(boxed(work_and_pass_on((from, to), source, memory, guard)))
+            executor.spawn(boxed(pass_on_from((from, to), source, guard)))
         };
         tasks.push((place, task));
     }
@@ -118,11 +116,10 @@ async fn pass_on<R: Receiver>(mut from: R, mut to: R::Sender, guard: StartGuard)
     Ok(passed)
 }
 
-/// The same with work, or with tokens that do not come from a link alone.
-async fn work_and_pass_on<R: Receiver>(
+/// The same with tokens that do not come from a link alone.
+async fn pass_on_from<R: Receiver>(
     (mut from, mut to): (R, R::Sender),
     mut source: TokenSource,
-    mut memory: WorkingSet,
     guard: StartGuard,
 ) -> Result<u64> {
     guard.started()?;
@@ -137,7 +134,6 @@ async fn work_and_pass_on<R: Receiver>(
             Next::End => return Ok(passed),
             Next::Never => pending().await,
         };
-        memory.touch();
         to.put(token + 1).await.map_err(|_| receiver_gone())?;
         passed += 1;
     }

@@ -5,9 +5,8 @@
 //! the executor and a take. The driver is a spawned task like the others (or not: `--driver block-on`).
 //! With `--feed first-task` the driver sends one token, and the first task the others: a stream.
 //!
-//! Timed: those operations, and the executor's work to run the next task; with `--touch`, the use of
-//! memory in between. Left out: creating and awaiting the tasks, and the check of the tokens. The loop
-//! is in `brigade.rs`, and `smol-mem-brigade` has it too.
+//! Timed: those operations, and the executor's work to run the next task. Left out: creating and awaiting
+//! the tasks, and the check of the tokens. The loop is in `brigade.rs`, and `smol-mem-brigade` has it too.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
 //! round trips in an iteration (`chains.rs`). A multi-thread scheduler runs all of them; of current-thread ones

@@ -5,7 +5,6 @@ use clap::ValueEnum;
 use contract::{Pass, Run};
 use tokio::runtime::Runtime;
 
-use crate::counts::WorkerCounts;
 use crate::{IdleIn, RuntimeFlags};
 
 /// Runtime of a chain of tasks, and the places of its driver and its idle tasks.
@@ -51,13 +50,9 @@ where
     F: Future<Output = Driven<S>> + Send + 'static,
 {
     while let Some(pass) = run.next_pass()? {
-        let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
         let driver = drive(ends, pass);
-        let (mut pass, result);
+        let (pass, result);
         (ends, pass, result) = run_driver(runtime, kind, driver)?;
-        if let Some(counts) = counts {
-            counts.add_to(&mut pass);
-        }
         run.finish(pass)?;
         result?;
     }

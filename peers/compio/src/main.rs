@@ -5,8 +5,7 @@
 //! on one thread.
 //!
 //! Timed: what a hop takes of compio and of the kernel: a read and a write are each an operation that
-//! compio allocates, submits and awaits; with `--touch`, the use of memory in between. Left out: creating
-//! and awaiting the tasks, and the check of the bytes.
+//! compio allocates, submits and awaits. Left out: creating and awaiting the tasks, and the check of the bytes.
 //!
 //! Not to be taken for the least that tasks on io_uring cost: `uring-brigade` measures that. The ring has
 //! compio's defaults, which are those of `uring-brigade --setup plain`.
@@ -20,7 +19,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use chain::{
     ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, PollCount, StartGuard, StartLatch,
-    TaskResults, WorkingSet,
+    TaskResults,
 };
 use clap::Parser;
 use compio::runtime::{JoinHandle, Runtime};
@@ -116,8 +115,7 @@ fn build(
     while let Some(station) = builder.next_station()? {
         let fault = chain.fault.of(station.place);
         let ends = (station.upstream.with(fault), station.downstream);
-        let task =
-            pass_on(ends, latch.guard(fault), link::token(chain), WorkingSet::new(chain.touch));
+        let task = pass_on(ends, latch.guard(fault), link::token(chain));
         let task = match polls {
             None => runtime.spawn(task),
             Some(polls) => runtime.spawn(polls.of(task)),
@@ -131,17 +129,11 @@ fn build(
 }
 
 /// A task of the chain: takes a token, adds one to it, hands it on, until the end of file.
-async fn pass_on(
-    (mut from, mut to): Ends,
-    guard: StartGuard,
-    mut token: Token,
-    mut memory: WorkingSet,
-) -> Result<u64> {
+async fn pass_on((mut from, mut to): Ends, guard: StartGuard, mut token: Token) -> Result<u64> {
     guard.started()?;
     let mut passed = 0;
     while from.read(&mut token).await? {
         token[0] = token[0].wrapping_add(1);
-        memory.touch();
         to.write(&mut token).await?;
         passed += 1;
     }
