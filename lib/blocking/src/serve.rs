@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use contract::{Pass, Run};
-use runtime::{Driven, DriverKind, run_driver};
+use runtime::{DriverKind, run_driver};
 
 use crate::neighbours::{self, Progress};
 use crate::strategy::{Offload, Threads};
+
+/// The driver's state, the pass, and how it went.
+pub type Driven<S> = (S, Pass, anyhow::Result<()>);
 
 /// Starts the threads, has `prepare` make the driver's state, and runs the driver in each pass, beside the
 /// neighbours in their own pass. At the end it counts the threads.

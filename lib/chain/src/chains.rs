@@ -23,9 +23,6 @@ impl Default for ChainsFlags {
     }
 }
 
-/// From this size on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
-const OWN_MAP: u64 = 128 << 10;
-
 impl ChainsFlags {
     /// True if there is one chain, and one round trip an iteration.
     pub fn is_one(self) -> bool {
@@ -38,13 +35,8 @@ impl ChainsFlags {
         let all = chains * trips;
         let each = one.bytes.unwrap_or(0) / one.tokens;
         // Tokens of one round trip are among the needs already; a place in a list is 48 bytes at most.
-        let tokens = one.tokens.saturating_mul(all - 1);
-        let maps = tokens.saturating_mul(u64::from(each >= OWN_MAP));
-        let tokens = Needs {
-            bytes: Need::new(tokens.saturating_mul(each.saturating_add(48)), 0),
-            maps: Need::new(maps, 0),
-            ..Needs::default()
-        };
+        let tokens = one.tokens.saturating_mul(all - 1).saturating_mul(each.saturating_add(48));
+        let tokens = Needs { bytes: Need::new(tokens, 0), ..Needs::default() };
         Description {
             chains,
             trips,

@@ -8,7 +8,7 @@ use nix::sys::time::TimeValLike;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Flags;
+use crate::flags::Flags;
 pub use crate::needs::{Need, Needs};
 
 /// Version of the contract.

@@ -29,9 +29,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use blocking::Progress;
+use blocking::{Driven, Progress};
 use contract::{Interrupted, Pass, Run, signals};
-use runtime::{Driven, DriverKind};
+use runtime::DriverKind;
 use tokio::task::JoinHandle;
 
 use cli::Cli;

@@ -64,6 +64,6 @@ impl Program for Cli {
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| {
-        cli.brigade()?(&cli.brigade, &Executor::default(), run)
+        cli.brigade()?(&cli.brigade, ChainsFlags::default(), &Executor::default(), run)
     })
 }
