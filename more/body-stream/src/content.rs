@@ -8,7 +8,7 @@ use std::fmt;
 use bytes::Bytes;
 use fastrand::Rng;
 
-/// Bytes after which the sequence repeats, about: the sender holds no more.
+/// Bytes after which the sequence repeats, a multiple of [`CHUNK`]: the sender holds no more.
 const PERIOD: u64 = 1 << 20;
 
 /// Bytes of the chunks that the server sends.
@@ -72,25 +72,22 @@ pub(crate) struct Content {
     /// Bytes of each body.
     pub(crate) size: u64,
     base: Bytes,
-    chunk: u64,
 }
 
 impl Content {
-    /// Draws the bytes of bodies of this size, for chunks of `chunk` bytes.
-    pub(crate) fn new(size: u64, chunk: u64) -> Self {
-        let chunk = chunk.min(size);
+    /// Draws the bytes of bodies of this size.
+    pub(crate) fn new(size: u64) -> Self {
         // Whole chunks, so that each is one slice.
-        let length = PERIOD.min(size).div_ceil(chunk) * chunk;
-        let mut base = vec![0; length as usize];
+        let mut base = vec![0; PERIOD.min(size) as usize];
         random(0).fill(&mut base);
         base.iter_mut().for_each(|byte| *byte &= HALF - 1);
-        Content { size, base: base.into(), chunk }
+        Content { size, base: base.into() }
     }
 
     /// Chunk of a body with this peak, `offset` bytes from its start, a multiple of the chunk's size. The bytes
     /// are shared, and only the chunk with the peak is copied.
     pub(crate) fn chunk(&self, peak: Peak, offset: u64) -> Bytes {
-        let length = self.chunk.min(self.size - offset);
+        let length = CHUNK.min(self.size - offset);
         let start = (offset % self.base.len() as u64) as usize;
         let chunk = self.base.slice(start..start + length as usize);
         if !(offset..offset + length).contains(&peak.at) {
@@ -108,8 +105,8 @@ mod tests {
 
     #[test]
     fn each_body_has_its_expected_summary_and_one_peak() {
-        for (size, chunk) in [(1, 1), (7, 3), (10_000, 1 << 20), (3 << 20, 1000)] {
-            let content = Content::new(size, chunk);
+        for size in [1, 7, 10_000, (3 << 20) + 1000] {
+            let content = Content::new(size);
             for number in [0, 1, u64::MAX] {
                 let (mut summary, mut peaks) = (Summary::default(), 0);
                 while summary.length < size {
