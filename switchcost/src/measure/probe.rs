@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use contract::message::Description;
-use facts::limits::Limits;
+use limits::Limits;
 
 use crate::measure::process_group::ProcessGroup;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::setting::Setting;
-use crate::system::console::{plain_line, shortened};
+use crate::system::console::shortened;
 use crate::system::executable::Executable;
 
 /// Exit status of a program that was given flags it cannot follow.
@@ -44,16 +44,15 @@ pub fn ask(
 
 /// True if limits allow what a description needs.
 fn within(limits: &Limits, description: Box<Description>) -> Feasibility {
-    let report = limits.report(&description.needs, description.tasks);
-    if report.is_enough() {
+    let short = limits.too_low(&description.needs, description.tasks);
+    if short.is_empty() {
         return Feasibility::Fits(description);
     }
-    let short = || report.shortages.iter().map(|short| &short.limit);
     Feasibility::TooMuch {
+        largest: limits.tightest(&description.needs).map_or(0, |(_, most)| most),
+        limits: short.iter().map(|(limit, _)| limit.name.clone()).collect(),
+        memory: short.iter().any(|(limit, _)| limit.resource.is_bytes()),
         description,
-        largest: report.most.unwrap_or(0),
-        limits: short().map(|limit| limit.name.clone()).collect(),
-        memory: short().any(|limit| limit.resource.is_bytes()),
     }
 }
 
@@ -69,7 +68,7 @@ pub fn describe(
     let output = call(program, flags, setting)?;
     serde_json::from_slice(&output.stdout).map_err(|e| {
         let why = if output.words.trim().is_empty() && !output.stdout.is_empty() {
-            shortened(&plain_line(&format!("no description of docs/CONTRACT.md: {e}")))
+            shortened(&format!("no description of docs/CONTRACT.md: {e}"))
         } else {
             output.complaint()
         };

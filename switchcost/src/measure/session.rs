@@ -10,7 +10,7 @@ use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 use super::process_group::{Ended, ProcessGroup, TimeLimit};
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
-use crate::system::console::{plain_line, shortened};
+use crate::system::console::shortened;
 use crate::system::executable::Executable;
 use crate::system::signals;
 
@@ -217,16 +217,12 @@ impl Session {
             Ok(Answer::Failed { error }) if error.trim().is_empty() => {
                 Err(Fault::Told("it failed, and does not say why".to_owned()))
             }
-            Ok(Answer::Failed { error }) => Err(Fault::Told(shortened(&plain_line(&error)))),
+            Ok(Answer::Failed { error }) => Err(Fault::Told(shortened(&error))),
             Ok(answer) => Ok(answer),
             Err(e) => {
-                let (e, line) = (e.to_string(), String::from_utf8_lossy(&line));
-                let (e, start) = (plain_line(&e), line.chars().take(80).collect::<String>());
-                Err(Fault::Told(format!(
-                    "its answer is none of docs/CONTRACT.md ({}): {}",
-                    shortened(&e),
-                    plain_line(&start)
-                )))
+                let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
+                let e = shortened(&e.to_string());
+                Err(Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}")))
             }
         }
     }

@@ -15,7 +15,7 @@ use super::{Grid, curves, foot, origin, tables};
 use crate::figures::doubt::Stated;
 use crate::figures::{Figures, doubts, provenance};
 use crate::measure::store::utc;
-use crate::system::console::{brief, paragraph, plain};
+use crate::system::console::{brief, paragraph};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
 use crate::views::tables::Tables;
@@ -100,8 +100,7 @@ pub(super) fn page(
             body { (body) }
         }
     };
-    // HTML forbids control characters, even as references.
-    out.write_all(plain(&page.0).as_bytes())
+    out.write_all(page.0.as_bytes())
 }
 
 /// Doubts, the answer with its plot, and when it was measured.
