@@ -54,14 +54,10 @@ mod tests {
     use clap::Parser;
     use contract::message::Claim;
 
-    use crate::{Fault, FaultFlags};
-
     #[derive(Parser)]
     struct Cli {
         #[command(flatten)]
         flags: contract::Flags,
-        #[command(flatten)]
-        fault: FaultFlags,
     }
 
     #[test]
@@ -82,19 +78,5 @@ mod tests {
         // Twelve tasks and three drivers more; 38 tokens more of ten bytes.
         assert_eq!(all.needs.threads.of(3), 15);
         assert_eq!(all.needs.bytes, Need::new(38 * 58, 0));
-    }
-
-    #[test]
-    fn a_fault_is_of_one_task_in_one_chain() {
-        let fault = Cli::parse_from(["p", "--test-fault", "fail@7"]).fault;
-        assert!(fault.check(3, 3).is_ok() && fault.check(4, 2).is_ok());
-        let error = fault.check(3, 2).unwrap_err().to_string();
-        assert!(error.contains("the last one is 5"), "{error}");
-        for chain in 0..4 {
-            for place in 0..3 {
-                let expected = ((chain, place) == (2, 1)).then_some(Fault::Fail);
-                assert_eq!(fault.in_chain(chain, 3).of(place), expected);
-            }
-        }
     }
 }
