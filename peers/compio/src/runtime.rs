@@ -59,7 +59,7 @@ impl Executor for Compio {
     }
 
     fn run_ready(&self) {
-        self.0.run();
+        self.0.enter(|| self.0.run());
     }
 
     fn join<T: 'static>(&self, task: JoinHandle<T>) -> Result<T> {
