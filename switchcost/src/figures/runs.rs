@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
+pub use facts::plan::case_name;
 use facts::{Ending, Metric, Place, Record, Section, Side};
 use serde::Serialize;
 use stats::Estimate;
@@ -32,11 +33,6 @@ impl Key {
     pub fn name(&self) -> String {
         case_name(&self.row, &self.column)
     }
-}
-
-/// Name of a case: its row, and its column if there are several.
-pub fn case_name(row: &str, column: &str) -> String {
-    if column.is_empty() { row.to_owned() } else { format!("{row}, {column}") }
 }
 
 /// A process within its case: the round, the number of tasks, and whether it is a twin.
