@@ -126,7 +126,7 @@ async fn pass_on_from<R: Receiver>(
     guard.started()?;
     let mut passed = 0;
     loop {
-        let token = match source.next()? {
+        let token = match source.next_place()? {
             Next::Token(token) => token,
             Next::Link => match from.take().await {
                 Some(token) => source.arrived(token),

@@ -191,7 +191,7 @@ impl TokenSource {
 
     /// Place of the next token; an error if that is the fault.
     #[inline]
-    pub fn next(&mut self) -> io::Result<Next> {
+    pub fn next_place(&mut self) -> io::Result<Next> {
         if let Some(fault) = &mut self.fault {
             if fault.hangs() {
                 return Ok(Next::Never);

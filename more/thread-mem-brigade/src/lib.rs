@@ -95,7 +95,7 @@ fn pass_on_from<R: Receiver>(
 ) -> io::Result<u64> {
     let mut passed = 0;
     loop {
-        let token = match source.next()? {
+        let token = match source.next_place()? {
             Next::Token(token) => token,
             Next::Link => match from.take() {
                 Some(token) => source.arrived(token),
