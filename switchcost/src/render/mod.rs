@@ -30,7 +30,6 @@ pub mod plot;
 pub(crate) mod shared;
 pub mod stat;
 mod tables;
-mod terms;
 
 pub use csv::csv;
 pub use document::Document;
