@@ -18,7 +18,6 @@ use super::sums::{each, merge, plus, sum};
 use super::turns::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch};
 use crate::plan::scheduling::Cpus;
-use crate::plan::setting::Setting;
 use crate::system::signals;
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
@@ -61,7 +60,7 @@ impl<'a> Live<'a> {
     pub(super) fn new(seat: &'a Seat<'a>, allowed: Option<&Cpus>) -> Self {
         let case = seat.case;
         let mut process = Process::of(&case.program, case.args());
-        let setting = Setting::of_case(case, allowed);
+        let setting = case.setting_among(allowed);
         process.cpus = setting.cpus.as_ref().map(ToString::to_string);
         process.policy = setting.policy.map(|policy| policy.name().to_owned());
         process.setting = Some(setting.to_string()).filter(|text| !text.is_empty());
@@ -91,7 +90,7 @@ impl<'a> Live<'a> {
     pub(super) fn begin(&mut self, options: &Options) {
         let case = self.seat.case;
         self.process.memory = Some(MemoryChange { before: memory::system(), held: None });
-        let setting = Setting::of_case(case, Cpus::allowed().ok().as_ref());
+        let setting = case.setting_among(Cpus::allowed().ok().as_ref());
         let mut args = self.process.args.clone();
         args.push("--controlled".to_owned());
         match Session::start(self.seat.program, &args, &setting, options.timeout) {

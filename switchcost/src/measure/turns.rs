@@ -12,6 +12,7 @@ use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
 
 use super::around::{Around, Within};
+use super::deadline::{Deadline, Time};
 use super::live::Live;
 use super::process_group::TimeLimit;
 use super::watch::{Look, Watch, drawn};
@@ -31,8 +32,8 @@ static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
 pub struct Options {
     /// Time after which a program is ended.
     pub timeout: TimeLimit,
-    /// Time after which a group ends its turns: what has begun one has it, what has none is left out.
-    pub end: Option<Instant>,
+    /// When a group ends its turns: what has begun one has it, what has none is left out.
+    pub deadline: Deadline,
     /// True if each sample is kept.
     pub keep_samples: bool,
     /// True if events are counted in a further run.
@@ -47,11 +48,11 @@ impl Options {
         Options { timeout: timeout.map(TimeLimit::from).unwrap_or_default(), ..Options::default() }
     }
 
-    /// The same for a run that began then with this budget, which the last group may exceed by what an answer may take.
+    /// The same for a run that began then and has so much time.
     #[must_use]
-    pub fn within(self, begun: Instant, budget: Duration) -> Self {
-        let timeout = self.timeout.within(budget);
-        Options { timeout, end: Some(begun + budget + timeout.time()), ..self }
+    pub fn within(self, time: Time, begun: Instant) -> Self {
+        let timeout = time.length().map_or(self.timeout, |length| self.timeout.within(length));
+        Options { timeout, deadline: Deadline::of(time, begun, timeout.time()), ..self }
     }
 }
 
@@ -104,7 +105,7 @@ pub fn measure(
         order.sort_by_key(|&k| seats[k].case.side);
     }
     for &k in &order {
-        if is_over(&lives, options.end) {
+        if is_over(&lives, options.deadline) {
             lives[k].leave_out();
         }
         let is_due = signals::received().is_none() && lives[k].process.error.is_none();
@@ -117,7 +118,7 @@ pub fn measure(
     for live in &mut lives {
         live.set_out();
     }
-    take_turns(&mut lives, blocks, options.end, &mut watch, &mut within, rng, &mut tell);
+    take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
     drop(within);
     let since = interference::totals().since(before);
     for live in &mut lives {
@@ -138,8 +139,8 @@ pub fn measure(
 }
 
 /// True if programs that timed out have brought a group to the end of its time.
-fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
-    end.is_some_and(|end| Instant::now() >= end) && lives.iter().any(|live| live.lost.is_some())
+fn is_over(lives: &[Live<'_>], end: Deadline) -> bool {
+    end.is_past_turns() && lives.iter().any(|live| live.lost.is_some())
 }
 
 /// CPUs that this process may use: those with which it began, since programs inherit them.
@@ -191,7 +192,7 @@ fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
 fn take_turns(
     lives: &mut [Live<'_>],
     blocks: &[Vec<usize>],
-    end: Option<Instant>,
+    end: Deadline,
     watch: &mut Watch,
     within: &mut Within<'_>,
     rng: &mut fastrand::Rng,
@@ -200,7 +201,7 @@ fn take_turns(
     let turns = lives.iter().map(|live| live.slices).max().unwrap_or(0);
     let mut last: Option<Look> = None;
     for turn in 0..turns {
-        if turn > 0 && end.is_some_and(|end| Instant::now() >= end) {
+        if turn > 0 && end.is_past_turns() {
             lives.iter_mut().for_each(Live::stop_short);
             return;
         }

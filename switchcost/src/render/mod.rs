@@ -12,11 +12,9 @@ use crate::views::tables::Tables;
 use crate::views::{conclusion, sessions};
 
 pub mod answer;
-pub mod compare;
 mod csv;
 mod curves;
 mod document;
-pub mod duel;
 pub(crate) mod estimate;
 pub mod fleet;
 mod grid;
@@ -30,6 +28,7 @@ pub mod plot;
 pub(crate) mod shared;
 pub mod stat;
 mod tables;
+pub mod verdicts;
 
 pub use csv::csv;
 pub use document::Document;

@@ -125,7 +125,8 @@ fn many_iterations_are_several_runs() {
 /// The other slices of a program that takes too long are left out, and what it has counts.
 #[test]
 fn turns_end_with_the_time_of_a_budget() {
-    let late = Options { end: Some(Instant::now()), ..Options::new(Some(LONG)) };
+    let begun = Instant::now() - 2 * LONG;
+    let late = Options::new(Some(LONG)).within(Time::Budget(Duration::ZERO), begun);
     let counting = "n=${line#run }; n=${n% *}; s=$(yes 1 | head -n $n | paste -sd,); echo '{\"at\":\"ran\",\"samples_ns\":['$s']}'";
     let case = Case { passes: Vec::new(), ..case(20_000) };
     let process = run_with(&program([READY, counting, HOLD, END]), &case, &late);
