@@ -8,13 +8,12 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
 use contract::{Run, console};
-use threads::futex;
+use threads::{futex, restrict};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use crate::cpus::restrict;
 use crate::generator::Generator;
 use crate::window::{Task, Window};
 
@@ -57,7 +56,7 @@ pub(crate) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> an
         let (stop, stopped) = oneshot::channel::<()>();
         stops.push(stop);
         let body = move || {
-            let restricted = restrict(&[cpu]);
+            let restricted = restrict(&[cpu]).context("cannot restrict a thread to a CPU");
             // It ends when the other end is dropped.
             let _ = runtime.block_on(stopped);
             restricted
