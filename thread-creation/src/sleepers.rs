@@ -21,8 +21,10 @@ use chain::StartGuard;
 use contract::Pass;
 use creation::{Alive, Sleepers, lateness};
 
+use threads::join;
+
+use crate::cli::Cli;
 use crate::gate::{self, Gate};
-use crate::{Cli, join};
 
 /// Lets N threads sleep in each iteration, and times that.
 pub(crate) fn create(cli: &Cli, sleep: Duration, pass: &mut Pass) -> anyhow::Result<()> {

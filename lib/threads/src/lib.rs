@@ -8,4 +8,4 @@ pub mod rest;
 mod stack;
 
 pub use placement::{CpuAssignment, Placement, allowed_cpus, restrict};
-pub use stack::{StackFlags, worker_needs};
+pub use stack::{StackFlags, join, worker_needs};

@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
-use contract::{Run, console};
-use threads::{futex, restrict};
+use contract::Run;
+use threads::{futex, join, restrict};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
@@ -126,10 +126,6 @@ fn start<Q: Send + Sync + 'static>(
         thread.with_context(|| format!("cannot start thread {k}: lower --workers"))
     };
     (0..workers).map(start).collect()
-}
-
-fn join<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
-    thread.join().map_err(|panic| console::panic_error(&*panic))
 }
 
 /// Tasks that wait, and whether there will be no more.
