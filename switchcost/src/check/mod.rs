@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 pub use self::candidate::{Candidate, Exit, Live};
-use self::candidate::{Silent, TASKS};
+use self::candidate::{Late, TASKS};
 
 mod candidate;
 mod ends;
@@ -63,21 +63,19 @@ pub fn name(place: usize) -> Option<&'static str> {
 pub fn check(candidate: &Candidate, tell: impl Fn(&str)) -> impl Iterator<Item = Checked> {
     // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
-    CHECKS.iter().map(move |&(name, check)| {
+    CHECKS.iter().enumerate().map(move |(place, &(name, check))| {
         tell(name);
-        if let Some(why) = unanswered {
-            let why = str::to_owned(why);
-            return Checked { check: name, result: Conformity::Skipped(why) };
-        }
-        let result = check(candidate).unwrap_or_else(|e| {
-            unanswered = if e.is::<Silent>() {
-                Some("it does not answer")
-            } else {
-                let description = candidate.description(TASKS);
-                description.is_err().then_some("it is not known what the program describes")
-            };
-            Conformity::Failed(format!("{e:#}").trim_end().to_owned())
-        });
+        let result = match unanswered {
+            Some(why) => Conformity::Skipped(str::to_owned(why)),
+            None => check(candidate).unwrap_or_else(|e| {
+                if place < 2 && e.is::<Late>() {
+                    unanswered = Some("it does not answer");
+                } else if candidate.description(TASKS).is_err() {
+                    unanswered = Some("it is not known what the program describes");
+                }
+                Conformity::Failed(format!("{e:#}").trim_end().to_owned())
+            }),
+        };
         Checked { check: name, result }
     })
 }

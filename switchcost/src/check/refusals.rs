@@ -52,8 +52,8 @@ pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<Conformity> {
     ];
     let modes: [&[&str]; 3] = [&[], &["--controlled"], &["--describe"]];
     for (flags, mode) in bad.into_iter().zip(modes.into_iter().cycle()) {
-        let flags = [mode, flags].concat();
-        let exit = candidate.start(flags.iter().copied())?.finish()?;
+        let flags: Vec<String> = [mode, flags].concat().into_iter().map(str::to_owned).collect();
+        let exit = candidate.start(&flags)?.finish()?;
         let sent = shortened(&flags.join(" ").escape_debug().to_string());
         let exit = exit.expect(2).with_context(|| format!("flags '{sent}'"))?;
         let (said, lines) = (exit.stderr().lines().count(), exit.lines.len());

@@ -95,7 +95,7 @@ impl<'a> Live<'a> {
         let setting = Setting::of_case(case, Cpus::allowed().ok().as_ref());
         let mut args = self.process.args.clone();
         args.push("--controlled".to_owned());
-        match Session::start(self.seat.program, &args, &setting, options.timeout) {
+        match Session::start(self.seat.program, &args, &setting, options.limit()) {
             Ok(session) => self.session = Some(session),
             Err(e) => self.process.error = Some(format!("{e:#}")),
         }

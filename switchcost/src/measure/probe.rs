@@ -84,7 +84,6 @@ fn call(program: &Executable, flags: &[String], setting: &Setting) -> anyhow::Re
     }
     let args = [flags, &["--describe".to_owned()]].concat();
     let mut running = ProcessGroup::start(program, &args, setting, PATIENCE)?;
-    running.without_grace();
     running.close_input();
     let mut stdout = Vec::new();
     let cannot = || format!("cannot read from {}", program.path.display());

@@ -13,7 +13,6 @@ use nix::unistd::Pid;
 
 use super::around::{Around, Within};
 use super::live::Live;
-use super::process_group::TimeLimit;
 use super::watch::{Look, Watch, drawn};
 use crate::plan::Case;
 use crate::plan::scheduling::Cpus;
@@ -23,14 +22,17 @@ use crate::system::signals;
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
 pub const SLICE: Duration = Duration::from_millis(8);
 
+/// Time that a program may take to answer or to end, if neither a user nor a budget limits it.
+const USUAL: Duration = Duration::from_secs(600);
+
 /// CPUs that this process might use when it began to measure.
 static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
 
 /// How programs are measured.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Time after which a program is ended.
-    pub timeout: TimeLimit,
+    /// Time after which a program is ended; [`USUAL`] if there is none.
+    pub timeout: Option<Duration>,
     /// Time after which a group ends its turns: what has begun one has it, what has none is left out.
     pub end: Option<Instant>,
     /// True if each sample is kept.
@@ -42,16 +44,23 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nothing but figures; `timeout` if a user has named it.
+    /// Nothing but figures.
     pub fn new(timeout: Option<Duration>) -> Self {
-        Options { timeout: timeout.map(TimeLimit::from).unwrap_or_default(), ..Options::default() }
+        Options { timeout, ..Options::default() }
     }
 
-    /// The same for a run that began then with this budget, which the last group may exceed by what an answer may take.
+    /// Time that a program may take to answer or to end.
+    pub(super) fn limit(&self) -> Duration {
+        self.timeout.unwrap_or(USUAL)
+    }
+
+    /// The same for a run that began then with this budget, which the last group may exceed by what an answer may
+    /// take: unless it is given a quarter of the budget, since an interval takes five rounds, and 10 s in any case.
     #[must_use]
     pub fn within(self, begun: Instant, budget: Duration) -> Self {
-        let timeout = self.timeout.within(budget);
-        Options { timeout, end: Some(begun + budget + timeout.time()), ..self }
+        let most = (budget / 4).max(Duration::from_secs(10)).min(USUAL);
+        let timeout = self.timeout.unwrap_or(most);
+        Options { timeout: Some(timeout), end: Some(begun + budget + timeout), ..self }
     }
 }
 
@@ -99,7 +108,7 @@ pub fn measure(
     let lines = cache_lines(&lives);
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
-    let mut within = Within::none(&options.around, options.timeout.time());
+    let mut within = Within::none(&options.around, options.limit());
     if !within.is_plain() {
         order.sort_by_key(|&k| seats[k].case.side);
     }

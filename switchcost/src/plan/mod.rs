@@ -17,6 +17,7 @@ use crate::system::console::shell_line;
 use crate::system::trust;
 
 mod built_in;
+pub mod carried;
 mod check;
 pub(crate) mod checkout;
 pub mod duel;

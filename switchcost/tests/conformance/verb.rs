@@ -72,12 +72,8 @@ fn a_program_that_answers_nothing_is_asked_once() {
     let ready = r#"description=$("$good" --tasks 3 --describe)
 echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${description#?}""#;
     for (text, awaited, printed) in [
-        (
-            r#"printf '{"at":"ready"'"#,
-            "its first line",
-            r#"a line without its newline, '{"at":"ready"':"#,
-        ),
-        (ready, "the answer to `run 1`", "no line to read:"),
+        (r#"printf '{"at":"ready"'"#, "its first line", r#": {"at":"ready""#),
+        (ready, "the answer to `run 1`", "flushed?\n"),
     ] {
         let describe = "case $* in *--describe*) exec \"$good\" \"$@\" ;; esac";
         let good = good();
@@ -99,7 +95,7 @@ fn what_a_program_prints_is_quoted_as_it_prints_it() {
     let text = House::fake_text("one-thread-brigade", "[ $what = hold ] && what=run n=1");
     let (_folder, path) = script(&text);
     let run = check("").arg(&path).start().finish_all().expect(1);
-    let quoted = r#"not held: {"at":"ran","samples_ns":[1000]}"#;
+    let quoted = r#"it answered {"at":"ran","samples_ns":[1000]} where 'held' was due"#;
     assert!(run.stdout.contains(quoted), "{run}");
     for word in ["Ran {", "Ready {", "Description {", "\\n  "] {
         assert!(!run.stdout.contains(word), "'{word}': {run}");

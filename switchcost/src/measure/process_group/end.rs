@@ -1,22 +1,33 @@
-//! How a program is ended, and what is known of its end.
+//! How a program is ended with all that it has started, and what is known of its end.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
+use contract::strays::{self, Process};
+use nix::sys::signal::{self, Signal, killpg};
+use nix::unistd::getpgid;
 
-use super::{ProcessGroup, TimeLimit, kill, left};
+use super::{Awaited, ProcessGroup};
 use crate::system::console::shortened;
 use crate::system::oom_killer;
 use crate::system::signals;
 
 /// Time between SIGTERM and SIGKILL.
-pub(super) const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(10);
 
-/// Bytes of an unfinished line that are quoted.
-const MOST_UNFINISHED: usize = 80;
+/// Reads that empty any pipe which nobody writes to any more; one that somebody fills again is left.
+const MOST_READS: usize = 1024;
+
+/// Children that this process had before its first program: they stay. Not set in a process that starts others
+/// besides, such as a test.
+static OTHERS: OnceLock<BTreeSet<i32>> = OnceLock::new();
+
+/// Programs that are alive.
+static ALIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Step taken to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,48 +93,51 @@ impl ProcessGroup {
     /// Does what is due to end it.
     pub(super) fn press(&mut self) -> io::Result<()> {
         let requests = signals::requests();
-        if requests > self.told {
-            self.told = requests;
-            match requests {
-                1 => self.ask(Stage::Interrupted),
-                _ => self.force(),
-            }
+        if requests > 0 && self.stage == Stage::Free {
+            self.ask(Stage::Interrupted);
         }
-        if Instant::now() < self.deadline {
-            return Ok(());
+        let is_late = Instant::now() >= self.deadline;
+        if is_late && self.is_killed {
+            return Err(io::Error::other("it does not end by SIGKILL: it waits in the kernel"));
         }
-        match self.stage {
-            _ if self.is_killed => {
-                return Err(io::Error::other("it does not end by SIGKILL: it waits in the kernel"));
-            }
-            Stage::Free => self.ask(Stage::Overdue),
-            Stage::Interrupted | Stage::Overdue | Stage::GivenUp => self.force(),
+        if is_late && self.stage == Stage::Free {
+            self.ask(Stage::Overdue);
+        } else if is_late || requests > 1 && !self.is_killed {
+            self.send(Signal::SIGKILL);
+            self.is_killed = true;
+            self.deadline = Instant::now() + GRACE;
         }
         Ok(())
     }
 
-    pub(super) fn ask(&mut self, stage: Stage) {
-        kill(&self.child, Signal::SIGTERM);
+    /// Asks it to end as a service is: by its signal.
+    fn ask(&mut self, stage: Stage) {
+        self.send(Signal::SIGTERM);
         // One that is stopped takes no other signal.
-        kill(&self.child, Signal::SIGCONT);
+        self.send(Signal::SIGCONT);
         self.stage = stage;
-        self.unfinished = self.buffer.iter().take(MOST_UNFINISHED).copied().collect();
-        self.deadline = Instant::now() + self.grace;
-    }
-
-    /// What its standard output had when its time was up.
-    pub(crate) fn had_printed(&self) -> String {
-        let what = match &*String::from_utf8_lossy(&self.unfinished) {
-            "" => "no line to read".to_owned(),
-            start => format!("a line without its newline, '{start}'"),
-        };
-        format!("its standard output had {what}: is each line flushed?")
-    }
-
-    fn force(&mut self) {
-        kill(&self.child, Signal::SIGKILL);
-        self.is_killed = true;
         self.deadline = Instant::now() + GRACE;
+    }
+
+    /// Sends a signal to the group, and to a program that has left it. It can only fail if they have ended.
+    fn send(&self, signal: Signal) {
+        let pid = self.pid();
+        let _ = killpg(pid, signal);
+        if getpgid(Some(pid)).is_ok_and(|group| group != pid) {
+            let _ = signal::kill(pid, signal);
+        }
+    }
+
+    /// Gives it the whole time limit again: while others have their turns it waits for nobody.
+    pub(super) fn be_patient(&mut self) {
+        if self.stage == Stage::Free {
+            self.deadline = Instant::now() + self.limit;
+        }
+    }
+
+    /// Whether it took longer than it may, and was asked to end.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.stage == Stage::Overdue
     }
 
     /// Closes its standard input, waits for its end, and ends whatever it has left behind.
@@ -134,22 +148,25 @@ impl ProcessGroup {
         self.be_patient();
         self.close_input();
         let mut bytes = [0; 1 << 16];
-        while !self.wait(true)? {
+        while !self.wait(Awaited::Output)? {
             let Some(stdout) = &mut self.stdout else { continue };
             match stdout.read(&mut bytes) {
-                Ok(0) => {
-                    // It has closed its output and goes on.
-                    self.wait(false)?;
-                    break;
-                }
+                // It has closed its output and goes on.
+                Ok(0) => self.stdout = None,
                 Ok(_) => {}
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 Err(e) => return Err(e),
             }
         }
         let (status, left) = self.reap()?;
+        for _ in 0..MOST_READS {
+            if !self.read_words()? {
+                break;
+            }
+        }
+        let words = String::from_utf8_lossy(&self.words).trim().to_owned();
         let (is_overdue, fault) = (self.is_overdue(), self.fault(status));
-        Ok(Ended { status, is_overdue, fault, words: self.words.last()?, left })
+        Ok(Ended { status, is_overdue, fault, words, left })
     }
 
     /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
@@ -161,7 +178,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Asks it to end as a service is: by its signal.
+    /// Asks it to end by SIGTERM for a reason of the runner's own.
     pub(crate) fn terminate(&mut self) {
         self.close_input();
         if self.stage == Stage::Free {
@@ -171,31 +188,26 @@ impl ProcessGroup {
 
     /// Ends the group, and what has left it and goes on: takes the status, and the names of that. Until the
     /// status is taken, the number of the group is nobody else's.
-    pub(crate) fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
-        kill(&self.child, Signal::SIGKILL);
+    pub(super) fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
+        self.send(Signal::SIGKILL);
         self.is_over = true;
         let status = self.child.wait()?;
-        Ok((status, left::ended(self.child.id() as i32)?))
+        Ok((status, end_strays_of(self.child.id() as i32)?))
     }
 
     fn fault(&self, status: ExitStatus) -> Option<String> {
-        let TimeLimit { time, is_given } = self.limit;
-        let remedy = if is_given { "--timeout" } else { "--timeout gives it more" };
-        let too_long =
-            format!("timed out: it had neither answered nor ended after {time:?} ({remedy})");
-        match self.stage {
-            Stage::Overdue if !self.is_killed => {
-                return Some(format!("{too_long}, and was ended by SIGTERM"));
-            }
-            Stage::Overdue => {
-                return Some(format!(
-                    "{too_long}, nor within {GRACE:?} of SIGTERM, and was killed"
-                ));
-            }
-            Stage::GivenUp => return None,
-            Stage::Free | Stage::Interrupted => {}
+        if self.stage == Stage::Overdue {
+            let end = if self.is_killed {
+                format!("nor within {GRACE:?} of SIGTERM, and was killed")
+            } else {
+                "and was ended by SIGTERM".to_owned()
+            };
+            return Some(format!(
+                "timed out: it had neither answered nor ended after {:?} (--timeout), {end}",
+                self.limit
+            ));
         }
-        let number = status.signal()?;
+        let number = status.signal().filter(|_| self.stage != Stage::GivenUp)?;
         let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
         let killed = format!("killed by signal {number} ({name})");
         let out_of_memory = oom_killer::Kills::now().since(self.kills.clone());
@@ -205,4 +217,34 @@ impl ProcessGroup {
             None => killed,
         })
     }
+}
+
+/// Has what programs leave running ended with them, in a process whose further children are all programs that it
+/// measures, or tools that it waits for.
+pub(crate) fn end_what_is_left() {
+    let children = strays::children().unwrap_or_default();
+    let _ = OTHERS.set(children.into_iter().map(|child| child.pid).collect());
+}
+
+/// Before a program starts. Not before: a tool that builds programs may leave a server running for the next
+/// build, which stays.
+pub(super) fn prepare() -> nix::Result<()> {
+    if OTHERS.get().is_some() { strays::adopt() } else { Ok(()) }
+}
+
+/// Notes that a program is alive.
+pub(super) fn note_start(program: i32) {
+    ALIVE.lock().unwrap_or_else(PoisonError::into_inner).insert(program);
+}
+
+/// Ends what a program has left running, once it has ended; names of what had left its group. It may be of another
+/// one that is still alive: whose it was cannot be told once its parent has ended.
+fn end_strays_of(program: i32) -> io::Result<Option<String>> {
+    let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
+    alive.remove(&program);
+    let Some(others) = OTHERS.get() else { return Ok(None) };
+    let is_alive = |child: &Process| alive.contains(&child.pid) || alive.contains(&child.group);
+    let mut left = strays::end(|child| !is_alive(child) && !others.contains(&child.pid))?;
+    left.retain(|child| child.group != program);
+    Ok((!left.is_empty()).then(|| strays::names(&left)))
 }

@@ -18,9 +18,9 @@ fn line(group: &mut ProcessGroup) -> Option<String> {
 fn lines_go_back_and_forth() {
     let mut echo =
         sh("while read x; do echo got $x; done; printf last; echo bye >&2; exit 3", LONG);
-    echo.send("one").unwrap();
+    echo.write(b"one\n").unwrap();
     assert_eq!(line(&mut echo).as_deref(), Some("got one"));
-    echo.send("two").unwrap();
+    echo.write(b"two\n").unwrap();
     assert_eq!(line(&mut echo).as_deref(), Some("got two"));
     echo.close_input();
     assert_eq!(line(&mut echo).as_deref(), Some("last"));
